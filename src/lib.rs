@@ -1,0 +1,17 @@
+//! loomrec stands between a program and the LLM APIs it calls: it records every
+//! call exactly and replays it strictly.
+//!
+//! The crate is built as a house of floors; a module imports only from lower
+//! floors or from its own folder (`tests/it/architecture.rs` holds this):
+//!
+//! | floor | modules | what lives there |
+//! |---|---|---|
+//! | 4 | [`cli`] | the process edge: flags, output, exit codes, progress |
+//! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
+//! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
+//! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
+//! | 0 | [`identity`], [`provider`], [`recording`] | pure code: no I/O, clock, or randomness |
+
+pub mod identity;
+pub mod provider;
+pub mod recording;

@@ -1,0 +1,98 @@
+//! One recorded exchange.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::body::Payload;
+use crate::identity::RequestKey;
+use crate::provider::{ToolCall, Usage};
+
+/// One recorded exchange: AgentLoom's summary fields, and the exact request and
+/// response beside them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// The answer's text.
+    pub content: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Token counts.
+    pub usage: Option<Usage>,
+    /// Cost in US dollars; 0.0 where the model's price is not known.
+    pub cost_usd: Option<f64>,
+    /// Milliseconds from the request's arrival to the end of the answer.
+    pub latency_ms: Option<f64>,
+    /// The provider's own word.
+    pub finish_reason: Option<String>,
+    /// Tool calls, arguments as objects.
+    pub tool_calls: Vec<ToolCall>,
+    /// Embedding vectors of a plain entry.
+    pub embeddings: Vec<Vec<f64>>,
+    /// The key of the request that was answered.
+    pub request_hash: Option<RequestKey>,
+    /// The provider's name, as AgentLoom reads it.
+    pub provider: Option<String>,
+    /// The upstream's name.
+    pub upstream: Option<String>,
+    /// The session it was recorded in.
+    pub session: Option<String>,
+    /// When the request arrived: RFC 3339, UTC, microseconds.
+    pub recorded_at: Option<String>,
+    /// The request, freed of secrets.
+    pub request: Option<RecordedRequest>,
+    /// The response; absent in a plain AgentLoom entry.
+    pub response: Option<RecordedResponse>,
+    /// A fault that stands in place of the response, kept as it is.
+    pub fault: Option<Value>,
+    /// Fields this version does not know, kept as they are.
+    pub extra: Map<String, Value>,
+}
+
+/// A request as recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedRequest {
+    /// Upper case.
+    pub method: String,
+    /// The raw path behind the upstream's mount, percent-encoding as it came.
+    pub path: String,
+    /// The raw query without credentials; empty where there was none.
+    pub query: String,
+    /// Allow-listed headers, lower-case names.
+    pub headers: Vec<(String, String)>,
+    /// The body's bytes, after redaction.
+    pub body: Bytes,
+}
+
+/// A response as recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// End-to-end headers, lower-case names, in order, repeats kept.
+    pub headers: Vec<(String, String)>,
+    /// The bytes and their timing.
+    pub payload: Payload,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a response ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// In full.
+    Complete,
+    /// The upstream cut it: how.
+    UpstreamAbort(Cut),
+    /// The client left and the rest could not be drained; never served.
+    ClientAbort,
+    /// Larger than the copy's limit; never served.
+    Truncated,
+}
+
+/// How a connection was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Closed before the body's end.
+    Close,
+    /// A TCP reset.
+    Reset,
+}

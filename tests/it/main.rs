@@ -1,0 +1,1 @@
+//! The integration tests: one binary, real sockets, real files, real processes.
