@@ -1,6 +1,36 @@
-//! The request key: 64 lower-case hex digits of SHA-256.
+//! The request key: SHA-256 over a request's canonical text, as 64 lower-case
+//! hex digits.
+//!
+//! A chat completion's text is AgentLoom's: `extra`, `max_tokens`, `messages`,
+//! `model` and `temperature` of the body. Any other request's is
+//!
+//! ```text
+//! {"body": …, "headers": {…}, "loomrec": "request/1", "method": …, "query": …, "target": …}
+//! ```
+//!
+//! in the same serialisation. `loomrec` is the domain tag: no chat text has it,
+//! and another version of this form will carry another one. `body` is `null`
+//! where it is empty, `{"json": value}` where it is plain JSON offered as such
+//! (see [`RequestParts::json`]), `{"multipart": [part, …]}` where it parses as
+//! multipart (see [`multipart`](super::multipart)), else
+//! `{"length": n, "sha256": hex}`. `headers` holds `anthropic-beta`,
+//! `anthropic-version`, `openai-beta` (repeats joined with `,`) and the media
+//! type of `content-type`, those that are there. `query` is the raw query
+//! without credentials. What the rules ignore is gone before anything else
+//! looks at the body.
 
 use std::fmt;
+
+use super::canonical::{self, write_text_members};
+use super::digest::sha256_hex;
+use super::json::Json;
+use super::parts::{Form, RequestParts};
+use super::rules::{DELIVERY, IdentityRules};
+use super::text::Str;
+use super::{multipart, query};
+
+/// The headers that change an answer, beside the media type; sorted.
+const HEADERS: [&str; 3] = ["anthropic-beta", "anthropic-version", "openai-beta"];
 
 /// The identity of a request: SHA-256 over its canonical text, as 64 lower-case
 /// hex digits.
@@ -8,6 +38,22 @@ use std::fmt;
 pub struct RequestKey(String);
 
 impl RequestKey {
+    /// The key of a request under these rules.
+    pub fn of(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
+        Self::of_parsed(parts, parts.json().as_ref(), rules)
+    }
+
+    /// The key of a request whose body has been read already: `body` is what
+    /// [`RequestParts::json`] or [`parse`](super::reader::parse) made of it, or
+    /// `None` where it is not plain JSON.
+    pub fn of_parsed(
+        parts: &RequestParts<'_>,
+        body: Option<&Json<'_>>,
+        rules: &IdentityRules,
+    ) -> Self {
+        Self(sha256_hex(&text_of(parts, body, rules)))
+    }
+
     /// The key written as 64 lower-case hex digits, or `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -34,5 +80,129 @@ impl fmt::Display for RequestKey {
 impl fmt::Debug for RequestKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestKey({})", self.short())
+    }
+}
+
+/// The text that a request's key is the SHA-256 of: one line of ASCII.
+pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
+    text_of(parts, parts.json().as_ref(), rules)
+}
+
+fn text_of(parts: &RequestParts<'_>, body: Option<&Json<'_>>, rules: &IdentityRules) -> Vec<u8> {
+    let mut out = Vec::with_capacity(parts.body.len() + parts.body.len() / 8 + 256);
+    let body = body.filter(|_| parts.offers_json());
+    match (parts.form, body) {
+        (Form::Chat, Some(body)) if body.is_object() => write_chat(body, rules, &mut out),
+        _ => write_tagged(parts, body, rules, &mut out),
+    }
+    out
+}
+
+/// Whether a top-level member only chooses the mode of delivery.
+fn is_delivery(key: &Str<'_>) -> bool {
+    DELIVERY.iter().any(|name| *key == *name)
+}
+
+fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
+    const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
+    let ignored = rules.ignored();
+    out.extend_from_slice(b"{\"extra\": ");
+    let extra = |key: &Str<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
+    canonical::write_members(body.as_object().unwrap_or_default(), ignored, extra, out);
+    for name in NAMED {
+        out.extend_from_slice(b", \"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\": ");
+        match (body.get(name), ignored.member(Str::from(name))) {
+            (Some(value), Some(inner)) => canonical::write_kept(value, inner, out),
+            _ => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
+}
+
+fn write_tagged(
+    parts: &RequestParts<'_>,
+    body: Option<&Json<'_>>,
+    rules: &IdentityRules,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(b"{\"body\": ");
+    write_body(parts, body, rules, out);
+    out.extend_from_slice(b", \"headers\": ");
+    let headers = headers(parts);
+    write_text_members(headers.iter().map(|(name, value)| (*name, value.as_str())), out);
+    out.extend_from_slice(b", \"loomrec\": \"request/1\", \"method\": ");
+    canonical::write_string(Str::from(parts.method), out);
+    out.extend_from_slice(b", \"query\": ");
+    canonical::write_string(Str::from(query_of(parts).as_str()), out);
+    out.extend_from_slice(b", \"target\": ");
+    canonical::write_string(Str::from(target(parts)), out);
+    out.push(b'}');
+}
+
+/// Appends what stands for the body in the tagged form.
+pub(super) fn write_body(
+    parts: &RequestParts<'_>,
+    body: Option<&Json<'_>>,
+    rules: &IdentityRules,
+    out: &mut Vec<u8>,
+) {
+    if parts.body.is_empty() {
+        return out.extend_from_slice(b"null");
+    }
+    if let Some(value) = body {
+        out.extend_from_slice(b"{\"json\": ");
+        match value.as_object() {
+            Some(members) => {
+                let keep = |key: &Str<'_>| !(delivery(parts) && is_delivery(key));
+                canonical::write_members(members, rules.ignored(), keep, out);
+            }
+            None => canonical::write_kept(value, rules.ignored(), out),
+        }
+        return out.push(b'}');
+    }
+    let content_type = parts.values("content-type").next().unwrap_or_default();
+    if let Some(found) = multipart::parse(content_type, parts.body) {
+        out.extend_from_slice(b"{\"multipart\": ");
+        multipart::write(&found, out);
+        return out.push(b'}');
+    }
+    let (length, hash) = (parts.body.len(), sha256_hex(parts.body));
+    out.extend_from_slice(format!("{{\"length\": {length}, \"sha256\": \"{hash}\"}}").as_bytes());
+}
+
+/// The headers that enter the key, sorted by name.
+pub(super) fn headers(parts: &RequestParts<'_>) -> Vec<(&'static str, String)> {
+    let mut kept: Vec<_> = HEADERS
+        .iter()
+        .filter_map(|name| {
+            let values: Vec<_> = parts.values(name).map(str::trim).collect();
+            (!values.is_empty()).then(|| (*name, values.join(",")))
+        })
+        .chain(parts.media_type().map(|media| ("content-type", media)))
+        .collect();
+    kept.sort_unstable();
+    kept
+}
+
+/// What of the query enters the key.
+pub(super) fn query_of(parts: &RequestParts<'_>) -> String {
+    query::identity(parts.query, delivery(parts))
+}
+
+/// What the request asks for, as the tagged form names it.
+pub(super) fn target<'a>(parts: &RequestParts<'a>) -> &'a str {
+    match parts.form {
+        Form::Chat => "chat",
+        Form::Tagged { target, .. } => target,
+    }
+}
+
+/// Whether the mode of delivery is no part of this request's identity.
+pub(super) fn delivery(parts: &RequestParts<'_>) -> bool {
+    match parts.form {
+        Form::Chat => true,
+        Form::Tagged { delivery, .. } => delivery,
     }
 }

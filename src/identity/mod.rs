@@ -3,12 +3,28 @@
 //!
 //! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity
 //! is the whole request, never a substring; nothing here reads a clock, a file
-//! or the network.
+//! or the network. [`delta`] explains, after a miss, what was different.
 
+pub mod canonical;
+pub mod delta;
+mod digest;
+pub mod json;
 pub mod key;
+pub mod multipart;
 pub mod parts;
+pub mod query;
+pub mod reader;
 pub mod rules;
+pub mod text;
 
-pub use key::RequestKey;
+#[cfg(test)]
+mod tests;
+
+pub use canonical::python_float;
+pub use delta::{Delta, deltas, distance, request_deltas};
+pub use json::{Json, JsonError};
+pub use key::{RequestKey, canonical_text};
 pub use parts::{Form, RequestParts};
-pub use rules::{IdentityRules, Pointer};
+pub use reader::parse;
+pub use rules::{IdentityRules, Pointer, PointerError};
+pub use text::Str;

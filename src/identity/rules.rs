@@ -1,14 +1,204 @@
 //! Which places of a request body are left out of its identity.
+//!
+//! A place is an RFC 6901 pointer into the request body as it was sent, such as
+//! `/metadata/run_id` or `/messages/0/content`. It leaves out that one place
+//! and what is below it; there are no wildcards (`*` is a key like any other).
+//! A member is left out whole, so it may as well be absent. An element is left
+//! out as `null`, so its neighbours keep their places and the array its length.
 
-/// An RFC 6901 JSON pointer into a request body.
+use std::fmt;
+
+use thiserror::Error;
+
+use super::text::Str;
+
+/// An RFC 6901 JSON pointer into a request body; never the whole body.
+///
+/// Pointers order by their tokens, so that those below one place are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Pointer {
-    text: String,
     tokens: Vec<String>,
 }
+
+impl Pointer {
+    /// Reads a pointer such as `/metadata/run_id`.
+    ///
+    /// # Errors
+    ///
+    /// [`PointerError`] where the text is no pointer, or points to the whole body.
+    pub fn parse(text: &str) -> Result<Self, PointerError> {
+        if text.is_empty() {
+            return Err(PointerError::Whole);
+        }
+        let Some(path) = text.strip_prefix('/') else {
+            return Err(PointerError::Start { text: text.to_owned() });
+        };
+        let tokens = path.split('/').map(unescape).collect::<Option<_>>();
+        match tokens {
+            Some(tokens) => Ok(Self { tokens }),
+            None => Err(PointerError::Tilde { text: text.to_owned() }),
+        }
+    }
+
+    /// The keys and indices on the way, unescaped; at least one.
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    fn token(&self, depth: usize) -> &str {
+        self.tokens.get(depth).map_or("", String::as_str)
+    }
+}
+
+impl fmt::Display for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        for token in &self.tokens {
+            push_token(&mut text, token);
+        }
+        f.write_str(&text)
+    }
+}
+
+/// Appends `/` and a token with `~` and `/` escaped.
+pub(super) fn push_token(path: &mut String, token: &str) {
+    path.push('/');
+    for c in token.chars() {
+        match c {
+            '~' => path.push_str("~0"),
+            '/' => path.push_str("~1"),
+            _ => path.push(c),
+        }
+    }
+}
+
+/// A token with `~1` and `~0` undone; `None` where a `~` begins neither.
+fn unescape(token: &str) -> Option<String> {
+    let mut pieces = token.split('~');
+    let mut plain = pieces.next()?.to_owned();
+    for piece in pieces {
+        let (escaped, rest) = match piece.as_bytes().first()? {
+            b'0' => ('~', &piece[1..]),
+            b'1' => ('/', &piece[1..]),
+            _ => return None,
+        };
+        plain.push(escaped);
+        plain.push_str(rest);
+    }
+    Some(plain)
+}
+
+/// Why a text is no pointer that a rule can hold.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PointerError {
+    /// The empty pointer.
+    #[error(
+        "read the JSON pointer \"\": it stands for the whole body, and ignoring that would make all requests the same (name a place in it, such as /metadata/run_id)"
+    )]
+    Whole,
+    /// It does not begin with a slash.
+    #[error("read the JSON pointer {text:?}: it must begin with \"/\", such as /metadata/run_id")]
+    Start {
+        /// What was given.
+        text: String,
+    },
+    /// A `~` that is neither `~0` nor `~1`.
+    #[error("read the JSON pointer {text:?}: write \"~\" in a key as ~0, and \"/\" as ~1")]
+    Tilde {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// The top-level members of a body that only choose the mode of delivery.
+pub(super) const DELIVERY: [&str; 2] = ["stream", "stream_options"];
 
 /// The rules a key is made under; the ones used are written into the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdentityRules {
     ignore: Vec<Pointer>,
+}
+
+impl IdentityRules {
+    /// Rules that leave out these places, in any order, repeats allowed.
+    pub fn new(mut ignore: Vec<Pointer>) -> Self {
+        ignore.sort();
+        ignore.dedup();
+        Self { ignore }
+    }
+
+    /// These rules and `more`.
+    pub fn with(&self, more: impl IntoIterator<Item = Pointer>) -> Self {
+        Self::new(self.ignore.iter().cloned().chain(more).collect())
+    }
+
+    /// These rules, and the top-level members that only choose the mode of
+    /// delivery (`stream`, `stream_options`) left out too: for comparing bodies
+    /// of requests whose form leaves these out.
+    pub fn with_delivery(&self) -> Self {
+        let pointer = |name: &str| Pointer { tokens: vec![name.to_owned()] };
+        self.with(DELIVERY.map(pointer))
+    }
+
+    /// The places left out: sorted, each once.
+    pub fn ignore(&self) -> &[Pointer] {
+        &self.ignore
+    }
+
+    /// Whether the place at the end of `path` (keys and indices, unescaped) is
+    /// left out, by itself or with something around it.
+    pub fn is_ignored<T: AsRef<str>>(&self, path: &[T]) -> bool {
+        path.iter()
+            .try_fold(self.ignored(), |at, token| at.member(Str::from(token.as_ref())))
+            .is_none()
+    }
+
+    /// The rules as seen from the top of a body.
+    pub(super) fn ignored(&self) -> Ignored<'_> {
+        Ignored { rules: &self.ignore, depth: 0 }
+    }
+}
+
+/// The rules that concern one place of a body and what is below it.
+///
+/// They are neighbours in the sorted list and share their first `depth` tokens,
+/// so a step down is a search in a slice: a walk over a body costs next to
+/// nothing where no rule leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ignored<'r> {
+    rules: &'r [Pointer],
+    depth: usize,
+}
+
+impl<'r> Ignored<'r> {
+    /// Nothing is left out.
+    pub(super) const NOTHING: Ignored<'static> = Ignored { rules: &[], depth: 0 };
+
+    /// Whether nothing here or below is left out.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules for an object's member; `None` where it is left out.
+    pub(super) fn member(self, key: Str<'_>) -> Option<Ignored<'r>> {
+        if self.rules.is_empty() {
+            return Some(self);
+        }
+        let start = self.rules.partition_point(|rule| Str::from(rule.token(self.depth)) < key);
+        let below = self.rules.get(start..).unwrap_or_default();
+        let end = below.partition_point(|rule| key == rule.token(self.depth));
+        let rules = below.get(..end).unwrap_or_default();
+        let depth = self.depth + 1;
+        // A rule that ends here sorts before those that lead further down.
+        let left_out = rules.first().is_some_and(|rule| rule.tokens.len() == depth);
+        (!left_out).then_some(Ignored { rules, depth })
+    }
+
+    /// The rules for an array's element; `None` where it is left out.
+    pub(super) fn element(self, index: usize) -> Option<Ignored<'r>> {
+        if self.rules.is_empty() {
+            return Some(self);
+        }
+        self.member(Str::from(index.to_string().as_str()))
+    }
 }

@@ -1,0 +1,176 @@
+//! The canonical text of a JSON value: byte for byte what Python writes for
+//! `json.dumps(json.loads(text), sort_keys=True)`.
+//!
+//! AgentLoom's `request_hash` is SHA-256 over that text, so every detail is its:
+//! `", "` and `": "` between, keys in code point order, everything outside
+//! printable ASCII escaped, integers in full, floats as Python's `repr`.
+
+use super::json::Json;
+use super::rules::Ignored;
+use super::text::{self, Stop, Str};
+
+/// Appends the canonical text of `value`.
+pub fn write(value: &Json<'_>, out: &mut Vec<u8>) {
+    write_kept(value, Ignored::NOTHING, out);
+}
+
+/// The canonical text of `value`.
+pub fn text(value: &Json<'_>) -> String {
+    let mut out = Vec::new();
+    write(value, &mut out);
+    // The text is ASCII by construction.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Appends the canonical text of what `ignored` leaves of `value`: an ignored
+/// member is gone, an ignored element is `null`.
+pub(super) fn write_kept(value: &Json<'_>, ignored: Ignored<'_>, out: &mut Vec<u8>) {
+    match value {
+        Json::Null => out.extend_from_slice(b"null"),
+        Json::Bool(true) => out.extend_from_slice(b"true"),
+        Json::Bool(false) => out.extend_from_slice(b"false"),
+        Json::Number(digits) => write_number(digits, out),
+        Json::String(text) => write_string(*text, out),
+        Json::Array(items) => write_elements(items, ignored, out),
+        Json::Object(members) => write_members(members, ignored, |_| true, out),
+    }
+}
+
+fn write_elements(items: &[Json<'_>], ignored: Ignored<'_>, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        match ignored.element(index) {
+            Some(inner) => write_kept(item, inner, out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b']');
+}
+
+/// Appends the object of those members that `keep` wants and `ignored` leaves.
+pub(super) fn write_members(
+    members: &[(Str<'_>, Json<'_>)],
+    ignored: Ignored<'_>,
+    keep: impl Fn(&Str<'_>) -> bool,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    let mut first = true;
+    for (key, value) in members {
+        let Some(inner) = ignored.member(*key) else { continue };
+        if !keep(key) {
+            continue;
+        }
+        if !first {
+            out.extend_from_slice(b", ");
+        }
+        first = false;
+        write_string(*key, out);
+        out.extend_from_slice(b": ");
+        write_kept(value, inner, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends an object of strings; the members come sorted.
+pub(super) fn write_text_members<'t>(
+    members: impl Iterator<Item = (&'t str, &'t str)>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    for (index, (name, value)) in members.enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_string(Str::from(name), out);
+        out.extend_from_slice(b": ");
+        write_string(Str::from(value), out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a string in quotes, everything but printable ASCII escaped.
+pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
+    let (mut rest, escaped) = string.source();
+    out.push(b'"');
+    loop {
+        let (plain, special) = rest.split_at(text::run(rest.as_bytes(), Stop::Unprintable));
+        out.extend_from_slice(plain.as_bytes());
+        let Some(first) = special.chars().next() else { break };
+        let (meant, length) = if first == '\\' && escaped {
+            text::unescape(special)
+        } else {
+            (first, first.len_utf8())
+        };
+        write_char(meant, out);
+        rest = special.get(length..).unwrap_or_default();
+    }
+    out.push(b'"');
+}
+
+fn write_char(meant: char, out: &mut Vec<u8>) {
+    let short = match meant {
+        '"' => br#"\""#,
+        '\\' => br"\\",
+        '\n' => br"\n",
+        '\r' => br"\r",
+        '\t' => br"\t",
+        '\u{c}' => br"\f",
+        '\u{8}' => br"\b",
+        ' '..='~' => return out.push(meant as u8),
+        _ => {
+            for unit in meant.encode_utf16(&mut [0; 2]) {
+                write_unit(*unit, out);
+            }
+            return;
+        }
+    };
+    out.extend_from_slice(short);
+}
+
+fn write_unit(unit: u16, out: &mut Vec<u8>) {
+    let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
+    out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
+}
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Appends a number as Python would print what it read: an integer stays one,
+/// whatever its size, and `-0` is `0`; anything with a point or an exponent is
+/// a 64-bit float.
+fn write_number(digits: &str, out: &mut Vec<u8>) {
+    let float = digits.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+    if !float {
+        let whole = if digits == "-0" { "0" } else { digits };
+        return out.extend_from_slice(whole.as_bytes());
+    }
+    match digits.parse() {
+        Ok(value) => out.extend_from_slice(python_float(value).as_bytes()),
+        // A reader's number always parses.
+        Err(_) => out.extend_from_slice(digits.as_bytes()),
+    }
+}
+
+/// A float as Python's `json.dumps` writes it: the shortest digits that read
+/// back as the same value, with an exponent where the decimal exponent is below
+/// -4 or at least 16; `Infinity`, `-Infinity` and `NaN` where it is not finite.
+pub fn python_float(value: f64) -> String {
+    if !value.is_finite() {
+        let name = if value.is_nan() { "NaN" } else { "Infinity" };
+        let sign = if value == f64::NEG_INFINITY { "-" } else { "" };
+        return format!("{sign}{name}");
+    }
+    // Rust's shortest digits, one before the point: `-1.25e-7`.
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-4..16).contains(&exponent) {
+        // In this range `Debug` writes the same digits without an exponent.
+        return format!("{value:?}");
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+}

@@ -1,0 +1,151 @@
+//! An exact, borrowed JSON value: numbers keep their digits, strings their
+//! source, and nothing is merged or guessed.
+//!
+//! The reader makes one. Objects hold their members sorted
+//! by key in code point order, each key once, so looking up, comparing and
+//! writing canonically need no further work.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use super::rules::Pointer;
+use super::text::Str;
+
+/// A JSON value.
+#[derive(Clone, Debug)]
+pub enum Json<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// The number as it was written.
+    Number(&'a str),
+    /// A string.
+    String(Str<'a>),
+    /// An array.
+    Array(Vec<Json<'a>>),
+    /// An object's members, sorted by key, each key once.
+    Object(Vec<(Str<'a>, Json<'a>)>),
+}
+
+impl<'a> Json<'a> {
+    /// The member of an object, or `None` where there is none or this is no object.
+    pub fn get(&self, key: &str) -> Option<&Json<'a>> {
+        self.get_str(Str::from(key))
+    }
+
+    pub(super) fn get_str(&self, key: Str<'_>) -> Option<&Json<'a>> {
+        let members = self.as_object()?;
+        let at = members.binary_search_by(|(name, _)| name.cmp(&key)).ok()?;
+        members.get(at).map(|(_, value)| value)
+    }
+
+    /// The members of an object, sorted by key.
+    pub fn as_object(&self) -> Option<&[(Str<'a>, Json<'a>)]> {
+        match self {
+            Self::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array.
+    pub fn as_array(&self) -> Option<&[Json<'a>]> {
+        match self {
+            Self::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// What a string says.
+    pub fn as_str(&self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    /// A boolean's value.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A number's digits, as they were written.
+    pub fn as_number(&self) -> Option<&'a str> {
+        match self {
+            Self::Number(digits) => Some(digits),
+            _ => None,
+        }
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
+    /// The value at a place, or `None` where the place does not exist.
+    pub fn pointer(&self, pointer: &Pointer) -> Option<&Json<'a>> {
+        pointer.tokens().iter().try_fold(self, |value, token| match value {
+            Self::Object(_) => value.get(token),
+            Self::Array(items) => items.get(array_index(token)?),
+            _ => None,
+        })
+    }
+}
+
+/// The index that an RFC 6901 token names: digits without a leading zero.
+fn array_index(token: &str) -> Option<usize> {
+    let plain = token == "0" || !token.starts_with('0');
+    let digits = token.bytes().all(|byte| byte.is_ascii_digit());
+    (plain && digits).then(|| token.parse().ok())?
+}
+
+/// Why bytes are not plain JSON. Such a body is hashed by its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum JsonError {
+    /// Not UTF-8.
+    #[error("read JSON: byte {at} is not UTF-8")]
+    Utf8 {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// Not JSON's grammar; a byte-order mark, `NaN` and trailing bytes are such.
+    #[error("read JSON: unexpected input at byte {at}")]
+    Syntax {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// An object holds a key twice: readers disagree on what that means.
+    #[error("read JSON: the object ending at byte {at} holds a key twice")]
+    DuplicateKey {
+        /// Where the object ends, in bytes from the start.
+        at: usize,
+    },
+    /// A string holds half of a surrogate pair: it means no text.
+    #[error("read JSON: the escape at byte {at} is half of a surrogate pair")]
+    Surrogate {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// Nested deeper than the reader's `MAX_DEPTH`.
+    #[error("read JSON: nested too deep at byte {at}")]
+    TooDeep {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// An integer of more than the reader's `MAX_DIGITS` digits.
+    #[error("read JSON: the integer at byte {at} has too many digits")]
+    TooManyDigits {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// More than the reader's `MAX_VALUES` values.
+    #[error("read JSON: too many values, at byte {at}")]
+    TooManyValues {
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+}

@@ -1,0 +1,191 @@
+//! Multipart bodies as what they carry: their parts in order, without the
+//! boundary that every client makes up anew.
+//!
+//! The reader is strict: what does not parse as RFC 2046 from the first byte to
+//! the last is no multipart body here, and is hashed by its bytes.
+
+use memchr::memmem;
+
+use super::canonical::{self, write_text_members};
+use super::digest::sha256_hex;
+use super::text::Str;
+
+/// One part of a multipart body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The field's name, as it stands between the quotes.
+    pub name: Option<String>,
+    /// The file's name, as it stands between the quotes.
+    pub filename: Option<String>,
+    /// The part's `content-type`, as it was sent.
+    pub content_type: Option<String>,
+    /// Its other headers, in lower case and sorted; the length left out.
+    pub headers: Vec<(String, String)>,
+    /// How many bytes it carries.
+    pub length: usize,
+    /// SHA-256 of these bytes, in lower-case hex.
+    pub sha256: String,
+}
+
+/// The parts of a multipart body, or `None` where `content_type` names no
+/// boundary or the body is anything but well-formed parts from end to end.
+pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
+    let boundary = boundary(content_type)?;
+    let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
+    let finder = memmem::Finder::new(&delimiter);
+    // The first delimiter opens the body, so its line break is not there.
+    let mut rest = body.strip_prefix(&delimiter[2..])?;
+    let mut parts = Vec::new();
+    loop {
+        if let Some(end) = rest.strip_prefix(b"--") {
+            return matches!(end, b"" | b"\r\n").then_some(parts);
+        }
+        rest = rest.strip_prefix(b"\r\n")?;
+        // A part without headers and content ends in the line break just taken.
+        let (content_of, head) = head(rest)?;
+        if memmem::find(head.as_bytes(), &delimiter[2..]).is_some() {
+            return None;
+        }
+        let length = finder.find(content_of)?;
+        parts.push(part(head, &content_of[..length])?);
+        rest = &content_of[length + delimiter.len()..];
+    }
+}
+
+/// The content after a part's head, and the lines of the head.
+fn head(part: &[u8]) -> Option<(&[u8], &str)> {
+    if let Some(content) = part.strip_prefix(b"\r\n") {
+        return Some((content, ""));
+    }
+    let end = memmem::find(part, b"\r\n\r\n")?;
+    let lines = std::str::from_utf8(&part[..end]).ok()?;
+    Some((&part[end + 4..], lines))
+}
+
+fn part(head: &str, content: &[u8]) -> Option<Part> {
+    let mut part = Part {
+        name: None,
+        filename: None,
+        content_type: None,
+        headers: Vec::new(),
+        length: content.len(),
+        sha256: sha256_hex(content),
+    };
+    let lines = if head.is_empty() { None } else { Some(head.split("\r\n")) };
+    for line in lines.into_iter().flatten() {
+        let (name, value) = line.split_once(':')?;
+        let (name, value) = (name.to_ascii_lowercase(), value.trim());
+        match name.as_str() {
+            "content-length" => {}
+            "content-type" if part.content_type.is_none() => {
+                part.content_type = Some(value.to_owned());
+            }
+            "content-disposition" if part.name.is_none() && part.filename.is_none() => {
+                disposition(value, &mut part)?;
+            }
+            _ => part.headers.push((name, value.to_owned())),
+        }
+    }
+    part.headers.sort();
+    let twice = part.headers.windows(2).any(|pair| pair[0].0 == pair[1].0);
+    (!twice).then_some(part)
+}
+
+/// Reads `form-data; name="file"; filename="a.wav"`. Anything else that it says
+/// is kept beside the other headers, so that it counts.
+fn disposition(value: &str, part: &mut Part) -> Option<()> {
+    let (kind, mut rest) = value.split_once(';').unwrap_or((value, ""));
+    if !kind.trim().eq_ignore_ascii_case("form-data") {
+        part.headers.push(("content-disposition".to_owned(), kind.trim().to_owned()));
+    }
+    while !rest.trim().is_empty() {
+        let (name, text, after) = parameter(rest)?;
+        let slot = match name.as_str() {
+            "name" => &mut part.name,
+            "filename" => &mut part.filename,
+            _ => {
+                part.headers.push((format!("content-disposition;{name}"), text.to_owned()));
+                rest = after;
+                continue;
+            }
+        };
+        if slot.replace(text.to_owned()).is_some() {
+            return None;
+        }
+        rest = after;
+    }
+    Some(())
+}
+
+/// The first `name=value` of `text`: the name in lower case, the value without
+/// its quotes, and what follows its semicolon.
+fn parameter(text: &str) -> Option<(String, &str, &str)> {
+    let (name, rest) = text.split_once('=')?;
+    let name = name.trim().to_ascii_lowercase();
+    let rest = rest.trim_start();
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let (value, after) = rest.split_once(';').unwrap_or((rest, ""));
+        return Some((name, value.trim(), after));
+    };
+    let mut escaped = false;
+    let end = quoted.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    })?;
+    let after = quoted[end + 1..].trim_start();
+    match after.strip_prefix(';') {
+        Some(after) => Some((name, &quoted[..end], after)),
+        None => after.is_empty().then_some((name, &quoted[..end], "")),
+    }
+}
+
+/// The boundary that a multipart content type names.
+fn boundary(content_type: &str) -> Option<&str> {
+    let (media, mut rest) = content_type.split_once(';')?;
+    if !media.trim().to_ascii_lowercase().starts_with("multipart/") {
+        return None;
+    }
+    while !rest.trim().is_empty() {
+        let (name, value, after) = parameter(rest)?;
+        if name == "boundary" {
+            return (1..=70).contains(&value.len()).then_some(value);
+        }
+        rest = after;
+    }
+    None
+}
+
+/// Appends the canonical text of the parts: an array of objects, what a part
+/// does not say left out.
+pub(super) fn write(parts: &[Part], out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_part(part, out);
+    }
+    out.push(b']');
+}
+
+fn write_part(part: &Part, out: &mut Vec<u8>) {
+    let member = |name: &str, text: &Option<String>, out: &mut Vec<u8>| {
+        let Some(text) = text else { return };
+        out.extend_from_slice(format!("\"{name}\": ").as_bytes());
+        canonical::write_string(Str::from(text.as_str()), out);
+        out.extend_from_slice(b", ");
+    };
+    out.push(b'{');
+    member("content_type", &part.content_type, out);
+    member("filename", &part.filename, out);
+    if !part.headers.is_empty() {
+        out.extend_from_slice(b"\"headers\": ");
+        let pairs = part.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        write_text_members(pairs, out);
+        out.extend_from_slice(b", ");
+    }
+    out.extend_from_slice(format!("\"length\": {}, ", part.length).as_bytes());
+    member("name", &part.name, out);
+    out.extend_from_slice(format!("\"sha256\": \"{}\"}}", part.sha256).as_bytes());
+}

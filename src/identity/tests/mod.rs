@@ -1,0 +1,3 @@
+//! Tests of identity as a whole, Python being the oracle.
+
+mod key;

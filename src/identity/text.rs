@@ -1,0 +1,237 @@
+//! JSON string text as it stands in a body: borrowed, its escapes undone only
+//! when somebody looks.
+//!
+//! A chat body is mostly strings, so a string is never copied to be hashed:
+//! [`Str`] keeps the raw text between the quotes, and comparing or writing it
+//! decodes on the fly.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A JSON string, borrowed from its source.
+///
+/// Two of them are equal, and order by code point, as what they mean: `"a"` and
+/// `"\u0061"` are the same string.
+#[derive(Clone, Copy)]
+pub struct Str<'a> {
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Str<'a> {
+    /// The raw text between the quotes, whose escapes the reader has checked.
+    pub(super) fn from_source(raw: &'a str, escaped: bool) -> Self {
+        Self { raw, escaped }
+    }
+
+    /// The string's meaning; allocates only where the source holds an escape.
+    pub fn as_str(&self) -> Cow<'a, str> {
+        if self.escaped { Cow::Owned(self.chars().collect()) } else { Cow::Borrowed(self.raw) }
+    }
+
+    /// The characters it means.
+    pub fn chars(&self) -> Chars<'a> {
+        Chars { rest: self.raw, escaped: self.escaped }
+    }
+
+    /// Whether it means the empty string.
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The length of its source text in bytes: the work it takes to read it.
+    pub(super) fn source_len(&self) -> usize {
+        self.raw.len()
+    }
+
+    /// Its source text, and whether backslashes in it are escapes.
+    pub(super) fn source(&self) -> (&'a str, bool) {
+        (self.raw, self.escaped)
+    }
+}
+
+impl<'a> From<&'a str> for Str<'a> {
+    /// Plain text; a backslash in it is a backslash.
+    fn from(text: &'a str) -> Self {
+        Self { raw: text, escaped: false }
+    }
+}
+
+impl Ord for Str<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.escaped || other.escaped {
+            self.chars().cmp(other.chars())
+        } else {
+            self.raw.cmp(other.raw)
+        }
+    }
+}
+
+impl PartialOrd for Str<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        if self.escaped || other.escaped {
+            self.chars().eq(other.chars())
+        } else {
+            self.raw == other.raw
+        }
+    }
+}
+
+impl Eq for Str<'_> {}
+
+impl PartialEq<str> for Str<'_> {
+    fn eq(&self, other: &str) -> bool {
+        *self == Str::from(other)
+    }
+}
+
+impl PartialEq<&str> for Str<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == Str::from(*other)
+    }
+}
+
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.as_str())
+    }
+}
+
+/// The characters of a [`Str`], escapes undone.
+#[derive(Clone, Debug)]
+pub struct Chars<'a> {
+    rest: &'a str,
+    escaped: bool,
+}
+
+impl Iterator for Chars<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let first = self.rest.chars().next()?;
+        let (meant, length) = if first == '\\' && self.escaped {
+            unescape(self.rest)
+        } else {
+            (first, first.len_utf8())
+        };
+        self.rest = self.rest.get(length..).unwrap_or_default();
+        Some(meant)
+    }
+}
+
+/// What the escape at the start of `source` means, and how many bytes it takes.
+///
+/// The reader has accepted `source` before; were it not an escape, it would be
+/// read as a replacement character rather than fail.
+pub(super) fn unescape(source: &str) -> (char, usize) {
+    escape(source.as_bytes()).unwrap_or((char::REPLACEMENT_CHARACTER, 1))
+}
+
+/// Why an escape is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadEscape {
+    /// Not one of JSON's escapes.
+    Syntax,
+    /// Half of a surrogate pair: it means no character.
+    Surrogate,
+}
+
+/// Reads the escape that starts at `bytes[0]`, a backslash: its character and
+/// its length in bytes.
+pub(super) fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
+    let simple = match bytes.get(1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unicode_escape(bytes),
+        _ => return Err(BadEscape::Syntax),
+    };
+    Ok((simple, 2))
+}
+
+fn unicode_escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
+    let first = hex4(bytes.get(2..6)).ok_or(BadEscape::Syntax)?;
+    if let Some(plain) = char::from_u32(first) {
+        return Ok((plain, 6));
+    }
+    let second = match bytes.get(6..8) {
+        Some(br"\u") => hex4(bytes.get(8..12)).ok_or(BadEscape::Syntax)?,
+        _ => return Err(BadEscape::Surrogate),
+    };
+    if !(0xd800..0xdc00).contains(&first) || !(0xdc00..0xe000).contains(&second) {
+        return Err(BadEscape::Surrogate);
+    }
+    let astral = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+    char::from_u32(astral).map(|c| (c, 12)).ok_or(BadEscape::Surrogate)
+}
+
+fn hex4(digits: Option<&[u8]>) -> Option<u32> {
+    digits?.iter().try_fold(0, |value, digit| Some(value * 16 + char::from(*digit).to_digit(16)?))
+}
+
+/// Which bytes end a run that can be taken as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// A quote, a backslash, a control character: where a reader must look.
+    Special,
+    /// Those, DEL, and everything that is not ASCII: where the canonical text
+    /// differs from the source.
+    Unprintable,
+}
+
+/// How many bytes from the start of `bytes` come before the first stop.
+///
+/// Eight at a time: strings are nearly all of a body, and this is what hashing
+/// one spends its time on beside SHA-256 itself.
+pub(super) fn run(bytes: &[u8], stop: Stop) -> usize {
+    let mut length = 0;
+    for word in bytes.chunks_exact(8) {
+        let Ok(word) = <[u8; 8]>::try_from(word) else { break };
+        let mask = stops(u64::from_le_bytes(word), stop);
+        if mask != 0 {
+            return length + (mask.trailing_zeros() / 8) as usize;
+        }
+        length += 8;
+    }
+    let tail = bytes.get(length..).unwrap_or_default();
+    length + tail.iter().position(|byte| is_stop(*byte, stop)).unwrap_or(tail.len())
+}
+
+fn is_stop(byte: u8, stop: Stop) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..=0x1f) || (stop == Stop::Unprintable && byte >= 0x7f)
+}
+
+/// The high bit of every byte of `word` that stops; bytes above the first one
+/// may be marked wrongly (a borrow runs upward), so only the lowest counts.
+fn stops(word: u64, stop: Stop) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let equal = |byte: u8| {
+        let zeroed = word ^ (ONES * u64::from(byte));
+        zeroed.wrapping_sub(ONES) & !zeroed & HIGH
+    };
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    let special = control | equal(b'"') | equal(b'\\');
+    match stop {
+        Stop::Special => special,
+        Stop::Unprintable => special | (word & HIGH) | equal(0x7f),
+    }
+}
