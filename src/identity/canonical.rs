@@ -163,14 +163,36 @@ pub fn python_float(value: f64) -> String {
         let sign = if value == f64::NEG_INFINITY { "-" } else { "" };
         return format!("{sign}{name}");
     }
-    // Rust's shortest digits, one before the point: `-1.25e-7`.
-    let scientific = format!("{value:e}");
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    let scientific = shortest(value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..16).contains(&exponent) {
-        // In this range `Debug` writes the same digits without an exponent.
-        return format!("{value:?}");
+    if !(-4..16).contains(&exponent) {
+        let direction = if exponent < 0 { '-' } else { '+' };
+        return format!("{sign}{mantissa}e{direction}{:02}", exponent.unsigned_abs());
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
+    let digits = mantissa.replace('.', "");
+    let Ok(whole) = usize::try_from(exponent + 1) else {
+        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
+        return format!("{sign}0.{zeros}{digits}");
+    };
+    match digits.split_at_checked(whole) {
+        None | Some((_, "")) => format!("{sign}{digits:0<whole$}.0"),
+        Some(("", fraction)) => format!("{sign}0.{fraction}"),
+        Some((whole, fraction)) => format!("{sign}{whole}.{fraction}"),
+    }
+}
+
+/// The shortest digits that read back as `value`, as `d.dde-7`; of two equally
+/// near texts of that length the even one, as Python's.
+fn shortest(value: f64) -> String {
+    let shortest = format!("{value:e}");
+    let digits = shortest.find('e').unwrap_or_default().saturating_sub(1);
+    // Rust takes the upper one of two equally near texts. A double lies midway
+    // between two only where they have as many digits as it can tell apart.
+    if digits < 15 {
+        return shortest;
+    }
+    let even = format!("{value:.*e}", digits - 1);
+    if even.parse() == Ok(value) { even } else { shortest }
 }

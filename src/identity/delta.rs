@@ -78,33 +78,45 @@ pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u
 }
 
 /// The places where two requests differ, at most `max` of them: method, target,
-/// query, headers, then the body.
+/// query, headers, then the body. Between two chat completions only the body
+/// counts.
 pub fn request_deltas(
     recorded: &RequestParts<'_>,
     now: &RequestParts<'_>,
     rules: &IdentityRules,
     max: usize,
 ) -> Vec<Delta> {
-    let texts = |parts: &RequestParts<'_>| {
-        let fixed = [
-            ("method".to_owned(), parts.method.to_owned()),
-            ("target".to_owned(), key::target(parts).to_owned()),
-            ("query".to_owned(), key::query_of(parts)),
-        ];
-        let headers = key::headers(parts).into_iter();
-        let headers = headers.map(|(name, value)| (format!("header {name}"), value));
-        fixed.into_iter().chain(headers).collect::<Vec<_>>()
-    };
-    let mut found = text_deltas(&texts(recorded), &texts(now));
+    let bodies = (recorded.json(), now.json());
+    if let (Some(old), Some(new)) = &bodies
+        && key::is_chat(recorded, old)
+        && key::is_chat(now, new)
+    {
+        return deltas(old, new, &rules.with_delivery(), max);
+    }
+    let mut found = text_deltas(&named_texts(recorded), &named_texts(now));
     found.truncate(max);
     let left = max - found.len();
     let both = key::delivery(recorded) && key::delivery(now);
     let rules = if both { rules.with_delivery() } else { rules.clone() };
-    match (recorded.json(), now.json()) {
-        (Some(recorded), Some(now)) => found.extend(deltas(&recorded, &now, &rules, left)),
+    match &bodies {
+        (Some(recorded), Some(now)) => found.extend(deltas(recorded, now, &rules, left)),
         _ => found.extend(opaque_deltas(recorded, now, left)),
     }
     found
+}
+
+/// What the tagged form holds beside the body.
+fn named_texts(parts: &RequestParts<'_>) -> Vec<(String, String)> {
+    let fixed = [
+        ("method".to_owned(), parts.method.to_owned()),
+        ("target".to_owned(), key::target(parts).to_owned()),
+        ("query".to_owned(), key::query_of(parts)),
+    ];
+    let headers = key::headers(parts).into_iter();
+    fixed
+        .into_iter()
+        .chain(headers.map(|(name, value)| (format!("header {name}"), value)))
+        .collect()
 }
 
 /// Compares two lists of named texts.

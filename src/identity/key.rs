@@ -12,7 +12,7 @@
 //! and another version of this form will carry another one. `body` is `null`
 //! where it is empty, `{"json": value}` where it is plain JSON offered as such
 //! (see [`RequestParts::json`]), `{"multipart": [part, …]}` where it parses as
-//! multipart (see [`multipart`](super::multipart)), else
+//! multipart (see [`multipart`]), else
 //! `{"length": n, "sha256": hex}`. `headers` holds `anthropic-beta`,
 //! `anthropic-version`, `openai-beta` (repeats joined with `,`) and the media
 //! type of `content-type`, those that are there. `query` is the raw query
@@ -91,11 +91,16 @@ pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8
 fn text_of(parts: &RequestParts<'_>, body: Option<&Json<'_>>, rules: &IdentityRules) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + parts.body.len() / 8 + 256);
     let body = body.filter(|_| parts.offers_json());
-    match (parts.form, body) {
-        (Form::Chat, Some(body)) if body.is_object() => write_chat(body, rules, &mut out),
+    match body {
+        Some(body) if is_chat(parts, body) => write_chat(body, rules, &mut out),
         _ => write_tagged(parts, body, rules, &mut out),
     }
     out
+}
+
+/// Whether the key is AgentLoom's, over this body alone.
+pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
+    parts.form == Form::Chat && body.is_object()
 }
 
 /// Whether a top-level member only chooses the mode of delivery.

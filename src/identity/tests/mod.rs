@@ -1,3 +1,11 @@
 //! Tests of identity as a whole, Python being the oracle.
 
+mod canonical;
+mod delta;
 mod key;
+mod multipart;
+mod oracle;
+mod query;
+mod reader;
+mod rules;
+mod source;
