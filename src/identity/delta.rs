@@ -91,7 +91,7 @@ pub fn request_deltas(
         && key::is_chat(recorded, old)
         && key::is_chat(now, new)
     {
-        return deltas(old, new, &rules.with_delivery(), max);
+        return chat_deltas(old, new, rules, max);
     }
     let mut found = text_deltas(&named_texts(recorded), &named_texts(now));
     found.truncate(max);
@@ -102,6 +102,25 @@ pub fn request_deltas(
         (Some(recorded), Some(now)) => found.extend(deltas(recorded, now, &rules, left)),
         _ => found.extend(opaque_deltas(recorded, now, left)),
     }
+    found
+}
+
+/// Compares bodies of which the chat text is made. It says `null` for what it
+/// names and does not find, so there an absent member is no other than `null`.
+fn chat_deltas(
+    recorded: &Json<'_>,
+    now: &Json<'_>,
+    rules: &IdentityRules,
+    max: usize,
+) -> Vec<Delta> {
+    let named = key::NAMED.len();
+    let mut found = deltas(recorded, now, &rules.with_delivery(), max.saturating_add(named));
+    let null = |value: &Option<String>| value.as_deref().is_none_or(|text| text == "null");
+    found.retain(|delta| {
+        let name = delta.pointer.strip_prefix('/').unwrap_or_default();
+        !(key::NAMED.contains(&name) && null(&delta.recorded) && null(&delta.now))
+    });
+    found.truncate(max);
     found
 }
 

@@ -108,8 +108,10 @@ fn is_delivery(key: &Str<'_>) -> bool {
     DELIVERY.iter().any(|name| *key == *name)
 }
 
+/// The members that the chat text names; `null` where they are absent.
+pub(super) const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
+
 fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
-    const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "temperature"];
     let ignored = rules.ignored();
     out.extend_from_slice(b"{\"extra\": ");
     let extra = |key: &Str<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
