@@ -99,16 +99,35 @@ pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
     loop {
         let (plain, special) = rest.split_at(text::run(rest.as_bytes(), Stop::Unprintable));
         out.extend_from_slice(plain.as_bytes());
-        let Some(first) = special.chars().next() else { break };
-        let (meant, length) = if first == '\\' && escaped {
-            text::unescape(special)
-        } else {
-            (first, first.len_utf8())
-        };
+        rest = write_foreign(special, out);
+        let Some(first) = rest.chars().next() else { break };
+        if matches!(first, ' '..='~') && !matches!(first, '"' | '\\') {
+            continue;
+        }
+        let (meant, length) =
+            if first == '\\' && escaped { text::unescape(rest) } else { (first, first.len_utf8()) };
         write_char(meant, out);
-        rest = special.get(length..).unwrap_or_default();
+        rest = rest.get(length..).unwrap_or_default();
     }
     out.push(b'"');
+}
+
+/// Appends the escapes of the characters beyond ASCII that `source` begins with,
+/// and returns the rest: such text comes in long runs.
+fn write_foreign<'s>(source: &'s str, out: &mut Vec<u8>) -> &'s str {
+    let mut rest = source.chars();
+    loop {
+        let here = rest.as_str();
+        match rest.next().map(u32::from) {
+            None | Some(0..0x80) => return here,
+            Some(astral @ 0x1_0000..) => {
+                let beyond = astral - 0x1_0000;
+                write_unit(0xd800 | beyond >> 10, out);
+                write_unit(0xdc00 | beyond & 0x3ff, out);
+            }
+            Some(unit) => write_unit(unit, out),
+        }
+    }
 }
 
 fn write_char(meant: char, out: &mut Vec<u8>) {
@@ -121,18 +140,18 @@ fn write_char(meant: char, out: &mut Vec<u8>) {
         '\u{c}' => br"\f",
         '\u{8}' => br"\b",
         ' '..='~' => return out.push(meant as u8),
+        '\0'..='\u{7f}' => return write_unit(u32::from(meant), out),
         _ => {
-            for unit in meant.encode_utf16(&mut [0; 2]) {
-                write_unit(*unit, out);
-            }
+            write_foreign(meant.encode_utf8(&mut [0; 4]), out);
             return;
         }
     };
     out.extend_from_slice(short);
 }
 
-fn write_unit(unit: u16, out: &mut Vec<u8>) {
-    let digit = |shift: u16| HEX[usize::from(unit >> shift & 0xf)];
+/// Appends the escape of one UTF-16 code unit.
+fn write_unit(unit: u32, out: &mut Vec<u8>) {
+    let digit = |shift: u32| HEX[(unit >> shift & 0xf) as usize];
     out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }
 
