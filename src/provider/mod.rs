@@ -4,6 +4,27 @@
 //! Reading is tolerant: an unknown field or event is skipped. The stored bytes
 //! stay the truth; nothing here is ever served in their place unless a caller
 //! asks for the other mode of delivery.
+//!
+//! [`recognise()`] tells what a request asks for, [`read`] what an answer says,
+//! [`ended_well`] whether a stream came to its own end, [`delivery`] turns a
+//! stream into the complete answer and back, [`error_body()`] writes an error in
+//! the provider's shape, and [`directory`] lists the upstreams loomrec knows.
+
+mod anthropic;
+pub mod delivery;
+pub mod directory;
+mod embedding;
+pub mod error_body;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+pub mod recognise;
+pub mod sse;
+
+pub use delivery::{ModeError, to_complete, to_stream};
+pub use directory::{Upstream, upstream_for};
+pub use error_body::{error_body, error_headers};
+pub use recognise::{Seen, delivery, recognise};
 
 use serde_json::Value;
 
@@ -114,4 +135,119 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: an object; `{"_raw": "…"}` where they are not one.
     pub arguments: Value,
+}
+
+impl Operation {
+    /// A name for people, as the provider's own documentation has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "Chat Completions",
+            Self::Completions => "Completions",
+            Self::Responses => "Responses",
+            Self::Embeddings => "Embeddings",
+            Self::Messages => "Messages",
+            Self::CountTokens => "Count Tokens",
+            Self::GenerateContent => "Generate Content",
+            Self::EmbedContent => "Embed Content",
+            Self::OllamaChat => "Ollama chat",
+            Self::CohereChat => "Cohere chat",
+            Self::BedrockModel => "a Bedrock model",
+            Self::Other => "this endpoint",
+        }
+    }
+}
+
+impl ToolCall {
+    /// A tool call whose arguments came as text, as OpenAI sends them. No text
+    /// at all means no arguments; text that is not a JSON object is kept under
+    /// `_raw`, so that a broken call stays visible.
+    fn from_text(id: &str, name: &str, arguments: &str) -> Self {
+        let arguments = match serde_json::from_str(arguments) {
+            Ok(object @ Value::Object(_)) => object,
+            _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
+            _ => serde_json::json!({ "_raw": arguments }),
+        };
+        Self { id: id.to_owned(), name: name.to_owned(), arguments }
+    }
+
+    /// A tool call whose arguments came as a JSON value, as Anthropic and Gemini
+    /// send them.
+    fn from_value(id: &str, name: &str, arguments: Option<&Value>) -> Self {
+        match arguments {
+            Some(object @ Value::Object(_)) => {
+                Self { id: id.to_owned(), name: name.to_owned(), arguments: object.clone() }
+            }
+            None | Some(Value::Null) => Self::from_text(id, name, ""),
+            Some(Value::String(text)) => Self::from_text(id, name, text),
+            Some(other) => Self::from_text(id, name, &other.to_string()),
+        }
+    }
+}
+
+/// What an answer says, or `None` where the operation is not one that is read or
+/// the bytes are not such an answer (an error body, for one).
+///
+/// `streamed_body` tells whether the bytes are a stream of server-sent events,
+/// as their media type says. A stream that was cut gives what arrived of it.
+pub fn read(operation: Operation, streamed_body: bool, bytes: &[u8]) -> Option<Answer> {
+    match (operation, streamed_body) {
+        (Operation::ChatCompletions | Operation::Completions, true) => openai_chat::stream(bytes),
+        (Operation::ChatCompletions | Operation::Completions, false) => {
+            openai_chat::complete(&value(bytes)?)
+        }
+        (Operation::Responses, true) => openai_responses::stream(bytes),
+        (Operation::Responses, false) => openai_responses::complete(&value(bytes)?),
+        (Operation::Embeddings, false) => embedding::openai(&value(bytes)?),
+        (Operation::Messages, true) => anthropic::stream(bytes),
+        (Operation::Messages, false) => anthropic::complete(&value(bytes)?),
+        (Operation::GenerateContent, true) => gemini::stream(bytes),
+        (Operation::GenerateContent, false) => gemini::whole(bytes),
+        (Operation::EmbedContent, false) => embedding::gemini(&value(bytes)?),
+        _ => None,
+    }
+}
+
+/// Whether a stream carried its own end marker: `[DONE]` or a finish reason for
+/// every choice, `message_stop`, a terminal Responses event, a `finishReason`.
+///
+/// An error event is no end marker. Operations whose streams are not read give
+/// `true`: nothing speaks against their end.
+pub fn ended_well(operation: Operation, bytes: &[u8]) -> bool {
+    match operation {
+        Operation::ChatCompletions | Operation::Completions => {
+            openai_chat::merge(bytes).is_some_and(|merged| merged.ended)
+        }
+        Operation::Responses => openai_responses::ended(bytes),
+        Operation::Messages => anthropic::merge(bytes).is_some_and(|merged| merged.ended),
+        Operation::GenerateContent => gemini::ended(bytes),
+        _ => true,
+    }
+}
+
+/// A stream's events, merged into the body that the complete answer would have had.
+struct Merged {
+    body: serde_json::Map<String, Value>,
+    /// The stream's own end marker was there.
+    ended: bool,
+    /// An error event, or an event that does not parse, was among the events.
+    failed: bool,
+}
+
+fn value(bytes: &[u8]) -> Option<Value> {
+    serde_json::from_slice(bytes).ok()
+}
+
+/// A token count; a missing or negative one is `None`.
+fn count(object: &Value, name: &str) -> Option<u64> {
+    object.get(name)?.as_u64()
+}
+
+/// A string member.
+fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.get(name)?.as_str()
+}
+
+/// The members of an array, or nothing where it is not one.
+fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
+    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

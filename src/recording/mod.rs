@@ -5,4 +5,5 @@
 //! text and back; [`redact`] removes secrets before anything is stored.
 
 pub mod body;
+pub mod cost;
 pub mod entry;

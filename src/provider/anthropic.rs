@@ -1,0 +1,188 @@
+//! Reads Anthropic's Messages: complete bodies, and streams merged event by event.
+//!
+//! Anthropic counts input in three parts: `input_tokens` leaves out what was read
+//! from a cache or written to one. [`Usage::prompt_tokens`] is their sum, so that
+//! it means the same for every provider, and the parts stand beside it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::{Answer, Merged, ToolCall, Usage, count, items, sse, text};
+
+/// Reads a complete body; `None` where it is no message.
+pub(super) fn complete(body: &Value) -> Option<Answer> {
+    body.get("content")?.as_array()?;
+    let mut answer = Answer {
+        model: text(body, "model").map(str::to_owned),
+        usage: body.get("usage").and_then(usage),
+        finish_reason: text(body, "stop_reason").map(str::to_owned),
+        ..Answer::default()
+    };
+    for block in items(body, "content") {
+        match text(block, "type") {
+            Some("text") => answer.content.push_str(text(block, "text").unwrap_or("")),
+            // Tools that run on Anthropic's side (`server_tool_use`) ask nothing
+            // of the program.
+            Some("tool_use") => answer.tool_calls.push(ToolCall::from_value(
+                text(block, "id").unwrap_or(""),
+                text(block, "name").unwrap_or(""),
+                block.get("input"),
+            )),
+            _ => {}
+        }
+    }
+    Some(answer)
+}
+
+/// Reads a stream, or what arrived of it; `None` where it has no `message_start`.
+pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
+    complete(&Value::Object(merge(bytes)?.body))
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    usage.as_object()?;
+    let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
+    let written = count(usage, "cache_creation_input_tokens").unwrap_or(0);
+    let prompt =
+        count(usage, "input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
+    let completion = count(usage, "output_tokens").unwrap_or(0);
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt.saturating_add(completion),
+        reasoning_tokens: 0,
+        cached_tokens: cached,
+        cache_write_tokens: written,
+    })
+}
+
+/// One content block while its deltas come in.
+struct Block {
+    fields: Map<String, Value>,
+    /// The pieces of a tool's input, which is JSON only once they are all there.
+    input: String,
+}
+
+/// Merges the events of a stream; `None` where there is no `message_start`.
+pub(super) fn merge(bytes: &[u8]) -> Option<Merged> {
+    let mut message: Option<Map<String, Value>> = None;
+    let mut blocks = BTreeMap::new();
+    let (mut ended, mut failed) = (false, false);
+    for event in sse::events(bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        let Some(Value::Object(data)) = event.json() else {
+            failed = true;
+            continue;
+        };
+        let kind = data.get("type").and_then(Value::as_str).or(event.name).unwrap_or("");
+        match kind {
+            "message_start" => {
+                if let Some(Value::Object(start)) = data.get("message") {
+                    message = Some(start.clone());
+                    blocks.clear();
+                }
+            }
+            "message_delta" => {
+                if let Some(message) = &mut message {
+                    take_message_delta(data, message);
+                }
+            }
+            "message_stop" => ended = true,
+            "error" => failed = true,
+            _ => take_block_event(data, &mut blocks),
+        }
+    }
+    let mut body = message?;
+    let mut content = Vec::with_capacity(blocks.len());
+    for block in blocks.into_values() {
+        content.push(block.into_value(&mut failed));
+    }
+    body.insert("content".to_owned(), Value::Array(content));
+    Some(Merged { body, ended, failed })
+}
+
+/// Takes a `message_delta`: its usage is cumulative, so each count replaces the
+/// one before.
+fn take_message_delta(data: Map<String, Value>, message: &mut Map<String, Value>) {
+    for (name, value) in data {
+        match (name.as_str(), value) {
+            ("type", _) => {}
+            ("delta", Value::Object(delta)) => message.extend(delta),
+            ("usage", Value::Object(counts)) => {
+                let usage = message.entry("usage").or_insert(Value::Null);
+                match usage {
+                    Value::Object(usage) => {
+                        usage.extend(counts.into_iter().filter(|(_, value)| !value.is_null()));
+                    }
+                    usage => *usage = Value::Object(counts),
+                }
+            }
+            (_, Value::Null) => {}
+            (_, value) => {
+                message.insert(name, value);
+            }
+        }
+    }
+}
+
+fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, Block>) {
+    let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
+    if let Some(Value::Object(fields)) = data.remove("content_block") {
+        let input = String::new();
+        blocks.insert(index, Block { fields, input });
+    } else if let (Some(Value::Object(delta)), Some(block)) =
+        (data.remove("delta"), blocks.get_mut(&index))
+    {
+        block.take(delta);
+    }
+}
+
+impl Block {
+    fn take(&mut self, delta: Map<String, Value>) {
+        for (name, value) in delta {
+            match (name.as_str(), value) {
+                ("type", _) => {}
+                ("partial_json", Value::String(piece)) => self.input.push_str(&piece),
+                ("citation", citation) => {
+                    let list = self.fields.entry("citations").or_insert(Value::Null);
+                    match list {
+                        Value::Array(list) => list.push(citation),
+                        list => *list = Value::Array(vec![citation]),
+                    }
+                }
+                // A signature comes whole; text, thinking and kinds still to come
+                // grow piece by piece.
+                ("signature", signature) => {
+                    self.fields.insert(name, signature);
+                }
+                (_, Value::String(piece)) => match self.fields.get_mut(&name) {
+                    Some(Value::String(text)) => text.push_str(&piece),
+                    _ => {
+                        self.fields.insert(name, Value::String(piece));
+                    }
+                },
+                (_, value) => {
+                    self.fields.insert(name, value);
+                }
+            }
+        }
+    }
+
+    /// The block; input that is not JSON stays text, and marks the stream failed.
+    fn into_value(mut self, failed: &mut bool) -> Value {
+        if !self.input.is_empty() {
+            let input = serde_json::from_str(&self.input).unwrap_or_else(|_| {
+                *failed = true;
+                Value::String(self.input)
+            });
+            self.fields.insert("input".to_owned(), input);
+        }
+        Value::Object(self.fields)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Changes the delivery of Anthropic's Messages.
+
+use serde_json::{Map, Value, json};
+
+use super::pieces;
+
+type Object = Map<String, Value>;
+
+/// The events of a complete answer; `None` where it is no message.
+pub(super) fn stream(mut message: Object) -> Option<Vec<Vec<u8>>> {
+    let Some(Value::Array(content)) = message.get_mut("content").map(Value::take) else {
+        return None;
+    };
+    message.insert("content".to_owned(), json!([]));
+    let mut delta = Object::new();
+    for name in ["stop_reason", "stop_sequence"] {
+        let value = message.insert(name.to_owned(), Value::Null);
+        delta.insert(name.to_owned(), value.unwrap_or(Value::Null));
+    }
+    // What the answer cost is known only at its end.
+    let output = message
+        .get_mut("usage")
+        .and_then(|usage| usage.get_mut("output_tokens"))
+        .map(|tokens| std::mem::replace(tokens, json!(0)));
+    let usage = json!({ "output_tokens": output.unwrap_or_else(|| json!(0)) });
+
+    let mut events = vec![event("message_start", json!({ "message": message }))];
+    for (index, block) in content.into_iter().enumerate() {
+        let Value::Object(block) = block else {
+            return None;
+        };
+        block_events(index, block, &mut events);
+    }
+    let last = json!({ "delta": delta, "usage": usage });
+    events.push(event("message_delta", last));
+    events.push(event("message_stop", json!({})));
+    Some(events)
+}
+
+fn event(kind: &str, rest: Value) -> Vec<u8> {
+    let mut data = json!({ "type": kind });
+    if let (Value::Object(data), Value::Object(mut rest)) = (&mut data, rest) {
+        data.append(&mut rest);
+    }
+    format!("event: {kind}\ndata: {data}\n\n").into_bytes()
+}
+
+fn block_events(index: usize, mut block: Object, events: &mut Vec<Vec<u8>>) {
+    let deltas = deltas(&mut block);
+    let start = json!({ "index": index, "content_block": block });
+    events.push(event("content_block_start", start));
+    for delta in deltas {
+        let delta = json!({ "index": index, "delta": delta });
+        events.push(event("content_block_delta", delta));
+    }
+    events.push(event("content_block_stop", json!({ "index": index })));
+}
+
+/// Takes out of a block what its deltas tell; other kinds of block come whole.
+fn deltas(block: &mut Object) -> Vec<Value> {
+    let mut deltas = vec![];
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or("");
+    match kind.to_owned().as_str() {
+        "text" => {
+            if let Some(Value::Array(citations)) = block.get_mut("citations") {
+                let citations = std::mem::take(citations).into_iter();
+                deltas.extend(
+                    citations.map(|one| json!({ "type": "citations_delta", "citation": one })),
+                );
+            }
+            for piece in pieces(&take_text(block, "text")) {
+                deltas.push(json!({ "type": "text_delta", "text": piece }));
+            }
+        }
+        "thinking" => {
+            for piece in pieces(&take_text(block, "thinking")) {
+                deltas.push(json!({ "type": "thinking_delta", "thinking": piece }));
+            }
+            let signature = take_text(block, "signature");
+            if !signature.is_empty() {
+                deltas.push(json!({ "type": "signature_delta", "signature": signature }));
+            }
+        }
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            if let Some(input) = block.get_mut("input") {
+                let text = input.to_string();
+                if text != "{}" {
+                    deltas.push(json!({ "type": "input_json_delta", "partial_json": text }));
+                }
+                *input = json!({});
+            }
+        }
+        _ => {}
+    }
+    deltas
+}
+
+/// Takes a text member out, leaving it empty.
+fn take_text(block: &mut Object, name: &str) -> String {
+    match block.get_mut(name) {
+        Some(Value::String(text)) => std::mem::take(text),
+        _ => String::new(),
+    }
+}
