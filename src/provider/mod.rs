@@ -251,3 +251,6 @@ fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
     object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
+
+#[cfg(test)]
+mod tests;

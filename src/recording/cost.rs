@@ -51,6 +51,7 @@ struct File {
 
 /// The price of a model under all its names.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Price {
     /// The upstream it is sold by; for any upstream where it is absent.
     upstream: Option<String>,
@@ -65,6 +66,7 @@ struct Price {
 
 /// Rates for a call with a long prompt; they hold for all of its tokens.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Long {
     /// The rates hold where the prompt has more tokens than this.
     over: u64,

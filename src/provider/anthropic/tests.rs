@@ -1,1 +1,143 @@
+use serde_json::json;
+
 use super::*;
+
+const STREAM: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm, "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"so"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: ping
+data: {"type":"ping"}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"I'll "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"look."}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"cited_text":"x"}}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"id\": 9007199254740993"}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"}"}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":2}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":null,"output_tokens":25}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+#[test]
+fn a_stream_is_assembled_when_it_has_every_kind_of_delta() {
+    let answer = stream(STREAM.as_bytes()).unwrap();
+    assert_eq!(answer.content, "I'll look.");
+    assert_eq!(answer.model.as_deref(), Some("claude-sonnet-4-20250514"));
+    assert_eq!(answer.finish_reason.as_deref(), Some("tool_use"));
+    assert_eq!(answer.tool_calls.len(), 1);
+    let call = &answer.tool_calls[0];
+    assert_eq!((call.id.as_str(), call.name.as_str()), ("toolu_1", "get_weather"));
+    assert_eq!(call.arguments.to_string(), r#"{"id":9007199254740993}"#);
+}
+
+#[test]
+fn input_is_the_sum_of_its_parts_when_a_cache_was_used() {
+    let usage = stream(STREAM.as_bytes()).unwrap().usage.unwrap();
+    let expected = Usage {
+        prompt_tokens: 20,
+        completion_tokens: 25,
+        total_tokens: 45,
+        reasoning_tokens: 0,
+        cached_tokens: 7,
+        cache_write_tokens: 3,
+    };
+    assert_eq!(usage, expected);
+}
+
+#[test]
+fn a_merged_stream_is_the_complete_message() {
+    let merged = merge(STREAM.as_bytes()).unwrap();
+    assert!(merged.ended && !merged.failed);
+    let content = &merged.body["content"];
+    let thinking = json!({"type": "thinking", "thinking": "hm, so", "signature": "c2ln"});
+    assert_eq!(content[0], thinking);
+    assert_eq!(content[1]["citations"], json!([{"cited_text": "x"}]));
+    assert_eq!(merged.body["stop_reason"], "tool_use");
+    assert_eq!(merged.body["usage"]["input_tokens"], 10);
+    let streamed = complete(&Value::Object(merged.body));
+    assert_eq!(streamed, stream(STREAM.as_bytes()));
+}
+
+#[test]
+fn what_arrived_is_read_when_the_stream_was_cut() {
+    let cut = STREAM.find("{\\\"id").unwrap();
+    let merged = merge(&STREAM.as_bytes()[..cut]).unwrap();
+    assert!(!merged.ended);
+    let answer = stream(&STREAM.as_bytes()[..cut]).unwrap();
+    assert_eq!(answer.content, "I'll look.");
+    assert_eq!(answer.finish_reason, None);
+    assert_eq!(answer.tool_calls[0].arguments, json!({}));
+    assert_eq!(answer.usage.unwrap().completion_tokens, 1);
+}
+
+#[test]
+fn a_stream_has_failed_when_an_error_event_is_in_it() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let at = STREAM.find("event: ping").unwrap();
+    let merged = merge(format!("{}{error}", &STREAM[..at]).as_bytes()).unwrap();
+    assert!(merged.failed && !merged.ended);
+    assert!(merge(error.as_bytes()).is_none());
+}
+
+#[test]
+fn a_complete_answer_is_read_when_it_has_a_tool_call() {
+    let body = json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-1-20250805",
+        "content": [
+            {"type": "text", "text": "a"},
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+            {"type": "tool_use", "id": "toolu_2", "name": "f", "input": {"x": [1]}},
+            {"type": "text", "text": "b"}
+        ],
+        "stop_reason": "end_turn", "usage": {"input_tokens": 4, "output_tokens": 2}
+    });
+    let answer = complete(&body).unwrap();
+    assert_eq!(answer.content, "ab");
+    assert_eq!(answer.tool_calls.len(), 1);
+    assert_eq!(answer.tool_calls[0].arguments, json!({"x": [1]}));
+    assert_eq!(answer.usage.unwrap().total_tokens, 6);
+    assert_eq!(complete(&json!({"type": "error", "error": {}})), None);
+}

@@ -1,1 +1,194 @@
 use super::*;
+
+fn seen<'a>(method: &'a str, path: &'a str) -> Seen<'a> {
+    Seen {
+        method,
+        path,
+        query: "",
+        headers: &[],
+        body_model: Some("body-model"),
+        body_stream: None,
+    }
+}
+
+/// Provider, operation, model and target of a POST.
+fn post(path: &str) -> (Provider, Operation, String, Option<String>) {
+    let call = recognise(&seen("POST", path));
+    (call.provider, call.operation, call.model.unwrap(), call.target)
+}
+
+fn expect(
+    provider: Provider,
+    operation: Operation,
+    model: &str,
+    target: &str,
+) -> (Provider, Operation, String, Option<String>) {
+    let target = (!target.is_empty()).then(|| target.to_owned());
+    (provider, operation, model.to_owned(), target)
+}
+
+#[test]
+fn openai_operations_are_known_by_the_end_of_their_path() {
+    use Operation::*;
+    let prefixes = ["/v1", "", "/openai/v1", "/api/v1", "/inference/v1"];
+    for prefix in prefixes {
+        let chat = post(&format!("{prefix}/chat/completions"));
+        assert_eq!(chat, expect(Provider::OpenAi, ChatCompletions, "body-model", ""));
+        for (path, operation) in
+            [("/completions", Completions), ("/responses", Responses), ("/embeddings", Embeddings)]
+        {
+            let path = format!("{prefix}{path}");
+            let expected = expect(Provider::OpenAi, operation, "body-model", &path);
+            assert_eq!(post(&path), expected);
+        }
+    }
+}
+
+#[test]
+fn chat_is_tagged_when_the_url_says_more_than_the_body() {
+    let mut chat = seen("POST", "/v1/chat/completions");
+    chat.query = "api-version=2024-10-21";
+    let target = recognise(&chat).target;
+    assert_eq!(target.as_deref(), Some("/v1/chat/completions"));
+    let path = "/openai/deployments/my%20gpt/chat/completions";
+    let azure = expect(Provider::OpenAi, Operation::ChatCompletions, "my gpt", path);
+    assert_eq!(post(path), azure);
+}
+
+#[test]
+fn other_methods_are_other_operations() {
+    for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
+        for method in ["GET", "DELETE"] {
+            let call = recognise(&seen(method, path));
+            assert_eq!(call.operation, Operation::Other, "{method} {path}");
+            assert_eq!(call.target.as_deref(), Some(path));
+        }
+    }
+    let tuned = recognise(&seen("GET", "/v1/models/ft:gpt-4o:org::abc"));
+    assert_eq!((tuned.provider, tuned.operation), (Provider::OpenAi, Operation::Other));
+}
+
+#[test]
+fn anthropic_spellings_are_one_operation() {
+    for path in ["/v1/messages", "/messages", "/v1/v1/messages"] {
+        let messages = "anthropic.messages";
+        let expected = expect(Provider::Anthropic, Operation::Messages, "body-model", messages);
+        assert_eq!(post(path), expected);
+        let count = "anthropic.count_tokens";
+        let expected = expect(Provider::Anthropic, Operation::CountTokens, "body-model", count);
+        assert_eq!(post(&format!("{path}/count_tokens")), expected);
+    }
+    assert_eq!(post("/v1/messages/batches").1, Operation::Other);
+}
+
+#[test]
+fn messages_elsewhere_need_anthropics_version_header() {
+    let path = "/v1/threads/thread_1/messages";
+    assert_eq!(post(path).1, Operation::Other);
+    assert_eq!(post(path).0, Provider::OpenAi);
+    let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    let mut gateway = seen("POST", "/api/v1/messages");
+    gateway.headers = &headers;
+    let call = recognise(&gateway);
+    assert_eq!(call.operation, Operation::Messages);
+    assert_eq!(call.target.as_deref(), Some("/api/v1/messages"));
+    gateway.path = "/v1/models";
+    gateway.method = "GET";
+    assert_eq!(recognise(&gateway).provider, Provider::Anthropic);
+}
+
+#[test]
+fn gemini_verbs_are_one_target_and_name_model_and_mode() {
+    let base = "/v1beta/models/gemini-2.5-flash";
+    let target = format!("{base}:generateContent");
+    for (verb, streamed) in [("generateContent", false), ("streamGenerateContent", true)] {
+        let path = format!("{base}:{verb}");
+        let call = recognise(&seen("POST", &path));
+        assert_eq!(call.operation, Operation::GenerateContent);
+        assert_eq!(call.model.as_deref(), Some("gemini-2.5-flash"));
+        assert_eq!(call.target.as_ref(), Some(&target));
+        assert_eq!(call.streamed, streamed);
+    }
+    let vertex =
+        "/v1beta1/projects/p/locations/l/publishers/google/models/gemini-2.0:generateContent";
+    let expected = expect(Provider::Gemini, Operation::GenerateContent, "gemini-2.0", vertex);
+    assert_eq!(post(vertex), expected);
+    let embed = "/v1beta/models/text-embedding-004:batchEmbedContents";
+    assert_eq!(post(embed).1, Operation::EmbedContent);
+    let count = post("/v1/models/gemini-2.0:countTokens");
+    assert_eq!((count.0, count.1), (Provider::Gemini, Operation::Other));
+    assert_eq!(post("/v1beta/tunedModels/mine:generateContent").2, "tunedModels/mine");
+}
+
+#[test]
+fn claude_on_vertex_is_messages() {
+    let base = "/v1/projects/p/locations/l/publishers/anthropic/models";
+    let path = format!("{base}/claude-sonnet-4@20250514:streamRawPredict");
+    let call = recognise(&seen("POST", &path));
+    assert_eq!((call.provider, call.operation), (Provider::Anthropic, Operation::Messages));
+    assert_eq!(call.model.as_deref(), Some("claude-sonnet-4@20250514"));
+    assert!(call.streamed);
+    assert!(call.target.unwrap().ends_with(":rawPredict"));
+    let count = post(&format!("{base}/count-tokens:rawPredict"));
+    assert_eq!((count.1, count.2.as_str()), (Operation::CountTokens, "body-model"));
+}
+
+#[test]
+fn bedrock_names_model_and_mode_in_the_path() {
+    let id = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude";
+    for (verb, plain, streamed) in [
+        ("converse", "converse", false),
+        ("converse-stream", "converse", true),
+        ("invoke", "invoke", false),
+        ("invoke-with-response-stream", "invoke", true),
+    ] {
+        let path = format!("/model/{id}/{verb}");
+        let call = recognise(&seen("POST", &path));
+        assert_eq!(call.operation, Operation::BedrockModel);
+        assert_eq!(call.streamed, streamed);
+        assert_eq!(call.target, Some(format!("/model/{id}/{plain}")));
+        let model = call.model.unwrap();
+        assert_eq!(model, "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude");
+    }
+}
+
+#[test]
+fn ollama_streams_when_it_is_not_told_otherwise() {
+    let mut chat = seen("POST", "/api/chat");
+    assert!(recognise(&chat).streamed);
+    assert_eq!(recognise(&chat).operation, Operation::OllamaChat);
+    chat.body_stream = Some(false);
+    assert!(!recognise(&chat).streamed);
+    let embed = recognise(&seen("POST", "/api/embed"));
+    assert_eq!((embed.provider, embed.streamed), (Provider::Ollama, false));
+    assert!(!recognise(&seen("POST", "/v1/chat/completions")).streamed);
+}
+
+#[test]
+fn cohere_is_known_by_its_paths() {
+    assert_eq!(post("/v2/chat").1, Operation::CohereChat);
+    assert_eq!(post("/v1/chat").1, Operation::CohereChat);
+    let embed = post("/v2/embed");
+    assert_eq!((embed.0, embed.1), (Provider::Cohere, Operation::Other));
+}
+
+#[test]
+fn delivery_is_chosen_only_by_operations_that_stream() {
+    assert!(delivery(Operation::ChatCompletions) && delivery(Operation::Messages));
+    assert!(delivery(Operation::GenerateContent) && delivery(Operation::Responses));
+    assert!(!delivery(Operation::Other) && !delivery(Operation::Embeddings));
+    assert!(!delivery(Operation::CountTokens) && !delivery(Operation::EmbedContent));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_path_is_recognised_as_something(
+        method in "(GET|POST|PUT)", path in "[/a-z:%1.é]{0,40}", query in "[a-z=&]{0,8}"
+    ) {
+        let mut seen = seen(&method, &path);
+        seen.query = &query;
+        let call = recognise(&seen);
+        let chat = call.operation == Operation::ChatCompletions;
+        proptest::prop_assert!(call.target.is_some() || chat);
+    }
+}
