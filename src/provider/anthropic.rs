@@ -51,7 +51,10 @@ fn usage(usage: &Value) -> Option<Usage> {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
-        reasoning_tokens: 0,
+        reasoning_tokens: usage
+            .pointer("/output_tokens_details/thinking_tokens")
+            .and_then(Value::as_u64)
+            .unwrap_or(0),
         cached_tokens: cached,
         cache_write_tokens: written,
     })
@@ -110,7 +113,14 @@ fn take_message_delta(data: Map<String, Value>, message: &mut Map<String, Value>
     for (name, value) in data {
         match (name.as_str(), value) {
             ("type", _) => {}
-            ("delta", Value::Object(delta)) => message.extend(delta),
+            // A null takes nothing back that the message said before.
+            ("delta", Value::Object(delta)) => {
+                for (name, value) in delta {
+                    if !value.is_null() || !message.contains_key(&name) {
+                        message.insert(name, value);
+                    }
+                }
+            }
             ("usage", Value::Object(counts)) => {
                 let usage = message.entry("usage").or_insert(Value::Null);
                 match usage {

@@ -5,24 +5,24 @@ use serde_json::{Value, json};
 
 use super::Provider;
 
-/// An error's JSON body. `kind` names the error (`RecordingMismatchError`): it is
-/// a field of its own where the shape has one, else the message begins with it.
+/// An error's JSON body. `kind` names the error (`RecordingMismatchError`): the
+/// message begins with it, since some SDKs show nothing but the message, and where
+/// the shape has a field of its own for it, it stands there too.
 pub fn error_body(provider: Provider, status: u16, kind: &str, message: &str) -> Vec<u8> {
-    let named = || {
-        if message.starts_with(kind) { message.to_owned() } else { format!("{kind}: {message}") }
-    };
+    let named =
+        if message.starts_with(kind) { message.to_owned() } else { format!("{kind}: {message}") };
     let body: Value = match provider {
         Provider::OpenAi | Provider::Unknown => json!({
-            "error": { "message": message, "type": kind, "param": null, "code": kind }
+            "error": { "message": named, "type": kind, "param": null, "code": kind }
         }),
         Provider::Anthropic => json!({
             "type": "error",
-            "error": { "type": anthropic_type(status), "message": named() }
+            "error": { "type": anthropic_type(status), "message": named }
         }),
         Provider::Gemini => json!({
             "error": {
                 "code": status,
-                "message": named(),
+                "message": named,
                 "status": google_status(status),
                 "details": [{
                     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -33,8 +33,8 @@ pub fn error_body(provider: Provider, status: u16, kind: &str, message: &str) ->
         }),
         // The header carries the kind, and boto3 shows both.
         Provider::Bedrock => json!({ "message": message }),
-        Provider::Cohere => json!({ "message": named() }),
-        Provider::Ollama => json!({ "error": named() }),
+        Provider::Cohere => json!({ "message": named }),
+        Provider::Ollama => json!({ "error": named }),
     };
     body.to_string().into_bytes()
 }

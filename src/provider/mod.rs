@@ -6,7 +6,7 @@
 //! asks for the other mode of delivery.
 //!
 //! [`recognise()`] tells what a request asks for, [`read`] what an answer says,
-//! [`ended_well`] whether a stream came to its own end, [`delivery`] turns a
+//! [`ended_well`] whether a stream came to its own end, [`mod@delivery`] turns a
 //! stream into the complete answer and back, [`error_body()`] writes an error in
 //! the provider's shape, and [`directory`] lists the upstreams loomrec knows.
 

@@ -90,7 +90,7 @@ pub(super) fn usage(body: &Value) -> Option<Usage> {
         cached_tokens: nested("/prompt_tokens_details/cached_tokens")
             .or_else(|| count(usage, "prompt_cache_hit_tokens"))
             .unwrap_or(0),
-        cache_write_tokens: 0,
+        cache_write_tokens: nested("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
     })
 }
 

@@ -57,7 +57,7 @@ fn usage(usage: &Value) -> Option<Usage> {
         total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
         reasoning_tokens: nested("/output_tokens_details/reasoning_tokens"),
         cached_tokens: nested("/input_tokens_details/cached_tokens"),
-        cache_write_tokens: 0,
+        cache_write_tokens: nested("/input_tokens_details/cache_write_tokens"),
     })
 }
 

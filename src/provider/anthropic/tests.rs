@@ -54,7 +54,7 @@ event: content_block_stop
 data: {"type":"content_block_stop","index":2}
 
 event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":null,"output_tokens":25}}
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":null,"output_tokens":25,"output_tokens_details":{"thinking_tokens":6}}}
 
 event: message_stop
 data: {"type":"message_stop"}
@@ -80,7 +80,7 @@ fn input_is_the_sum_of_its_parts_when_a_cache_was_used() {
         prompt_tokens: 20,
         completion_tokens: 25,
         total_tokens: 45,
-        reasoning_tokens: 0,
+        reasoning_tokens: 6,
         cached_tokens: 7,
         cache_write_tokens: 3,
     };

@@ -17,12 +17,10 @@ pub(super) fn stream(mut message: Object) -> Option<Vec<Vec<u8>>> {
         let value = message.insert(name.to_owned(), Value::Null);
         delta.insert(name.to_owned(), value.unwrap_or(Value::Null));
     }
-    // What the answer cost is known only at its end.
-    let output = message
-        .get_mut("usage")
-        .and_then(|usage| usage.get_mut("output_tokens"))
-        .map(|tokens| std::mem::replace(tokens, json!(0)));
-    let usage = json!({ "output_tokens": output.unwrap_or_else(|| json!(0)) });
+    if let Some(details) = message.shift_remove("stop_details") {
+        delta.insert("stop_details".to_owned(), details);
+    }
+    let usage = last_usage(&mut message);
 
     let mut events = vec![event("message_start", json!({ "message": message }))];
     for (index, block) in content.into_iter().enumerate() {
@@ -35,6 +33,20 @@ pub(super) fn stream(mut message: Object) -> Option<Vec<Vec<u8>>> {
     events.push(event("message_delta", last));
     events.push(event("message_stop", json!({})));
     Some(events)
+}
+
+/// Takes out of the message what its output cost, which is known only at its end.
+fn last_usage(message: &mut Object) -> Value {
+    let mut last = json!({ "output_tokens": 0 });
+    if let Some(Value::Object(usage)) = message.get_mut("usage") {
+        for name in ["output_tokens", "output_tokens_details"] {
+            if let Some(told) = usage.shift_remove(name) {
+                last[name] = told;
+            }
+        }
+        usage.insert("output_tokens".to_owned(), json!(0));
+    }
+    last
 }
 
 fn event(kind: &str, rest: Value) -> Vec<u8> {

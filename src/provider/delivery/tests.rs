@@ -77,8 +77,9 @@ fn message_body() -> Value {
             {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"n": 9007199254740993u64, "s": "é"}},
             {"type": "tool_use", "id": "toolu_2", "name": "g", "input": {}}
         ],
-        "stop_reason": "tool_use", "stop_sequence": null, "container": {"id": "c1"},
-        "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 40, "service_tier": "standard"}
+        "stop_reason": "tool_use", "stop_sequence": null, "stop_details": {"type": "none"},
+        "container": {"id": "c1"},
+        "usage": {"input_tokens": 5, "cache_read_input_tokens": 2, "output_tokens": 40, "output_tokens_details": {"thinking_tokens": 8}, "service_tier": "standard"}
     })
 }
 
@@ -160,7 +161,10 @@ fn a_message_stream_has_anthropics_shape() {
     assert_eq!(data[1]["content_block"]["thinking"], "");
     let end = &data[data.len() - 2];
     assert_eq!(end["delta"]["stop_reason"], "tool_use");
-    assert_eq!(end["usage"], json!({"output_tokens": 40}));
+    assert_eq!(end["delta"]["stop_details"], json!({"type": "none"}));
+    assert_eq!(end["usage"]["output_tokens"], 40);
+    assert_eq!(start["usage"]["output_tokens"], 0);
+    assert_eq!(start["usage"].get("output_tokens_details"), None);
     assert_eq!(data[data.len() - 1], json!({"type": "message_stop"}));
 }
 

@@ -10,7 +10,7 @@ fn the_shape_is_the_providers_when_it_is_known() {
     let kind = "RecordingMismatchError";
     let named = "RecordingMismatchError: no such call";
     let openai = json!({
-        "error": {"message": "no such call", "type": kind, "param": null, "code": kind}
+        "error": {"message": named, "type": kind, "param": null, "code": kind}
     });
     assert_eq!(body(Provider::OpenAi, 422), openai);
     assert_eq!(body(Provider::Unknown, 422), openai);

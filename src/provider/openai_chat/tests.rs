@@ -38,7 +38,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
         ],
         "usage": {
             "prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30,
-            "prompt_tokens_details": {"cached_tokens": 8},
+            "prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 2},
             "completion_tokens_details": {"reasoning_tokens": 4}
         }
     });
@@ -54,7 +54,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
         total_tokens: 30,
         reasoning_tokens: 4,
         cached_tokens: 8,
-        cache_write_tokens: 0,
+        cache_write_tokens: 2,
     };
     assert_eq!(answer.usage, Some(expected));
 }
