@@ -7,8 +7,9 @@
 //!
 //! [`recognise()`] tells what a request asks for, [`read`] what an answer says,
 //! [`ended_well`] whether a stream came to its own end, [`mod@delivery`] turns a
-//! stream into the complete answer and back, [`error_body()`] writes an error in
-//! the provider's shape, and [`directory`] lists the upstreams loomrec knows.
+//! stream into the complete answer and back, [`plain`] builds an answer from what
+//! was said alone, [`error_body()`] writes an error in the provider's shape, and
+//! [`directory`] lists the upstreams loomrec knows.
 
 mod anthropic;
 pub mod delivery;
@@ -18,13 +19,14 @@ pub mod error_body;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+pub mod plain;
 pub mod recognise;
 pub mod sse;
 
 pub use delivery::{ModeError, to_complete, to_stream};
 pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
-pub use recognise::{Seen, delivery, recognise};
+pub use recognise::{Seen, delivery, place, recognise};
 
 use serde_json::Value;
 
@@ -135,6 +137,21 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments: an object; `{"_raw": "…"}` where they are not one.
     pub arguments: Value,
+}
+
+impl Provider {
+    /// The provider's name, as it stands in a recording.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
+            Self::Ollama => "ollama",
+            Self::Cohere => "cohere",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 impl Operation {

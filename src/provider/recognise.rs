@@ -1,7 +1,8 @@
 //! Tells what a request asks for, by the end of its path and its method.
 //!
 //! Paths are compared as they came, never re-encoded; only a model's name is
-//! percent-decoded. What is not recognised is [`Operation::Other`] and is
+//! percent-decoded. OpenAI's SDKs disagree on whether the base URL ends with `/v1`,
+//! so no target of that shape begins with it. What is not recognised is [`Operation::Other`] and is
 //! forwarded and recorded all the same.
 
 use percent_encoding::percent_decode_str;
@@ -33,7 +34,7 @@ pub fn recognise(seen: &Seen) -> Call {
         provider,
         operation,
         streamed: shape.streamed.unwrap_or_else(|| streamed(seen, provider)),
-        target: target(seen, operation),
+        target: target(seen, provider, operation),
         model: shape.model.or_else(|| seen.body_model.map(str::to_owned)),
     }
 }
@@ -226,7 +227,7 @@ fn streamed(seen: &Seen, provider: Provider) -> bool {
 }
 
 /// What the key is formed over; `None` for the form that AgentLoom hashes too.
-fn target(seen: &Seen, operation: Operation) -> Option<String> {
+fn target(seen: &Seen, provider: Provider, operation: Operation) -> Option<String> {
     let path = seen.path;
     let verb = |from: &str, to: &str| {
         let stem = path.strip_suffix(from);
@@ -245,8 +246,22 @@ fn target(seen: &Seen, operation: Operation) -> Option<String> {
             verb("/converse-stream", "/converse")
         }
         Operation::BedrockModel => verb("/invoke-with-response-stream", "/invoke"),
+        _ if provider == Provider::OpenAi => unversioned(path).to_owned(),
         _ => path.to_owned(),
     })
+}
+
+/// Where a chat path is mounted: what is left of it without its
+/// `/chat/completions` and a `/v1` at its start. Two mounts of one upstream differ
+/// in it; two ways to split one base URL do not.
+pub fn place(path: &str) -> &str {
+    unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
+}
+
+/// The path without a first segment `v1`.
+fn unversioned(path: &str) -> &str {
+    let rest = path.strip_prefix("/v1");
+    rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -1,6 +1,17 @@
 //! Body bytes as they stand in a recording: readable where that loses nothing.
+//!
+//! A body is written as exactly one of `body` (a JSON value, with a `style`
+//! where its text is not the compact form), `text`, `base64`, or, for a stream,
+//! `chunks`. An empty body is written as nothing at all. Whatever the choice,
+//! the same bytes come back.
 
-use bytes::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{Bytes, BytesMut};
+use serde_json::{Map, Value};
+
+use super::field::{EntryError, Fields, milliseconds, wrong};
+use super::text::Style;
 
 /// One chunk of a response, as it arrived.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,11 +33,234 @@ pub enum Layout {
     Chunks,
 }
 
+impl Layout {
+    /// The layout for a response: a stream of events (`text/event-stream`,
+    /// NDJSON, AWS's event stream) is always kept as chunks; a body that came
+    /// with a length or in one frame is kept whole; any other keeps its frames.
+    ///
+    /// `content_type` is the header's value, parameters and all; `""` for none.
+    pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
+        let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        let is = |name: &str| media_type.eq_ignore_ascii_case(name);
+        if is("text/event-stream")
+            || is("application/x-ndjson")
+            || is("application/vnd.amazon.eventstream")
+        {
+            Self::Chunks
+        } else if has_content_length || frame_count <= 1 {
+            Self::Whole
+        } else {
+            Self::Frames
+        }
+    }
+}
+
 /// A response's bytes, its chunk boundaries and times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload {
     /// How it is written down.
     pub layout: Layout,
-    /// The chunks in order; none for an empty body.
+    /// The chunks in order; none for an empty body. Read back from a layout
+    /// without boundaries, it is one chunk at the entry's `latency_ms`.
     pub chunks: Vec<Chunk>,
 }
+
+impl Payload {
+    /// The payload of a response without a body.
+    pub fn empty() -> Self {
+        Self { layout: Layout::Whole, chunks: Vec::new() }
+    }
+
+    /// All bytes, joined; without a copy where there is a single chunk.
+    pub fn bytes(&self) -> Bytes {
+        match self.chunks.as_slice() {
+            [] => Bytes::new(),
+            [only] => only.data.clone(),
+            many => {
+                let mut joined = BytesMut::with_capacity(self.len());
+                for chunk in many {
+                    joined.extend_from_slice(&chunk.data);
+                }
+                joined.freeze()
+            }
+        }
+    }
+
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.data.len()).sum()
+    }
+
+    /// Whether there is no byte at all.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.iter().all(|chunk| chunk.data.is_empty())
+    }
+
+    /// Writes the fields that hold this payload into a response's object.
+    pub(super) fn encode(&self, out: &mut Map<String, Value>) {
+        if self.is_empty() {
+            return;
+        }
+        if self.layout == Layout::Chunks {
+            let rows = self.chunks.iter().map(|chunk| {
+                let data = match std::str::from_utf8(&chunk.data) {
+                    Ok(text) => Value::from(text),
+                    Err(_) => {
+                        let mut map = Map::new();
+                        map.insert("base64".into(), STANDARD.encode(&chunk.data).into());
+                        Value::Object(map)
+                    }
+                };
+                Value::Array(vec![milliseconds(chunk.at_ms), data])
+            });
+            out.insert("chunks".into(), Value::Array(rows.collect()));
+            return;
+        }
+        encode_bytes(&self.bytes(), out);
+        if self.layout == Layout::Frames {
+            let rows = self.chunks.iter().map(|chunk| {
+                Value::Array(vec![milliseconds(chunk.at_ms), Value::from(chunk.data.len())])
+            });
+            out.insert("frames".into(), Value::Array(rows.collect()));
+        }
+    }
+
+    /// Reads the payload out of a response's object; `whole_at_ms` is the time
+    /// given to a body without boundaries.
+    pub(super) fn decode(fields: Fields<'_>, whole_at_ms: f64) -> Result<Self, EntryError> {
+        let whole = decode_bytes(fields)?;
+        let Some(chunks) = fields.present("chunks") else {
+            return Self::decode_frames(fields, whole, whole_at_ms);
+        };
+        if whole.is_some() {
+            let expected = "the only one of `body`, `text`, `base64` and `chunks`";
+            return Err(fields.fail("chunks", expected));
+        }
+        let pointer = fields.pointer("chunks");
+        let Value::Array(rows) = chunks else {
+            return Err(fields.fail("chunks", "a list of `[ms, text]`"));
+        };
+        let chunks: Vec<Chunk> = rows
+            .iter()
+            .enumerate()
+            .map(|(index, row)| decode_chunk(row, &pointer, index))
+            .collect::<Result<_, _>>()?;
+        if chunks.is_empty() {
+            return Ok(Self::empty());
+        }
+        Ok(Self { layout: Layout::Chunks, chunks })
+    }
+
+    fn decode_frames(
+        fields: Fields<'_>,
+        whole: Option<Bytes>,
+        whole_at_ms: f64,
+    ) -> Result<Self, EntryError> {
+        let whole = whole.unwrap_or_default();
+        if fields.get("frames").is_some() {
+            let expected = "a list of `[ms, bytes]` that adds up to the body";
+            let chunks = cut(fields.list("frames")?, &whole)
+                .ok_or_else(|| fields.fail("frames", expected))?;
+            return Ok(Self { layout: Layout::Frames, chunks });
+        }
+        if whole.is_empty() {
+            return Ok(Self::empty());
+        }
+        Ok(Self { layout: Layout::Whole, chunks: vec![Chunk { at_ms: whole_at_ms, data: whole }] })
+    }
+}
+
+fn cut(rows: &[Value], whole: &Bytes) -> Option<Vec<Chunk>> {
+    let mut rest = whole.clone();
+    let mut chunks = Vec::with_capacity(rows.len());
+    for row in rows {
+        let [ms, length] = row.as_array()?.as_slice() else {
+            return None;
+        };
+        let length = usize::try_from(length.as_u64()?).ok()?;
+        if length > rest.len() {
+            return None;
+        }
+        chunks.push(Chunk { at_ms: finite(ms)?, data: rest.split_to(length) });
+    }
+    rest.is_empty().then_some(chunks)
+}
+
+fn finite(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|number| number.is_finite())
+}
+
+fn decode_chunk(row: &Value, pointer: &str, index: usize) -> Result<Chunk, EntryError> {
+    let expected = "`[ms, text]` or `[ms, {\"base64\": …}]`";
+    let error = || wrong(format!("{pointer}/{index}"), expected, row);
+    let [ms, data] = row.as_array().ok_or_else(error)?.as_slice() else {
+        return Err(error());
+    };
+    let data = match data {
+        Value::String(text) => Bytes::copy_from_slice(text.as_bytes()),
+        Value::Object(map) if map.len() == 1 => map
+            .get("base64")
+            .and_then(Value::as_str)
+            .and_then(|text| STANDARD.decode(text).ok())
+            .ok_or_else(error)?
+            .into(),
+        _ => return Err(error()),
+    };
+    Ok(Chunk { at_ms: finite(ms).ok_or_else(error)?, data })
+}
+
+/// Writes the field (and its `style`) that holds these bytes; nothing for none.
+pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
+    if bytes.is_empty() {
+        return;
+    }
+    if let Some((value, style)) = Style::detect(bytes) {
+        out.insert("body".into(), value);
+        if let Some(name) = style.name() {
+            out.insert("style".into(), name.into());
+        }
+    } else if let Ok(text) = std::str::from_utf8(bytes) {
+        out.insert("text".into(), text.into());
+    } else {
+        out.insert("base64".into(), STANDARD.encode(bytes).into());
+    }
+}
+
+/// Reads `body`, `text` or `base64`; `None` where none of them is there.
+pub(super) fn decode_bytes(fields: Fields<'_>) -> Result<Option<Bytes>, EntryError> {
+    let mut found = None;
+    for name in ["body", "text", "base64"] {
+        let Some(value) = fields.present(name) else {
+            continue;
+        };
+        if found.is_some() {
+            let expected = "the only one of `body`, `text` and `base64`";
+            return Err(fields.fail(name, expected));
+        }
+        found = Some(match (name, value) {
+            ("body", value) => Bytes::from(style_of(fields)?.write(value)),
+            ("text", Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
+            ("base64", Value::String(text)) => STANDARD
+                .decode(text)
+                .map_err(|_| fields.fail(name, "standard base64 with padding"))?
+                .into(),
+            _ => return Err(fields.fail(name, "a string")),
+        });
+    }
+    Ok(found)
+}
+
+fn style_of(fields: Fields<'_>) -> Result<Style, EntryError> {
+    let expected = "words out of `spaced`, `pretty`, `ascii` and `newline`";
+    match fields.get("style") {
+        None => Ok(Style::PLAIN),
+        Some(Value::String(words)) => {
+            Style::parse(words).ok_or_else(|| fields.other_word("style", expected))
+        }
+        Some(_) => Err(fields.fail("style", expected)),
+    }
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -1,9 +1,17 @@
 //! One recorded exchange.
+//!
+//! [`Entry::to_json`] and [`Entry::parse`] are its form in the file. AgentLoom's
+//! own fields are read as tolerantly as AgentLoom reads them, ours strictly;
+//! fields that neither knows are kept.
+
+mod decode;
+mod encode;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::body::Payload;
+pub use super::field::EntryError;
 use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
 
@@ -96,3 +104,31 @@ pub enum Cut {
     /// A TCP reset.
     Reset,
 }
+
+impl Entry {
+    /// Whether a replay may serve it: it holds a response that came to its own
+    /// end, a fault, or, as a plain AgentLoom entry, neither.
+    pub fn is_servable(&self) -> bool {
+        match &self.response {
+            Some(response) => {
+                self.fault.is_some() || !matches!(response.end, End::ClientAbort | End::Truncated)
+            }
+            None => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Cut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Close => "the connection was closed before the end of the body",
+            Self::Reset => "the connection was reset",
+        })
+    }
+}
+
+impl std::error::Error for Cut {}
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

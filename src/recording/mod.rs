@@ -1,9 +1,30 @@
 //! The recording: entries, the file format around them, and what must never
 //! get into it.
 //!
-//! A [`cassette::Cassette`] is the whole file as data; [`format`] turns it into
-//! text and back; [`redact`] removes secrets before anything is stored.
+//! A [`Cassette`] is the whole file as data; [`mod@format`] turns it into text and
+//! back; [`Document`] changes the text of a file without reading all of it;
+//! [`redact`] removes secrets before anything is stored.
 
 pub mod body;
+pub mod cassette;
 pub mod cost;
+pub mod document;
+pub mod encoding;
 pub mod entry;
+pub mod error;
+mod field;
+pub mod format;
+pub mod meta;
+pub mod name;
+pub mod observed;
+pub mod redact;
+mod split;
+mod text;
+
+pub use body::{Chunk, Layout, Payload};
+pub use cassette::Cassette;
+pub use document::Document;
+pub use entry::{Cut, End, Entry, EntryError, RecordedRequest, RecordedResponse};
+pub use error::FormatError;
+pub use meta::Meta;
+pub use name::EntryName;

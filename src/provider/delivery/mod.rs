@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{Merged, Operation, anthropic, openai_chat};
 
-/// Why an answer cannot be delivered in the other mode.
+/// Why an answer cannot be delivered in the other mode, or not be built at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// The operation's streams cannot be changed.
@@ -35,6 +35,32 @@ pub enum ModeError {
         "the recorded answer is not one of {operation}, so it cannot be served in the other mode"
     )]
     Unreadable {
+        /// The operation's name.
+        operation: &'static str,
+    },
+    /// The operation's answers are more than words.
+    #[error(
+        "an answer of {operation} cannot be built from words alone; record this call through loomrec"
+    )]
+    NotFromWords {
+        /// The operation's name.
+        operation: &'static str,
+    },
+    /// What was said has no place in an answer of this operation.
+    #[error(
+        "an answer of {operation} has no place for the entry's {what}; record this call through loomrec"
+    )]
+    NoPlace {
+        /// The operation's name.
+        operation: &'static str,
+        /// What has no place, in the plural.
+        what: &'static str,
+    },
+    /// Vectors are asked for, and none were kept.
+    #[error(
+        "an answer of {operation} needs vectors, and the entry has none that are all numbers; record this call through loomrec"
+    )]
+    NoVectors {
         /// The operation's name.
         operation: &'static str,
     },

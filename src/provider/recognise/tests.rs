@@ -38,7 +38,8 @@ fn openai_operations_are_known_by_the_end_of_their_path() {
             [("/completions", Completions), ("/responses", Responses), ("/embeddings", Embeddings)]
         {
             let path = format!("{prefix}{path}");
-            let expected = expect(Provider::OpenAi, operation, "body-model", &path);
+            let target = path.strip_prefix("/v1").unwrap_or(&path);
+            let expected = expect(Provider::OpenAi, operation, "body-model", target);
             assert_eq!(post(&path), expected);
         }
     }
@@ -49,7 +50,7 @@ fn chat_is_tagged_when_the_url_says_more_than_the_body() {
     let mut chat = seen("POST", "/v1/chat/completions");
     chat.query = "api-version=2024-10-21";
     let target = recognise(&chat).target;
-    assert_eq!(target.as_deref(), Some("/v1/chat/completions"));
+    assert_eq!(target.as_deref(), Some("/chat/completions"));
     let path = "/openai/deployments/my%20gpt/chat/completions";
     let azure = expect(Provider::OpenAi, Operation::ChatCompletions, "my gpt", path);
     assert_eq!(post(path), azure);
@@ -57,15 +58,93 @@ fn chat_is_tagged_when_the_url_says_more_than_the_body() {
 
 #[test]
 fn other_methods_are_other_operations() {
-    for path in ["/v1/chat/completions", "/v1/responses", "/v1/messages"] {
+    for (path, target) in [
+        ("/v1/chat/completions", "/chat/completions"),
+        ("/v1/responses", "/responses"),
+        ("/v1/messages", "/v1/messages"),
+    ] {
         for method in ["GET", "DELETE"] {
             let call = recognise(&seen(method, path));
             assert_eq!(call.operation, Operation::Other, "{method} {path}");
-            assert_eq!(call.target.as_deref(), Some(path));
+            assert_eq!(call.target.as_deref(), Some(target));
         }
     }
     let tuned = recognise(&seen("GET", "/v1/models/ft:gpt-4o:org::abc"));
     assert_eq!((tuned.provider, tuned.operation), (Provider::OpenAi, Operation::Other));
+}
+
+#[test]
+fn an_openai_target_is_the_same_when_the_base_url_holds_the_version() {
+    let paths = [
+        "/completions",
+        "/responses",
+        "/responses/resp_1/cancel",
+        "/embeddings",
+        "/models",
+        "/models/ft:gpt-4o:org::abc",
+        "/files/file%2D1/content",
+        "/batches",
+        "/audio/transcriptions",
+        "/images/generations",
+        "/moderations",
+        "/uploads/u_1/parts",
+        "/vector_stores/vs_1/files",
+        "/v1/models",
+    ];
+    for path in paths {
+        // A POST on a name with a colon is a verb of Google's.
+        let methods = if path.contains(':') { &["GET", "DELETE"][..] } else { &["GET", "POST"] };
+        for method in methods {
+            let versioned = format!("/v1{path}");
+            let call = recognise(&seen(method, &versioned));
+            assert_eq!(call.provider, Provider::OpenAi, "{method} {versioned}");
+            assert_eq!(call.target.as_deref(), Some(path));
+            if path != "/v1/models" {
+                let bare = recognise(&seen(method, path));
+                assert_eq!(bare.target.as_deref(), Some(path));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_target_keeps_its_version_when_it_is_not_openais_own_first_segment() {
+    let anthropic = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    let google = [("x-goog-api-key".to_owned(), String::new())];
+    let none = [];
+    for (path, headers) in [
+        ("/v1/models", &anthropic[..]),
+        ("/v1/models", &google),
+        ("/v1/embed", &none),
+        ("/v1/chat", &none),
+        ("/v1beta/models", &none),
+        ("/openai/v1/models", &none),
+        ("/team-a/v1/responses", &none),
+        ("/v1x/responses", &none),
+        ("/v1", &none),
+    ] {
+        let mut seen = seen("POST", path);
+        seen.headers = headers;
+        assert_eq!(recognise(&seen).target.as_deref(), Some(path));
+    }
+}
+
+#[test]
+fn a_place_is_what_is_left_of_a_chat_path() {
+    for (path, left) in [
+        ("/v1/chat/completions", ""),
+        ("/chat/completions", ""),
+        ("/team-a/v1/chat/completions", "/team-a/v1"),
+        ("/team-a/chat/completions", "/team-a"),
+        ("/v1/team%2Da/chat/completions", "/team%2Da"),
+        ("/v1/v1/chat/completions", "/v1"),
+        ("/v1beta/openai/chat/completions", "/v1beta/openai"),
+        ("/v1/chat/completions/", "/chat/completions/"),
+        ("/v1", ""),
+        ("", ""),
+    ] {
+        assert_eq!(place(path), left, "{path}");
+    }
 }
 
 #[test]

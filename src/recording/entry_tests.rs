@@ -1,0 +1,126 @@
+use serde_json::{Value, json};
+
+use super::super::body::Layout;
+use super::*;
+
+fn parsed(value: &Value) -> Entry {
+    Entry::parse(value).unwrap()
+}
+
+fn refused(value: &Value) -> String {
+    Entry::parse(value).unwrap_err().to_string()
+}
+
+const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn full() -> Value {
+    json!({
+        "content": "The article argues…", "model": "claude-sonnet-4",
+        "usage": {"prompt_tokens": 412, "completion_tokens": 88, "total_tokens": 500,
+                  "reasoning_tokens": 0, "cached_tokens": 7},
+        "cost_usd": 0.00264, "latency_ms": 1843.2, "finish_reason": "end_turn",
+        "tool_calls": [{"id": "", "name": "t", "arguments": {"a": 1}}],
+        "embeddings": [[0.1, 1.0]],
+        "request_hash": HASH, "provider": "anthropic", "upstream": "anthropic",
+        "session": "s", "recorded_at": "2026-11-21T22:47:48.818000Z",
+        "request": {"method": "POST", "path": "/v1/messages", "query": "beta=true",
+                    "headers": {"accept": "x"}, "body": {"seed": 9007199254740993_u64}},
+        "fault": {"type": "slow"},
+        "response": {"status": 200, "headers": [["a", "1"], ["b", "2"], ["a", "3"]],
+                     "end": "upstream_abort", "cut": "reset",
+                     "chunks": [[312.4, "data: 1\n\n"], [331.0, {"base64": "/w=="}]]},
+        "x_unknown": [null]
+    })
+}
+
+#[test]
+fn full_entry_is_written_as_it_was_read() {
+    let entry = parsed(&full());
+    assert_eq!(entry.to_json().to_string(), full().to_string());
+    let response = entry.response.unwrap();
+    assert_eq!(response.end, End::UpstreamAbort(Cut::Reset));
+    assert_eq!(response.payload.layout, Layout::Chunks);
+    assert_eq!(&*response.payload.bytes(), b"data: 1\n\n\xff");
+    assert_eq!(response.headers.len(), 3);
+    assert_eq!(&*entry.request.unwrap().body, b"{\"seed\":9007199254740993}");
+    assert_eq!(entry.usage.unwrap().cached_tokens, 7);
+}
+
+#[test]
+fn agentloom_fields_are_converted_as_agentloom_converts_them() {
+    let entry = parsed(&json!({
+        "content": 42, "cost_usd": "0.5",
+        "usage": {"prompt_tokens": "12", "completion_tokens": 3.9, "total_tokens": 15}
+    }));
+    assert_eq!(entry.content.as_deref(), Some("42"));
+    assert_eq!(entry.cost_usd, Some(0.5));
+    let usage = entry.usage.unwrap();
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (12, 3, 15));
+}
+
+#[test]
+fn null_is_read_as_absent_and_never_written() {
+    let entry = parsed(&json!({
+        "content": null, "cost_usd": null, "usage": {"prompt_tokens": null}, "latency_ms": null
+    }));
+    assert_eq!(entry.content, None);
+    let usage = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0, "reasoning_tokens": 0});
+    assert_eq!(entry.to_json(), json!({"usage": usage}));
+    let answered = parsed(&json!({"response": {"status": 204}}));
+    assert_eq!(answered.to_json()["content"], json!(""));
+}
+
+#[test]
+fn cost_that_is_no_number_is_written_as_zero() {
+    let entry =
+        Entry { cost_usd: Some(f64::NAN), latency_ms: Some(f64::INFINITY), ..Entry::default() };
+    assert_eq!(entry.to_json().to_string(), r#"{"cost_usd":0.0,"latency_ms":0.0}"#);
+}
+
+#[test]
+fn plain_entry_is_servable_and_an_incomplete_one_is_not() {
+    assert!(parsed(&json!({"content": "x"})).is_servable());
+    assert!(parsed(&json!({"fault": {"type": "hang"}})).is_servable());
+    for (end, servable) in [
+        ("complete", true),
+        ("upstream_abort", true),
+        ("client_abort", false),
+        ("truncated", false),
+    ] {
+        let entry = parsed(&json!({"response": {"status": 200, "end": end}}));
+        assert_eq!(entry.is_servable(), servable, "{end}");
+    }
+}
+
+#[test]
+fn wrong_field_is_refused_with_its_place_and_without_its_value() {
+    for (name, value, place) in [
+        ("usage", json!([]), "/usage must be an object, but is an array"),
+        ("usage", json!({"prompt_tokens": -1}), "/usage/prompt_tokens must be"),
+        ("usage", json!({"total_tokens": "sk-secret"}), "/usage/total_tokens must be"),
+        ("cost_usd", json!("cheap"), "/cost_usd must be"),
+        ("latency_ms", json!("1"), "/latency_ms must be"),
+        ("model", json!(1), "/model must be"),
+        (
+            "tool_calls",
+            json!([{"name": "t", "arguments": "{}"}]),
+            "/tool_calls/0/arguments must be an object",
+        ),
+        ("tool_calls", json!([{"arguments": {}}]), "/tool_calls/0/name must be"),
+        ("embeddings", json!([[1], ["x"]]), "/embeddings/1 must be"),
+        ("request_hash", json!("ABC"), "/request_hash must be 64 lower-case hex digits"),
+        ("request", json!({"path": "/"}), "/request/method must be an HTTP method, but is missing"),
+        ("request", json!({"method": "GET", "path": 1}), "/request/path must be"),
+        ("response", json!({}), "/response/status must be"),
+        ("response", json!({"status": 99}), "/response/status must be"),
+        ("response", json!({"status": 200, "end": "later"}), "/response/end must be"),
+        ("response", json!({"status": 200, "headers": {"a": 1}}), "/response/headers must be"),
+        ("response", json!({"status": 200, "headers": [["a"]]}), "/response/headers must be"),
+        ("fault", json!("hang"), "/fault must be an object"),
+    ] {
+        let error = refused(&json!({ name: value }));
+        assert!(error.starts_with(place), "{name}: {error}");
+        assert!(!error.contains("sk-secret"));
+    }
+    assert_eq!(refused(&json!(1)), "the entry must be an object, but is a number");
+}

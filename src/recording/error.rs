@@ -1,0 +1,149 @@
+//! Why a text is no recording that can be used: what is wrong, where, and what
+//! helps.
+
+use serde::de::IgnoredAny;
+
+use super::field::EntryError;
+
+/// A text that is no recording this version can use. Messages read after the
+/// recording's name: they say where, what, and what helps.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// No text at all.
+    #[error("the file is empty: delete it, and record again")]
+    Empty,
+    /// A byte-order mark in front.
+    #[error("the file begins with a byte-order mark: save it as UTF-8 without one")]
+    ByteOrderMark,
+    /// Broken or cut JSON.
+    #[error(
+        "line {line}, column {column}: {message}; the file is damaged or cut: \
+         restore it, or record again"
+    )]
+    Json {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// Valid JSON, but not an object.
+    #[error(
+        "the file holds {found}: it must be a JSON object of entries by step id or \
+         request hash; name a recording"
+    )]
+    NotObject {
+        /// What it is.
+        found: String,
+    },
+    /// AgentLoom's version is below 2.
+    #[error("`_version` is {found}: 2 is the oldest that is understood; record it again")]
+    OldVersion {
+        /// The version.
+        found: String,
+    },
+    /// Written by a newer loomrec.
+    #[error("it has {found}, which a newer loomrec wrote: update loomrec to use it")]
+    NewerFormat {
+        /// Which format.
+        found: String,
+    },
+    /// Metadata of the wrong shape.
+    #[error("{pointer} must be {expected}, but is {found}: mend it, or record again")]
+    Meta {
+        /// Where, from the file's root.
+        pointer: &'static str,
+        /// What would have been right.
+        expected: &'static str,
+        /// What stands there, in words.
+        found: String,
+    },
+    /// The same key twice.
+    #[error(
+        "line {line}: the key {key:?} stands there a second time, and only one of them \
+         could be replayed; rename or remove one"
+    )]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// Where its second one begins.
+        line: usize,
+    },
+    /// Neither an entry nor a list of entries.
+    #[error(
+        "line {line}: {key:?} is {found}, but an entry must be an object, or a list of \
+         them under a step id; mend or remove it"
+    )]
+    NotEntry {
+        /// The key.
+        key: String,
+        /// Where it begins.
+        line: usize,
+        /// What it is.
+        found: String,
+    },
+    /// A list under a request hash, which AgentLoom cannot read.
+    #[error(
+        "line {line}: {key:?} is a list, but the takes of a request hash are `HASH`, \
+         `HASH#2`, …; a list may only stand under a step id"
+    )]
+    ListUnderHash {
+        /// The hash.
+        key: String,
+        /// Where it begins.
+        line: usize,
+    },
+    /// A field of the wrong type in an entry.
+    #[error("line {line}: in {key:?}, take {take}, {problem}; mend or remove the entry")]
+    Entry {
+        /// The entry's key.
+        key: String,
+        /// Where it begins.
+        line: usize,
+        /// Which take of a list; 1 outside of one.
+        take: usize,
+        /// What is wrong.
+        problem: Box<EntryError>,
+    },
+}
+
+/// What is wrong with a text that is no JSON, found by reading all of it; `None`
+/// where nothing is.
+pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
+    let text = match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) => {
+            let (line, column) = position(text, error.valid_up_to());
+            return Some(FormatError::Json {
+                line,
+                column,
+                message: "the bytes are not UTF-8".to_owned(),
+            });
+        }
+    };
+    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
+    Some(FormatError::Json {
+        line: error.line(),
+        column: error.column(),
+        message: plain_message(&error),
+    })
+}
+
+/// The reader's message without the place it appends.
+pub(super) fn plain_message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.rfind(" at line ") {
+        Some(end) => message[..end].to_owned(),
+        None => message,
+    }
+}
+
+/// Line and column of an offset, both counted from 1.
+pub(super) fn position(text: &[u8], offset: usize) -> (usize, usize) {
+    let before = &text[..offset.min(text.len())];
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    (line, before.len() - start + 1)
+}

@@ -1,0 +1,175 @@
+//! What a recording says about itself: its version, its format, the rules its
+//! keys were made under.
+//!
+//! `_version` is AgentLoom's, `_loomrec` ours; any other top-level key that
+//! begins with `_` is kept as it is.
+
+use serde_json::{Map, Value, json};
+
+use super::error::FormatError;
+use super::field::describe;
+use crate::identity::{IdentityRules, Pointer};
+
+/// The major number of the newest `_loomrec.format` that is understood.
+const FORMAT_MAJOR: u64 = 1;
+
+/// The newest way of making keys that is understood.
+const IDENTITY_VERSION: u64 = 1;
+
+/// The metadata of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Meta {
+    rules: IdentityRules,
+    loomrec: bool,
+    /// Every top-level `_` key, in order, as it stands in the file.
+    keys: Map<String, Value>,
+}
+
+impl Default for Meta {
+    /// The metadata of a new recording without rules.
+    fn default() -> Self {
+        Self::new(&IdentityRules::default())
+    }
+}
+
+impl Meta {
+    /// The metadata of a new recording whose keys are made under `rules`.
+    pub fn new(rules: &IdentityRules) -> Self {
+        let mut keys = Map::new();
+        keys.insert("_version".into(), 2.into());
+        keys.insert("_loomrec".into(), loomrec_json(rules));
+        Self { rules: rules.clone(), loomrec: true, keys }
+    }
+
+    /// Reads the top-level `_` keys of a file.
+    ///
+    /// # Errors
+    /// An AgentLoom version below 2, a newer format of ours, or a wrong shape.
+    pub fn parse(keys: Map<String, Value>) -> Result<Self, FormatError> {
+        if let Some(version) = keys.get("_version") {
+            check_version(version)?;
+        }
+        let rules = match keys.get("_loomrec") {
+            None | Some(Value::Null) => None,
+            Some(Value::Object(own)) => Some(read_rules(own)?),
+            Some(other) => return Err(bad("/_loomrec", "an object", describe(other))),
+        };
+        Ok(Self { loomrec: rules.is_some(), rules: rules.unwrap_or_default(), keys })
+    }
+
+    /// The rules the recording's keys were made under.
+    pub fn rules(&self) -> &IdentityRules {
+        &self.rules
+    }
+
+    /// Whether loomrec has written it; otherwise AgentLoom did, or a person.
+    pub fn is_loomrec(&self) -> bool {
+        self.loomrec
+    }
+
+    /// The top-level `_` keys in order.
+    pub fn keys(&self) -> &Map<String, Value> {
+        &self.keys
+    }
+
+    /// Makes it ours: sets the version where it has none, and the rules.
+    pub fn adopt(&mut self, rules: &IdentityRules) {
+        if self.loomrec && self.rules == *rules {
+            return;
+        }
+        self.rules = rules.clone();
+        self.loomrec = true;
+        let version = self.keys.entry("_version").or_insert(Value::Null);
+        if version.is_null() {
+            *version = 2.into();
+        }
+        let fresh = loomrec_json(rules);
+        match self.keys.get_mut("_loomrec") {
+            Some(Value::Object(own)) => {
+                // Fields of a newer minor version stay.
+                if let Value::Object(fresh) = fresh {
+                    own.extend(fresh);
+                }
+            }
+            _ => {
+                self.keys.insert("_loomrec".into(), fresh);
+            }
+        }
+    }
+}
+
+fn loomrec_json(rules: &IdentityRules) -> Value {
+    let ignore: Vec<String> = rules.ignore().iter().map(Pointer::to_string).collect();
+    json!({
+        "format": "1.0",
+        "identity": { "version": IDENTITY_VERSION, "ignore": ignore },
+    })
+}
+
+/// AgentLoom's rule: absent or null is fine, else a whole number of 2 or more.
+fn check_version(version: &Value) -> Result<(), FormatError> {
+    let digits = match version {
+        Value::Null => return Ok(()),
+        Value::Number(number) => number.as_str(),
+        other => return Err(bad("/_version", "the number 2", describe(other))),
+    };
+    if digits.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
+        return Err(bad("/_version", "the whole number 2", "a fraction".into()));
+    }
+    let old = digits.starts_with('-') || matches!(digits, "0" | "1");
+    if old {
+        return Err(FormatError::OldVersion { found: digits.to_owned() });
+    }
+    Ok(())
+}
+
+fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
+    match own.get("format") {
+        None => {}
+        Some(Value::String(format)) => check_format(format)?,
+        Some(other) => return Err(bad("/_loomrec/format", "a string", describe(other))),
+    }
+    let identity = match own.get("identity") {
+        None | Some(Value::Null) => return Ok(IdentityRules::default()),
+        Some(Value::Object(identity)) => identity,
+        Some(other) => return Err(bad("/_loomrec/identity", "an object", describe(other))),
+    };
+    match identity.get("version").map(|version| (version, version.as_u64())) {
+        None | Some((_, Some(IDENTITY_VERSION))) => {}
+        Some((_, Some(newer))) if newer > IDENTITY_VERSION => {
+            return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
+        }
+        Some((other, _)) => {
+            let pointer = "/_loomrec/identity/version";
+            return Err(bad(pointer, "the number 1", describe(other)));
+        }
+    }
+    let pointer = "/_loomrec/identity/ignore";
+    let expected = "a list of JSON pointers";
+    let ignore = match identity.get("ignore") {
+        None | Some(Value::Null) => return Ok(IdentityRules::default()),
+        Some(Value::Array(ignore)) => ignore,
+        Some(other) => return Err(bad(pointer, expected, describe(other))),
+    };
+    let read = |value: &Value| match value.as_str().map(Pointer::parse) {
+        Some(Ok(read)) => Ok(read),
+        Some(Err(error)) => Err(bad(pointer, expected, error.to_string())),
+        None => Err(bad(pointer, expected, describe(value))),
+    };
+    Ok(IdentityRules::new(ignore.iter().map(read).collect::<Result<_, _>>()?))
+}
+
+fn check_format(format: &str) -> Result<(), FormatError> {
+    let major = format.split('.').next().and_then(|major| major.parse().ok());
+    match major {
+        Some(major) if major > FORMAT_MAJOR => {
+            Err(FormatError::NewerFormat { found: format!("format {format}") })
+        }
+        Some(FORMAT_MAJOR) => Ok(()),
+        _ => Err(bad("/_loomrec/format", "`1.0`", "another string".into())),
+    }
+}
+
+fn bad(pointer: &'static str, expected: &'static str, found: String) -> FormatError {
+    FormatError::Meta { pointer, expected, found }
+}

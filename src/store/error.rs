@@ -1,0 +1,170 @@
+//! Why a recording could not be read, or not be kept.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::recording::FormatError;
+
+/// A recording that could not be used. Messages read after "failed to".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No such file.
+    #[error("find the recording {}: check the path, or record it first", path.display())]
+    Missing {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// A directory, a pipe or the like.
+    #[error("read {}: it is not a file; name the recording itself", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Above the size that is read.
+    #[error(
+        "read the recording {}: its {bytes} bytes are above the limit of {limit}; split it",
+        path.display()
+    )]
+    TooLarge {
+        /// The recording.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// Damaged, of a newer format, or not a recording.
+    #[error("read the recording {}: {problem}", path.display())]
+    Format {
+        /// The recording.
+        path: PathBuf,
+        /// What is wrong, where, and what helps.
+        problem: Box<FormatError>,
+    },
+    /// The file could not be read.
+    #[error("read the recording {}: check that it may be read", path.display())]
+    Read {
+        /// The recording.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The file could not be written. The one that was there is untouched.
+    #[error(
+        "write {}: check the folder's space and permissions; what was recorded before is untouched",
+        path.display()
+    )]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A lock that could not be taken at all.
+    #[error(
+        "lock {}: its folder must be writable and on a file system with locks",
+        path.display()
+    )]
+    Lock {
+        /// The lock file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A lock that someone else held for too long.
+    #[error(
+        "lock {} within {seconds} s: it is held by {holder}; wait for that process, or stop it",
+        path.display()
+    )]
+    Held {
+        /// The lock file.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Who holds it, in words.
+        holder: String,
+    },
+    /// The recording's keys were made under other identity rules.
+    #[error(
+        "record into {} with `--ignore` {ours}: its requests were hashed with {theirs}; \
+         use the same rules, or record into a new file",
+        path.display()
+    )]
+    OtherRules {
+        /// The recording.
+        path: PathBuf,
+        /// The rules asked for, in words.
+        ours: String,
+        /// The rules in the file, in words.
+        theirs: String,
+    },
+    /// What was kept is there no more.
+    #[error(
+        "keep {}: it was deleted or replaced by someone else while recording, and {names} of \
+         the keys recorded before are gone; record again",
+        path.display()
+    )]
+    Gone {
+        /// The recording.
+        path: PathBuf,
+        /// How many names.
+        names: usize,
+    },
+    /// An entry that still held a credential; it was not written.
+    #[error(
+        "keep {} in {}: a credential of this run stands in it; remove it from \
+         the text with `--redact`",
+        names.join(", "), path.display()
+    )]
+    Secret {
+        /// The recording.
+        path: PathBuf,
+        /// The entries that were left out.
+        names: Vec<String>,
+    },
+}
+
+/// What kind of failure it is, for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// A recording is missing, damaged or of a newer format: exit code 4.
+    Unusable,
+    /// A recording could not be kept whole: exit code 5.
+    NotKept,
+    /// The options do not fit the recording: exit code 2.
+    Usage,
+}
+
+impl StoreError {
+    /// The error and its causes on one line.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            text.push_str(&format!(": {cause}"));
+            source = cause.source();
+        }
+        text
+    }
+
+    /// What kind of failure it is.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Missing { .. }
+            | Self::NotAFile { .. }
+            | Self::TooLarge { .. }
+            | Self::Format { .. }
+            | Self::Read { .. } => Class::Unusable,
+            Self::Write { .. }
+            | Self::Lock { .. }
+            | Self::Held { .. }
+            | Self::Gone { .. }
+            | Self::Secret { .. } => Class::NotKept,
+            Self::OtherRules { .. } => Class::Usage,
+        }
+    }
+}

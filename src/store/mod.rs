@@ -1,0 +1,19 @@
+//! Recordings on disk: read whole, and kept up to date by any number of
+//! processes at once.
+//!
+//! [`load`] reads a recording. A [`Recorder`] adds to one: each
+//! [`Recorder::append`] reads, merges and renames under the exclusive lock of
+//! the sidecar `FILE.lock`, so nothing is lost and a reader never sees half a
+//! file. Everything here blocks; callers give it a thread of its own.
+
+mod atomic;
+pub mod error;
+mod file;
+mod lock;
+mod recorder;
+mod run;
+
+pub use error::{Class, StoreError};
+pub use file::load;
+pub use recorder::Recorder;
+pub use run::RunChoice;

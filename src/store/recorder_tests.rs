@@ -1,0 +1,211 @@
+use std::os::unix::fs::PermissionsExt as _;
+use std::thread;
+
+use super::*;
+use crate::identity::Pointer;
+use crate::recording::Cassette;
+use crate::store::{Class, load};
+
+fn step(id: &str) -> EntryName {
+    EntryName::step(id).unwrap()
+}
+
+fn entry(content: &str) -> Entry {
+    Entry { content: Some(content.to_owned()), ..Entry::default() }
+}
+
+fn open(path: &Path) -> Recorder {
+    Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
+}
+
+fn contents(cassette: &Cassette) -> Vec<String> {
+    cassette
+        .entries()
+        .map(|(name, take, entry)| {
+            format!("{}={}", name.take_key(take), entry.content.as_deref().unwrap())
+        })
+        .collect()
+}
+
+fn folder(dir: &tempfile::TempDir) -> Vec<String> {
+    let names = fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<String> =
+        names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn takes_of_one_run_are_kept_and_those_of_an_earlier_one_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new/r.json");
+    let mut one = open(&path);
+    let mut two = open(&path);
+    one.append(vec![(step("a"), entry("1")), (step("a"), entry("2"))], true).unwrap();
+    two.append(vec![(step("a"), entry("3")), (step("b"), entry("4"))], true).unwrap();
+    one.append(vec![(step("b"), entry("5"))], true).unwrap();
+    one.close().unwrap();
+    // The run lives on in the other recorder.
+    let mut three = open(&path);
+    drop(two);
+    three.append(vec![(step("a"), entry("6"))], true).unwrap();
+    drop(three);
+    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "a#2=2", "a#3=3", "a#4=6", "b=4", "b#2=5"]);
+
+    let mut next = open(&path);
+    next.append(vec![(step("a"), entry("7"))], true).unwrap();
+    next.append(vec![(step("b"), entry("8"))], false).unwrap();
+    next.append(vec![(step("b"), entry("9"))], true).unwrap();
+    drop(next);
+    assert_eq!(contents(&load(&path).unwrap()), ["a=7", "b=4", "b#2=5", "b#3=8", "b#4=9"]);
+    let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    assert_eq!(fs::read_dir(dir.path().join("new")).unwrap().count(), 1);
+}
+
+#[test]
+fn named_run_is_joined_after_its_recorders_are_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let named = |name: &str| {
+        let choice = RunChoice::Named(name.to_owned());
+        Recorder::open(&path, &choice, &IdentityRules::default()).unwrap()
+    };
+    for (run, content) in [("ci", "1"), ("ci", "2"), ("other", "3")] {
+        named(run).append(vec![(step("a"), entry(content))], true).unwrap();
+        if content == "2" {
+            assert_eq!(contents(&load(&path).unwrap()), ["a=1", "a#2=2"]);
+        }
+    }
+    assert_eq!(contents(&load(&path).unwrap()), ["a=3"]);
+    assert_eq!(folder(&dir), ["r.json", "r.json.run"]);
+    open(&path).append(vec![(step("a"), entry("4"))], true).unwrap();
+    assert_eq!(contents(&load(&path).unwrap()), ["a=4"]);
+    assert_eq!(folder(&dir), ["r.json"]);
+}
+
+#[test]
+fn eight_recorders_at_once_lose_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let threads: Vec<_> = (0..8)
+        .map(|worker| {
+            let path = path.clone();
+            thread::spawn(move || {
+                let mut recorder = open(&path);
+                for call in 0..20 {
+                    let own = step(&format!("w{worker}-{call}"));
+                    let shared = step("shared");
+                    let content = format!("{worker}-{call}");
+                    recorder
+                        .append(vec![(own, entry(&content)), (shared, entry(&content))], true)
+                        .unwrap();
+                    if call == 10 {
+                        drop(recorder);
+                        recorder = open(&path);
+                    }
+                }
+            })
+        })
+        .collect();
+    // Whoever comes while they work reads a whole file.
+    let watcher = open(&path);
+    for _ in 0..20 {
+        if path.exists() {
+            load(&path).unwrap();
+        }
+    }
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    drop(watcher);
+    let cassette = load(&path).unwrap();
+    assert_eq!(cassette.takes(&step("shared")).len(), 160);
+    assert_eq!(cassette.len(), 320);
+    assert_eq!(folder(&dir), ["r.json"]);
+}
+
+#[test]
+fn change_by_another_hand_is_read_before_writing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let mut recorder = open(&path);
+    recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
+    let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
+    fs::write(&path, text).unwrap();
+    recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
+    assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);
+    fs::write(&path, "{\"a\": {").unwrap();
+    let error = recorder.append(vec![(step("b"), entry("3"))], true).unwrap_err();
+    assert_eq!(error.class(), Class::Unusable);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
+    fs::remove_file(&path).unwrap();
+    // Said once, and the entry is kept all the same.
+    let error = recorder.append(vec![(step("b"), entry("4"))], true).unwrap_err();
+    assert!(matches!(error, StoreError::Gone { names: 2, .. }), "{error}");
+    assert_eq!(contents(&load(&path).unwrap()), ["b=4"]);
+    recorder.append(vec![(step("c"), entry("5"))], true).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(recorder.close().unwrap_err(), StoreError::Gone { names: 2, .. }));
+}
+
+#[test]
+fn damaged_recording_is_refused_at_open_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    for text in ["", "{\"a\": ", "{\"a\": {\"usage\": 1}}", "{\"_version\": 1}"] {
+        fs::write(&path, text).unwrap();
+        let error = Recorder::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap_err();
+        assert_eq!(error.class(), Class::Unusable, "{text}");
+        assert!(error.to_string().contains("r.json"), "{error}");
+        assert_eq!(load(&path).unwrap_err().class(), Class::Unusable);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[test]
+fn missing_file_and_folder_have_their_own_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = load(&dir.path().join("none.json")).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }));
+    assert!(matches!(load(dir.path()), Err(StoreError::NotAFile { .. })));
+}
+
+#[test]
+fn other_rules_are_refused_unless_the_recording_is_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let rules = IdentityRules::new(vec![Pointer::parse("/seed").unwrap()]);
+    let open_with = |rules: &IdentityRules| Recorder::open(&path, &RunChoice::New, rules);
+    fs::write(&path, "{\"_version\": 2}").unwrap();
+    open_with(&rules).unwrap().append(vec![(step("a"), entry("1"))], true).unwrap();
+    assert_eq!(load(&path).unwrap().meta().rules(), &rules);
+    let error = open_with(&IdentityRules::default()).unwrap_err();
+    assert_eq!(error.class(), Class::Usage);
+    let text = error.to_string();
+    assert!(text.contains("no rules") && text.contains("/seed"), "{text}");
+    open_with(&rules).unwrap();
+}
+
+#[test]
+fn entry_with_a_credential_of_the_run_is_left_out_and_the_others_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let mut recorder = open(&path);
+    recorder.watch(&Secrets::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], ""));
+    let batch = vec![(step("a"), entry("the canary-key-42")), (step("b"), entry("2"))];
+    let error = recorder.append(batch, true).unwrap_err();
+    assert_eq!(error.class(), Class::NotKept);
+    assert!(!error.to_string().contains("canary"), "{error}");
+    assert_eq!(contents(&load(&path).unwrap()), ["b=2"]);
+}
+
+#[test]
+fn linked_recording_is_written_through_the_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let (real, link) = (dir.path().join("real.json"), dir.path().join("link.json"));
+    std::os::unix::fs::symlink("real.json", &link).unwrap();
+    open(&link).append(vec![(step("a"), entry("1"))], true).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(load(&real).unwrap().len(), 1);
+}
