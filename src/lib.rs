@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 4 | `cli` | the process edge: flags, output, exit codes, progress |
 //! | 3 | `server` | sockets, routing, errors into responses, control endpoints |
-//! | 2 | `replay`, [`record`] | the two engines; they never import each other |
+//! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
 //! | 0 | [`identity`], [`provider`], [`recording`] | pure code: no I/O, clock, or randomness |
 
@@ -16,5 +16,6 @@ pub mod identity;
 pub mod provider;
 pub mod record;
 pub mod recording;
+pub mod replay;
 pub mod store;
 pub mod upstream;

@@ -1,0 +1,139 @@
+//! Latency models: how long an answer, and each of its chunks, waits.
+//!
+//! The models and their formulas are AgentLoom's; `replay` adds the recorded
+//! time of each chunk. The same seed gives the same waits at the same calls,
+//! whatever else is going on: the draw depends on seed, key and take alone.
+
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use sha2::{Digest, Sha256};
+
+use crate::recording::body::Chunk;
+
+/// A latency model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Latency {
+    /// Answers go out at once.
+    None,
+    /// Every answer waits this many milliseconds.
+    Constant {
+        /// The wait.
+        ms: f64,
+    },
+    /// `max(0, gauss(ms, max(0.1·ms, 1)))` milliseconds before each answer.
+    Normal {
+        /// The mean.
+        ms: f64,
+        /// The seed.
+        seed: u64,
+    },
+    /// Every chunk at its recorded time, divided by `speed`.
+    Replay {
+        /// 2.0 is twice as fast.
+        speed: f64,
+        /// For entries without times of their own.
+        fallback_ms: f64,
+    },
+}
+
+/// When the parts of one answer are due, counted from the request's arrival.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schedule {
+    /// One time a chunk; the head goes out with the first.
+    pub chunks: Vec<Duration>,
+    /// The end of the body.
+    pub end: Duration,
+}
+
+impl Latency {
+    /// The schedule of an answer, or `None` when everything goes out at once.
+    pub fn schedule(
+        &self,
+        chunks: &[Chunk],
+        latency_ms: Option<f64>,
+        key: &str,
+        ordinal: usize,
+    ) -> Option<Schedule> {
+        let all_at = |ms: f64| {
+            let at = millis(ms);
+            Some(Schedule { chunks: vec![at; chunks.len()], end: at })
+        };
+        match *self {
+            Self::None => None,
+            Self::Constant { ms } => all_at(ms),
+            Self::Normal { ms, seed } => all_at(draw(ms, seed, key, ordinal)),
+            Self::Replay { speed, fallback_ms } => {
+                let total = latency_ms.unwrap_or(fallback_ms);
+                let mut last = Duration::ZERO;
+                let mut times = Vec::with_capacity(chunks.len());
+                for chunk in chunks {
+                    last = last.max(millis(chunk.at_ms / speed));
+                    times.push(last);
+                }
+                Some(Schedule { chunks: times, end: last.max(millis(total / speed)) })
+            }
+        }
+    }
+}
+
+/// A wait in milliseconds; nonsense (negative, not a number, over a day) is cut.
+fn millis(ms: f64) -> Duration {
+    let day = 86_400_000.0;
+    Duration::from_secs_f64(if ms.is_finite() { ms.clamp(0.0, day) / 1000.0 } else { 0.0 })
+}
+
+/// The seeded draw of [`Latency::Normal`].
+fn draw(ms: f64, seed: u64, key: &str, ordinal: usize) -> f64 {
+    let mut hash = Sha256::new();
+    hash.update(b"loomrec latency\0");
+    hash.update(seed.to_le_bytes());
+    hash.update((ordinal as u64).to_le_bytes());
+    hash.update(key.as_bytes());
+    let mut random = ChaCha8Rng::from_seed(hash.finalize().into());
+    Normal::new(ms, (0.1 * ms).max(1.0)).map_or(ms, |normal| normal.sample(&mut random)).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(times: &[f64]) -> Vec<Chunk> {
+        times.iter().map(|&at_ms| Chunk { at_ms, data: "x".into() }).collect()
+    }
+
+    #[test]
+    fn replay_keeps_recorded_times_and_divides_by_speed() {
+        let model = Latency::Replay { speed: 2.0, fallback_ms: 0.0 };
+        let schedule = model.schedule(&chunks(&[10.0, 30.0, 20.0]), Some(100.0), "k", 0).unwrap();
+        let ms: Vec<u128> = schedule.chunks.iter().map(Duration::as_millis).collect();
+        assert_eq!((ms, schedule.end.as_millis()), (vec![5, 15, 15], 50));
+    }
+
+    #[test]
+    fn normal_is_the_same_for_the_same_call_and_differs_between_calls() {
+        let model = Latency::Normal { ms: 100.0, seed: 7 };
+        let at = |key, ordinal| model.schedule(&chunks(&[0.0]), None, key, ordinal).unwrap().end;
+        assert_eq!(at("a", 1), at("a", 1));
+        assert_ne!(at("a", 1), at("a", 2));
+        assert_ne!(at("a", 1), at("b", 1));
+    }
+
+    #[test]
+    fn normal_has_the_mean_and_spread_of_its_formula() {
+        let draws: Vec<f64> = (0..4000).map(|n| draw(200.0, 1, "k", n)).collect();
+        let mean = draws.iter().sum::<f64>() / 4000.0;
+        let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
+        assert!((mean - 200.0).abs() < 2.0, "mean {mean}");
+        assert!((spread - 20.0).abs() < 1.5, "spread {spread}");
+    }
+
+    #[test]
+    fn nonsense_times_do_not_panic() {
+        let model = Latency::Replay { speed: 1.0, fallback_ms: f64::NAN };
+        let schedule = model.schedule(&chunks(&[-5.0, f64::INFINITY, 1e300]), None, "k", 0);
+        assert!(schedule.unwrap().end <= Duration::from_secs(86_400));
+    }
+}

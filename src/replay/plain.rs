@@ -1,0 +1,56 @@
+//! Answers for entries that hold only what was said, not how it was sent: plain
+//! AgentLoom entries, and the placeholder of `--on-miss default`.
+
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::delivery::Delivery;
+use crate::provider::{self, Answer};
+use crate::recording::body::Chunk;
+use crate::recording::entry::{End, Entry};
+use crate::recording::observed::Observed;
+
+/// The entry's words in the shape of the caller's operation.
+///
+/// # Errors
+/// For an operation whose answers cannot be built from words alone.
+pub(super) fn deliver(entry: &Entry, observed: &Observed, seed: &str) -> Result<Delivery, String> {
+    if entry.fault.is_some() {
+        return Err("the entry holds a fault, and this version serves answers only".to_owned());
+    }
+    let answer = Answer {
+        content: entry.content.clone().unwrap_or_default(),
+        model: entry.model.clone().or_else(|| observed.call.model.clone()),
+        usage: entry.usage,
+        finish_reason: entry.finish_reason.clone(),
+        tool_calls: entry.tool_calls.clone(),
+        embeddings: entry.embeddings.clone(),
+    };
+    build(&answer, observed, seed, entry.latency_ms.unwrap_or(0.0))
+}
+
+/// `answer` as a whole response for `observed`; ids are made from `seed`.
+///
+/// # Errors
+/// For an operation whose answers cannot be built from words alone.
+pub(super) fn build(
+    answer: &Answer,
+    observed: &Observed,
+    seed: &str,
+    at_ms: f64,
+) -> Result<Delivery, String> {
+    let operation = observed.call.operation;
+    let body =
+        provider::plain::complete(operation, answer, seed).map_err(|error| error.to_string())?;
+    let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
+    let mut headers = HeaderMap::new();
+    let (media, chunks) = if observed.call.streamed {
+        let events = provider::delivery::to_stream(operation, &body, true)
+            .map_err(|error| error.to_string())?;
+        ("text/event-stream; charset=utf-8", events.into_iter().map(chunk).collect())
+    } else {
+        headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        ("application/json", vec![chunk(body)])
+    };
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
+    Ok(Delivery { status: StatusCode::OK, headers, chunks, end: End::Complete })
+}
