@@ -1,0 +1,164 @@
+//! Responses on their way out: every kind of body under one type, cuts made
+//! real on the socket, and errors in the shape that the caller's SDK reads.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Full};
+use tokio::time::{Sleep, sleep};
+
+use super::socket::Connection;
+use crate::provider::{self, Provider};
+use crate::record::tee::TeeBody;
+use crate::recording::entry::Cut;
+use crate::replay::{RecordingMismatchError, ReplayBody};
+use crate::upstream::cut_of;
+
+/// How long a reset waits behind the last bytes. A client that finds both at once
+/// may see the end and not the reset (Node does): upstreams leave it time, so must we.
+const BEFORE_RESET: Duration = Duration::from_millis(50);
+
+/// A body of any origin.
+pub enum AnyBody {
+    /// Bytes of our own.
+    Full(Full<Bytes>),
+    /// A live response passing through.
+    Tee(TeeBody),
+    /// A recorded response.
+    Replay(ReplayBody),
+    /// A live response of which nothing is kept.
+    Live(reqwest::Body),
+}
+
+/// A body that ends its connection as it is told to.
+pub struct OutBody {
+    body: AnyBody,
+    connection: Arc<Connection>,
+    /// A cut that waits for the bytes before it to leave, and since when.
+    cut: Option<(Cut, u64)>,
+    before_reset: Option<Pin<Box<Sleep>>>,
+}
+
+impl OutBody {
+    /// `body` on `connection`.
+    pub fn new(body: AnyBody, connection: Arc<Connection>) -> Self {
+        Self { body, connection, cut: None, before_reset: None }
+    }
+
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut self.body {
+            AnyBody::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            AnyBody::Tee(body) => Pin::new(body).poll_frame(cx),
+            AnyBody::Replay(body) => Pin::new(body).poll_frame(cx),
+            AnyBody::Live(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
+        }
+    }
+}
+
+impl Body for OutBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if self.cut.is_none() {
+            match ready!(self.poll_inner(cx)) {
+                // An error makes the server drop what it has not yet written, so
+                // the cut waits until all before it has gone to the system.
+                Some(Err(cut)) => self.cut = Some((cut, self.connection.flushes())),
+                other => return Poll::Ready(other),
+            }
+        }
+        let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
+        ready!(self.connection.poll_flushed(since, cx));
+        if cut == Cut::Reset {
+            let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
+            ready!(wait.as_mut().poll(cx));
+            self.connection.reset_at_end();
+        }
+        Poll::Ready(Some(Err(cut)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.body {
+            AnyBody::Full(body) => body.is_end_stream(),
+            AnyBody::Tee(body) => body.is_end_stream(),
+            AnyBody::Replay(body) => body.is_end_stream(),
+            AnyBody::Live(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            AnyBody::Full(body) => body.size_hint(),
+            AnyBody::Tee(body) => body.size_hint(),
+            AnyBody::Replay(body) => body.size_hint(),
+            AnyBody::Live(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A response with a body of our own.
+pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnyBody> {
+    let mut response = Response::new(AnyBody::Full(Full::new(body.into())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+/// An error of ours in the shape of `provider`.
+pub fn error(
+    provider: Provider,
+    status: StatusCode,
+    kind: &'static str,
+    message: &str,
+) -> Response<AnyBody> {
+    let body = provider::error_body(provider, status.as_u16(), kind, message);
+    let mut response = full(status, "application/json", body);
+    response.headers_mut().insert("x-loomrec-error", HeaderValue::from_static(kind));
+    for (name, value) in provider::error_headers(provider, kind) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// A mismatch: not to be retried, since the next try would miss as well.
+pub fn mismatch(provider: Provider, error_data: &RecordingMismatchError) -> Response<AnyBody> {
+    let message = error_data.message();
+    let mut response =
+        error(provider, StatusCode::UNPROCESSABLE_ENTITY, "RecordingMismatchError", &message);
+    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    response
+}
+
+/// `response` with its body tied to `connection`.
+pub fn tie(response: Response<AnyBody>, connection: Arc<Connection>) -> Response<OutBody> {
+    response.map(|body| OutBody::new(body, connection))
+}
+
+/// All of a request's body, up to `max` bytes.
+///
+/// # Errors
+/// `None` inside `Ok` when the body is larger; the transport's error otherwise.
+pub async fn collect(
+    body: hyper::body::Incoming,
+    max: usize,
+) -> Result<Option<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
+    if body.size_hint().lower() > max as u64 {
+        return Ok(None);
+    }
+    match http_body_util::Limited::new(body, max).collect().await {
+        Ok(collected) => Ok(Some(collected.to_bytes())),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

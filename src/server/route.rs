@@ -1,0 +1,295 @@
+//! Routing: which upstream a request is meant for, and what of its path is left.
+//!
+//! `/@SESSION/NAME/rest` names session and upstream; without a known NAME the
+//! path goes to the single `--upstream URL`, else its shape tells. The raw
+//! percent-encoding of the rest is kept.
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, Method, Uri};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::provider::{self, Provider, directory};
+
+/// The name of an upstream whose calls have no known shape.
+pub const UNNAMED: &str = "default";
+
+/// One upstream.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// Its name: the first segment of the path.
+    pub name: String,
+    /// Where it is; `None` where the user has to say (`--upstream NAME=URL`).
+    pub base: Option<Url>,
+    /// The shape of its errors.
+    pub provider: Provider,
+}
+
+/// All upstreams of this run.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    /// The named ones.
+    pub named: Vec<Upstream>,
+    /// The single `--upstream URL`.
+    pub single: Option<Url>,
+    /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given:
+    /// true in replay when the recordings hold such calls.
+    pub unnamed: bool,
+}
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The upstream's name.
+    pub upstream: String,
+    /// Where it is, if that is known.
+    pub base: Option<Url>,
+    /// The shape of its errors, where the request itself does not tell.
+    pub provider: Provider,
+    /// The raw path behind the mount.
+    pub path: String,
+    /// The raw query.
+    pub query: String,
+    /// The session named in the path.
+    pub session: Option<String>,
+}
+
+/// A request that no upstream is meant by.
+#[derive(Debug, thiserror::Error)]
+pub enum NoPlace {
+    /// Neither its path nor its shape names an upstream.
+    #[error(
+        "place {path:?}: its first segment is no upstream, and its shape tells none; \
+         the upstreams are {known}; add one with --upstream NAME=URL, or send everything to one \
+         with --upstream URL"
+    )]
+    Path {
+        /// The raw path.
+        path: String,
+        /// The upstreams' names.
+        known: String,
+    },
+    /// Meant, as a proxy is asked, for a host that is no upstream's: its keys are
+    /// not for another's eyes.
+    #[error(
+        "place a request for {host}: that is no upstream's address; \
+         add it with --upstream NAME=http://{host}"
+    )]
+    Host {
+        /// Host and port.
+        host: String,
+    },
+}
+
+impl Routes {
+    /// Where a request goes.
+    ///
+    /// # Errors
+    /// [`NoPlace`] naming the upstreams there are.
+    pub fn place(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Place, NoPlace> {
+        let (session, path) = split_session(uri.path());
+        let query = uri.query().unwrap_or_default().to_owned();
+        let (first, rest) = split_first(path);
+        if let Some(upstream) = self.named.iter().find(|upstream| upstream.name == first) {
+            return Ok(upstream.place(rest, query, session));
+        }
+        if let Some(upstream) = self.absolute(uri) {
+            return Ok(upstream.place(path, query, session));
+        }
+        if let Some(authority) =
+            uri.authority().filter(|authority| self.is_foreign(authority.host()))
+        {
+            // Not the authority as it came: a password may stand in it.
+            let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+            return Err(NoPlace::Host { host: format!("{}{port}", authority.host()) });
+        }
+        let shape = provider::upstream_for(method.as_str(), path, &shape_headers(headers));
+        let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
+        match (named, &self.single) {
+            (Some(upstream), Some(url)) => {
+                let base = Some(url.clone());
+                Ok(Upstream { base, ..upstream.clone() }.place(path, query, session))
+            }
+            (Some(upstream), None) => Ok(upstream.place(path, query, session)),
+            (None, single) if single.is_some() || self.unnamed => {
+                let unnamed = Upstream {
+                    name: UNNAMED.to_owned(),
+                    base: single.clone(),
+                    provider: Provider::Unknown,
+                };
+                Ok(unnamed.place(path, query, session))
+            }
+            (None, _) => Err(NoPlace::Path { path: path.to_owned(), known: self.names() }),
+        }
+    }
+
+    /// The upstream an absolute-form request line names by its host: the host it
+    /// has here, or the public one it is known by.
+    fn absolute(&self, uri: &Uri) -> Option<&Upstream> {
+        let host = uri.host()?;
+        let port = uri.port_u16();
+        let is_at = |base: &Url| {
+            base.host_str() == Some(host)
+                && (port.is_none() || base.port_or_known_default() == port)
+        };
+        let public = |upstream: &Upstream| {
+            let base = directory::Upstream::find(&upstream.name)?.base?;
+            Url::parse(base).ok()
+        };
+        let here = self.named.iter().find(|known| known.base.as_ref().is_some_and(is_at));
+        here.or_else(|| self.named.iter().find(|known| public(known).as_ref().is_some_and(is_at)))
+    }
+
+    /// Whether a host is neither this machine nor where everything is sent: what is
+    /// meant for it, and the key in it, is for nobody else.
+    fn is_foreign(&self, host: &str) -> bool {
+        let single = self.single.as_ref().and_then(Url::host_str);
+        !is_local(host) && single != Some(host)
+    }
+
+    /// The upstreams' names, for messages.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self.named.iter().map(|upstream| upstream.name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+impl Upstream {
+    fn place(&self, path: &str, query: String, session: Option<String>) -> Place {
+        Place {
+            upstream: self.name.clone(),
+            base: self.base.clone(),
+            provider: self.provider,
+            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
+            query,
+            session,
+        }
+    }
+}
+
+/// Whether a host is this machine by a name that never means another.
+pub(super) fn is_local(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// Takes `/@SESSION` off the front of a path.
+fn split_session(path: &str) -> (Option<String>, &str) {
+    let Some(tail) = path.strip_prefix("/@") else { return (None, path) };
+    let end = tail.find('/').unwrap_or(tail.len());
+    let (name, rest) = tail.split_at(end);
+    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
+    (Some(name).filter(|name| !name.is_empty()), rest)
+}
+
+/// The first segment of a path, and what follows it.
+fn split_first(path: &str) -> (&str, &str) {
+    let tail = path.strip_prefix('/').unwrap_or(path);
+    tail.split_at(tail.find('/').unwrap_or(tail.len()))
+}
+
+/// The headers that tell a request's shape.
+fn shape_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    ["anthropic-version", "x-goog-api-key", "x-api-key", "api-key"]
+        .iter()
+        .filter_map(|name| {
+            let value = headers.get(*name)?.to_str().ok()?;
+            Some(((*name).to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> Routes {
+        let upstream = |name: &str, base: &str| Upstream {
+            name: name.to_owned(),
+            base: Url::parse(base).ok(),
+            provider: Provider::OpenAi,
+        };
+        Routes {
+            named: vec![
+                upstream("openai", "https://api.openai.com"),
+                upstream("anthropic", "https://api.anthropic.com"),
+            ],
+            ..Routes::default()
+        }
+    }
+
+    fn place(routes: &Routes, uri: &str) -> Result<Place, NoPlace> {
+        routes.place(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
+    }
+
+    #[test]
+    fn name_and_session_are_taken_off_and_the_rest_is_kept_raw() {
+        let place = place(&routes(), "/@a%20b/openai/v1/x%2Fy%3Az?b=%31&a").unwrap();
+        assert_eq!(place.upstream, "openai");
+        assert_eq!(place.session.as_deref(), Some("a b"));
+        assert_eq!((place.path.as_str(), place.query.as_str()), ("/v1/x%2Fy%3Az", "b=%31&a"));
+    }
+
+    #[test]
+    fn shape_tells_when_the_first_segment_does_not() {
+        let place = place(&routes(), "/v1/chat/completions").unwrap();
+        assert_eq!(
+            (place.upstream.as_str(), place.path.as_str()),
+            ("openai", "/v1/chat/completions")
+        );
+    }
+
+    #[test]
+    fn single_upstream_takes_unprefixed_paths_and_keeps_the_name_of_their_shape() {
+        let mut routes = routes();
+        routes.single = Url::parse("http://127.0.0.1:9").ok();
+        let chat = place(&routes, "/v1/chat/completions").unwrap();
+        assert_eq!((chat.upstream.as_str(), chat.base), ("openai", routes.single.clone()));
+        assert_eq!(place(&routes, "/what/ever").unwrap().upstream, UNNAMED);
+    }
+
+    #[test]
+    fn absolute_form_is_placed_by_its_host_else_by_its_path() {
+        let by_host = place(&routes(), "http://api.openai.com/v1/anything").unwrap();
+        assert_eq!((by_host.upstream.as_str(), by_host.path.as_str()), ("openai", "/v1/anything"));
+        let by_path = place(&routes(), "http://127.0.0.1:4141/openai/v1/x").unwrap();
+        assert_eq!((by_path.upstream.as_str(), by_path.path.as_str()), ("openai", "/v1/x"));
+    }
+
+    #[test]
+    fn absolute_form_to_a_host_that_is_no_upstream_is_not_placed_by_its_shape() {
+        let chat = "http://gateway.internal/v1/chat/completions";
+        let error = place(&routes(), chat).unwrap_err().to_string();
+        assert!(error.contains("gateway.internal"), "{error}");
+        assert!(place(&routes(), "http://127.0.0.1:4141/v1/chat/completions").is_ok());
+        let mut single = routes();
+        single.single = Url::parse("http://gateway.internal").ok();
+        assert!(place(&single, chat).is_ok());
+    }
+
+    #[test]
+    fn absolute_form_with_a_public_host_reaches_a_repointed_upstream() {
+        let mut routes = routes();
+        routes.named[0].base = Url::parse("http://127.0.0.1:9").ok();
+        let place = place(&routes, "http://api.openai.com/v1/anything").unwrap();
+        assert_eq!((place.upstream.as_str(), place.base), ("openai", routes.named[0].base.clone()));
+    }
+
+    #[test]
+    fn absolute_form_for_a_host_that_is_no_upstream_is_never_placed_by_its_shape() {
+        let mut routes = routes();
+        routes.single = Url::parse("http://127.0.0.1:9").ok();
+        let error = place(&routes, "http://gateway.test:81/v1/chat/completions").unwrap_err();
+        assert!(error.to_string().contains("--upstream NAME=http://gateway.test:81"), "{error}");
+        let here = place(&routes, "http://[::1]:4141/v1/chat/completions").unwrap();
+        assert_eq!(here.upstream, "openai");
+    }
+
+    #[test]
+    fn unplaced_path_names_the_upstreams() {
+        let error = place(&routes(), "/what/ever").unwrap_err().to_string();
+        assert!(error.contains("openai, anthropic"), "{error}");
+    }
+}

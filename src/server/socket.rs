@@ -1,0 +1,130 @@
+//! One accepted connection as the server holds it: the socket, and a handle
+//! through which a response body can have it reset.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// What response bodies may know and ask of their connection.
+#[derive(Debug, Default)]
+pub struct Connection {
+    reset: AtomicBool,
+    flushes: AtomicU64,
+    waiting: Mutex<Option<Waker>>,
+}
+
+impl Connection {
+    /// Makes the connection end in a TCP reset instead of a close.
+    pub fn reset_at_end(&self) {
+        self.reset.store(true, Ordering::Release);
+    }
+
+    /// How often everything written so far has gone to the system.
+    pub fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Acquire)
+    }
+
+    /// Ready once [`Connection::flushes`] has gone past `since`.
+    pub fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.flushes() > since {
+            return Poll::Ready(());
+        }
+        *waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn flushed(&self) {
+        let waker = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            self.flushes.fetch_add(1, Ordering::AcqRel);
+            waiting.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// The socket of one connection.
+#[derive(Debug)]
+pub struct Socket {
+    stream: TcpStream,
+    connection: Arc<Connection>,
+}
+
+impl Socket {
+    /// Wraps an accepted stream.
+    pub fn new(stream: TcpStream) -> Self {
+        Self { stream, connection: Arc::default() }
+    }
+
+    /// The handle that goes with every request of this connection.
+    pub fn connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.connection.reset.load(Ordering::Acquire) {
+            // Lingering for no time makes the close a reset. Where the system
+            // refuses, a plain close is the next best cut.
+            drop(socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)));
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            self.connection.flushed();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.connection.reset.load(Ordering::Acquire) {
+            // A shutdown would send the close first; dropping sends the reset.
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,123 @@
+//! What happened in a run, counted: the numbers behind the receipt.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::provider::Usage;
+use crate::replay::{Reason, RecordingMismatchError};
+
+/// How many mismatches are kept in full.
+const MAX_MISMATCHES: usize = 1000;
+
+/// The counts of one run.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Calls answered from a recording.
+    pub served: AtomicU64,
+    /// Calls answered with the placeholder.
+    pub defaulted: AtomicU64,
+    /// Calls passed on to a live upstream and not kept.
+    pub forwarded: AtomicU64,
+    /// Exchanges kept.
+    pub recorded: AtomicU64,
+    /// Of these, exchanges that were not kept whole and will not be replayed.
+    pub incomplete: AtomicU64,
+    /// Exchanges that could not be kept.
+    pub unkept: AtomicU64,
+    /// Calls that no upstream answered.
+    pub unreachable: AtomicU64,
+    /// Calls refused before they were looked at (too large, no upstream meant).
+    pub refused: AtomicU64,
+    more: Mutex<More>,
+}
+
+/// The part of the counts that is more than a number.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// Mismatches by reason.
+    pub missed: BTreeMap<&'static str, u64>,
+    /// The mismatches, the first of them in full.
+    pub mismatches: Vec<RecordingMismatchError>,
+    /// Input tokens.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Cost in US dollars.
+    pub cost_usd: f64,
+    /// Models whose price is not known, with the calls they answered.
+    pub unpriced: BTreeMap<String, u64>,
+    /// Why exchanges were not kept, with how many.
+    pub keep_errors: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// One more of something.
+    pub fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A counter's value.
+    pub fn read(counter: &AtomicU64) -> u64 {
+        counter.load(Ordering::Relaxed)
+    }
+
+    /// A copy of the rest.
+    pub fn more(&self) -> More {
+        self.with(|more| more.clone())
+    }
+
+    /// All mismatches so far.
+    pub fn missed(&self) -> u64 {
+        self.with(|more| more.missed.values().sum())
+    }
+
+    /// Adds a mismatch.
+    pub fn miss(&self, error: RecordingMismatchError) {
+        self.with(|more| {
+            *more.missed.entry(error.reason.as_str()).or_default() += 1;
+            if more.mismatches.len() < MAX_MISMATCHES {
+                more.mismatches.push(error);
+            }
+        });
+    }
+
+    /// Adds tokens and cost.
+    pub fn spend(&self, input: u64, output: u64, cost_usd: f64) {
+        self.with(|more| {
+            more.input_tokens += input;
+            more.output_tokens += output;
+            more.cost_usd += cost_usd;
+        });
+    }
+
+    /// Adds a call answered from a recording.
+    pub fn serve(&self, usage: Usage, cost_usd: f64) {
+        Self::count(&self.served);
+        self.spend(usage.prompt_tokens, usage.completion_tokens, cost_usd);
+    }
+
+    /// Adds a call to a model without a price.
+    pub fn unpriced(&self, model: &str) {
+        self.with(|more| *more.unpriced.entry(model.to_owned()).or_default() += 1);
+    }
+
+    /// Adds an exchange that could not be kept; `true` when the reason is a new one.
+    pub fn unkept(&self, reason: &str) -> bool {
+        Self::count(&self.unkept);
+        self.with(|more| {
+            let times = more.keep_errors.entry(reason.to_owned()).or_default();
+            *times += 1;
+            *times == 1
+        })
+    }
+
+    /// Mismatches of one reason.
+    pub fn missed_for(&self, reason: Reason) -> u64 {
+        self.with(|more| more.missed.get(reason.as_str()).copied().unwrap_or(0))
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut More) -> T) -> T {
+        work(&mut self.more.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
