@@ -6,12 +6,13 @@
 //!
 //! | floor | modules | what lives there |
 //! |---|---|---|
-//! | 4 | `cli` | the process edge: flags, output, exit codes, progress |
+//! | 4 | [`cli`] | the process edge: flags, output, exit codes, progress |
 //! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
 //! | 0 | [`identity`], [`provider`], [`recording`] | pure code: no I/O, clock, or randomness |
 
+pub mod cli;
 pub mod identity;
 pub mod provider;
 pub mod record;

@@ -1,3 +1,7 @@
-//! The binary's entry: parse, run, turn the result into an exit code.
+//! The binary's entry: the command line is run, its result is the exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    loomrec::cli::run()
+}

@@ -1,0 +1,312 @@
+//! The command line as it is typed. What the words mean together is worked out
+//! by each command.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Record every call a program makes to LLM APIs, and replay it strictly.
+#[derive(Debug, Parser)]
+#[command(
+    name = "loomrec",
+    version,
+    about,
+    arg_required_else_help = true,
+    after_help = "\
+The first five minutes:
+  loomrec demo                                          see the whole loop, no key, no network
+  loomrec record -r recordings/agent.json -- pytest     run it as before; every call is kept
+  loomrec replay --strict -r recordings/agent.json -- pytest
+                                                        in CI: no key, no network, milliseconds
+
+Exit codes: 0 ok; 1 the answer is \"no\" (a mismatch, nothing served); 2 usage; 3 unexpected;
+4 a recording is missing, damaged or too new; 5 a recording could not be kept whole;
+6 an upstream or the listener is unusable; with CMD, a CMD that failed passes its own on."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Forward every call to its upstream and keep the answer.
+    Record(RecordArgs),
+    /// Answer every call from recordings; refuse what they do not hold.
+    Replay(ReplayArgs),
+    /// List what is in a recording.
+    Ls(LsArgs),
+    /// Show one entry in full: request, answer, chunk timeline.
+    Show(ShowArgs),
+    /// Record, replay and break a small agent run on this machine: no key, no network.
+    Demo(DemoArgs),
+}
+
+/// Flags of every command that serves.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Where to listen [default: 127.0.0.1:4141, or a free port with CMD]
+    #[arg(long, value_name = "ADDR", env = "LOOMREC_LISTEN")]
+    pub listen: Option<SocketAddr>,
+
+    /// Allow a listener that other machines can reach
+    #[arg(long, env = "LOOMREC_ALLOW_REMOTE", value_parser = FalseyValueParser::new())]
+    pub allow_remote: bool,
+
+    /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    pub upstream: Vec<String>,
+
+    /// Leave this place of request bodies out of their identity (a JSON pointer; repeatable)
+    #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
+    pub ignore: Vec<String>,
+
+    /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
+    #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    pub redact: Vec<String>,
+
+    /// Write a JSON line for each call
+    #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
+    pub journal: Option<PathBuf>,
+
+    /// Write the receipt as JSON
+    #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT")]
+    pub receipt: Option<PathBuf>,
+
+    /// Refuse request bodies above this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
+    pub max_body: usize,
+
+    /// Let callers that hold this token use /__loomrec/ from anywhere (header x-loomrec-token)
+    #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]
+    pub control_token: Option<String>,
+
+    /// Do not set this variable for CMD (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_NO_ENV", value_delimiter = ' ')]
+    pub no_env: Vec<String>,
+
+    /// Print the variables that point SDKs at the listener, for a shell, and exit
+    #[arg(long, conflicts_with = "cmd")]
+    pub print_env: bool,
+
+    /// How messages on stderr are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Human, env = "LOOMREC_LOG_FORMAT")]
+    pub log_format: LogFormat,
+
+    /// Say nothing but errors
+    #[arg(
+        short,
+        long,
+        env = "LOOMREC_QUIET",
+        conflicts_with = "verbose",
+        value_parser = FalseyValueParser::new()
+    )]
+    pub quiet: bool,
+
+    /// Say more: a line for each call
+    #[arg(short, long, env = "LOOMREC_VERBOSE", value_parser = FalseyValueParser::new())]
+    pub verbose: bool,
+
+    /// The command to run, with every SDK pointed here; without one, serve until SIGINT or SIGTERM
+    #[arg(last = true, value_name = "CMD")]
+    pub cmd: Vec<OsString>,
+}
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `loomrec record`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loomrec record -r recordings/agent.json -- pytest
+  loomrec record -r r.json --upstream openai=http://127.0.0.1:9999 -- python agent.py
+  loomrec record -r r.json            # serve http://127.0.0.1:4141/openai/v1, …/anthropic, …")]
+pub struct RecordArgs {
+    /// The recording to write
+    #[arg(short, long, value_name = "FILE", env = "LOOMREC_RECORDING")]
+    pub recording: PathBuf,
+
+    /// Which calls go upstream
+    #[arg(long, value_enum, default_value_t = Mode::All, env = "LOOMREC_MODE")]
+    pub mode: Mode,
+
+    /// Join the run of this name, instead of the one that is live or a new one
+    #[arg(long, value_name = "ID", env = "LOOMREC_RUN")]
+    pub run: Option<String>,
+
+    /// Pass the client's accept-encoding on, so that answers may be recorded compressed
+    #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
+    pub keep_encoding: bool,
+
+    /// Prices per model, in place of the built-in table (JSON)
+    #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
+    pub prices: Option<PathBuf>,
+
+    /// Keep no more than this many bytes of one answer; larger ones pass, marked truncated
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_COPY")]
+    pub max_copy: usize,
+
+    /// How many seconds an answer, or the rest of one, is awaited after its client has left
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "LOOMREC_DRAIN")]
+    pub drain: u64,
+
+    /// Everything else.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+}
+
+/// Which calls go upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every call; what this run records replaces earlier takes, key by key
+    All,
+    /// Only calls that have no recorded take left; theirs are added
+    NewEpisodes,
+    /// Every call if there is no recording yet; none if there is one
+    Once,
+    /// None: as replay does
+    None,
+}
+
+/// `loomrec replay`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  loomrec replay --strict -r recordings/agent.json -- pytest
+  loomrec replay -r a.json -r b.json --fail-unused -- node agent.mjs
+  loomrec replay -r r.json --latency replay --speed 10     # serve, at a tenth of the recorded time")]
+pub struct ReplayArgs {
+    /// A recording to answer from (repeatable)
+    #[arg(
+        short,
+        long = "recording",
+        value_name = "FILE",
+        env = "LOOMREC_RECORDING",
+        required = true
+    )]
+    pub recordings: Vec<PathBuf>,
+
+    /// Refuse every call that is not recorded; the default, and final: it overrides the environment
+    #[arg(long)]
+    pub strict: bool,
+
+    /// What a call that is not recorded gets [default: error]
+    #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
+    pub on_miss: Option<MissPolicy>,
+
+    /// The same as --on-miss default
+    #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
+    pub allow_default_fallback: bool,
+
+    /// What a further identical call gets once its takes are used up
+    /// [default: error; last for a file that AgentLoom wrote]
+    #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
+    pub repeat: Option<RepeatPolicy>,
+
+    /// When answers and their chunks go out
+    #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
+    pub latency: LatencyModel,
+
+    /// Milliseconds for the constant and normal models, and for entries without times of their own
+    #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
+    pub latency_ms: f64,
+
+    /// Seed for everything drawn by chance
+    #[arg(long, value_name = "N", default_value_t = 0, env = "LOOMREC_SEED")]
+    pub seed: u64,
+
+    /// Divide recorded times by this
+    #[arg(long, value_name = "X", default_value_t = 1.0, env = "LOOMREC_SPEED")]
+    pub speed: f64,
+
+    /// Fail when a recorded take was never asked for
+    #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
+    pub fail_unused: bool,
+
+    /// Do not fail when CMD made no call at all
+    #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
+    pub allow_empty: bool,
+
+    /// Everything else.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+}
+
+/// What a call that is not recorded gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MissPolicy {
+    /// A RecordingMismatchError
+    Error,
+    /// The placeholder answer "Mock response"
+    Default,
+    /// The live upstream's answer, not recorded
+    Forward,
+}
+
+/// What a further identical call gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RepeatPolicy {
+    /// A RecordingMismatchError, reason exhausted
+    Error,
+    /// The last take again
+    Last,
+    /// All takes again from the first
+    Cycle,
+}
+
+/// When answers go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LatencyModel {
+    /// At once
+    None,
+    /// After --latency-ms
+    Constant,
+    /// After a seeded draw around --latency-ms
+    Normal,
+    /// Each chunk at its recorded time
+    Replay,
+}
+
+/// `loomrec ls`.
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `loomrec show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
+    /// Not needed when there is only one
+    pub key: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `loomrec demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the recording the demo makes in this file
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+}

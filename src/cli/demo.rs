@@ -1,0 +1,217 @@
+//! `loomrec demo`: records a small agent, replays it, changes a prompt, all on
+//! this machine and through the same engines as the commands.
+//!
+//! What is shown has been checked: where the replay differs or the mismatch
+//! does not come, the demo fails and says so.
+
+mod agent;
+mod stage;
+mod upstream;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use owo_colors::OwoColorize as _;
+use serde_json::Value;
+
+use super::args::DemoArgs;
+use super::exit::{Failure, UNEXPECTED};
+use super::ls::{milliseconds, print};
+use super::terminal;
+use crate::server::tally::Tally;
+use crate::store;
+use agent::{Agent, KEY, Run, Turn};
+use stage::Stage;
+use upstream::Upstream;
+
+/// A demo that takes longer has failed.
+const LIMIT: Duration = Duration::from_secs(60);
+/// What the agent is asked, and the one word that is changed later.
+const PROMPT: &str = "What should I wear in Paris today?";
+const CHANGED: &str = "What should I wear in Paris tomorrow?";
+/// Characters of an answer that are shown.
+const SHOWN: usize = 64;
+
+/// Runs the command.
+///
+/// # Errors
+/// A file to keep that is there already (2), a demo that does not show what it
+/// should (3).
+pub async fn run(args: DemoArgs) -> Result<u8, Failure> {
+    if let Some(file) = args.keep.as_deref().filter(|file| file.exists()) {
+        return Err(Failure::usage(format!(
+            "--keep {}: the file is there already; name a new one",
+            file.display()
+        )));
+    }
+    match tokio::time::timeout(LIMIT, play(args.keep.as_deref())).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(broken("the demo did not end within a minute")),
+    }
+}
+
+/// The four scenes.
+async fn play(keep: Option<&Path>) -> Result<u8, Failure> {
+    say(&format!(
+        "{}\n\
+         The upstream is built into loomrec and listens on 127.0.0.1:\n\
+         no provider is contacted, no key is needed.\n",
+        "loomrec demo: record, replay, and a prompt that changed".bold()
+    ))?;
+    // Removed when it goes out of scope.
+    let folder = tempfile::tempdir().map_err(|error| broken(&error.to_string()))?;
+    let file = keep.map_or_else(|| folder.path().join("demo.json"), PathBuf::from);
+    let recorded = record(&file).await?;
+    replay(&file, &recorded).await?;
+    change(&file).await?;
+    farewell(keep)
+}
+
+/// Scene 1: the agent runs through loomrec against the built-in upstream.
+async fn record(file: &Path) -> Result<Run, Failure> {
+    title(1, "Record: the program runs as ever, its base URL points at loomrec")?;
+    let upstream = Upstream::start().await.map_err(|error| broken(&error.to_string()))?;
+    let stage = Stage::record(file, &upstream.url()).await?;
+    let run = Agent::new(&stage.origin)?.run(PROMPT).await?;
+    let gateway = stage.close().await;
+    upstream.stop().await;
+    for turn in &run.turns {
+        say(&turn_text(turn))?;
+    }
+    let more = gateway.tally.more();
+    if let Some(reason) = more.keep_errors.keys().next() {
+        return Err(broken(&format!("a call could not be kept: {reason}")));
+    }
+    let cassette = store::load(file)?;
+    let text = std::fs::read_to_string(file).map_err(|error| broken(&error.to_string()))?;
+    let (kept, calls) = (cassette.len(), run.turns.len());
+    check(run.failed().is_none() && calls == 3, "the agent did not come to its end")?;
+    check(kept == calls, &format!("{calls} calls were made and {kept} kept"))?;
+    check(!text.contains(KEY), "the program's key is in the recording")?;
+    say(&format!(
+        "   {} calls, {} tokens in, {} out, {}; the key that the program sent is not in the file\n",
+        kept,
+        more.input_tokens,
+        more.output_tokens,
+        milliseconds(run.total_ms).bold(),
+    ))?;
+    Ok(run)
+}
+
+/// Scene 2: the upstream is gone, and the agent does not notice.
+async fn replay(file: &Path, recorded: &Run) -> Result<(), Failure> {
+    title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
+    let stage = Stage::replay(file).await?;
+    let run = Agent::new(&stage.origin)?.run(PROMPT).await?;
+    let gateway = stage.close().await;
+    for turn in &run.turns {
+        say(&turn_text(turn))?;
+    }
+    let served = Tally::read(&gateway.tally.served);
+    let calls = recorded.turns.len();
+    check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
+    check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
+    // Neither engine nor policy of this run holds an HTTP client.
+    check(stage::has_no_client(&gateway), "the replay could have reached an upstream")?;
+    say(&format!(
+        "   the same {} bytes in {calls} answers; upstream connections: {}; {} instead of {}\n",
+        run.bytes(),
+        "0".bold(),
+        milliseconds(run.total_ms).bold(),
+        milliseconds(recorded.total_ms),
+    ))
+}
+
+/// Scene 3: a changed prompt is never answered with another prompt's answer.
+async fn change(file: &Path) -> Result<(), Failure> {
+    title(3, "Change one word of the prompt (today, tomorrow) and replay")?;
+    let stage = Stage::replay(file).await?;
+    let run = Agent::new(&stage.origin)?.run(CHANGED).await?;
+    let gateway = stage.close().await;
+    let failed = run.failed().ok_or_else(|| broken("the changed prompt was answered"))?;
+    let body: Value = serde_json::from_slice(&failed.body).unwrap_or_default();
+    let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+    let explained = failed.status == 422
+        && message.contains("RecordingMismatchError")
+        && message.contains("/messages/1/content");
+    check(explained, "the mismatch does not say what differs")?;
+    check(gateway.tally.missed() == 1, "the mismatch was not counted")?;
+    say(&format!(
+        "   the call fails with HTTP {}, which the SDK raises as its own exception and does not \
+         retry:\n",
+        failed.status.red().bold()
+    ))?;
+    let mut text = String::new();
+    for line in wrapped(message, terminal::width().unwrap_or(100).clamp(40, 100) - 6) {
+        text.push_str(&format!("     {}\n", terminal::line(&line).red()));
+    }
+    say(&text)
+}
+
+/// Scene 4: what to type next.
+fn farewell(keep: Option<&Path>) -> Result<u8, Failure> {
+    title(4, "On your own program")?;
+    let file = "recordings/agent.json";
+    let mut text = format!(
+        "   loomrec record -r {file} -- python agent.py\n   \
+         loomrec replay --strict -r {file} -- python agent.py\n   \
+         loomrec ls {file}\n"
+    );
+    if let Some(keep) = keep {
+        let keep = keep.display();
+        text.push_str(&format!("\nThe demo's recording is kept: loomrec ls {keep}\n"));
+    }
+    print(&text)
+}
+
+/// One call on a line: what came back, and when.
+fn turn_text(turn: &Turn) -> String {
+    let what = terminal::cut(&terminal::line(&turn.said), SHOWN).into_owned();
+    let first = milliseconds(turn.first_ms);
+    let when = match turn.events {
+        0 => format!("whole, {first}"),
+        events => {
+            format!("stream of {events} events, first {first}, last {}", milliseconds(turn.last_ms))
+        }
+    };
+    format!("   {:<11} {what}\n{:<15}{}\n", turn.asked, "", when.dimmed())
+}
+
+/// The text in lines of at most `room` characters where its words allow.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The heading of a scene.
+fn title(number: usize, text: &str) -> Result<(), Failure> {
+    say(&format!("\n{} {}\n", format!("{number}.").bold(), text.bold()))
+}
+
+/// Prints at once, so that the demo can be followed.
+fn say(text: &str) -> Result<(), Failure> {
+    print(text).map(|_| ())
+}
+
+/// Fails the demo where what it shows is not so.
+fn check(holds: bool, otherwise: &str) -> Result<(), Failure> {
+    if holds { Ok(()) } else { Err(broken(otherwise)) }
+}
+
+/// The demo's own failure.
+fn broken(what: &str) -> Failure {
+    Failure::new(UNEXPECTED, format!("the demo failed: {what}"))
+}
+
+#[cfg(test)]
+#[path = "demo/tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! The demo's program: an agent of three calls, as one that uses an SDK makes
+//! them. It asks, gets a tool call, answers with the tool's result, and has the
+//! end of it summed up in a stream.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::super::exit::Failure;
+use super::broken;
+use crate::provider::{self, Answer, Operation, sse};
+
+/// The key it sends, as every program sends one. Made up.
+pub(super) const KEY: &str = "made-up-key-of-the-demo-0123456789";
+
+/// The model it asks for; it exists in the built-in upstream only.
+const MODEL: &str = "loomrec-demo";
+
+/// The program.
+pub(super) struct Agent {
+    client: reqwest::Client,
+    url: String,
+}
+
+/// What it saw in one run.
+pub(super) struct Run {
+    /// Its calls, in order.
+    pub(super) turns: Vec<Turn>,
+    /// How long all of it took.
+    pub(super) total_ms: f64,
+}
+
+/// One call, as the program saw it.
+pub(super) struct Turn {
+    /// What it was for.
+    pub(super) asked: &'static str,
+    /// The status.
+    pub(super) status: u16,
+    /// The media type.
+    media: String,
+    /// When the first bytes of the body came.
+    pub(super) first_ms: f64,
+    /// When the last ones came.
+    pub(super) last_ms: f64,
+    /// The body.
+    pub(super) body: Vec<u8>,
+    /// The events of a stream; 0 for a whole answer.
+    pub(super) events: usize,
+    /// What the answer says, in a line.
+    pub(super) said: String,
+}
+
+impl Run {
+    /// The call that did not succeed.
+    pub(super) fn failed(&self) -> Option<&Turn> {
+        self.turns.iter().find(|turn| turn.status != 200)
+    }
+
+    /// Whether the program saw the same in both, byte for byte; times apart.
+    pub(super) fn same_as(&self, other: &Self) -> bool {
+        let seen = |turn: &Turn| (turn.status, turn.media.clone(), turn.body.clone());
+        self.turns.iter().map(seen).eq(other.turns.iter().map(seen))
+    }
+
+    /// The bytes of all answers.
+    pub(super) fn bytes(&self) -> usize {
+        self.turns.iter().map(|turn| turn.body.len()).sum()
+    }
+}
+
+impl Agent {
+    /// The program, its base URL pointing at `origin`.
+    pub(super) fn new(origin: &str) -> Result<Self, Failure> {
+        let client = reqwest::Client::builder().no_proxy().build();
+        let client = client.map_err(|error| broken(&error.to_string()))?;
+        Ok(Self { client, url: format!("{origin}/openai/v1/chat/completions") })
+    }
+
+    /// Runs it; it stops at the first call that fails.
+    pub(super) async fn run(self, prompt: &str) -> Result<Run, Failure> {
+        let started = Instant::now();
+        let mut turns = Vec::new();
+        let outcome = self.talk(prompt, &mut turns).await;
+        outcome.map_err(|error| broken(&format!("a call of the agent: {error}")))?;
+        Ok(Run { turns, total_ms: since(started) })
+    }
+
+    async fn talk(&self, prompt: &str, turns: &mut Vec<Turn>) -> Result<(), reqwest::Error> {
+        let mut messages = vec![
+            json!({ "role": "system", "content": "You answer briefly. Use tools for facts." }),
+            json!({ "role": "user", "content": prompt }),
+        ];
+        let request = json!({ "model": MODEL, "messages": messages, "tools": [weather_tool()] });
+        let Some(answer) = self.call("asks", &request, turns).await? else { return Ok(()) };
+        for call in &answer.tool_calls {
+            messages.push(json!({ "role": "assistant", "content": null, "tool_calls": [{
+                "id": call.id,
+                "type": "function",
+                "function": { "name": call.name, "arguments": call.arguments.to_string() },
+            }]}));
+            messages.push(json!({
+                "role": "tool", "tool_call_id": call.id, "content": weather(&call.arguments),
+            }));
+        }
+        let request = json!({ "model": MODEL, "messages": messages, "tools": [weather_tool()] });
+        let Some(answer) = self.call("tool result", &request, turns).await? else {
+            return Ok(());
+        };
+        let request = json!({
+            "model": MODEL,
+            "messages": [
+                { "role": "system", "content": "Sum up in one sentence." },
+                { "role": "user", "content": answer.content },
+            ],
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        });
+        self.call("sums up", &request, turns).await.map(|_| ())
+    }
+
+    /// Makes one call and reads its body as it comes. `None` where the agent
+    /// cannot go on.
+    async fn call(
+        &self,
+        asked: &'static str,
+        request: &Value,
+        turns: &mut Vec<Turn>,
+    ) -> Result<Option<Answer>, reqwest::Error> {
+        let started = Instant::now();
+        let mut response = self
+            .client
+            .post(&self.url)
+            .header("authorization", format!("Bearer {KEY}"))
+            .header("content-type", "application/json")
+            .body(request.to_string())
+            .send()
+            .await?;
+        let status = response.status().as_u16();
+        let media = response.headers().get("content-type");
+        let media = media.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+        let (mut first_ms, mut body) = (None, Vec::new());
+        while let Some(chunk) = response.chunk().await? {
+            first_ms.get_or_insert_with(|| since(started));
+            body.extend_from_slice(&chunk);
+        }
+        let last_ms = since(started);
+        let streamed = media.starts_with("text/event-stream");
+        let answer =
+            provider::read(Operation::ChatCompletions, streamed, &body).filter(|_| status == 200);
+        turns.push(Turn {
+            asked,
+            status,
+            first_ms: first_ms.unwrap_or(last_ms),
+            last_ms,
+            events: if streamed { sse::events(&body).count() } else { 0 },
+            said: answer.as_ref().map(in_a_line).unwrap_or_default(),
+            media,
+            body,
+        });
+        Ok(answer)
+    }
+}
+
+/// The tool, as the model is told of it.
+fn weather_tool() -> Value {
+    json!({ "type": "function", "function": {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": { "city": { "type": "string" } },
+            "required": ["city"],
+        },
+    }})
+}
+
+/// The tool.
+fn weather(arguments: &Value) -> String {
+    let city = arguments.get("city").and_then(Value::as_str).unwrap_or("nowhere");
+    json!({ "city": city, "celsius": 14, "sky": "light rain" }).to_string()
+}
+
+/// What an answer says.
+fn in_a_line(answer: &Answer) -> String {
+    match answer.tool_calls.first() {
+        Some(call) => format!("calls the tool {} {}", call.name, call.arguments),
+        None => answer.content.clone(),
+    }
+}
+
+/// Milliseconds since then.
+fn since(then: Instant) -> f64 {
+    then.elapsed().as_secs_f64() * 1000.0
+}

@@ -1,0 +1,59 @@
+//! Exit codes, and the failures that end a command early.
+
+use std::process::ExitCode;
+
+use crate::store::{Class, StoreError};
+
+/// The answer is "no": a mismatch, a replay that served nothing.
+pub const NO: u8 = 1;
+/// The command line asks for something that cannot be.
+pub const USAGE: u8 = 2;
+/// Something no one foresaw.
+pub const UNEXPECTED: u8 = 3;
+/// A recording is missing, damaged or of a newer format.
+pub const RECORDING: u8 = 4;
+/// A recording could not be kept whole.
+pub const NOT_KEPT: u8 = 5;
+/// The listener or an upstream is unusable.
+pub const UNUSABLE: u8 = 6;
+/// CMD was found but could not be started, as shells have it.
+pub const CANNOT_RUN: u8 = 126;
+/// CMD was not found, as shells have it.
+pub const NOT_FOUND: u8 = 127;
+
+/// Why a command ended before it could do its work.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub code: u8,
+    /// What to tell the person: what was wrong, where, what to do.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure with a code of the table.
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// A command line that cannot be.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(USAGE, message)
+    }
+
+    /// The exit code for the process.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = match error.class() {
+            Class::Unusable => RECORDING,
+            Class::Usage => USAGE,
+            Class::NotKept => NOT_KEPT,
+        };
+        Self::new(code, format!("failed to {}", error.chain()))
+    }
+}

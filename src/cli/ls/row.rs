@@ -1,0 +1,245 @@
+//! One take as a row: the few facts that tell it from the others.
+
+use serde_json::{Value, json};
+
+use super::super::terminal;
+use crate::provider::{Call, Operation};
+use crate::recording::{Cassette, Cut, End, Entry, EntryName, RecordedResponse};
+
+/// What stands where a recording does not say.
+const NOTHING: &str = "-";
+
+/// One take of a recording.
+#[derive(Debug)]
+pub(in crate::cli) struct Row<'a> {
+    /// The name it is kept under.
+    pub(in crate::cli) name: &'a EntryName,
+    /// Which take of that name, from 1.
+    pub(in crate::cli) take: usize,
+    /// How many takes there are of it.
+    pub(in crate::cli) takes: usize,
+    /// The entry.
+    pub(in crate::cli) entry: &'a Entry,
+    /// What its request asks for, where the request is recorded.
+    pub(in crate::cli) call: Option<Call>,
+}
+
+impl<'a> Row<'a> {
+    /// The rows of a recording, in its order.
+    pub(super) fn all(cassette: &'a Cassette) -> impl Iterator<Item = Self> {
+        cassette.entries().map(|(name, take, entry)| {
+            let takes = cassette.takes(name).len();
+            Self::of(name, take, takes, entry)
+        })
+    }
+
+    /// One take as a row.
+    pub(in crate::cli) fn of(
+        name: &'a EntryName,
+        take: usize,
+        takes: usize,
+        entry: &'a Entry,
+    ) -> Self {
+        let call = entry.request.as_ref().map(|request| request.recognise());
+        Self { name, take, takes, entry, call }
+    }
+
+    /// The key that `show` takes, in full.
+    pub(in crate::cli) fn key(&self) -> String {
+        self.name.take_key(self.take)
+    }
+
+    /// The key for people: a hash is cut to its first digits.
+    fn short_key(&self) -> String {
+        match self.name {
+            EntryName::Step(_) => terminal::line(&self.key()).into_owned(),
+            EntryName::Hash(hash) if self.take > 1 => format!("{}#{}", hash.short(), self.take),
+            EntryName::Hash(hash) => hash.short().to_owned(),
+        }
+    }
+
+    /// Whether the answer came as a stream; `None` where that is not recorded.
+    pub(in crate::cli) fn streamed(&self) -> Option<bool> {
+        let response = self.entry.response.as_ref()?;
+        let asked = self.call.as_ref().is_some_and(|call| call.streamed);
+        Some(asked || media_type(response).eq_ignore_ascii_case("text/event-stream"))
+    }
+
+    /// The type of the fault that stands in the response's place.
+    pub(in crate::cli) fn fault(&self) -> Option<&str> {
+        let fault = self.entry.fault.as_ref()?;
+        Some(fault.get("type").and_then(Value::as_str).unwrap_or("unknown"))
+    }
+
+    /// Whether it deserves a look: no complete answer of success.
+    pub(super) fn is_trouble(&self) -> bool {
+        let bad =
+            |response: &RecordedResponse| response.status >= 400 || response.end != End::Complete;
+        self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)
+    }
+
+    /// Where the call went and what it asked for.
+    fn call_words(&self) -> String {
+        let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
+        let mut words = upstream.unwrap_or(NOTHING).to_owned();
+        match (&self.call, &self.entry.request) {
+            (Some(call), Some(request)) if call.operation == Operation::Other => {
+                words.push_str(&format!(" {} {}", request.method, request.path));
+            }
+            (Some(call), _) => {
+                words.push(' ');
+                words.push_str(operation(call.operation));
+            }
+            _ => {}
+        }
+        terminal::line(&words).into_owned()
+    }
+
+    /// The cells of its line.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let entry = self.entry;
+        let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
+        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
+        let usage = entry.usage;
+        let response = entry.response.as_ref();
+        let mode = self.streamed().map(|streamed| match (streamed, response) {
+            (true, Some(response)) => format!("stream {}", response.payload.chunks.len()),
+            _ => "whole".to_owned(),
+        });
+        let end = match (self.fault(), response) {
+            (Some(fault), _) => Some(terminal::line(&format!("fault {fault}")).into_owned()),
+            (None, response) => response.map(|response| end_words(response.end)),
+        };
+        vec![
+            self.short_key(),
+            self.call_words(),
+            text(self.model()),
+            or_nothing(usage.map(|usage| usage.prompt_tokens.to_string())),
+            or_nothing(usage.map(|usage| usage.completion_tokens.to_string())),
+            or_nothing(entry.cost_usd.map(dollars)),
+            or_nothing(mode),
+            or_nothing(entry.latency_ms.map(milliseconds)),
+            or_nothing(response.map(|response| response.status.to_string())),
+            or_nothing(end),
+            text(entry.session.as_deref()),
+        ]
+    }
+
+    /// The model that answered, else the one asked for.
+    pub(in crate::cli) fn model(&self) -> Option<&str> {
+        let asked = || self.call.as_ref().and_then(|call| call.model.as_deref());
+        self.entry.model.as_deref().or_else(asked)
+    }
+
+    /// The row for programs. Every name is always there.
+    pub(super) fn to_json(&self) -> Value {
+        let entry = self.entry;
+        let response = entry.response.as_ref();
+        let request = entry.request.as_ref();
+        let hash = match self.name {
+            EntryName::Hash(hash) => Some(hash),
+            EntryName::Step(_) => entry.request_hash.as_ref(),
+        };
+        let (end, cut) = match response.map(|response| response.end) {
+            Some(end) => (Some(end_name(end)), cut_name(end)),
+            None => (None, None),
+        };
+        json!({
+            "key": self.key(),
+            "step_id": self.name.step_id(),
+            "request_hash": hash.map(|hash| hash.as_str()),
+            "take": self.take,
+            "takes": self.takes,
+            "provider": entry.provider,
+            "upstream": entry.upstream,
+            "operation": self.call.as_ref().map(|call| operation(call.operation)),
+            "method": request.map(|request| &request.method),
+            "path": request.map(|request| &request.path),
+            "model": self.model(),
+            "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
+            "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
+            "cost_usd": entry.cost_usd,
+            "streamed": self.streamed(),
+            "chunks": response.map(|response| response.payload.chunks.len()),
+            "bytes": response.map(|response| response.payload.len()),
+            "status": response.map(|response| response.status),
+            "latency_ms": entry.latency_ms,
+            "finish_reason": entry.finish_reason,
+            "end": end,
+            "cut": cut,
+            "fault": self.fault(),
+            "session": entry.session,
+            "recorded_at": entry.recorded_at,
+        })
+    }
+}
+
+/// The media type of a response, without parameters; `""` where it has none.
+pub(in crate::cli) fn media_type(response: &RecordedResponse) -> &str {
+    let header = response.headers.iter().find(|(name, _)| name == "content-type");
+    header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
+}
+
+/// A short and stable name for an operation.
+fn operation(operation: Operation) -> &'static str {
+    match operation {
+        Operation::ChatCompletions => "chat",
+        Operation::Completions => "completions",
+        Operation::Responses => "responses",
+        Operation::Embeddings => "embeddings",
+        Operation::Messages => "messages",
+        Operation::CountTokens => "count_tokens",
+        Operation::GenerateContent => "generate_content",
+        Operation::EmbedContent => "embed_content",
+        Operation::OllamaChat => "ollama_chat",
+        Operation::CohereChat => "cohere_chat",
+        Operation::BedrockModel => "bedrock_model",
+        Operation::Other => "other",
+    }
+}
+
+/// The word for an end that stands in the file.
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Complete => "complete",
+        End::UpstreamAbort(_) => "upstream_abort",
+        End::ClientAbort => "client_abort",
+        End::Truncated => "truncated",
+    }
+}
+
+/// The word for a cut that stands in the file.
+fn cut_name(end: End) -> Option<&'static str> {
+    match end {
+        End::UpstreamAbort(Cut::Close) => Some("close"),
+        End::UpstreamAbort(Cut::Reset) => Some("reset"),
+        _ => None,
+    }
+}
+
+/// How a response ended, as the file has it.
+pub(in crate::cli) fn end_words(end: End) -> String {
+    match cut_name(end) {
+        Some(cut) => format!("{} {cut}", end_name(end)),
+        None => end_name(end).to_owned(),
+    }
+}
+
+/// Dollars with the digits that tell something.
+pub(in crate::cli) fn dollars(dollars: f64) -> String {
+    match dollars {
+        0.0 => "$0".to_owned(),
+        small if small.abs() < 0.01 => format!("${small:.6}"),
+        middle if middle.abs() < 1.0 => format!("${middle:.4}"),
+        large => format!("${large:.2}"),
+    }
+}
+
+/// A time with the digits that tell something.
+pub(in crate::cli) fn milliseconds(ms: f64) -> String {
+    match ms {
+        short if short < 10.0 => format!("{short:.1} ms"),
+        middle if middle < 999.5 => format!("{middle:.0} ms"),
+        long => format!("{:.2} s", long / 1000.0),
+    }
+}

@@ -1,0 +1,166 @@
+//! A table of aligned columns that gives way to a narrow terminal: first long
+//! cells are cut, then the columns that matter least are left out.
+
+use owo_colors::OwoColorize as _;
+
+use super::super::terminal::cut;
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// One column.
+#[derive(Debug)]
+pub(super) struct Column {
+    head: &'static str,
+    right: bool,
+    /// Its cells may be cut to this width.
+    least: Option<usize>,
+    /// When it may be left out: the lowest number goes first.
+    goes: Option<u8>,
+}
+
+impl Column {
+    /// A column of text.
+    pub(super) fn left(head: &'static str) -> Self {
+        Self { head, right: false, least: None, goes: None }
+    }
+
+    /// A column of numbers.
+    pub(super) fn right(head: &'static str) -> Self {
+        Self { right: true, ..Self::left(head) }
+    }
+
+    /// Lets its cells be cut to `least` characters.
+    pub(super) fn shrinks_to(self, least: usize) -> Self {
+        Self { least: Some(least), ..self }
+    }
+
+    /// Lets it be left out, the lowest `turn` first.
+    pub(super) fn goes(self, turn: u8) -> Self {
+        Self { goes: Some(turn), ..self }
+    }
+}
+
+/// Columns and their rows.
+#[derive(Debug)]
+pub(super) struct Table {
+    columns: Vec<Column>,
+    /// Whether the row is to be marked, and its cells.
+    rows: Vec<(bool, Vec<String>)>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(super) fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row, a cell for each column.
+    pub(super) fn add(&mut self, marked: bool, cells: Vec<String>) {
+        self.rows.push((marked, cells));
+    }
+
+    /// The table, no wider than `limit` where that can be. Columns that say
+    /// nothing in any row are left out; a column that had to go is named below.
+    pub(super) fn text(&self, limit: Option<usize>) -> String {
+        let mut widths = self.widths();
+        let mut gone = Vec::new();
+        if let Some(limit) = limit {
+            self.shrink(&mut widths, limit);
+            gone = self.leave_out(&mut widths, limit);
+            if !gone.is_empty() {
+                self.widen(&mut widths, limit);
+            }
+        }
+        let mut out = String::new();
+        let heads = self.columns.iter().map(|column| column.head);
+        out.push_str(&format!("{}\n", self.line(heads, &widths).dimmed()));
+        for (marked, cells) in &self.rows {
+            let line = self.line(cells.iter().map(String::as_str), &widths);
+            match marked {
+                true => out.push_str(&format!("{}\n", line.red())),
+                false => out.push_str(&format!("{line}\n")),
+            }
+        }
+        if !gone.is_empty() {
+            let note =
+                format!("no room for {}; a wider terminal or --json has it", gone.join(", "));
+            out.push_str(&format!("{}\n", note.dimmed()));
+        }
+        out
+    }
+
+    /// The width that each column needs; 0 for one that says nothing.
+    fn widths(&self) -> Vec<usize> {
+        let width = |(at, column): (usize, &Column)| {
+            let cells = || self.rows.iter().filter_map(move |(_, cells)| cells.get(at));
+            if cells().all(|cell| cell == "-") {
+                return 0;
+            }
+            let longest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            longest.max(column.head.len())
+        };
+        self.columns.iter().enumerate().map(width).collect()
+    }
+
+    /// Cuts the widest of the columns that may be cut, until all fit.
+    fn shrink(&self, widths: &mut [usize], limit: usize) {
+        while total(widths) > limit {
+            let spare = |at: usize| self.columns[at].least.filter(|least| widths[at] > *least);
+            let widest = (0..widths.len()).filter(|&at| spare(at).is_some());
+            let Some(widest) = widest.max_by_key(|&at| widths[at]) else { return };
+            widths[widest] -= 1;
+        }
+    }
+
+    /// Leaves columns out until the rest fits. Returns the names of those that went.
+    fn leave_out(&self, widths: &mut [usize], limit: usize) -> Vec<&'static str> {
+        let mut gone = Vec::new();
+        while total(widths) > limit {
+            let turn = |at: &usize| self.columns[*at].goes.filter(|_| widths[*at] > 0);
+            let next = (0..widths.len()).filter(|at| turn(at).is_some()).min_by_key(turn);
+            let Some(next) = next else { break };
+            widths[next] = 0;
+            gone.push(self.columns[next].head);
+        }
+        gone
+    }
+
+    /// Gives the room that is left back to the columns that were cut.
+    fn widen(&self, widths: &mut [usize], limit: usize) {
+        let full = self.widths();
+        for at in 0..widths.len() {
+            if widths[at] > 0 {
+                let room = limit.saturating_sub(total(widths));
+                widths[at] = full[at].min(widths[at] + room);
+            }
+        }
+    }
+
+    /// One line, without blanks at its end.
+    fn line<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) -> String {
+        let mut line = String::new();
+        for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
+            if width == 0 {
+                continue;
+            }
+            if !line.is_empty() {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let cell = cut(cell, width);
+            match column.right {
+                true => line.push_str(&format!("{cell:>width$}")),
+                false => line.push_str(&format!("{cell:<width$}")),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// The width of a line of these columns.
+fn total(widths: &[usize]) -> usize {
+    let shown = widths.iter().filter(|width| **width > 0);
+    let columns = shown.clone().count();
+    shown.sum::<usize>() + GAP * columns.saturating_sub(1)
+}

@@ -1,0 +1,129 @@
+use super::*;
+use crate::recording::format;
+
+/// A recording with a bit of everything, plain AgentLoom entries among it.
+const SAMPLE: &str = include_str!("../show/sample.json");
+
+fn parsed(text: &str) -> Cassette {
+    format::parse(text.as_bytes()).unwrap()
+}
+
+fn listed(text: &str, width: Option<usize>) -> String {
+    let listing = super::text(Path::new("run.json"), &parsed(text), width);
+    anstream::adapter::strip_str(&listing).to_string()
+}
+
+#[test]
+fn listing_has_a_line_for_each_take_and_their_sum() {
+    insta::assert_snapshot!(listed(SAMPLE, None), @r###"
+    KEY             CALL                   MODEL                      IN  OUT       COST  MODE         TIME  STATUS  END                   SESSION
+    25fe84f01b4c    openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -
+    25fe84f01b4c#2  openai chat            gpt-4o-mini-2024-07-18      8    3  $0.000003  whole      843 ms  200     complete              -
+    25ffe8160039    openai chat            gpt-4o-mini                12    9  $0.000007  stream 5   1.40 s  200     complete              agent-7
+    greet           anthropic messages     claude-sonnet-4-20250514  412   88  $0.002640  whole     61.84 s  200     complete              -
+    18ac3e7343f0    openai chat            gpt-4o-mini                 -    -          -  whole      9.0 ms  429     complete              -
+    3f79bb7b435b    openai chat            gpt-4o-mini                 -    -          -  stream 1    25 ms  200     upstream_abort reset  -
+    models          openai GET /v1/models  -                           -    -          -  whole       30 ms  200     complete              -
+    summarize       -                      gpt-4o                     40    2          -  -               -  -       -                     -
+    summarize#2     -                      -                           -    -          -  -               -  -       -                     -
+    flaky           -                      -                           -    -          -  -               -  -       fault timeout         -
+
+    10 calls under 8 keys · 480 tokens in, 105 out · $0.002653 · identity: ignores /user
+    "###);
+}
+
+#[test]
+fn listing_gives_way_when_the_terminal_is_narrow() {
+    insta::assert_snapshot!(listed(SAMPLE, Some(80)), @r###"
+    KEY             CALL              MODEL          IN  OUT  STATUS  END
+    25fe84f01b4c    openai chat       gpt-4o-mini…    8    3  200     complete
+    25fe84f01b4c#2  openai chat       gpt-4o-mini…    8    3  200     complete
+    25ffe8160039    openai chat       gpt-4o-mini    12    9  200     complete
+    greet           anthropic messa…  claude-sonn…  412   88  200     complete
+    18ac3e7343f0    openai chat       gpt-4o-mini     -    -  429     complete
+    3f79bb7b435b    openai chat       gpt-4o-mini     -    -  200     upstream_abor…
+    models          openai GET /v1/…  -               -    -  200     complete
+    summarize       -                 gpt-4o         40    2  -       -
+    summarize#2     -                 -               -    -  -       -
+    flaky           -                 -               -    -  -       fault timeout
+    no room for SESSION, TIME, COST, MODE; a wider terminal or --json has it
+
+    10 calls under 8 keys · 480 tokens in, 105 out · $0.002653 · identity: ignores /user
+    "###);
+    for width in [20, 60, 70, 80, 100, 120, 150, 400] {
+        let listing = listed(SAMPLE, Some(width));
+        let table = listing.lines().take_while(|line| !line.is_empty());
+        let widest = table.filter(|line| !line.starts_with("no room")).map(|l| l.chars().count());
+        assert!(widest.max().unwrap() <= width.max(77), "{width}: {listing}");
+    }
+    assert_eq!(listed(SAMPLE, Some(400)), listed(SAMPLE, None));
+}
+
+#[test]
+fn a_recording_without_entries_says_so() {
+    let empty = r#"{"_version": 2}"#;
+    assert_eq!(listed(empty, None), "run.json: an empty recording, no call was kept\n");
+    assert_eq!(super::json(&parsed(empty)), "[]\n");
+}
+
+#[test]
+fn json_has_the_same_names_for_every_take() {
+    let rows: Vec<serde_json::Map<String, Value>> =
+        serde_json::from_str(&super::json(&parsed(SAMPLE))).unwrap();
+    let names: Vec<&String> = rows[0].keys().collect();
+    assert!(rows.iter().all(|row| row.keys().collect::<Vec<_>>() == names));
+    insta::assert_snapshot!(format!("{:#}", Value::Object(rows[2].clone())), @r###"
+    {
+      "key": "25ffe8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
+      "step_id": null,
+      "request_hash": "25ffe8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d",
+      "take": 1,
+      "takes": 1,
+      "provider": "openai",
+      "upstream": "openai",
+      "operation": "chat",
+      "method": "POST",
+      "path": "/v1/chat/completions",
+      "model": "gpt-4o-mini",
+      "input_tokens": 12,
+      "output_tokens": 9,
+      "cost_usd": 7.2e-6,
+      "streamed": true,
+      "chunks": 5,
+      "bytes": 698,
+      "status": 200,
+      "latency_ms": 1402.3,
+      "finish_reason": "tool_calls",
+      "end": "complete",
+      "cut": null,
+      "fault": null,
+      "session": "agent-7",
+      "recorded_at": "2026-11-21T22:47:02.818000Z"
+    }
+    "###);
+    let plain = &rows[8];
+    assert_eq!(plain["key"], "summarize#2");
+    for absent in ["provider", "input_tokens", "cost_usd", "streamed", "status", "end", "fault"] {
+        assert_eq!(plain[absent], Value::Null, "{absent}");
+    }
+    assert_eq!(rows[9]["fault"], "timeout");
+    assert_eq!((&rows[5]["end"], &rows[5]["cut"]), (&"upstream_abort".into(), &"reset".into()));
+}
+
+#[test]
+fn hostile_names_cannot_reach_the_terminal() {
+    let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
+    let listing = super::text(Path::new("x"), &parsed(text), Some(80));
+    let stripped = anstream::adapter::strip_str(&listing).to_string();
+    assert!(stripped.contains("a\\u{1b}]0;x\\u{7}\\nb"), "{listing}");
+    assert!(!listing.contains(['\u{9b}', '\u{7}', '\u{202e}']), "{listing}");
+    assert!(!super::json(&parsed(text)).contains(['\u{9b}', '\u{202e}']));
+}
+
+#[test]
+fn amounts_keep_the_digits_that_tell_something() {
+    let shown = [0.0, 0.000_003, 0.012_34, 1.5].map(dollars);
+    assert_eq!(shown, ["$0", "$0.000003", "$0.0123", "$1.50"]);
+    let shown = [0.04, 9.96, 999.4, 999.6, 61_843.2].map(milliseconds);
+    assert_eq!(shown, ["0.0 ms", "10.0 ms", "999 ms", "1.00 s", "61.84 s"]);
+}

@@ -1,0 +1,128 @@
+//! The process edge: flags and environment in, exit codes, messages and
+//! progress out. Nothing below this floor reads a flag or the environment.
+
+pub mod args;
+pub mod demo;
+pub mod exit;
+mod ls;
+mod output;
+mod progress;
+mod receipt;
+mod record;
+mod replay;
+mod session;
+mod setup;
+mod show;
+mod terminal;
+mod wrap;
+
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches};
+
+use args::{Cli, Command, LogFormat};
+use exit::{Failure, UNEXPECTED};
+use output::Output;
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let matches = without_empty_variables(Cli::command()).get_matches();
+    let mut cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    if let Err(failure) = refuse_contradictions(&matches) {
+        return fail(&failure);
+    }
+    if let Command::Replay(args) = &mut cli.command {
+        give_way_to_flags(args, &matches);
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let text = format!("failed to start the runtime: {error}");
+            return fail(&Failure::new(UNEXPECTED, text));
+        }
+    };
+    let outcome = runtime.block_on(dispatch(cli.command));
+    // Connections that ignored the signal to stop end with the process.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => fail(&failure),
+    }
+}
+
+/// The command with every environment twin left out that is set to nothing, as CI
+/// systems set variables that were not given.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let names: Vec<String> =
+        command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
+    let is_empty =
+        |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |subcommand| {
+            subcommand.mut_args(|arg| match arg.get_env().is_some_and(is_empty) {
+                true => arg.env(None::<&str>),
+                false => arg,
+            })
+        })
+    })
+}
+
+async fn dispatch(command: Command) -> Result<u8, Failure> {
+    match command {
+        Command::Record(args) => record::run(args).await,
+        Command::Replay(args) => replay::run(args).await,
+        Command::Ls(args) => ls::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Demo(args) => demo::run(args).await,
+    }
+}
+
+/// Flags that contradict each other on one command line. What the environment
+/// says gives way to a flag instead.
+fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
+    let Some(("replay", replay)) = matches.subcommand() else { return Ok(()) };
+    let typed = |name: &str| replay.value_source(name) == Some(ValueSource::CommandLine);
+    for (one, other) in [
+        ("strict", "on_miss"),
+        ("strict", "allow_default_fallback"),
+        ("on_miss", "allow_default_fallback"),
+    ] {
+        let same = one == "strict"
+            && other == "on_miss"
+            && replay.get_one::<args::MissPolicy>("on_miss") == Some(&args::MissPolicy::Error);
+        if typed(one) && typed(other) && !same {
+            let flag = |name: &str| format!("--{}", name.replace('_', "-"));
+            return Err(Failure::usage(format!(
+                "{} and {} contradict each other: give one of them",
+                flag(one),
+                flag(other)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What was typed is final: `--strict` overrules what the environment says of
+/// repeats (of misses, `replay` sees to that itself), and the short form of a
+/// policy for misses overrules the environment's.
+fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
+    let source = |name: &str| matches.subcommand().and_then(|(_, sub)| sub.value_source(name));
+    if args.strict && source("repeat") == Some(ValueSource::EnvVariable) {
+        args.repeat = None;
+    }
+    if source("allow_default_fallback") == Some(ValueSource::CommandLine)
+        && source("on_miss") == Some(ValueSource::EnvVariable)
+    {
+        args.on_miss = None;
+    }
+}
+
+/// Says why a command failed, and gives its exit code.
+fn fail(failure: &Failure) -> ExitCode {
+    Output::new(LogFormat::Human, false, false).error(&failure.message);
+    failure.exit_code()
+}

@@ -1,0 +1,157 @@
+//! What people read on the terminal: messages on stderr, results on stdout.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+
+use indicatif::ProgressBar;
+use owo_colors::OwoColorize;
+use serde_json::{Value, json};
+
+use super::args::LogFormat;
+use crate::replay::RecordingMismatchError;
+use crate::server::Notice;
+
+/// Writes messages to stderr, in colour on a terminal, above the live line where
+/// there is one.
+#[derive(Clone, Debug)]
+pub struct Output {
+    format: LogFormat,
+    quiet: bool,
+    verbose: bool,
+    live: Option<Arc<ProgressBar>>,
+}
+
+impl Output {
+    /// An output of this format; `quiet` leaves errors only, `verbose` adds a line
+    /// for each call.
+    pub fn new(format: LogFormat, quiet: bool, verbose: bool) -> Self {
+        Self { format, quiet, verbose, live: None }
+    }
+
+    /// The same, with messages going above `live`.
+    pub fn above(&self, live: Arc<ProgressBar>) -> Self {
+        Self { live: Some(live), ..self.clone() }
+    }
+
+    /// Whether a live line may be drawn.
+    pub fn may_draw(&self) -> bool {
+        !self.quiet && self.format == LogFormat::Human && io::stderr().is_terminal()
+    }
+
+    /// Something worth knowing.
+    pub fn info(&self, text: &str) {
+        if !self.quiet {
+            self.emit("info", text, text);
+        }
+    }
+
+    /// Something that went wrong.
+    pub fn error(&self, text: &str) {
+        let coloured = format!("{} {text}", "loomrec:".red().bold());
+        self.emit("error", &coloured, text);
+    }
+
+    /// A whole text about something that went wrong, as it is.
+    pub fn plain_error(&self, text: &str) {
+        self.emit("error", text, text);
+    }
+
+    /// What the server has to say.
+    pub fn notice(&self, notice: &Notice<'_>) {
+        match notice {
+            Notice::Call(line) if self.verbose => self.call(line),
+            Notice::Call(_) => {}
+            Notice::Missed(error) => self.mismatch(error),
+            Notice::Refused(text) => self.error(text),
+            Notice::Incomplete(text) => self.error(text),
+            Notice::Unkept(text) => self.error(&format!(
+                "an exchange is NOT in the recording: {text}; traffic goes on, the exit code will be 5"
+            )),
+        }
+    }
+
+    /// A call, as its line in the journal tells it.
+    fn call(&self, line: &Value) {
+        let text = |name: &str| line[name].as_str().unwrap_or("-").to_owned();
+        let human = format!(
+            "{} {} {} {} to {} · {} · {} ms",
+            line["status"],
+            text("outcome"),
+            text("method"),
+            text("path"),
+            text("upstream"),
+            text("model"),
+            line["head_ms"],
+        );
+        match self.format {
+            LogFormat::Human => self.line(&human),
+            LogFormat::Json => self.line(&json!({ "level": "debug", "call": line }).to_string()),
+        }
+    }
+
+    /// A mismatch, one difference a line.
+    fn mismatch(&self, error: &RecordingMismatchError) {
+        if self.format == LogFormat::Json {
+            self.line(&json!({ "level": "error", "mismatch": error.to_json() }).to_string());
+            return;
+        }
+        let mut text = format!(
+            "{} {}: {} {} to {}, request {}",
+            "RecordingMismatchError".red().bold(),
+            error.reason.as_str().bold(),
+            error.method,
+            error.path,
+            error.upstream,
+            error.key.short(),
+        );
+        if let Some(step) = &error.step {
+            text.push_str(&format!(", step {step:?}"));
+        }
+        if let Some(detail) = &error.detail {
+            text.push_str(&format!("\n  {detail}"));
+        }
+        if let Some(near) = &error.nearest {
+            text.push_str(&format!("\n  nearest recorded call: {}", near.label()));
+            for difference in near.differences.iter().take(8) {
+                let (recorded, now) = difference.shortened();
+                text.push_str(&format!(
+                    "\n    {}\n      {} {recorded}\n      {} {now}",
+                    difference.place.bold(),
+                    "recorded".red(),
+                    "now     ".green(),
+                ));
+            }
+        }
+        text.push_str(&format!("\n  {}", error.remedy()));
+        self.line(&text);
+    }
+
+    fn emit(&self, level: &str, human: &str, plain: &str) {
+        match self.format {
+            LogFormat::Human => self.line(human),
+            LogFormat::Json => self.line(&json!({ "level": level, "message": plain }).to_string()),
+        }
+    }
+
+    /// A line on stderr. A stderr that is gone is no reason to fail.
+    fn line(&self, text: &str) {
+        let print = || drop(writeln!(anstream::stderr().lock(), "{text}"));
+        match &self.live {
+            Some(live) => live.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+/// Writes a result to stdout. A reader that has closed it had enough: that is
+/// success.
+///
+/// # Errors
+/// Any other failure to write.
+pub fn stdout(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}

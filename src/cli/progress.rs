@@ -1,0 +1,63 @@
+//! The live line: calls, tokens, cost and misses while a server runs on a terminal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::server::tally::Tally;
+
+/// How often the line is redrawn.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// A live line on stderr.
+pub fn line() -> Arc<ProgressBar> {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{spinner:.cyan} {msg} {elapsed:.dim}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    Arc::new(bar)
+}
+
+/// Keeps `bar` up to date until it is dropped.
+pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<Tally>) {
+    loop {
+        bar.set_message(text(&tally));
+        bar.tick();
+        tokio::time::sleep(REDRAW).await;
+    }
+}
+
+/// The counts in a few words.
+fn text(tally: &Tally) -> String {
+    let more = tally.more();
+    let calls = Tally::read(&tally.served) + Tally::read(&tally.recorded);
+    let mut text = format!(
+        "{calls} calls · {} tokens · ${:.4}",
+        more.input_tokens + more.output_tokens,
+        more.cost_usd
+    );
+    let missed = tally.missed();
+    if missed > 0 {
+        text.push_str(&format!(" · {missed} missed"));
+    }
+    let unkept = Tally::read(&tally.unkept);
+    if unkept > 0 {
+        text.push_str(&format!(" · {unkept} NOT KEPT"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_counts_calls_tokens_and_cost() {
+        let tally = Tally::default();
+        Tally::count(&tally.recorded);
+        tally.spend(100, 20, 0.5);
+        assert_eq!(text(&tally), "1 calls · 120 tokens · $0.5000");
+        tally.unkept("disk full");
+        assert!(text(&tally).ends_with("1 NOT KEPT"));
+    }
+}

@@ -1,0 +1,203 @@
+//! The receipt: what a run did, as a line for people and as JSON.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::replay::Reason;
+use crate::server::tally::{More, Tally};
+
+/// What a run did.
+#[derive(Debug)]
+pub struct Receipt {
+    /// `record` or `replay`.
+    pub command: &'static str,
+    /// Calls answered from a recording.
+    pub served: u64,
+    /// Calls answered with the placeholder.
+    pub defaulted: u64,
+    /// Calls passed on and not kept.
+    pub forwarded: u64,
+    /// Exchanges kept.
+    pub recorded: u64,
+    /// Of these, exchanges not kept whole.
+    pub incomplete: u64,
+    /// Exchanges not kept.
+    pub unkept: u64,
+    /// Calls no upstream answered.
+    pub unreachable: u64,
+    /// Calls refused.
+    pub refused: u64,
+    /// Calls without a recorded answer.
+    pub missed: u64,
+    /// Of these, drifted ones.
+    pub drifted: u64,
+    /// Of these, exhausted ones.
+    pub exhausted: u64,
+    /// Takes that no call asked for; `None` where nothing was replayed.
+    pub unused: Option<Vec<String>>,
+    /// Takes there were.
+    pub takes: usize,
+    /// Connections opened to upstreams.
+    pub upstream_connections: u64,
+    /// Tokens, cost, mismatches, models without a price.
+    pub more: More,
+    /// Each recording and the SHA-256 of its file at the end.
+    pub recordings: Vec<(PathBuf, Option<String>)>,
+    /// CMD's exit code.
+    pub cmd_exit: Option<u8>,
+    /// What a good run may still want to know.
+    pub notes: Vec<String>,
+    /// What is wrong; empty for a good run.
+    pub complaints: Vec<String>,
+}
+
+impl Receipt {
+    /// A receipt of these counts.
+    pub fn of(command: &'static str, tally: &Tally, recordings: &[PathBuf]) -> Self {
+        let hashed = |path: &PathBuf| (path.clone(), sha256(path));
+        Self {
+            command,
+            served: Tally::read(&tally.served),
+            defaulted: Tally::read(&tally.defaulted),
+            forwarded: Tally::read(&tally.forwarded),
+            recorded: Tally::read(&tally.recorded),
+            incomplete: Tally::read(&tally.incomplete),
+            unkept: Tally::read(&tally.unkept),
+            unreachable: Tally::read(&tally.unreachable),
+            refused: Tally::read(&tally.refused),
+            missed: tally.missed(),
+            drifted: tally.missed_for(Reason::Drifted),
+            exhausted: tally.missed_for(Reason::Exhausted),
+            unused: None,
+            takes: 0,
+            upstream_connections: 0,
+            more: tally.more(),
+            recordings: recordings.iter().map(hashed).collect(),
+            cmd_exit: None,
+            notes: Vec::new(),
+            complaints: Vec::new(),
+        }
+    }
+
+    /// `ok`, or what a failed run is called.
+    pub fn verdict(&self) -> &'static str {
+        match (self.complaints.is_empty(), self.cmd_exit) {
+            (true, None | Some(0)) => "ok",
+            (true, Some(_)) => "command failed",
+            (false, _) => "failed",
+        }
+    }
+
+    /// The receipt as JSON.
+    pub fn to_json(&self) -> Value {
+        let more = &self.more;
+        json!({
+            "loomrec": env!("CARGO_PKG_VERSION"),
+            "command": self.command,
+            "verdict": self.verdict(),
+            "complaints": self.complaints,
+            "notes": self.notes,
+            "served": self.served,
+            "defaulted": self.defaulted,
+            "forwarded": self.forwarded,
+            "recorded": self.recorded,
+            "incomplete": self.incomplete,
+            "not_kept": self.unkept,
+            "missed": self.missed,
+            "missed_by_reason": more.missed,
+            "drifted": self.drifted,
+            "exhausted": self.exhausted,
+            "unreachable": self.unreachable,
+            "refused": self.refused,
+            "takes": self.takes,
+            "unused": self.unused.as_ref().map_or(0, Vec::len),
+            "unused_entries": self.unused.clone().unwrap_or_default(),
+            "upstream_connections": self.upstream_connections,
+            "tokens": { "input": more.input_tokens, "output": more.output_tokens },
+            "cost_usd": round(more.cost_usd),
+            "unpriced_models": more.unpriced,
+            "keep_errors": more.keep_errors,
+            "recordings": self.recordings.iter().map(|(path, sha)| json!({
+                "path": path.to_string_lossy(), "sha256": sha,
+            })).collect::<Vec<_>>(),
+            "cmd_exit": self.cmd_exit,
+            "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The receipt for people: one line, and one more for each complaint.
+    pub fn text(&self) -> String {
+        let more = &self.more;
+        let mut parts = Vec::new();
+        let mut count = |number: u64, word: &str, always: bool| {
+            if always || number > 0 {
+                parts.push(format!("{number} {word}"));
+            }
+        };
+        let replays = self.unused.is_some();
+        count(self.served, "served", replays);
+        count(self.recorded, "recorded", self.command == "record");
+        count(self.missed, "missed", replays);
+        count(self.drifted, "drifted", false);
+        count(self.exhausted, "exhausted", false);
+        count(self.defaulted, "answered by default", false);
+        count(self.forwarded, "forwarded", false);
+        count(self.incomplete, "recorded incomplete", false);
+        count(self.unkept, "NOT KEPT", false);
+        count(self.unreachable, "unreachable", false);
+        count(self.refused, "refused", false);
+        if let Some(unused) = &self.unused {
+            parts.push(format!("{} of {} takes unused", unused.len(), self.takes));
+        }
+        parts.push(format!("upstream connections: {}", self.upstream_connections));
+        if more.input_tokens + more.output_tokens > 0 {
+            let verb = if self.recorded > 0 { "spent" } else { "saved" };
+            let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
+            parts.push(format!("{input} tokens in, {output} out, ${cost:.4} {verb}"));
+        }
+        for (path, sha) in &self.recordings {
+            let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);
+            parts.push(format!("{} sha256 {sha}", path.display()));
+        }
+        let mut text =
+            format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
+        for (model, calls) in &more.unpriced {
+            text.push_str(&format!(
+                "\n  no price is known for {model} (calls: {calls}): its cost is 0.0; see --prices"
+            ));
+        }
+        for complaint in self.notes.iter().chain(&self.complaints) {
+            text.push_str(&format!("\n  {complaint}"));
+        }
+        text
+    }
+}
+
+/// Dollars without the noise of binary fractions.
+fn round(dollars: f64) -> f64 {
+    (dollars * 1e10).round() / 1e10
+}
+
+/// The SHA-256 of a file, or `None` where there is none.
+fn sha256(path: &Path) -> Option<String> {
+    let mut hash = Sha256::new();
+    let mut file = std::fs::File::open(path).ok()?;
+    std::io::copy(&mut file, &mut Hasher(&mut hash)).ok()?;
+    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Lets bytes be copied into a hash.
+struct Hasher<'a>(&'a mut Sha256);
+
+impl std::io::Write for Hasher<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! `loomrec record`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::{Mode, RecordArgs};
+use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
+use super::receipt::Receipt;
+use super::session::{Engines, Ground, Ran};
+use super::{session, setup};
+use crate::identity::{IdentityRules, Pointer};
+use crate::record::writer::Writer;
+use crate::record::{Config, Kept, OnKept, Recorder};
+use crate::recording::cost::PriceTable;
+use crate::recording::entry::End;
+use crate::replay::{Latency, Matcher, Replayer};
+use crate::server::tally::Tally;
+use crate::server::{Notice, OnMiss, OnNotice};
+use crate::store;
+use crate::upstream::Client;
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
+    let ground = Ground::read(&args.serve, std::slice::from_ref(&args.recording))?;
+    if args.serve.print_env {
+        return ground.print_environment(&args.serve, false);
+    }
+    let engines = engines(&args, &ground)?;
+    let output = ground.output.clone();
+    let ran = ground.run(&args.serve, engines).await?;
+    let receipt = receipt(&args, &ran);
+    session::hand_out(&receipt, args.serve.receipt.as_deref(), &output)?;
+    Ok(match ran.cmd_exit {
+        Some(code) if code != 0 => code,
+        _ if receipt.unkept > 0 => NOT_KEPT,
+        _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
+        _ if receipt.missed > 0 => NO,
+        _ => 0,
+    })
+}
+
+/// The engines a mode calls for.
+fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
+    let path = &args.recording;
+    let exists = path.exists();
+    let replays = match args.mode {
+        Mode::All => false,
+        Mode::NewEpisodes | Mode::Once => exists,
+        Mode::None => true,
+    };
+    let records = match args.mode {
+        Mode::All | Mode::NewEpisodes => true,
+        Mode::Once => !exists,
+        Mode::None => false,
+    };
+    let ignore = setup::pointers(&args.serve)?;
+    let replayer = if replays {
+        let source = setup::load(path)?;
+        Some(Replayer::new(Matcher::new(vec![source], &ignore, None), Latency::None))
+    } else {
+        None
+    };
+    let recorder = match records {
+        true => Some(Arc::new(recorder(args, ground, ignore)?)),
+        false => None,
+    };
+    Ok(Engines {
+        recorder,
+        replayer,
+        on_miss: OnMiss::Error,
+        keep_encoding: args.keep_encoding,
+        // Nothing goes out where nothing is recorded, and so no key is needed.
+        stand_in_keys: !records,
+    })
+}
+
+/// Opens the recording and builds the engine that adds to it.
+fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<Recorder, Failure> {
+    let path = &args.recording;
+    let rules = match ignore.is_empty() && path.exists() {
+        // A recording keeps the rules it was made under unless others are asked for.
+        true => store::load(path)?.meta().rules().clone(),
+        false => IdentityRules::new(ignore),
+    };
+    let run = match &args.run {
+        Some(id) => store::RunChoice::Named(id.clone()),
+        None => store::RunChoice::New,
+    };
+    let recording = store::Recorder::open(path, &run, &rules)?;
+    let unexpected = |text: String| Failure::new(UNEXPECTED, text);
+    let writer = Writer::start(recording, args.mode == Mode::All)
+        .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
+    let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
+    let config = Config {
+        max_copy: args.max_copy,
+        drain: Duration::from_secs(args.drain),
+        rules,
+        prices: prices(args.prices.as_deref())?,
+    };
+    let on_kept = on_kept(Arc::clone(&ground.tally), ground.notify());
+    Ok(Recorder::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))
+}
+
+/// Counts what became of each exchange.
+pub(super) fn on_kept(tally: Arc<Tally>, notify: OnNotice) -> OnKept {
+    Arc::new(move |kept: Kept| {
+        match &kept.outcome {
+            Ok(()) => {
+                Tally::count(&tally.recorded);
+                if let Some(end) = kept.incomplete {
+                    Tally::count(&tally.incomplete);
+                    notify(Notice::Incomplete(&incomplete(&kept.label, end)));
+                }
+            }
+            Err(reason) => {
+                if tally.unkept(reason) {
+                    notify(Notice::Unkept(reason));
+                }
+            }
+        }
+        let (input, output) = kept.tokens;
+        tally.spend(input, output, kept.cost_usd.unwrap_or(0.0));
+        if let (None, Some(model)) = (kept.cost_usd, &kept.model)
+            && input + output > 0
+        {
+            tally.unpriced(model);
+        }
+    })
+}
+
+/// What to say of an exchange that was not kept whole.
+fn incomplete(label: &str, end: End) -> String {
+    let why = match end {
+        End::Truncated => {
+            "truncated: its answer is larger than the copy's limit; raise --max-copy to keep it"
+        }
+        _ => {
+            "client_abort: its client left and the rest did not come in time; raise --drain to wait longer"
+        }
+    };
+    format!("{label} was recorded {why}. It will not be replayed")
+}
+
+/// The price table.
+fn prices(file: Option<&Path>) -> Result<PriceTable, Failure> {
+    let Some(path) = file else { return Ok(PriceTable::builtin()) };
+    let wrong = |why: String| Failure::new(USAGE, format!("--prices {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    PriceTable::parse(&text).map_err(|error| wrong(format!("failed to {error}")))
+}
+
+/// What the run did.
+fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
+    let gateway = &ran.gateway;
+    let recordings = [args.recording.clone()];
+    let mut receipt = Receipt::of("record", &gateway.tally, &recordings);
+    receipt.cmd_exit = ran.cmd_exit;
+    if let Some(recorder) = &gateway.recorder {
+        receipt.upstream_connections = recorder.connections();
+    }
+    if let Some(replayer) = &gateway.replayer {
+        receipt.takes = replayer.matcher().len();
+        receipt.unused = Some(setup::unused(replayer));
+    }
+    let came = receipt.recorded + receipt.served + receipt.unkept + receipt.missed;
+    if ran.cmd_exit.is_some() && came + receipt.refused + receipt.unreachable == 0 {
+        receipt
+            .notes
+            .push(format!("nothing was recorded: {}", session::nothing_came(&ran.environment)));
+    }
+    if receipt.unkept > 0 {
+        receipt.complaints.push(format!(
+            "{} exchanges are NOT in {}: mend the cause and record again",
+            receipt.unkept,
+            args.recording.display()
+        ));
+    }
+    if receipt.unreachable > 0 {
+        let text = format!("calls that reached no upstream: {}", receipt.unreachable);
+        match receipt.recorded {
+            0 => receipt.complaints.push(text),
+            _ => receipt.notes.push(text),
+        }
+    }
+    if receipt.refused > 0 {
+        receipt
+            .notes
+            .push(format!("calls refused, which the recording does not hold: {}", receipt.refused));
+    }
+    if receipt.missed > 0 {
+        receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
+    }
+    receipt
+}

@@ -1,0 +1,137 @@
+//! `loomrec replay`.
+
+use std::collections::BTreeSet;
+
+use super::args::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
+use super::exit::{Failure, NO, UNEXPECTED};
+use super::receipt::Receipt;
+use super::session::{Engines, Ground, Ran};
+use super::{session, setup};
+use crate::replay::{Latency, Matcher, Repeat, Replayer, Source};
+use crate::server::OnMiss;
+use crate::upstream::Client;
+
+/// How many unused takes a complaint names.
+const NAMED: usize = 5;
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever keeps it from starting.
+pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
+    let latency = latency(&args)?;
+    let mut ground = Ground::read(&args.serve, &args.recordings)?;
+    let matcher = matcher(&args)?;
+    let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
+    setup::add_recorded(&mut ground.upstreams, &recorded);
+    if args.serve.print_env {
+        return ground.print_environment(&args.serve, true);
+    }
+    let (on_miss, client) = on_miss(&args)?;
+    let engines = Engines {
+        recorder: None,
+        replayer: Some(Replayer::new(matcher, latency)),
+        on_miss,
+        keep_encoding: false,
+        stand_in_keys: true,
+    };
+    let output = ground.output.clone();
+    let ran = ground.run(&args.serve, engines).await?;
+    let connections = client.map_or(0, |client| client.connections());
+    let receipt = receipt(&args, &ran, connections);
+    session::hand_out(&receipt, args.serve.receipt.as_deref(), &output)?;
+    Ok(match ran.cmd_exit {
+        Some(code) if code != 0 => code,
+        _ if receipt.complaints.is_empty() => 0,
+        _ => NO,
+    })
+}
+
+/// Loads every recording.
+fn matcher(args: &ReplayArgs) -> Result<Matcher, Failure> {
+    let ignore = setup::pointers(&args.serve)?;
+    let sources: Result<Vec<Source>, Failure> =
+        args.recordings.iter().map(|path| setup::load(path)).collect();
+    let repeat = args.repeat.map(|policy| match policy {
+        RepeatPolicy::Error => Repeat::Error,
+        RepeatPolicy::Last => Repeat::Last,
+        RepeatPolicy::Cycle => Repeat::Cycle,
+    });
+    Ok(Matcher::new(sources?, &ignore, repeat))
+}
+
+/// What a miss gets, and the client that `forward` needs; no other policy has one.
+fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
+    let fallback = args.allow_default_fallback.then_some(MissPolicy::Default);
+    // Strictness is final: it overrides what the environment says.
+    let policy = match args.strict {
+        true => MissPolicy::Error,
+        false => args.on_miss.or(fallback).unwrap_or(MissPolicy::Error),
+    };
+    Ok(match policy {
+        MissPolicy::Error => (OnMiss::Error, None),
+        MissPolicy::Default => (OnMiss::Default, None),
+        MissPolicy::Forward => {
+            let client = Client::new()
+                .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+            (OnMiss::Forward(client.clone()), Some(client))
+        }
+    })
+}
+
+/// The latency model.
+fn latency(args: &ReplayArgs) -> Result<Latency, Failure> {
+    let ms = args.latency_ms;
+    if !ms.is_finite() || ms < 0.0 {
+        return Err(Failure::usage(format!("--latency-ms {ms}: it takes milliseconds, 0 or more")));
+    }
+    if !args.speed.is_finite() || args.speed <= 0.0 {
+        let speed = args.speed;
+        return Err(Failure::usage(format!("--speed {speed}: it takes a factor above 0")));
+    }
+    Ok(match args.latency {
+        LatencyModel::None => Latency::None,
+        LatencyModel::Constant => Latency::Constant { ms },
+        LatencyModel::Normal => Latency::Normal { ms, seed: args.seed },
+        LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
+    })
+}
+
+/// What the run did, and what is wrong with it.
+fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
+    let (gateway, cmd_exit) = (&ran.gateway, ran.cmd_exit);
+    let mut receipt = Receipt::of("replay", &gateway.tally, &args.recordings);
+    receipt.cmd_exit = cmd_exit;
+    receipt.upstream_connections = connections;
+    let unused = gateway.replayer.as_ref().map(setup::unused).unwrap_or_default();
+    receipt.takes = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
+    let mut complain = |text: String| receipt.complaints.push(text);
+    if receipt.missed > 0 {
+        complain(format!("calls without a recorded answer: {}", receipt.missed));
+    }
+    if receipt.refused > 0 {
+        complain(format!("calls refused: {}", receipt.refused));
+    }
+    if receipt.unreachable > 0 {
+        complain(format!("calls that reached no upstream: {}", receipt.unreachable));
+    }
+    if args.fail_unused && !unused.is_empty() {
+        let named: Vec<&str> = unused.iter().take(NAMED).map(String::as_str).collect();
+        let more = if unused.len() > NAMED { ", …" } else { "" };
+        let count = unused.len();
+        complain(format!(
+            "recorded takes that no call asked for: {count}: {}{more}",
+            named.join(", ")
+        ));
+    }
+    let answered = receipt.served + receipt.defaulted + receipt.forwarded;
+    let came = answered + receipt.missed + receipt.refused + receipt.unreachable;
+    if cmd_exit.is_some() && !args.allow_empty && came == 0 {
+        complain(format!(
+            "nothing was tested (--allow-empty permits that): {}",
+            session::nothing_came(&ran.environment)
+        ));
+    }
+    receipt.unused = Some(unused);
+    receipt
+}

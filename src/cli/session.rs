@@ -1,0 +1,299 @@
+//! One run of the server: from the bound socket to the last response, with a
+//! wrapped command or until a signal.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use indicatif::ProgressBar;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::args::ServeArgs;
+use super::exit::{Failure, UNEXPECTED};
+use super::output::{Output, stdout};
+use super::receipt::Receipt;
+use super::setup::Upstreams;
+use super::wrap::{Environment, Wanted, Wrapped};
+use super::{progress, setup};
+use crate::record::Recorder;
+use crate::recording::redact::Redactor;
+use crate::replay::Replayer;
+use crate::server::tally::Tally;
+use crate::server::{self, Gateway, Notice, OnMiss, OnNotice};
+
+/// How long answers still under way are awaited when a run ends.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What every run needs before its engines are built.
+pub struct Ground {
+    /// The user's environment.
+    current: BTreeMap<String, String>,
+    address: SocketAddr,
+    /// Where requests go.
+    pub upstreams: Upstreams,
+    /// What must never be stored or shown.
+    pub redactor: Arc<Redactor>,
+    /// The counts.
+    pub tally: Arc<Tally>,
+    /// Where messages go.
+    pub output: Output,
+    bar: Option<Arc<ProgressBar>>,
+}
+
+/// The engines of a run.
+pub struct Engines {
+    /// The recording one.
+    pub recorder: Option<Arc<Recorder>>,
+    /// The replaying one.
+    pub replayer: Option<Replayer>,
+    /// What a miss gets.
+    pub on_miss: OnMiss,
+    /// Whether the client's own `accept-encoding` goes upstream.
+    pub keep_encoding: bool,
+    /// Whether keys that are missing get a stand-in.
+    pub stand_in_keys: bool,
+}
+
+/// A run that is over.
+pub struct Ran {
+    /// Everything it used.
+    pub gateway: Arc<Gateway>,
+    /// What was set for CMD.
+    pub environment: Environment,
+    /// CMD's exit code.
+    pub cmd_exit: Option<u8>,
+}
+
+impl Ground {
+    /// Reads the flags that all runs share.
+    ///
+    /// # Errors
+    /// Flags that cannot be.
+    pub fn read(args: &ServeArgs, recordings: &[PathBuf]) -> Result<Self, Failure> {
+        setup::refuse_overwriting(args, recordings)?;
+        let current = setup::environment();
+        let output = Output::new(args.log_format, args.quiet, args.verbose);
+        let bar =
+            (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
+        let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
+        Ok(Self {
+            address: setup::address(args)?,
+            upstreams: setup::upstreams(args, &current)?,
+            redactor: setup::redactor(args)?,
+            tally: Arc::default(),
+            current,
+            output,
+            bar,
+        })
+    }
+
+    /// What tells the person at the terminal at once.
+    pub fn notify(&self) -> OnNotice {
+        let output = self.output.clone();
+        Arc::new(move |notice: Notice<'_>| output.notice(&notice))
+    }
+
+    /// What is set for a command.
+    fn environment(&self, args: &ServeArgs, origin: &str, stand_in_keys: bool) -> Environment {
+        let routes = &self.upstreams.routes;
+        Environment::of(&Wanted {
+            origin,
+            current: &self.current,
+            skip: &args.no_env,
+            stand_in_keys,
+            single: routes.single.is_some() || routes.unnamed,
+            known: &self.upstreams.given,
+        })
+    }
+
+    /// Prints the variables for a shell.
+    ///
+    /// # Errors
+    /// A stdout that cannot be written.
+    pub fn print_environment(&self, args: &ServeArgs, stand_in_keys: bool) -> Result<u8, Failure> {
+        let origin = format!("http://{}", self.address);
+        stdout(&self.environment(args, &origin, stand_in_keys).shell()).map(|()| 0).map_err(
+            |error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")),
+        )
+    }
+
+    /// Binds, serves until CMD ends or a signal comes, and closes what was opened.
+    ///
+    /// # Errors
+    /// A port in use, a journal that cannot be written, a command that cannot run.
+    pub async fn run(self, args: &ServeArgs, engines: Engines) -> Result<Ran, Failure> {
+        let journal = setup::journal(args)?;
+        // Now, and not when the run is over: what cannot be written is said at
+        // once, and a run that dies leaves no older run's receipt behind. A pipe
+        // is left alone: its reader would take the closing for the end.
+        let plain = |path: &&PathBuf| !path.exists() || path.is_file();
+        if let Some(path) = args.receipt.as_ref().filter(plain) {
+            setup::create(path)?;
+        }
+        let listener = setup::listener(self.address).await?;
+        let origin = setup::origin(&listener)?;
+        let environment = self.environment(args, &origin, engines.stand_in_keys);
+        let notify = self.notify();
+        let gateway = Arc::new(Gateway {
+            config: server::Config {
+                max_body: args.max_body,
+                keep_encoding: engines.keep_encoding,
+                // An empty token, as an unset secret gives, protects nothing.
+                control_token: args.control_token.clone().filter(|token| !token.is_empty()),
+            },
+            routes: self.upstreams.routes,
+            redactor: self.redactor,
+            recorder: engines.recorder,
+            replayer: engines.replayer,
+            on_miss: engines.on_miss,
+            tally: Arc::clone(&self.tally),
+            journal,
+            notify,
+            clock: AtomicI64::new(0),
+        });
+        let output = &self.output;
+        let work = serve(listener, &origin, Arc::clone(&gateway), args, &environment, output);
+        let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
+        if let Err(error) = gateway.journal.close() {
+            output.error(&format!("failed to write the journal: {error}"));
+        }
+        Ok(Ran { gateway, environment, cmd_exit })
+    }
+}
+
+/// Serves until CMD ends or a signal comes. Returns CMD's exit code.
+async fn serve(
+    listener: TcpListener,
+    origin: &str,
+    gateway: Arc<Gateway>,
+    args: &ServeArgs,
+    environment: &Environment,
+    output: &Output,
+) -> Result<Option<u8>, Failure> {
+    let unexpected = |error: std::io::Error| {
+        Failure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
+    };
+    let mut stop_signals = Stop::watch().map_err(unexpected)?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server::run(listener, Arc::clone(&gateway), async {
+        // A dropped sender is a stop as well.
+        drop(stopped.await);
+    }));
+    output.info(&format!("loomrec listening on {origin}"));
+    let outcome = if args.cmd.is_empty() {
+        stop_signals.first().await;
+        Ok(None)
+    } else {
+        match Wrapped::start(&args.cmd, environment) {
+            Ok(wrapped) => wrapped.wait().await.map(Some).map_err(unexpected),
+            Err(failure) => Err(failure),
+        }
+    };
+    drop(stop);
+    // A signal that was meant for CMD is not one to hurry with.
+    let mut hurry = Stop::watch().map_err(unexpected)?;
+    let busy = gateway.recorder.as_ref().map_or(0, |recorder| recorder.busy());
+    if busy > 0 {
+        output.info(&format!(
+            "loomrec: answers still on their way: {busy}; waiting for them \
+             (Ctrl-C to keep them incomplete)"
+        ));
+    }
+    let rest = async {
+        // The server's own end; a panic in it has been printed.
+        drop(serving.await);
+        close(&gateway, GRACE).await;
+    };
+    tokio::select! {
+        () = rest => {}
+        () = hurry.first() => close(&gateway, Duration::ZERO).await,
+    }
+    outcome
+}
+
+/// Ends the recording, and counts what it turns out not to hold.
+async fn close(gateway: &Gateway, grace: Duration) {
+    let Some(recorder) = &gateway.recorder else { return };
+    if let Err(reason) = recorder.finish(grace).await
+        && gateway.tally.unkept(&reason)
+    {
+        (gateway.notify)(Notice::Unkept(&reason));
+    }
+}
+
+/// Draws the live line while `work` runs, where one may be drawn.
+async fn with_live_line<T>(
+    bar: Option<Arc<ProgressBar>>,
+    tally: Arc<Tally>,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(bar) = bar else { return work.await };
+    let following = tokio::spawn(progress::follow(Arc::clone(&bar), tally));
+    let result = work.await;
+    following.abort();
+    bar.finish_and_clear();
+    result
+}
+
+/// Prints the receipt and writes it where it was asked for.
+///
+/// # Errors
+/// A receipt file that cannot be written.
+pub fn hand_out(receipt: &Receipt, file: Option<&Path>, output: &Output) -> Result<(), Failure> {
+    if receipt.verdict() == "ok" {
+        output.info(&receipt.text());
+    } else {
+        output.plain_error(&receipt.text());
+    }
+    let Some(path) = file else { return Ok(()) };
+    let text = format!("{:#}\n", receipt.to_json());
+    let failed = |message: String| Failure::new(UNEXPECTED, message);
+    let mut file = setup::create(path).map_err(|failure| failed(failure.message))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
+}
+
+/// What may be wrong when a command made no call.
+pub fn nothing_came(environment: &Environment) -> String {
+    let urls: Vec<&str> = environment
+        .variables
+        .iter()
+        .filter(|(_, value)| value.starts_with("http"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    format!(
+        "the command made no call here. These variables were set for it: {}. A base URL given \
+         in its code wins over them; the Mistral SDK reads none (give it server_url, \
+         $LOOMREC_URL/mistral); a test runner may clear the environment",
+        urls.join(", ")
+    )
+}
+
+/// The signals that end a server.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Stop {
+    fn watch() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The first of them to come.
+    async fn first(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `loomrec show`: one entry of a recording in full.
+
+mod choice;
+mod page;
+mod pretty;
+mod timeline;
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::args::ShowArgs;
+use super::exit::{Failure, NO, USAGE};
+use super::ls::{Row, print};
+use super::terminal;
+use crate::recording::Cassette;
+use crate::store;
+use choice::{Choice, NoChoice};
+
+/// How many keys an error names.
+const NAMED: usize = 10;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new (4); a key that is not in it
+/// (1), that means several entries, or that is needed and not given (2).
+pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
+    let cassette = store::load(&args.file)?;
+    let row = pick(&args.file, &cassette, args.key.as_deref())?;
+    print(&if args.json { json(&row) } else { page::text(&row, terminal::width()) })
+}
+
+/// The take that is meant.
+fn pick<'a>(file: &Path, cassette: &'a Cassette, key: Option<&str>) -> Result<Row<'a>, Failure> {
+    let Choice { name, take } =
+        choice::choose(cassette, key).map_err(|error| failure(file, &error))?;
+    let takes = cassette.takes(name);
+    let missing = || {
+        let (key, count) = (name.take_key(take), takes.len());
+        let are = if count == 1 { "is 1 take" } else { "are takes 1 to" };
+        let count = if count == 1 { String::new() } else { format!(" {count}") };
+        let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
+        Failure::new(NO, terminal::line(&text))
+    };
+    let entry = take.checked_sub(1).and_then(|at| takes.get(at)).ok_or_else(missing)?;
+    Ok(Row::of(name, take, takes.len(), entry))
+}
+
+/// Why no entry is shown.
+fn failure(file: &Path, error: &NoChoice) -> Failure {
+    let shown = file.display();
+    let (code, text, keys) = match error {
+        NoChoice::Empty => {
+            (NO, format!("{shown} is an empty recording: there is nothing to show"), &[][..])
+        }
+        NoChoice::Needed { keys } => {
+            let count = keys.len();
+            (USAGE, format!("{shown} holds {count} keys: say which one to show"), &keys[..])
+        }
+        NoChoice::Ambiguous { key, keys } => {
+            (USAGE, format!("{key:?} means {} keys of {shown}: add digits", keys.len()), &keys[..])
+        }
+        NoChoice::Short { key } => (
+            USAGE,
+            format!("{key:?} is no step id of {shown}, and the beginning of a hash needs 4 digits"),
+            &[][..],
+        ),
+        NoChoice::Unknown { key, near } => {
+            let what = if near.is_empty() { "" } else { "; near it" };
+            (NO, format!("there is no {key:?} in {shown}{what}"), &near[..])
+        }
+    };
+    let mut text = terminal::line(&text).into_owned();
+    for key in keys.iter().take(NAMED) {
+        text.push_str(&format!("\n  loomrec show {shown} {}", terminal::line(&quoted(key))));
+    }
+    if keys.len() > NAMED || keys.is_empty() {
+        let more = keys.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("{more} more: ") } else { String::new() };
+        text.push_str(&format!("\n  {more}loomrec ls {shown} lists them"));
+    }
+    Failure::new(code, text)
+}
+
+/// A key as a shell takes it.
+fn quoted(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
+    match !key.is_empty() && key.bytes().all(plain) {
+        true => key.to_owned(),
+        false => format!("'{}'", key.replace('\'', r"'\''")),
+    }
+}
+
+/// The entry for programs: as in the file, and where it stands there.
+fn json(row: &Row<'_>) -> String {
+    let mut out = Map::new();
+    out.insert("key".into(), row.key().into());
+    out.insert("take".into(), row.take.into());
+    out.insert("takes".into(), row.takes.into());
+    if let Value::Object(entry) = row.entry.to_json() {
+        for (name, value) in entry {
+            // A stray field of one of these three names gives way.
+            out.entry(name).or_insert(value);
+        }
+    }
+    terminal::json(&format!("{:#}\n", Value::Object(out))).into_owned()
+}
+
+#[cfg(test)]
+#[path = "show/tests.rs"]
+mod tests;

@@ -1,0 +1,203 @@
+//! One entry as a page of text: what it is, request, answer, response, timeline.
+
+use owo_colors::OwoColorize as _;
+
+use super::super::ls::{Row, dollars, end_words, media_type, milliseconds};
+use super::super::terminal;
+use super::{pretty, timeline};
+use crate::provider::{Operation, Usage};
+use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encoding};
+
+/// Plain bytes of a compressed body, at most.
+const DECODED: usize = 64 << 20;
+
+/// The page; its timeline is no wider than `width`.
+pub(super) fn text(row: &Row<'_>, width: Option<usize>) -> String {
+    let entry = row.entry;
+    let mut page = Page::default();
+    head(&mut page, row);
+    if let Some(request) = &entry.request {
+        page.title("Request");
+        show_request(&mut page, request);
+    }
+    page.title("Answer");
+    answer(&mut page, entry);
+    if let Some(fault) = &entry.fault {
+        page.title("Fault, served in place of the response");
+        page.block(&pretty::json(fault));
+    }
+    match &entry.response {
+        Some(response) => {
+            page.title("Response");
+            show_response(&mut page, row, response);
+            times(&mut page, response, width);
+        }
+        None if entry.fault.is_none() => {
+            page.title("Response");
+            page.line(
+                "not recorded: made from the answer above for whoever asks, as AgentLoom does",
+            );
+        }
+        None => {}
+    }
+    page.out
+}
+
+/// The text so far.
+#[derive(Default)]
+struct Page {
+    out: String,
+}
+
+impl Page {
+    /// The heading of a part.
+    fn title(&mut self, title: &str) {
+        self.out.push_str(&format!("\n{}\n", title.bold()));
+    }
+
+    /// A line, indented.
+    fn line(&mut self, text: &str) {
+        self.out.push_str(&format!("  {}\n", terminal::line(text)));
+    }
+
+    /// Lines that are safe already, indented.
+    fn block(&mut self, text: &str) {
+        for line in text.lines() {
+            let indent = if line.is_empty() { "" } else { "  " };
+            self.out.push_str(&format!("{indent}{line}\n"));
+        }
+    }
+
+    /// A fact: its name and what it is; nothing where it is not known.
+    fn fact(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            let name = format!("{name:<10}");
+            self.out.push_str(&format!("  {} {}\n", name.dimmed(), terminal::line(value)));
+        }
+    }
+
+    /// Headers as they go over the wire.
+    fn headers(&mut self, headers: &[(String, String)]) {
+        for (name, value) in headers {
+            self.line(&format!("{name}: {value}"));
+        }
+    }
+
+    /// A body, a blank line before it.
+    fn body(&mut self, bytes: &[u8]) {
+        self.out.push('\n');
+        self.block(&pretty::body(bytes));
+    }
+}
+
+/// What it is and where it comes from.
+fn head(page: &mut Page, row: &Row<'_>) {
+    let entry = row.entry;
+    let name = terminal::line(&row.name.to_string()).into_owned();
+    page.out.push_str(&format!("{}\n", name.bold()));
+    page.fact("take", Some(&format!("{} of {}", row.take, row.takes)));
+    page.fact("provider", entry.provider.as_deref());
+    page.fact("upstream", entry.upstream.as_deref());
+    let operation = row.call.as_ref().map(|call| call.operation);
+    let known = operation.filter(|operation| *operation != Operation::Other);
+    page.fact("operation", known.map(Operation::name));
+    page.fact("model", row.model());
+    page.fact("session", entry.session.as_deref());
+    page.fact("recorded", entry.recorded_at.as_deref());
+    let hash = entry.request_hash.as_ref().filter(|_| row.name.step_id().is_some());
+    page.fact("request", hash.map(|hash| hash.as_str()));
+}
+
+fn show_request(page: &mut Page, request: &RecordedRequest) {
+    let query = if request.query.is_empty() { "" } else { "?" };
+    page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
+    page.headers(&request.headers);
+    page.body(&request.body);
+}
+
+/// The answer, put together from whatever form it came in.
+fn answer(page: &mut Page, entry: &Entry) {
+    let start = page.out.len();
+    if let Some(content) = entry.content.as_deref().filter(|content| !content.is_empty()) {
+        page.block(&terminal::block(&pretty::cut(content)));
+    }
+    for call in &entry.tool_calls {
+        let id = if call.id.is_empty() { String::new() } else { format!(" ({})", call.id) };
+        page.line(&format!("calls {}{id}", call.name));
+        let arguments = pretty::json(&call.arguments);
+        let indented: Vec<String> = arguments.lines().map(|line| format!("  {line}")).collect();
+        page.block(&indented.join("\n"));
+    }
+    if let Some(first) = entry.embeddings.first() {
+        let (count, length) = (entry.embeddings.len(), first.len());
+        let vectors = if count == 1 { "vector" } else { "vectors" };
+        page.line(&format!("{count} {vectors} of {length} numbers"));
+    }
+    if page.out.len() == start {
+        page.line("(no text)");
+    }
+    page.fact("finish", entry.finish_reason.as_deref());
+    page.fact("tokens", entry.usage.map(tokens).as_deref());
+    page.fact("cost", entry.cost_usd.map(dollars).as_deref());
+    page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
+}
+
+/// Token counts in words.
+fn tokens(usage: Usage) -> String {
+    let note = |parts: &[(u64, &str)]| {
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    };
+    let input =
+        note(&[(usage.cached_tokens, "from cache"), (usage.cache_write_tokens, "to cache")]);
+    let output = note(&[(usage.reasoning_tokens, "reasoning")]);
+    let (prompt, completion) = (usage.prompt_tokens, usage.completion_tokens);
+    format!("{prompt} in{input}, {completion} out{output}, {} in all", usage.total_tokens)
+}
+
+/// Status and headers; the body too, where the timeline would not show it whole.
+fn show_response(page: &mut Page, row: &Row<'_>, response: &RecordedResponse) {
+    let status = http::StatusCode::from_u16(response.status).ok();
+    let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
+    page.line(format!("{} {reason}", response.status).trim_end());
+    page.headers(&response.headers);
+    if row.streamed() == Some(true)
+        && media_type(response).eq_ignore_ascii_case("text/event-stream")
+    {
+        return;
+    }
+    let bytes = response.payload.bytes();
+    let coding = response.headers.iter().find(|(name, _)| name == "content-encoding");
+    match coding.and_then(|(_, coding)| encoding::decode(coding, &bytes, DECODED)) {
+        Some(plain) => page.body(&plain),
+        None => page.body(&bytes),
+    }
+}
+
+/// When the bytes came and how they ended.
+fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
+    let chunks = &response.payload.chunks;
+    page.title("Timeline");
+    if !chunks.is_empty() {
+        page.block(&timeline::text(chunks, width));
+    }
+    let count = chunks.len();
+    let noun = if count == 1 { "chunk" } else { "chunks" };
+    let meaning = match response.end {
+        End::Complete => "",
+        End::UpstreamAbort(Cut::Close) => {
+            ": the upstream closed the connection before the end; replay does the same"
+        }
+        End::UpstreamAbort(Cut::Reset) => {
+            ": the upstream reset the connection; replay does the same"
+        }
+        End::ClientAbort => ": the client left and the rest did not come; never served",
+        End::Truncated => ": larger than what is kept; never served",
+    };
+    let bytes = response.payload.len();
+    page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", end_words(response.end)));
+}
