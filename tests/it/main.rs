@@ -1,1 +1,44 @@
 //! The integration tests: one binary, real sockets, real files, real processes.
+
+#[cfg(test)]
+mod agentloom;
+#[cfg(test)]
+mod architecture;
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod delivery;
+#[cfg(test)]
+#[cfg(test)]
+mod header;
+#[cfg(test)]
+mod inspect;
+#[cfg(test)]
+mod miss;
+#[cfg(test)]
+mod modes;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod record;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+#[cfg(test)]
+mod secrets;
+#[cfg(test)]
+mod setting;
+#[cfg(test)]
+mod stop;
+#[cfg(test)]
+mod stream;
+#[cfg(test)]
+mod summary;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod takes;
+#[cfg(test)]
+mod transport;
+#[cfg(test)]
+mod wrap;

@@ -1,0 +1,154 @@
+//! Plain AgentLoom files: they replay for whichever provider asks, and what is
+//! recorded here can be read there.
+
+use serde_json::{Value, json};
+
+use crate::support::shape::{
+    CHAT, chat, chat_answer, chat_streamed, gemini, message, message_streamed,
+};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+const HI: &str = "3fa1e9653c6dc8faf7fdaff60ddc57555f47b1affc7602d625e58fa7a4523a7c";
+
+fn hi() -> Call {
+    Call::post(CHAT, r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#)
+}
+
+fn plain(file: &Value) -> Scene {
+    let scene = Scene::new();
+    scene.write(serde_json::to_string_pretty(file).unwrap());
+    scene
+}
+
+fn entry(text: &str) -> Value {
+    json!({"content": text, "model": "gpt-4o-mini", "cost_usd": 0.1, "latency_ms": 600_000.0,
+           "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7,
+                     "reasoning_tokens": 0}, "finish_reason": "stop"})
+}
+
+#[test]
+fn an_entry_answers_by_hash_and_by_step_for_every_provider() {
+    let scene = plain(
+        &json!({"_version": 2, "_note": [1], HI: entry("by hash"), "plan": entry("by step")}),
+    );
+    let server = scene.replay(&["--strict"]);
+    let answer = server.call(&hi()).expect(200);
+    assert_eq!(answer.header("x-loomrec-matched-by"), Some("request_hash"));
+    let body = answer.json();
+    assert_eq!(body["choices"][0]["message"]["content"], "by hash");
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+    assert_eq!(body["usage"]["prompt_tokens"], 3);
+    let step = |call: Call| server.call(&call.header("x-loomrec-step-id: plan")).expect(200);
+    assert_eq!(step(chat("x")).json()["choices"][0]["message"]["content"], "by step");
+    assert_eq!(step(message("x")).json()["content"][0]["text"], "by step");
+    let said = step(chat_streamed("x")).text();
+    assert!(said.contains("step") && said.ends_with("data: [DONE]\n\n"), "{said}");
+    let said = step(message_streamed("x")).text();
+    assert!(said.contains("event: message_stop"), "{said}");
+    let parts = &step(gemini("generateContent", "x")).json()["candidates"][0]["content"]["parts"];
+    assert_eq!(parts[0]["text"], "by step");
+    server.call(&chat("unknown")).expect(422);
+    server.stop().expect(1);
+}
+
+#[test]
+fn tool_calls_of_an_entry_are_served() {
+    let mut with_tool = entry("");
+    with_tool["tool_calls"] =
+        json!([{"id": "call_9", "name": "weather", "arguments": {"city": "Oslo"}}]);
+    with_tool["finish_reason"] = json!("tool_calls");
+    let scene = plain(&json!({ HI: with_tool }));
+    let body = scene.replayed(&["--strict"], &[hi()], 0).remove(0).expect(200).json();
+    let call = &body["choices"][0]["message"]["tool_calls"][0];
+    assert_eq!((&call["id"], &call["function"]["name"]), (&json!("call_9"), &json!("weather")));
+    let arguments: Value =
+        serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+    assert_eq!(arguments, json!({"city": "Oslo"}));
+}
+
+#[test]
+fn a_further_call_gets_the_last_turn_as_agentloom_does() {
+    let scene = plain(&json!({"loop": [entry("one"), entry("two")], HI: entry("hash")}));
+    let step = chat("any").header("x-loomrec-step-id: loop");
+    let calls = [step.clone(), step.clone(), step.clone(), hi(), hi(), hi()];
+    let said: Vec<String> = scene
+        .replayed(&["--strict"], &calls, 0)
+        .into_iter()
+        .map(|r| {
+            r.expect(200).json()["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(said, ["one", "two", "two", "hash", "hash", "hash"]);
+    let answers = scene.replayed(&["--repeat", "error"], &[hi(), hi()], 1);
+    assert_eq!((answers[0].status, answers[1].status), (200, 422));
+}
+
+#[test]
+fn a_step_whose_hash_differs_has_drifted() {
+    let mut drifted = entry("x");
+    drifted["request_hash"] = json!("ab".repeat(32));
+    let scene = plain(&json!({ "plan": drifted }));
+    let call = chat("any").header("x-loomrec-step-id: plan");
+    let answer = scene.replayed(&["--strict"], &[call], 1).remove(0).expect(422);
+    assert!(answer.text().contains("drifted"), "{}", answer.text());
+}
+
+#[test]
+fn a_minimal_entry_is_enough() {
+    let scene =
+        plain(&json!({"plan": {"content": "just text"}, "odd": {"content": null, "extra": 1}}));
+    let call = |step: &str| chat("x").header(&format!("x-loomrec-step-id: {step}"));
+    let answers = scene.replayed(&["--strict"], &[call("plan"), call("odd")], 0);
+    assert_eq!(answers[0].json()["choices"][0]["message"]["content"], "just text");
+    assert_eq!(answers[1].status, 200);
+}
+
+#[test]
+fn what_is_recorded_keeps_agentlooms_types() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.target.as_str() {
+        "/v1/models" => Answer::json(200, "{\"data\":[]}"),
+        "/v1/fail" => Answer::json(500, "{\"error\":null}"),
+        "/v1/audio" => Answer::whole(200, &["content-type: audio/mpeg"], [0xff_u8, 0, 1]),
+        _ => Answer::json(200, chat_answer("x").replace("\"x\"", "null")),
+    });
+    let calls = [
+        chat("hi"),
+        Call::get("/openai/v1/models"),
+        Call::get("/openai/v1/fail"),
+        Call::get("/openai/v1/audio"),
+        chat("step").header("x-loomrec-step-id: plan"),
+        chat("step").header("x-loomrec-step-id: plan"),
+    ];
+    scene.recorded(&upstream, &calls);
+    assert_eq!(scene.takes().len(), calls.len());
+    for (name, take) in scene.takes() {
+        assert!(take["content"].is_string(), "{name}: content");
+        assert!(take["cost_usd"].is_number(), "{name}: cost_usd");
+        assert!(take["latency_ms"].is_number(), "{name}: latency_ms");
+        assert!(take.get("model").is_none_or(Value::is_string), "{name}: model");
+        for count in ["prompt_tokens", "completion_tokens", "total_tokens"] {
+            let usage = take.get("usage");
+            assert!(usage.is_none_or(|usage| usage[count].is_u64()), "{name}: {count}");
+        }
+    }
+    let text = scene.text();
+    assert!(text.ends_with("}\n") && !text.starts_with('\u{feff}'));
+    let twice = scene.json()["plan"].as_array().map(Vec::len);
+    assert_eq!(twice, Some(2));
+}
+
+#[test]
+fn recording_into_a_plain_file_keeps_its_entries() {
+    let scene = plain(&json!({"_version": 2, "_note": "mine", "plan": entry("kept")}));
+    let upstream = Upstream::always(Answer::json(200, chat_answer("new")));
+    scene.recorded(&upstream, &[chat("hi")]);
+    let file = scene.json();
+    assert_eq!((&file["_note"], &file["plan"]["content"]), (&json!("mine"), &json!("kept")));
+    assert_eq!(scene.takes().len(), 2);
+    let step = chat("any").header("x-loomrec-step-id: plan");
+    scene
+        .replayed(&["--strict"], &[step, chat("hi")], 0)
+        .into_iter()
+        .for_each(|r| drop(r.expect(200)));
+}

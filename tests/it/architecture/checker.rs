@@ -1,0 +1,179 @@
+//! The checker is seen to fail: made-up sources that break one rule each.
+
+use super::{File, violations};
+
+fn house(sources: &[(&str, &str)]) -> Vec<String> {
+    let own = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
+    violations(&sources.iter().map(own).collect::<Vec<_>>())
+}
+
+const IDENTITY: (&str, &str) = ("identity/mod.rs", "pub mod key; pub use key::Key;");
+const KEY: (&str, &str) = ("identity/key.rs", "pub struct Key;");
+
+#[track_caller]
+fn refused(sources: &[(&str, &str)], saying: &str) {
+    let found = house(sources);
+    assert!(found.iter().any(|line| line.contains(saying)), "{saying:?} not in {found:?}");
+}
+
+#[test]
+fn a_sound_house_passes() {
+    let found = house(&[
+        ("lib.rs", "pub mod identity; pub mod record; pub mod server; pub mod cli;"),
+        ("main.rs", "fn main() { loomrec::cli::run() }"),
+        IDENTITY,
+        KEY,
+        ("provider/mod.rs", "use crate::identity::Key; mod sse; pub struct Answer;"),
+        ("provider/sse_tests.rs", "use super::super::Answer; use super::split;"),
+        ("provider/sse.rs", "use super::Answer; use std::{collections::BTreeMap, time::Duration};"),
+        ("recording/mod.rs", "use crate::{identity::{Key, key}, provider::Answer};"),
+        ("store/mod.rs", "use std::fs; use crate::recording::Entry;"),
+        ("record/mod.rs", "use crate::store::Recorder; pub(crate) fn f() {}"),
+        ("server/mod.rs", "pub(in crate::server) use crate::record::Tee;"),
+        ("cli/mod.rs", "use crate::server::serve;"),
+    ]);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn an_upward_import_is_refused_however_it_is_written() {
+    for text in [
+        "use crate::server::Handler;",
+        "use crate::{identity::Key, server};",
+        "use crate::{identity::{self, Key}, server::{Handler, respond::*}};",
+        "fn f() { crate::server::stop(); }",
+        "use super::server::Handler;",
+        "mod inner { use super::super::server::Handler; }",
+        "pub use crate::server as front;",
+        "/* a */ use /* b */ crate :: server :: Handler ; // c",
+    ] {
+        let server = ("server/mod.rs", "pub struct Handler;");
+        refused(&[server, ("store/mod.rs", text)], "store may not import server");
+    }
+}
+
+#[test]
+fn an_escape_by_super_is_refused_from_a_deeper_file() {
+    let server = ("server/mod.rs", "");
+    let deep = ("replay/pace/clock.rs", "use super::super::super::server::Handler;");
+    refused(&[server, deep], "replay may not import server");
+}
+
+#[test]
+fn the_engines_never_import_each_other() {
+    let sources = [("record/mod.rs", ""), ("replay/mod.rs", "use crate::record::Tee;")];
+    refused(&sources, "replay may not import record");
+    let sources = [("replay/mod.rs", ""), ("record/mod.rs", "use crate::replay::Turn;")];
+    refused(&sources, "record may not import replay");
+}
+
+#[test]
+fn ground_floor_neighbours_are_only_those_of_the_table() {
+    refused(
+        &[IDENTITY, ("identity/a.rs", "use crate::provider::Call;")],
+        "identity may not import",
+    );
+    refused(
+        &[IDENTITY, ("recovery/mod.rs", "use crate::identity::Key;")],
+        "recovery may not import",
+    );
+    refused(
+        &[("provider/a.rs", "use crate::recording::Entry;")],
+        "provider may not import recording",
+    );
+    refused(&[("fault/a.rs", "use crate::provider::Call;")], "fault may not import provider");
+}
+
+#[test]
+fn the_crate_root_is_no_back_door() {
+    refused(&[("store/a.rs", "use crate::*;")], "reaches the crate's root");
+    refused(&[("store/a.rs", "use crate as root;")], "imports the crate's root");
+    refused(&[("store/a.rs", "use crate::{self as root};")], "imports the crate's root");
+    refused(&[("store/a.rs", "use crate::Everything;")], "reaches the crate's root");
+    refused(&[("attic/a.rs", "")], "stands on no floor");
+}
+
+#[test]
+fn a_cycle_among_the_files_of_a_folder_is_refused() {
+    let sources = [
+        ("store/mod.rs", "mod a; mod b; mod c;"),
+        ("store/a.rs", "use super::b::B;"),
+        ("store/b.rs", "use crate::store::c::C;"),
+        ("store/c.rs", "fn f() { super::a::make(); }"),
+    ];
+    refused(&sources, "import cycle: store::a -> store::b -> store::c -> store::a");
+    let found = house(&sources[..3]);
+    assert!(found.is_empty(), "{found:?}");
+    let in_test = ("store/c.rs", "#[cfg(test)] mod tests { use super::super::a::make; }");
+    let found = house(&[sources[0], sources[1], sources[2], in_test]);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn a_file_over_the_limit_is_refused() {
+    refused(&[("store/mod.rs", &"\n".repeat(401))], "401 lines");
+    assert!(house(&[("store/mod.rs", &"\n".repeat(400))]).is_empty());
+}
+
+#[test]
+fn effects_on_the_ground_floor_are_refused() {
+    for text in [
+        "use tokio::sync::mpsc;",
+        "use hyper::Request;",
+        "use std::fs;",
+        "use std::{collections::BTreeMap, fs::File};",
+        "use std::{net, io};",
+        "fn f() { std::env::var(\"HOME\"); }",
+        "use std::time::{Duration, Instant};",
+        "fn f() { std::time::SystemTime::now(); }",
+        "use rand::Rng;",
+        "fn f() { time::OffsetDateTime::now_utc(); }",
+        "use reqwest;",
+    ] {
+        refused(&[("recording/a.rs", text)], "on the pure floor");
+        assert!(house(&[("store/a.rs", text)]).is_empty(), "{text} is welcome above");
+    }
+}
+
+#[test]
+fn effects_are_welcome_in_tests_and_harmless_in_text() {
+    let found = house(&[
+        ("identity/a.rs", "fn f() {} #[cfg(test)] mod tests { use std::process::Command; }"),
+        (
+            "identity/b.rs",
+            "#[cfg(test)] use std::fs; #[cfg(test)] #[path = \"b_tests.rs\"] mod tests;",
+        ),
+        ("identity/b_tests.rs", "use std::{env, fs};"),
+        (
+            "identity/c.rs",
+            "// use std::fs;\n/* std::env /* std::net */ */ const A: &str = \"std::fs\";",
+        ),
+        (
+            "identity/d.rs",
+            "const A: &str = r#\"\"use std::fs;\"#; const B: char = '\"'; fn f<'a>() {}",
+        ),
+        (
+            "identity/e.rs",
+            "const A: &[u8] = b\"\\\" std::fs\"; const B: [char; 2] = ['\\'', '\\u{41}'];",
+        ),
+        ("identity/f.rs", "struct S { rand: u8 } fn f(s: S) -> u8 { s.rand }"),
+    ]);
+    assert!(found.is_empty(), "{found:?}");
+    let after = "#[cfg(test)] mod tests { fn f() {} } use std::fs;";
+    refused(&[("identity/a.rs", after)], "on the pure floor");
+    let quoted = "const A: char = '\"'; use std::fs; const B: char = '\"';";
+    refused(&[("identity/a.rs", quoted)], "on the pure floor");
+}
+
+#[test]
+fn a_bare_allow_is_refused_and_an_expect_is_not() {
+    refused(&[("store/a.rs", "#[allow(dead_code)] fn f() {}")], "switches a lint off");
+    refused(&[("store/a.rs", "#![allow(dead_code, reason = \"x\")]")], "switches a lint off");
+    refused(
+        &[("store/a.rs", "#[cfg_attr(test, allow(dead_code))] fn f() {}")],
+        "switches a lint off",
+    );
+    let sound =
+        "#[expect(dead_code, reason = \"allow(\")] fn allow(x: [u8; 1]) {} fn g() { allow([1]) }";
+    assert!(house(&[("store/a.rs", sound)]).is_empty());
+}

@@ -1,0 +1,162 @@
+//! The record modes: what goes upstream, what is kept, what is replaced.
+
+use serde_json::Value;
+
+use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::{Answer, Call, Response, Scene, Upstream};
+
+fn content(answer: &Response) -> String {
+    answer.json()["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned()
+}
+
+fn saying(text: &str) -> Upstream {
+    Upstream::always(Answer::json(200, chat_answer(text)))
+}
+
+fn contents(scene: &Scene) -> Vec<String> {
+    let text = |take: &Value| take["content"].as_str().unwrap_or_default().to_owned();
+    scene.takes().iter().map(|(_, take)| text(take)).collect()
+}
+
+/// Runs `record --mode` over the calls; gives the answers and the exit code.
+fn record(scene: &Scene, upstream: &Upstream, mode: &str, calls: &[Call]) -> (Vec<Response>, i32) {
+    let server = scene.record(upstream, &["--mode", mode]);
+    let answers = calls.iter().map(|call| server.call(call)).collect();
+    (answers, server.stop().code)
+}
+
+#[test]
+fn all_replaces_what_it_records_again_and_leaves_the_rest_in_place() {
+    let scene = Scene::new();
+    scene.recorded(&saying("old"), &[chat("a"), chat("a"), chat("b"), chat("c")]);
+    let names: Vec<String> = scene.takes().into_iter().map(|(name, _)| name).collect();
+    let upstream = saying("new");
+    let (_, code) = record(&scene, &upstream, "all", &[chat("d"), chat("a")]);
+    assert_eq!((code, upstream.requests()), (0, 2));
+    assert_eq!(contents(&scene), ["new", "old", "old", "new"]);
+    let after: Vec<String> = scene.takes().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(after[..3], [names[0].clone(), names[2].clone(), names[3].clone()]);
+}
+
+#[test]
+fn new_episodes_answers_what_is_known_and_records_what_is_not() {
+    let scene = Scene::new();
+    scene.recorded(&saying("old"), &[chat("a")]);
+    let upstream = saying("new");
+    let calls = [chat("a"), chat("b"), chat("a")];
+    let (answers, code) = record(&scene, &upstream, "new_episodes", &calls);
+    assert_eq!(answers.iter().map(content).collect::<Vec<_>>(), ["old", "new", "new"]);
+    assert_eq!((code, upstream.requests()), (0, 2));
+    assert_eq!(contents(&scene), ["old", "new", "new"]);
+    let again = saying("never");
+    record(&scene, &again, "new_episodes", &calls);
+    assert_eq!(again.connections(), 0);
+}
+
+#[test]
+fn once_records_only_where_there_is_no_recording() {
+    let (scene, upstream) = (Scene::new(), saying("first"));
+    let (answers, code) = record(&scene, &upstream, "once", &[chat("a"), chat("b")]);
+    assert_eq!((content(&answers[0]).as_str(), code, upstream.requests()), ("first", 0, 2));
+    let later = saying("later");
+    let (answers, code) = record(&scene, &later, "once", &[chat("b"), chat("c"), chat("a")]);
+    assert_eq!(answers.iter().map(|a| a.status).collect::<Vec<_>>(), [200, 422, 200]);
+    assert_eq!((content(&answers[0]).as_str(), code, later.connections()), ("first", 1, 0));
+    assert_eq!(contents(&scene).len(), 2);
+}
+
+#[test]
+fn none_never_goes_upstream_and_never_writes() {
+    let scene = Scene::new();
+    scene.recorded(&saying("old"), &[chat("a")]);
+    let (before, upstream) = (scene.text(), saying("new"));
+    let (answers, code) = record(&scene, &upstream, "none", &[chat("a"), chat("b")]);
+    assert_eq!((answers[0].status, answers[1].status, code), (200, 422, 1));
+    assert_eq!((scene.text(), upstream.connections()), (before, 0));
+}
+
+/// The recording's text with everything that tells the time blanked out.
+fn timeless(scene: &Scene) -> String {
+    let blank = |pattern: &str, text: &str, with: &str| {
+        regex::Regex::new(pattern).unwrap().replace_all(text, with).into_owned()
+    };
+    let text = blank(r#""recorded_at": "[^"]*""#, &scene.text(), r#""recorded_at": """#);
+    let text = blank(r#""latency_ms": [0-9.]+"#, &text, r#""latency_ms": 0"#);
+    blank(r"(?m)^(\s*)\[[0-9.]+, ", &text, "$1[0, ")
+}
+
+#[test]
+fn recording_the_same_again_changes_nothing_but_times() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.text().contains("\"stream\":true") {
+        true => Answer::events(&chat_events(&["a", "b"])),
+        false => Answer::json(200, chat_answer("whole")),
+    });
+    let step = chat("step").header("x-loomrec-step-id: plan");
+    let calls = [chat("a"), chat_streamed("b"), chat("a"), step, Call::get("/openai/v1/models")];
+    scene.recorded(&upstream, &calls);
+    let first = timeless(&scene);
+    assert_ne!(first, scene.text());
+    for _ in 0..2 {
+        scene.recorded(&upstream, &calls);
+        assert_eq!(timeless(&scene), first);
+    }
+    assert_eq!(scene.takes().len(), 5);
+}
+
+#[test]
+fn a_run_joined_by_name_keeps_takes_side_by_side() {
+    let scene = Scene::new();
+    for answer in ["one", "two"] {
+        let upstream = saying(answer);
+        let server = scene.record(&upstream, &["--run", "ci-77"]);
+        server.call(&chat("a")).expect(200);
+        server.stop().expect(0);
+    }
+    assert_eq!(contents(&scene), ["one", "two"]);
+    let upstream = saying("three");
+    let server = scene.record(&upstream, &["--run", "ci-78"]);
+    server.call(&chat("a")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(contents(&scene), ["three"]);
+}
+
+#[test]
+fn recorders_alive_together_are_one_run() {
+    let (scene, first, second) = (Scene::new(), saying("one"), saying("two"));
+    scene.recorded(&saying("old"), &[chat("a")]);
+    let (one, two) = (scene.record(&first, &[]), scene.record(&second, &[]));
+    one.call(&chat("a")).expect(200);
+    two.call(&chat("a")).expect(200);
+    one.stop().expect(0);
+    two.call(&chat("b")).expect(200);
+    two.stop().expect(0);
+    assert_eq!(contents(&scene), ["one", "two", "two"]);
+}
+
+#[test]
+fn a_recorder_that_was_killed_ends_its_part() {
+    let scene = Scene::new();
+    let upstream = saying("lost run");
+    let killed = scene.record(&upstream, &[]);
+    killed.call(&chat("a")).expect(200);
+    killed.process.signal("KILL");
+    killed.process.wait().expect(-9);
+    assert_eq!(contents(&scene), ["lost run"]);
+    scene.recorded(&saying("next run"), &[chat("a")]);
+    assert_eq!(contents(&scene), ["next run"]);
+}
+
+#[test]
+fn other_identity_rules_than_the_files_are_refused_when_recording() {
+    let scene = Scene::new();
+    scene.recorded(&saying("old"), &[chat("a")]);
+    let before = scene.text();
+    let upstream = saying("new");
+    let args =
+        scene.record_args(&upstream.url(), &["--ignore", "/user", "--listen", "127.0.0.1:0"]);
+    let ended = crate::support::run(scene.dir(), &args);
+    assert!(ended.code != 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("/user"), "{}", ended.stderr);
+    assert_eq!(scene.text(), before);
+}

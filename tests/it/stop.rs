@@ -1,0 +1,55 @@
+//! The end of a run while something is still under way.
+
+use std::time::{Duration, Instant};
+
+use crate::support::shape::chat;
+use crate::support::{Answer, Gate, Scene, Upstream};
+
+#[test]
+fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
+    let scene = Scene::new();
+    let large = vec![b'x'; 64 << 20];
+    let upstream = Upstream::always(Answer::whole(200, &["content-type: text/plain"], large));
+    // Over the copy's limit the upstream is slowed down to the client's pace.
+    let mut server = scene.record(&upstream, &["--max-copy", "1000"]);
+    let mut client = server.connect();
+    client.send(&chat("hi"));
+    client.head();
+    server.process.signal("INT");
+    server.process.wait_for("answers still on their way: 1");
+    let ended = server.stop().expect(0);
+    assert!(ended.stderr.contains("1 recorded incomplete"), "{}", ended.stderr);
+    assert_eq!(scene.only_take()["response"]["end"], "truncated");
+}
+
+#[test]
+fn a_call_whose_client_left_before_an_answer_came_is_given_up() {
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let upstream = Upstream::always(Answer::default().wait(&gate));
+    let server = scene.record(&upstream, &["--drain", "0"]);
+    let mut client = server.connect();
+    client.send(&chat("hi"));
+    upstream.wait_for(1);
+    drop(client);
+    let since = Instant::now();
+    server.stop().expect(0);
+    assert!(since.elapsed() < Duration::from_secs(8), "{:?}", since.elapsed());
+    gate.open();
+}
+
+#[test]
+fn a_call_whose_client_left_before_an_answer_came_is_recorded_when_it_comes_in_time() {
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let upstream =
+        Upstream::always(Answer::default().wait(&gate).bytes(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
+        ));
+    let server = scene.record(&upstream, &[]);
+    let mut client = server.connect();
+    client.send(&chat("hi"));
+    upstream.wait_for(1);
+    drop(client);
+    gate.open();
+    server.stop().expect(0);
+    assert_eq!(scene.only_take()["response"]["status"], 200);
+}

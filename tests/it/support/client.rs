@@ -1,0 +1,262 @@
+//! A client on raw sockets: sends the very bytes, sees each chunk as it comes
+//! and how the connection ended.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::gate::PATIENCE;
+use super::wire::{Head, Stop, Wire};
+
+/// A request to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    method: String,
+    target: String,
+    headers: Vec<String>,
+    body: Option<Vec<u8>>,
+}
+
+impl Call {
+    pub(crate) fn new(method: &str, target: &str) -> Self {
+        let (method, target) = (method.to_owned(), target.to_owned());
+        Self { method, target, headers: Vec::new(), body: None }
+    }
+
+    pub(crate) fn get(target: &str) -> Self {
+        Self::new("GET", target)
+    }
+
+    /// A POST of JSON text.
+    pub(crate) fn post(target: &str, body: impl AsRef<[u8]>) -> Self {
+        Self::new("POST", target).header("content-type: application/json").body(body)
+    }
+
+    pub(crate) fn header(mut self, line: &str) -> Self {
+        self.headers.push(line.to_owned());
+        self
+    }
+
+    pub(crate) fn body(mut self, body: impl AsRef<[u8]>) -> Self {
+        self.body = Some(body.as_ref().to_vec());
+        self
+    }
+
+    fn head(&self) -> String {
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        let names = |name: &str| {
+            let same = |line: &&String| {
+                line.split(':').next().is_some_and(|n| n.eq_ignore_ascii_case(name))
+            };
+            self.headers.iter().find(same).is_some()
+        };
+        if !names("host") {
+            head.push_str("host: loomrec.test\r\n");
+        }
+        self.headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
+        let framed = names("content-length") || names("transfer-encoding");
+        if let (Some(body), false) = (&self.body, framed) {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head + "\r\n"
+    }
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By its own framing: length reached, or the chunked terminator.
+    Complete,
+    /// The connection was closed and the framing did not say that it was over;
+    /// also the regular end of an answer without framing.
+    Closed,
+    /// The connection was reset.
+    Reset,
+}
+
+/// An answer, whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: Head,
+    /// As they came: transfer chunks, or reads where there is no chunked framing.
+    pub(crate) chunks: Vec<Vec<u8>>,
+    pub(crate) end: End,
+}
+
+impl Response {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.header(name)
+    }
+
+    pub(crate) fn body(&self) -> Vec<u8> {
+        self.chunks.concat()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body()).into_owned()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        let parsed = serde_json::from_slice(&self.body());
+        parsed.unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.text()))
+    }
+
+    /// Fails with the whole answer unless it is the status and the end hoped for.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        let seen = (self.status, self.end);
+        assert_eq!(seen, (status, End::Complete), "{:?} {}", self.head, self.text());
+        self
+    }
+}
+
+/// What is left to come of an answer's body.
+enum Rest {
+    Chunked,
+    Length(usize),
+    UntilClose,
+    Nothing,
+}
+
+/// A connection to the server under test.
+pub(crate) struct Client {
+    wire: Wire<TcpStream>,
+    rest: Rest,
+    no_body: bool,
+    ended: Option<End>,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        Self::try_connect(address).unwrap()
+    }
+
+    /// A connection, where somebody listens.
+    pub(crate) fn try_connect(address: SocketAddr) -> Option<Self> {
+        let stream = TcpStream::connect(address).ok()?;
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (wire, rest) = (Wire::new(stream), Rest::Nothing);
+        Some(Self { wire, rest, no_body: false, ended: None })
+    }
+
+    /// One call on a connection of its own.
+    #[track_caller]
+    pub(crate) fn call(address: SocketAddr, call: &Call) -> Response {
+        Self::connect(address).exchange(call)
+    }
+
+    #[track_caller]
+    pub(crate) fn exchange(&mut self, call: &Call) -> Response {
+        self.send(call);
+        let head = self.head();
+        self.collect(head)
+    }
+
+    pub(crate) fn send(&mut self, call: &Call) {
+        self.no_body = call.method == "HEAD";
+        self.write(call.head());
+        self.write(call.body.as_deref().unwrap_or_default());
+    }
+
+    pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {
+        // The server may have answered and closed early: what it says is read next.
+        let _ = self.wire.get_ref().write_all(bytes.as_ref());
+    }
+
+    /// The next head, an interim `100 Continue` included.
+    #[track_caller]
+    pub(crate) fn any_head(&mut self) -> Head {
+        self.wire.head().unwrap_or_else(|stop| panic!("no answer: {stop:?}"))
+    }
+
+    /// The final head; the body comes by `chunk`.
+    #[track_caller]
+    pub(crate) fn head(&mut self) -> Head {
+        let mut head = self.any_head();
+        while status(&head) < 200 {
+            head = self.any_head();
+        }
+        let bare = self.no_body || matches!(status(&head), 204 | 304);
+        self.rest = match head.length() {
+            _ if bare => Rest::Nothing,
+            _ if head.is_chunked() => Rest::Chunked,
+            Some(length) => Rest::Length(length),
+            None => Rest::UntilClose,
+        };
+        self.ended = None;
+        head
+    }
+
+    /// The next piece of the body; `None` once it is over (see `end`).
+    pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
+        let next = match &mut self.rest {
+            Rest::Nothing | Rest::Length(0) => Ok(None),
+            Rest::Chunked => self.wire.chunk(&mut Vec::new()),
+            Rest::UntilClose => self.wire.some().map(Some),
+            Rest::Length(left) => self.wire.some().map(|bytes| {
+                assert!(bytes.len() <= *left, "more bytes than the content-length");
+                *left -= bytes.len();
+                Some(bytes)
+            }),
+        };
+        match next {
+            Ok(Some(bytes)) => return Some(bytes),
+            Ok(None) => self.ended = Some(End::Complete),
+            Err(Stop::Eof) => self.ended = Some(End::Closed),
+            Err(Stop::Reset) => self.ended = Some(End::Reset),
+        }
+        None
+    }
+
+    /// Reads on until `text` has come; gives all that came.
+    #[track_caller]
+    pub(crate) fn until(&mut self, text: &str) -> Vec<u8> {
+        let mut read = Vec::new();
+        while !String::from_utf8_lossy(&read).contains(text) {
+            let so_far = String::from_utf8_lossy(&read).into_owned();
+            let more = self.chunk();
+            read.extend(more.unwrap_or_else(|| panic!("over before {text:?}: {so_far}")));
+        }
+        read
+    }
+
+    /// The rest of the body, and how it ended.
+    pub(crate) fn collect(&mut self, head: Head) -> Response {
+        let chunks: Vec<_> = std::iter::from_fn(|| self.chunk()).collect();
+        let end = self.ended.unwrap_or(End::Closed);
+        Response { status: status(&head), head, chunks, end }
+    }
+
+    /// The answer, where one comes in full: the server may die at any moment.
+    pub(crate) fn try_collect(&mut self) -> Option<Response> {
+        let head = self.wire.head().ok()?;
+        self.rest = Rest::Length(head.length()?);
+        let answer = self.collect(head);
+        (answer.end == End::Complete).then_some(answer)
+    }
+
+    /// How the connection ended when no answer came at all.
+    pub(crate) fn silence(&mut self) -> End {
+        match self.wire.head() {
+            Err(Stop::Eof) => End::Closed,
+            Err(Stop::Reset) => End::Reset,
+            Ok(head) => panic!("an answer where none was due: {head:?}"),
+        }
+    }
+
+    /// Whether nothing comes within the time: for a proof that something waits.
+    pub(crate) fn is_quiet_for(&mut self, time: Duration) -> bool {
+        let stream = self.wire.get_ref();
+        stream.set_read_timeout(Some(time)).unwrap();
+        let quiet = stream.peek(&mut [0]).is_err();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        quiet
+    }
+}
+
+fn status(head: &Head) -> u16 {
+    head.line.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or_default()
+}

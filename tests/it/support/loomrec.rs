@@ -1,0 +1,222 @@
+//! The binary under test, as a server and to completion, in a bare environment.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::client::{Call, Client, Response};
+use super::gate::PATIENCE;
+
+const LISTENING: &str = "loomrec listening on http://";
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The exit code, or minus the signal's number.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Fails with everything the process said unless it ended with `code`.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} not in stderr:\n{}", self.stderr);
+        }
+        self
+    }
+}
+
+/// The binary, with nothing of this machine's environment but PATH.
+pub(crate) fn command<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loomrec"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.args(args).current_dir(dir).env_clear().env("PATH", path).env("HOME", dir);
+    command.process_group(0);
+    command
+}
+
+/// Runs the binary to its end, with nothing on stdin.
+#[track_caller]
+pub(crate) fn run<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Finished {
+    finish(&mut command(dir, args), b"")
+}
+
+/// Runs a prepared command to its end, with `input` on stdin.
+#[track_caller]
+pub(crate) fn finish(command: &mut Command, input: &[u8]) -> Finished {
+    let mut process = Process::spawn(command.stdin(Stdio::piped()));
+    if let Some(mut stdin) = process.child.stdin.take() {
+        // A process that does not read its input may be gone already.
+        let _ = stdin.write_all(input);
+    }
+    process.wait()
+}
+
+/// What a pipe has said so far.
+#[derive(Clone, Default)]
+struct Said(Arc<(Mutex<Vec<u8>>, Condvar)>);
+
+impl Said {
+    fn listen(&self, pipe: impl Read + Send + 'static) -> JoinHandle<()> {
+        let own = self.clone();
+        std::thread::spawn(move || {
+            let mut pipe = BufReader::new(pipe);
+            let mut line = Vec::new();
+            while pipe.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                own.0.0.lock().unwrap().append(&mut line);
+                own.0.1.notify_all();
+            }
+            own.0.1.notify_all();
+        })
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.0.lock().unwrap()).into_owned()
+    }
+}
+
+/// A running process whose output is collected.
+pub(crate) struct Process {
+    child: Child,
+    out: Said,
+    err: Said,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+impl Process {
+    #[track_caller]
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("spawning");
+        let (out, err) = (Said::default(), Said::default());
+        let stdout = child.stdout.take().map(|pipe| out.listen(pipe));
+        let stderr = child.stderr.take().map(|pipe| err.listen(pipe));
+        let listeners = stdout.into_iter().chain(stderr).collect();
+        Self { child, out, err, listeners }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn stdout(&self) -> String {
+        self.out.text()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        self.err.text()
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(name, &self.pid().to_string());
+    }
+
+    /// Waits until one of the pipes has said `text`; gives all it said.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            for said in [&self.err, &self.out] {
+                let heard = said.0.0.lock().unwrap();
+                let heard = said.0.1.wait_timeout(heard, Duration::from_millis(10)).unwrap().0;
+                let heard = String::from_utf8_lossy(&heard).into_owned();
+                if heard.contains(text) && heard.ends_with('\n') {
+                    return heard;
+                }
+            }
+            let gone = self.child.try_wait().unwrap();
+            if gone.is_some() && self.listeners.iter().all(JoinHandle::is_finished) {
+                let said = self.stderr() + &self.stdout();
+                assert!(said.contains(text), "ended ({gone:?}) before saying {text:?}:\n{said}");
+            }
+            assert!(Instant::now() < until, "never said {text:?}:\n{}", self.stderr());
+        }
+    }
+
+    /// Waits for the end; kills and fails when it does not come.
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> Finished {
+        let until = Instant::now() + PATIENCE * 2;
+        let status: ExitStatus = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > until => panic!("still running:\n{}", self.stderr()),
+                None => std::thread::sleep(Duration::from_millis(3)),
+            }
+        };
+        self.listeners.drain(..).for_each(|listener| listener.join().unwrap());
+        let code = status.code().or(status.signal().map(|n| -n)).unwrap_or_default();
+        Finished { code, stdout: self.stdout(), stderr: self.stderr() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|status| status.is_none()) {
+            // The group too: what a wrapped command left behind.
+            signal("KILL", &format!("-{}", self.pid()));
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn signal(name: &str, whom: &str) {
+    let mut kill = Command::new("kill");
+    kill.args([&format!("-{name}"), "--", whom]).stderr(Stdio::null());
+    let _ = kill.status();
+}
+
+/// The binary serving.
+pub(crate) struct Server {
+    pub(crate) process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it on a free port and waits until it listens.
+    #[track_caller]
+    pub(crate) fn start<A: AsRef<OsStr>>(dir: &Path, args: &[A]) -> Self {
+        let mut command = command(dir, args);
+        Self::spawn(command.args(["--listen", "127.0.0.1:0"]))
+    }
+
+    #[track_caller]
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut process = Process::spawn(command.stdin(Stdio::null()));
+        let said = process.wait_for(LISTENING);
+        let address = said.split(LISTENING).nth(1).unwrap().lines().next().unwrap();
+        let address = address.trim().trim_end_matches("\"}").parse().unwrap();
+        Self { process, address }
+    }
+
+    #[track_caller]
+    pub(crate) fn call(&self, call: &Call) -> Response {
+        Client::call(self.address, call)
+    }
+
+    pub(crate) fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Ends it as Ctrl-C would.
+    #[track_caller]
+    pub(crate) fn stop(self) -> Finished {
+        self.process.signal("INT");
+        self.process.wait()
+    }
+}

@@ -1,0 +1,17 @@
+//! What the tests stand on: a scripted upstream, a raw client, the binary.
+
+pub(crate) mod client;
+pub(crate) mod gate;
+pub(crate) mod loomrec;
+pub(crate) mod scene;
+pub(crate) mod shape;
+pub(crate) mod upstream;
+pub(crate) mod wire;
+
+mod selftest;
+
+pub(crate) use client::{Call, Client, End, Response};
+pub(crate) use gate::Gate;
+pub(crate) use loomrec::{Finished, Server, run};
+pub(crate) use scene::Scene;
+pub(crate) use upstream::{Answer, Upstream};

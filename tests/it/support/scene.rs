@@ -1,0 +1,135 @@
+//! A folder of a test's own, with a recording in it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::client::{Call, Response};
+use super::loomrec::{Finished, Server, run};
+use super::upstream::Upstream;
+
+/// A temporary folder; removed at the end.
+pub(crate) struct Scene {
+    dir: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self { dir: TempDir::with_prefix("loomrec-it-").unwrap() }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn recording(&self) -> PathBuf {
+        self.path("run.json")
+    }
+
+    /// `record`'s arguments, with each upstream the tests call pointed at `upstream`.
+    pub(crate) fn record_args(&self, upstream: &str, more: &[&str]) -> Vec<OsString> {
+        let mut args: Vec<OsString> = vec!["record".into(), "-r".into(), self.recording().into()];
+        for name in ["openai", "anthropic", "gemini"] {
+            args.push("--upstream".into());
+            args.push(format!("{name}={upstream}").into());
+        }
+        args.extend(more.iter().map(OsString::from));
+        args
+    }
+
+    pub(crate) fn replay_args(&self, more: &[&str]) -> Vec<OsString> {
+        let mut args: Vec<OsString> = vec!["replay".into(), "-r".into(), self.recording().into()];
+        args.extend(more.iter().map(OsString::from));
+        args
+    }
+
+    #[track_caller]
+    pub(crate) fn record(&self, upstream: &Upstream, more: &[&str]) -> Server {
+        Server::start(self.dir(), &self.record_args(&upstream.url(), more))
+    }
+
+    #[track_caller]
+    pub(crate) fn replay(&self, more: &[&str]) -> Server {
+        Server::start(self.dir(), &self.replay_args(more))
+    }
+
+    /// Records the calls, one after the other, in one run that ends well.
+    #[track_caller]
+    pub(crate) fn recorded(&self, upstream: &Upstream, calls: &[Call]) -> Vec<Response> {
+        let server = self.record(upstream, &[]);
+        let answers = calls.iter().map(|call| server.call(call)).collect();
+        server.stop().expect(0);
+        answers
+    }
+
+    /// Replays the calls in one run that ends with `code`.
+    #[track_caller]
+    pub(crate) fn replayed(&self, more: &[&str], calls: &[Call], code: i32) -> Vec<Response> {
+        let server = self.replay(more);
+        let answers = calls.iter().map(|call| server.call(call)).collect();
+        server.stop().expect(code);
+        answers
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
+        run(self.dir(), args)
+    }
+
+    pub(crate) fn write(&self, text: impl AsRef<[u8]>) {
+        std::fs::write(self.recording(), text).unwrap();
+    }
+
+    pub(crate) fn text(&self) -> String {
+        std::fs::read_to_string(self.recording()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text()).unwrap()
+    }
+
+    /// Every take in the recording under its name, in the file's order.
+    pub(crate) fn takes(&self) -> Vec<(String, Value)> {
+        let mut out = Vec::new();
+        for (name, entry) in self.json().as_object().unwrap() {
+            match entry {
+                _ if name.starts_with('_') => {}
+                Value::Array(turns) => {
+                    out.extend(turns.iter().map(|turn| (name.clone(), turn.clone())));
+                }
+                one => out.push((name.clone(), one.clone())),
+            }
+        }
+        out
+    }
+
+    /// The only take there is.
+    #[track_caller]
+    pub(crate) fn only_take(&self) -> Value {
+        let takes = self.takes();
+        assert_eq!(takes.len(), 1, "{}", self.text());
+        takes.into_iter().next().unwrap().1
+    }
+
+    /// Every file below the folder, with its bytes.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut out = Vec::new();
+        let mut open = vec![self.dir().to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => open.push(path),
+                    false => out.push((path.clone(), std::fs::read(&path).unwrap())),
+                }
+            }
+        }
+        out
+    }
+}
