@@ -1,0 +1,100 @@
+"""The fixtures: a scripted upstream, aimock, the binary, and the whole loop."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import loop as ways
+from upstream import Upstream
+
+BARE = os.environ.get("LOOMREC_SDK_BARE") == "1"
+AIMOCK = ways.NODE_HOME / "node_modules/@copilotkit/aimock/dist/cli.js"
+collect_ignore = ["pytest_project"]
+
+
+@pytest.fixture
+def upstream():
+    """Our scripted upstream; told to `go_dark()` it counts who still comes."""
+    upstream = Upstream()
+    yield upstream
+    upstream.close()
+
+
+@pytest.fixture
+def loomrec(tmp_path) -> ways.Loomrec:
+    """The binary given by LOOMREC_BIN."""
+    if BARE:
+        pytest.skip("a bare run: only the programs and the upstream are checked")
+    return ways.Loomrec(os.environ["LOOMREC_BIN"], tmp_path)
+
+
+@pytest.fixture
+def aimock(tmp_path):
+    """aimock from npm on a free port, as a child process."""
+    fixtures = Path(__file__).parent / "aimock.json"
+    child = subprocess.Popen(
+        ["node", str(AIMOCK), "--port", "0", "--fixtures", str(fixtures), "--strict", "--chunk-size", "5"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", cwd=tmp_path)
+    for line in child.stdout:
+        if (found := re.search(r"listening on (http://\S+)", line)) is not None:
+            child.url = found[1]
+            break
+    else:
+        pytest.fail(f"aimock did not start: exit {child.wait()}")
+    yield child
+    stop(child)
+
+
+def stop(child: subprocess.Popen) -> None:
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+@pytest.fixture
+def whole_loop(upstream, tmp_path, request):
+    """Runs a program directly, recorded, and replayed with the upstream gone: it must
+    see the same three times. Returns what it saw, and the recording."""
+
+    def run(program: str, *arguments: str):
+        line = ways.command(program, *arguments)
+        bare = ways.direct(upstream.url, line, tmp_path)
+        assert bare.code == 0, bare.stderr
+        if BARE:
+            return bare.document, None
+        loomrec = request.getfixturevalue("loomrec")
+        recording = tmp_path / "recording.json"
+        seen_bare = sorted(r.seen() for r in upstream.requests)
+        upstream.forget()
+
+        recorded = loomrec.record(recording, upstream.url, line)
+        assert recorded.code == 0, recorded.stderr
+        assert recorded.document == bare.document, "recording changed what the program saw"
+        seen_recorded = sorted(r.seen() for r in upstream.requests)
+        assert seen_recorded == seen_bare, "recording changed what the upstream saw"
+        assert len(ways.entries(recording)) == len(seen_bare), "not every call was kept"
+
+        upstream.go_dark()
+        kept = recording.read_bytes()
+        replayed = loomrec.replay(recording, line)
+        assert replayed.code == 0, replayed.stderr
+        assert replayed.document == bare.document, "replay differs from what was recorded"
+        assert_green(replayed, upstream)
+        assert recording.read_bytes() == kept, "replaying changed the recording"
+        ways.assert_no_key_below(tmp_path, recorded.stderr, replayed.stderr)
+        return replayed.document, recording
+
+    return run
+
+
+def assert_green(replayed: ways.Outcome, upstream: Upstream | None = None) -> None:
+    """Nothing was missed, and nobody called out."""
+    assert replayed.receipt["missed"] == 0, replayed.receipt
+    assert replayed.receipt["upstream_connections"] == 0, replayed.receipt
+    if upstream is not None:
+        assert upstream.connections_in_the_dark == 0, "replay called the upstream"

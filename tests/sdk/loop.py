@@ -1,0 +1,120 @@
+"""Runs a program the three ways this suite compares: against the upstream itself,
+through `loomrec record -- …`, and through `loomrec replay --strict -- …`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = Path(__file__).parent / "programs"
+NODE_HOME = Path(os.environ.get("LOOMREC_SDK_NODE", Path(__file__).parents[2] / ".cache/sdk/node"))
+PATIENCE = 120  # seconds a program may take: a bound against hanging, not a measure
+
+# Real in shape, real nowhere. In two parts, so that no scanner takes them for lost keys.
+KEYS = {
+    "OPENAI_API_KEY": "sk-proj-" + "CanaryOpenAiCanaryOpenAiCanaryOpenAi0123",
+    "ANTHROPIC_API_KEY": "sk-ant-api03-" + "CanaryAnthropicCanaryAnthropicCanary0123",
+    "GEMINI_API_KEY": "AIza" + "SyCanaryGeminiCanaryGeminiCanary012",
+}
+
+
+@dataclass
+class Outcome:
+    """How a run ended and what it said."""
+
+    code: int
+    stdout: str
+    stderr: str
+    receipt: dict | None = None
+
+    @property
+    def document(self) -> dict:
+        """The last JSON document that the program printed."""
+        assert self.stdout.strip(), f"nothing on stdout; exit {self.code}; stderr:\n{self.stderr}"
+        decoder, at, document = json.JSONDecoder(), 0, None
+        text = self.stdout.strip()
+        while at < len(text):
+            document, at = decoder.raw_decode(text, at)
+        return document
+
+
+def command(program: str, *arguments: str) -> list[str]:
+    """The command line of one of our programs."""
+    if program.endswith(".mjs"):
+        home = NODE_HOME / "programs"  # beside its node_modules, where Node looks for the SDK
+        home.mkdir(exist_ok=True)
+        for name in (program, "show.mjs"):
+            shutil.copy(PROGRAMS / name, home / name)
+        return ["node", str(home / program), *arguments]
+    return [sys.executable, str(PROGRAMS / program), *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """An environment that points nowhere and holds no key but those given."""
+    passed_on = ("PATH", "HOME", "PYTHONPATH", "LANG", "GOOGLE_GENAI_API_VERSION")
+    kept = {name: os.environ[name] for name in passed_on if name in os.environ}
+    kept["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8", **more}
+
+
+def execute(line: list[str], env: dict[str, str], where: Path) -> Outcome:
+    """Run a command to its end."""
+    done = subprocess.run(line, env=env, cwd=where, capture_output=True, encoding="utf-8",
+                          timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def direct(upstream: str, line: list[str], where: Path) -> Outcome:
+    """Run a program with its base URLs pointing at the upstream, as a person sets them."""
+    return execute(line, environment(OPENAI_BASE_URL=f"{upstream}/v1", ANTHROPIC_BASE_URL=upstream,
+                                     GOOGLE_GEMINI_BASE_URL=upstream, **KEYS), where)
+
+
+class Loomrec:
+    """The binary under test, used as from a shell."""
+
+    def __init__(self, binary: str, where: Path) -> None:
+        self.binary = binary
+        self.where = where
+
+    def record(self, recording: Path, upstream: str, line: list[str], *flags: str) -> Outcome:
+        upstreams = [f"--upstream={name}={upstream}" for name in ("openai", "anthropic", "gemini")]
+        return self._run("record", recording, [*upstreams, *flags], line, environment(**KEYS))
+
+    def replay(self, recording: Path, line: list[str], *flags: str) -> Outcome:
+        """Strict, and without a key."""
+        return self._run("replay", recording, ["--strict", *flags], line, environment())
+
+    def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
+        receipt = self.where / "receipt.json"
+        receipt.unlink(missing_ok=True)
+        head = [self.binary, verb, "-r", str(recording), "--receipt", str(receipt), *flags, "--"]
+        outcome = execute([*head, *line], env, self.where)
+        assert receipt.exists(), f"{verb} left no receipt; exit {outcome.code}:\n{outcome.stderr}"
+        outcome.receipt = json.loads(receipt.read_text(encoding="utf-8"))
+        return outcome
+
+
+def entries(recording: Path) -> list[dict]:
+    """Every take in a recording, in file order."""
+    held = json.loads(recording.read_text(encoding="utf-8"))
+    takes: list[dict] = []
+    for key, entry in held.items():
+        if not key.startswith("_"):
+            takes += entry if isinstance(entry, list) else [entry]
+    return takes
+
+
+def assert_no_key_below(folder: Path, *texts: str) -> None:
+    """No key of this suite is in any file of a folder, nor in the texts given."""
+    for key in KEYS.values():
+        for path in folder.rglob("*"):
+            if path.is_file():
+                assert key.encode() not in path.read_bytes(), f"a key is in {path.name}"
+        for text in texts:
+            assert key not in text, "a key is in the output"
