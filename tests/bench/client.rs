@@ -1,0 +1,195 @@
+//! One keep-alive connection: writes a request, reads the answer to its last
+//! byte, and counts the chunks on the wire.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Larger than any answer of the workloads.
+const BUFFER: usize = 256 << 10;
+
+/// An open connection.
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// What came back, and when, counted from the moment before the request was written.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// Bytes of the body.
+    pub bytes: usize,
+    /// Chunks of the body as the transfer coding framed them; 1 for a body of
+    /// announced length.
+    pub chunks: usize,
+    /// Until the first byte of the body was there.
+    pub first: Duration,
+    /// Until the last byte was there.
+    pub total: Duration,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// The system's.
+    pub async fn open(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, buffer: Vec::with_capacity(BUFFER) })
+    }
+
+    /// Makes one call; the body's bytes are appended to `keep`, if there is one.
+    ///
+    /// # Errors
+    /// A connection that ends early, or an answer that is not HTTP.
+    pub async fn call(
+        &mut self,
+        request: &[u8],
+        mut keep: Option<&mut Vec<u8>>,
+    ) -> io::Result<Answer> {
+        let start = Instant::now();
+        self.stream.write_all(request).await?;
+        self.buffer.clear();
+        let head = loop {
+            self.fill().await?;
+            if let Some(end) = memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let (status, mut framing) = read_head(&self.buffer[..head])?;
+        let (mut bytes, mut first, mut read) = (0, None, head);
+        loop {
+            let before = bytes;
+            framing.feed(&self.buffer[read..], |data| {
+                bytes += data.len();
+                if let Some(keep) = keep.as_deref_mut() {
+                    keep.extend_from_slice(data);
+                }
+            })?;
+            if before == 0 && bytes > 0 {
+                first = Some(start.elapsed());
+            }
+            if framing.is_over() {
+                break;
+            }
+            self.buffer.clear();
+            read = 0;
+            self.fill().await?;
+        }
+        let total = start.elapsed();
+        Ok(Answer { status, bytes, chunks: framing.chunks, first: first.unwrap_or(total), total })
+    }
+
+    async fn fill(&mut self) -> io::Result<()> {
+        match self.stream.read_buf(&mut self.buffer).await? {
+            0 => Err(wrong("the connection ended within an answer")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where in a body the reader stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In a body of announced length, or in a chunk, with so many bytes to come.
+    Data { left: usize, chunked: bool },
+    /// In a chunk's size line.
+    Size { value: usize, digits: bool },
+    /// In the line end behind a chunk.
+    Behind,
+    /// In the lines behind the last chunk; how long this one is.
+    Trailer { length: usize },
+    /// Behind the body.
+    Over,
+}
+
+/// The framing of one body.
+#[derive(Debug)]
+struct Framing {
+    state: State,
+    chunks: usize,
+}
+
+impl Framing {
+    fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
+    /// Takes in what has been read; `data` gets the body's own bytes.
+    fn feed(&mut self, mut input: &[u8], mut data: impl FnMut(&[u8])) -> io::Result<()> {
+        while let Some((&byte, rest)) = input.split_first() {
+            if let State::Data { left, chunked } = self.state {
+                let (part, behind) = input.split_at(left.min(input.len()));
+                data(part);
+                input = behind;
+                self.state = match (left - part.len(), chunked) {
+                    (0, true) => State::Behind,
+                    (0, false) => State::Over,
+                    (left, chunked) => State::Data { left, chunked },
+                };
+                continue;
+            }
+            input = rest;
+            self.state = self.next(byte)?;
+        }
+        Ok(())
+    }
+
+    /// The state behind one byte of framing.
+    fn next(&mut self, byte: u8) -> io::Result<State> {
+        Ok(match (self.state, byte) {
+            (State::Size { value: 0, .. }, b'\n') => State::Trailer { length: 0 },
+            (State::Size { value, .. }, b'\n') => {
+                self.chunks += 1;
+                State::Data { left: value, chunked: true }
+            }
+            (State::Size { value, digits: true }, byte) => {
+                match char::from(byte).to_digit(16) {
+                    Some(digit) => State::Size { value: value * 16 + digit as usize, digits: true },
+                    // A line end or an extension.
+                    None => State::Size { value, digits: false },
+                }
+            }
+            (State::Behind, b'\n') => State::Size { value: 0, digits: true },
+            (State::Trailer { length: 0 }, b'\n') => State::Over,
+            (State::Trailer { .. }, b'\n') => State::Trailer { length: 0 },
+            (State::Trailer { length }, byte) if byte != b'\r' => {
+                State::Trailer { length: length + 1 }
+            }
+            (State::Over, _) => return Err(wrong("there are bytes behind the answer")),
+            (state, _) => state,
+        })
+    }
+}
+
+/// Status and framing of an answer's head.
+fn read_head(head: &[u8]) -> io::Result<(u16, Framing)> {
+    let text = std::str::from_utf8(head).map_err(|_| wrong("the head is not text"))?;
+    let mut lines = text.split("\r\n");
+    let status = lines
+        .next()
+        .and_then(|line| line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok())
+        .ok_or_else(|| wrong("the status line is none"))?;
+    for line in lines {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("content-length") {
+            let left = value.trim().parse().map_err(|_| wrong("the length is no number"))?;
+            let state = if left == 0 { State::Over } else { State::Data { left, chunked: false } };
+            return Ok((status, Framing { state, chunks: 1 }));
+        }
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            let state = State::Size { value: 0, digits: true };
+            return Ok((status, Framing { state, chunks: 0 }));
+        }
+    }
+    Err(wrong("the head announces no body"))
+}
+
+fn wrong(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}

@@ -1,0 +1,48 @@
+//! What was measured where: date, machine, versions.
+
+use std::process::Command;
+
+use time::OffsetDateTime;
+
+/// Date, machine and versions on a few lines of Markdown. Names no host and no path.
+pub fn describe() -> String {
+    let date = OffsetDateTime::now_utc().date();
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let model = model().unwrap_or_else(|| "unknown processor".to_owned());
+    let system = said("uname", &["-sr"]).unwrap_or_else(|| std::env::consts::OS.to_owned());
+    let rust = said("rustc", &["--version"]).unwrap_or_else(|| "rustc unknown".to_owned());
+    let commit = said("git", &["describe", "--always", "--dirty", "--abbrev=8"])
+        .map_or_else(String::new, |commit| format!(" ({commit})"));
+    format!(
+        "{date} \u{b7} {cores} cores, {model} \u{b7} {system}\n\
+         loomrec {}{commit} \u{b7} {} \u{b7} {} \u{b7} {} \u{b7} {rust}\n",
+        env!("CARGO_PKG_VERSION"),
+        locked("hyper"),
+        locked("reqwest"),
+        locked("tokio"),
+    )
+}
+
+/// The processor's name.
+fn model() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// What a program prints.
+fn said(program: &str, words: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(words).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// A dependency with the version it was built in.
+fn locked(name: &str) -> String {
+    let heading = format!("name = \"{name}\"");
+    let mut lines = include_str!("../../Cargo.lock").lines();
+    let version = lines
+        .find(|line| *line == heading)
+        .and_then(|_| lines.next()?.strip_prefix("version = ").map(|text| text.trim_matches('"')));
+    format!("{name} {}", version.unwrap_or("unknown"))
+}

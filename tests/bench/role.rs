@@ -1,0 +1,72 @@
+//! Serving as one of the bare systems: a hyper server with nothing around it,
+//! set up as loomrec's own is.
+
+use std::convert::Infallible;
+use std::io::{Read as _, Write as _};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+
+use crate::fault::Fault;
+
+/// What a process writes to stderr once it accepts connections, before its origin.
+pub const LISTENING: &str = "listening on http://";
+
+/// Serves `answer` on a free port until stdin is closed.
+///
+/// # Errors
+/// A system that refuses a thread or a socket.
+pub fn serve<F, R, B>(answer: F) -> Result<(), Fault>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<B>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    let failed = |source| Fault::Io { what: "serve", source };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
+    runtime.spawn(async move {
+        let served = accept(answer).await;
+        if let Err(error) = served {
+            crate::say(&format!("bench: failed to serve: {error}"));
+            std::process::exit(1);
+        }
+    });
+    // The benchmark holds the other end: when it is gone, so is this process.
+    std::io::stdin().read_to_end(&mut Vec::new()).map_err(failed)?;
+    runtime.shutdown_background();
+    Ok(())
+}
+
+async fn accept<F, R, B>(answer: F) -> std::io::Result<()>
+where
+    F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
+    R: Future<Output = Response<B>> + Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    writeln!(std::io::stderr(), "{LISTENING}{address}")?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let answer = answer.clone();
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = answer(request);
+                async move { Ok::<_, Infallible>(answer.await) }
+            });
+            let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            // A client that leaves ends its connection; that is all there is to know.
+            drop(serving.await);
+        });
+    }
+}
