@@ -9,6 +9,7 @@ mod bad_input;
 #[cfg(test)]
 mod delivery;
 #[cfg(test)]
+mod docs;
 #[cfg(test)]
 mod header;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod record;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]

@@ -1,0 +1,270 @@
+//! The documents are true: flags, variables, exit codes, dependencies and links
+//! are those of the source and the binary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
+use regex::Regex;
+
+const COMMANDS: [&str; 5] = ["record", "replay", "ls", "show", "demo"];
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[track_caller]
+fn read(path: &str) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Every document, as a path from the root.
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from("README.md"), PathBuf::from("recordings/README.md")];
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            if root().join(&path).is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn captures<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
+    let regex = Regex::new(pattern).unwrap();
+    regex.captures_iter(text).map(|found| found.get(1).unwrap().as_str()).collect()
+}
+
+/// The flags of a subcommand, long and short, each with its variable if it has one.
+fn flags(command: &str) -> BTreeMap<String, Option<String>> {
+    let binary = env!("CARGO_BIN_EXE_loomrec");
+    let help = Command::new(binary).args([command, "--help"]).output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    let options = help.split_once("Options:").expect("options").1;
+    let mut flags = BTreeMap::new();
+    let mut last = String::new();
+    for line in options.lines() {
+        let spelled = line.trim_start();
+        if line.starts_with("  ") && spelled.starts_with('-') && line.len() - spelled.len() <= 6 {
+            for flag in captures(r"(?:^|, )(--?[a-z][a-z-]*)", spelled) {
+                flags.insert(flag.to_owned(), None);
+                last = flag.to_owned();
+            }
+        }
+        for variable in captures(r"\[env: (LOOMREC_[A-Z_]+)", line) {
+            flags.insert(last.clone(), Some(variable.to_owned()));
+        }
+    }
+    assert!(flags.contains_key("--help"), "{help}");
+    flags
+}
+
+/// What of a text is code: its fenced blocks' lines, and what stands between backticks.
+fn code(text: &str) -> Vec<String> {
+    let (mut found, mut prose, mut fenced) = (Vec::new(), String::new(), false);
+    for line in text.lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        } else if fenced {
+            found.push(line.to_owned());
+        } else {
+            prose.push_str(line);
+            prose.push('\n');
+        }
+    }
+    found.extend(captures("`([^`\n]+)`", &prose).into_iter().map(str::to_owned));
+    found
+}
+
+/// The flags that a command line gives to loomrec: those before ` -- `.
+fn given(line: &str) -> Option<(String, Vec<String>)> {
+    let (_, line) = line.split_once("loomrec ")?;
+    let line = line.split(" -- ").next().unwrap().split('#').next().unwrap();
+    let command = COMMANDS.iter().find(|name| line.split_whitespace().next() == Some(name))?;
+    let flags = captures(r"(?:^|[\s\[(])(--?[a-z][a-z-]*)", line);
+    Some(((*command).to_owned(), flags.into_iter().map(str::to_owned).collect()))
+}
+
+#[test]
+fn command_lines_in_the_documents_name_flags_that_exist() {
+    let known: BTreeMap<&str, _> = COMMANDS.map(|command| (command, flags(command))).into();
+    let mut seen = 0;
+    for document in documents() {
+        for line in code(&read(document.to_str().unwrap())) {
+            let Some((command, flags)) = given(&line) else { continue };
+            for flag in flags {
+                let exists = known[command.as_str()].contains_key(&flag);
+                assert!(exists, "{}: {command} has no {flag}: {line}", document.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} flags were found: the search is broken");
+}
+
+#[test]
+fn flags_in_running_text_are_flags_of_some_command() {
+    let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
+    // Other programs' flags.
+    known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
+    for document in documents() {
+        for piece in code(&read(document.to_str().unwrap())) {
+            let cargo = piece.contains("cargo ");
+            for flag in captures(r"(?:^|[\s(])(--[a-z][a-z-]*)", &piece) {
+                let ours = known.contains(flag) || cargo;
+                assert!(ours, "{}: no command has {flag}: {piece}", document.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_flag_stands_in_the_reference_with_its_variable() {
+    let reference = read("docs/cli.md");
+    let rows: Vec<&str> = reference.lines().filter(|line| line.starts_with("| ")).collect();
+    for command in COMMANDS {
+        for (flag, variable) in flags(command) {
+            if ["--help", "-h"].contains(&flag.as_str()) {
+                continue;
+            }
+            let spelled = Regex::new(&format!(r"`{}[ `]", regex::escape(&flag))).unwrap();
+            let cell = |row: &&&str| spelled.is_match(row.split('|').nth(1).unwrap_or(""));
+            let row = rows.iter().find(cell);
+            let row = row.unwrap_or_else(|| panic!("docs/cli.md has no row for {command} {flag}"));
+            if let Some(variable) = variable {
+                assert!(row.contains(&format!("`{variable}`")), "{variable} is not in: {row}");
+            }
+        }
+    }
+    let known: BTreeSet<String> =
+        COMMANDS.iter().flat_map(|c| flags(c).into_values().flatten()).collect();
+    for name in captures(r"`(LOOMREC_[A-Z_]+)`", &reference) {
+        assert!(known.contains(name) || name == "LOOMREC_URL", "no flag has {name}");
+    }
+}
+
+#[test]
+fn every_exit_code_is_explained() {
+    let source = read("src/cli/exit.rs");
+    let table = read("docs/exit-codes.md");
+    let codes = captures(r"pub const [A-Z_]+: u8 = (\d+);", &source);
+    assert!(codes.len() >= 8, "{codes:?}");
+    for code in codes {
+        assert!(table.contains(&format!("\n| {code} |")), "docs/exit-codes.md lacks {code}");
+    }
+}
+
+#[test]
+fn every_variable_set_for_a_command_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut upstreams = Command::new(env!("CARGO_BIN_EXE_loomrec"));
+    upstreams.current_dir(folder.path()).env_clear();
+    upstreams.args(["record", "-r", "x.json", "--print-env"]);
+    for name in ["azure", "vertex", "bedrock"] {
+        upstreams.args(["--upstream", &format!("{name}=http://127.0.0.1:9")]);
+    }
+    let printed = String::from_utf8(upstreams.output().unwrap().stdout).unwrap();
+    let names = captures(r"(?m)^export ([A-Za-z_]+)=", &printed);
+    assert!(names.len() > 20, "{printed}");
+    let keys = read("src/provider/directory.rs");
+    let keys = captures(r#""([A-Z_]+_API_KEY)""#, &keys);
+    let reference = read("docs/cli.md");
+    for name in names.into_iter().chain(keys) {
+        assert!(reference.contains(&format!("`{name}`")), "docs/cli.md lacks {name}");
+    }
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = read("Cargo.toml");
+    let tables = manifest.split("dependencies]").skip(1);
+    let names: Vec<&str> =
+        tables.flat_map(|part| captures(r"(?m)^([a-z0-9_-]+) =", part)).collect();
+    let reasons = read("docs/decisions/0008-dependencies.md");
+    assert!(names.contains(&"tokio") && names.contains(&"proptest"), "{names:?}");
+    for name in names {
+        assert!(reasons.contains(&format!("`{name}`")), "no reason is given for {name}");
+    }
+}
+
+/// The anchors that a document's headings make.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let slug = |heading: &str| {
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
+    };
+    captures(r"(?m)^#+ (.+)$", text).into_iter().map(slug).collect()
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let mut seen = 0;
+    for document in documents() {
+        let text = read(document.to_str().unwrap());
+        for link in captures(r"\]\(([^)\s]+)\)", &text) {
+            if link.starts_with("http") {
+                continue;
+            }
+            seen += 1;
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let folder = document.parent().unwrap_or(Path::new(""));
+            let target = if path.is_empty() { document.clone() } else { folder.join(path) };
+            let there = root().join(&target);
+            assert!(there.exists(), "{}: {link} leads nowhere", document.display());
+            if !anchor.is_empty() {
+                let known = anchors(&read(target.to_str().unwrap()));
+                assert!(known.contains(anchor), "{}: no heading for {link}", document.display());
+            }
+        }
+    }
+    assert!(seen > 30, "only {seen} links were found: the search is broken");
+}
+
+#[test]
+fn worked_examples_of_keys_give_the_keys_they_name() {
+    let text = read("docs/recording-format.md");
+    let example = Regex::new(r"(?s)```python\n(.*?)```\n\nprints `([0-9a-f]{64})`").unwrap();
+    let examples: Vec<_> = example.captures_iter(&text).collect();
+    assert_eq!(examples.len(), 2, "the search is broken");
+    for example in examples {
+        let printed = Command::new("python3").args(["-c", &example[1]]).output().unwrap().stdout;
+        assert_eq!(String::from_utf8(printed).unwrap().trim(), &example[2]);
+    }
+    let header = ("content-type".to_owned(), "application/json".to_owned());
+    let version = ("anthropic-version".to_owned(), "2023-06-01".to_owned());
+    let keys = [
+        (Form::Chat, "gpt-4o-mini", "Do I need an umbrella in Paris?", ""),
+        (
+            Form::Tagged { target: "anthropic.messages", delivery: true },
+            "claude-sonnet-4-5",
+            "Hi",
+            "\"max_tokens\":100,",
+        ),
+    ]
+    .map(|(form, model, words, more)| {
+        let body = format!(
+            "{{{more}\"stream\":true,\"model\":\"{model}\",\
+             \"messages\":[{{\"role\":\"user\",\"content\":\"{words}\"}}]}}"
+        );
+        let headers = [header.clone(), version.clone()];
+        let parts = RequestParts {
+            form,
+            method: "POST",
+            query: "",
+            headers: &headers,
+            body: body.as_bytes(),
+        };
+        RequestKey::of(&parts, &IdentityRules::default()).to_string()
+    });
+    for key in keys {
+        assert!(text.contains(&format!("prints `{key}`")), "{key} is not in the document");
+    }
+}
