@@ -14,9 +14,10 @@ use std::time::Duration;
 use owo_colors::OwoColorize as _;
 use serde_json::Value;
 
+use super::amount::milliseconds;
 use super::args::DemoArgs;
 use super::exit::{Failure, UNEXPECTED};
-use super::ls::{milliseconds, print};
+use super::ls::print;
 use super::terminal;
 use crate::server::tally::Tally;
 use crate::store;

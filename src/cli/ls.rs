@@ -7,13 +7,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::amount::dollars;
 use super::args::LsArgs;
 use super::exit::{Failure, UNEXPECTED};
 use super::output::stdout;
 use super::terminal;
 use crate::recording::Cassette;
 use crate::store;
-pub(super) use row::{Row, dollars, end_words, media_type, milliseconds};
+pub(super) use row::{Row, end_words, media_type};
 use table::{Column, Table};
 
 /// Runs the command.

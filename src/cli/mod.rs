@@ -1,6 +1,7 @@
 //! The process edge: flags and environment in, exit codes, messages and
 //! progress out. Nothing below this floor reads a flag or the environment.
 
+mod amount;
 pub mod args;
 pub mod demo;
 pub mod exit;

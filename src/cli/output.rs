@@ -8,6 +8,7 @@ use owo_colors::OwoColorize;
 use serde_json::{Value, json};
 
 use super::args::LogFormat;
+use super::terminal;
 use crate::replay::RecordingMismatchError;
 use crate::server::Notice;
 
@@ -111,7 +112,7 @@ impl Output {
             text.push_str(&format!("\n  {detail}"));
         }
         if let Some(near) = &error.nearest {
-            text.push_str(&format!("\n  nearest recorded call: {}", near.label()));
+            text.push_str(&format!("\n  nearest recorded call: {}", terminal::line(&near.label())));
             for difference in near.differences.iter().take(8) {
                 let (recorded, now) = difference.shortened();
                 text.push_str(&format!(

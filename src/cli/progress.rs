@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::amount::dollars;
 use crate::server::tally::Tally;
 
 /// How often the line is redrawn.
@@ -32,9 +33,9 @@ fn text(tally: &Tally) -> String {
     let more = tally.more();
     let calls = Tally::read(&tally.served) + Tally::read(&tally.recorded);
     let mut text = format!(
-        "{calls} calls · {} tokens · ${:.4}",
+        "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,
-        more.cost_usd
+        dollars(more.cost_usd)
     );
     let missed = tally.missed();
     if missed > 0 {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::amount::dollars;
 use crate::replay::Reason;
 use crate::server::tally::{More, Tally};
 
@@ -155,7 +156,7 @@ impl Receipt {
         if more.input_tokens + more.output_tokens > 0 {
             let verb = if self.recorded > 0 { "spent" } else { "saved" };
             let (input, output, cost) = (more.input_tokens, more.output_tokens, more.cost_usd);
-            parts.push(format!("{input} tokens in, {output} out, ${cost:.4} {verb}"));
+            parts.push(format!("{input} tokens in, {output} out, {} {verb}", dollars(cost)));
         }
         for (path, sha) in &self.recordings {
             let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::amount::{dollars, milliseconds};
 use super::super::terminal;
 use crate::provider::{Call, Operation};
 use crate::recording::{Cassette, Cut, End, Entry, EntryName, RecordedResponse};
@@ -222,24 +223,5 @@ pub(in crate::cli) fn end_words(end: End) -> String {
     match cut_name(end) {
         Some(cut) => format!("{} {cut}", end_name(end)),
         None => end_name(end).to_owned(),
-    }
-}
-
-/// Dollars with the digits that tell something.
-pub(in crate::cli) fn dollars(dollars: f64) -> String {
-    match dollars {
-        0.0 => "$0".to_owned(),
-        small if small.abs() < 0.01 => format!("${small:.6}"),
-        middle if middle.abs() < 1.0 => format!("${middle:.4}"),
-        large => format!("${large:.2}"),
-    }
-}
-
-/// A time with the digits that tell something.
-pub(in crate::cli) fn milliseconds(ms: f64) -> String {
-    match ms {
-        short if short < 10.0 => format!("{short:.1} ms"),
-        middle if middle < 999.5 => format!("{middle:.0} ms"),
-        long => format!("{:.2} s", long / 1000.0),
     }
 }

@@ -119,11 +119,3 @@ fn hostile_names_cannot_reach_the_terminal() {
     assert!(!listing.contains(['\u{9b}', '\u{7}', '\u{202e}']), "{listing}");
     assert!(!super::json(&parsed(text)).contains(['\u{9b}', '\u{202e}']));
 }
-
-#[test]
-fn amounts_keep_the_digits_that_tell_something() {
-    let shown = [0.0, 0.000_003, 0.012_34, 1.5].map(dollars);
-    assert_eq!(shown, ["$0", "$0.000003", "$0.0123", "$1.50"]);
-    let shown = [0.04, 9.96, 999.4, 999.6, 61_843.2].map(milliseconds);
-    assert_eq!(shown, ["0.0 ms", "10.0 ms", "999 ms", "1.00 s", "61.84 s"]);
-}

@@ -2,7 +2,8 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::super::ls::{Row, dollars, end_words, media_type, milliseconds};
+use super::super::amount::{dollars, milliseconds};
+use super::super::ls::{Row, end_words, media_type};
 use super::super::terminal;
 use super::{pretty, timeline};
 use crate::provider::{Operation, Usage};
