@@ -10,6 +10,7 @@ use http::response::Parts;
 
 use super::{Job, Shared};
 use crate::provider::{self, Answer};
+use crate::recording::EntryName;
 use crate::recording::body::{Chunk, Layout, Payload};
 use crate::recording::encoding;
 use crate::recording::entry::{End, Entry, RecordedResponse};
@@ -55,12 +56,9 @@ impl Capture {
         !self.over
     }
 
-    /// The name to keep the exchange under, and the entry.
-    pub(super) fn finish(
-        mut self,
-        end: End,
-        shared: &Shared,
-    ) -> (crate::recording::EntryName, Entry) {
+    /// The name to keep the exchange under, the entry, and what it cost, where the
+    /// price is known: the entry alone does not tell an unknown price from none.
+    pub(super) fn finish(mut self, end: End, shared: &Shared) -> (EntryName, Entry, Option<f64>) {
         let latency = millis_since(self.job.arrived);
         let answer = self.read_and_redact(shared);
         let end = if self.over { End::Truncated } else { end };
@@ -100,7 +98,7 @@ impl Capture {
             fault: None,
             extra: serde_json::Map::new(),
         };
-        (self.job.name, entry)
+        (self.job.name, entry, cost)
     }
 
     /// Removes secrets from the chunks, and reads the answer out of what is left.

@@ -205,9 +205,8 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 /// Hands the exchange to the writer and tells what became of it.
 async fn keep(capture: Capture, end: End, shared: &Shared) {
     let secrets = capture.secrets().clone();
-    let (name, entry) = capture.finish(end, shared);
+    let (name, entry, cost_usd) = capture.finish(end, shared);
     let usage = entry.usage.unwrap_or_default();
-    let unpriced = entry.usage.is_some() && entry.cost_usd.unwrap_or(0.0) == 0.0;
     let incomplete = entry.response.as_ref().map(|response| response.end);
     let kept = Kept {
         outcome: Ok(()),
@@ -218,7 +217,7 @@ async fn keep(capture: Capture, end: End, shared: &Shared) {
             .map_or_else(String::new, |request| format!("{} {}", request.method, request.path)),
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
-        cost_usd: entry.cost_usd.filter(|_| !unpriced),
+        cost_usd,
     };
     let outcome = shared.writer.keep(name, entry, secrets).await;
     (shared.on_kept)(Kept { outcome, ..kept });

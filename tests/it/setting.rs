@@ -184,3 +184,19 @@ fn a_typed_fallback_stands_above_a_forward_in_the_environment() {
     server.stop().expect(0);
     assert_eq!(upstream.requests(), 1);
 }
+
+#[test]
+fn a_model_that_costs_nothing_is_not_called_unpriced() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let ollama = format!("ollama={}", upstream.url());
+    let receipt = scene.path("receipt.json");
+    let args = ["--upstream", &ollama, "--receipt", receipt.to_str().unwrap()];
+    let server = scene.record(&upstream, &args);
+    let body = crate::support::shape::chat_body("hi").to_string();
+    server.call(&Call::post("/ollama/v1/chat/completions", body)).expect(200);
+    server.stop().expect(0);
+    let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+    assert_eq!(receipt["recorded"], 1, "{receipt}");
+    assert!(receipt["tokens"]["output"].as_u64().unwrap() > 0, "{receipt}");
+    assert_eq!(receipt["unpriced_models"], serde_json::json!({}), "{receipt}");
+}
