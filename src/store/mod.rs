@@ -10,10 +10,12 @@ mod atomic;
 pub mod error;
 mod file;
 mod lock;
+mod reader;
 mod recorder;
 mod run;
 
 pub use error::{Class, StoreError};
 pub use file::load;
+pub use reader::{Place, Recording, Stored};
 pub use recorder::Recorder;
 pub use run::RunChoice;
