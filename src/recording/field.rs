@@ -110,13 +110,21 @@ pub(super) fn describe(value: &Value) -> String {
 
 /// Milliseconds as they are written: rounded to a tenth.
 pub(super) fn milliseconds(ms: f64) -> Value {
-    decimal((ms * 10.0).round() / 10.0)
+    decimal(rounded(ms))
 }
 
-/// A float as a JSON number; 0.0 where it is not finite, since a recording
-/// holds no NaN.
+/// Milliseconds as the file gives them back.
+pub(super) fn rounded(ms: f64) -> f64 {
+    finite((ms * 10.0).round() / 10.0)
+}
+
+/// A float as the file gives it back: 0.0 where it is not finite, since a
+/// recording holds no NaN; negative zero would read as a change from run to run.
+pub(super) fn finite(number: f64) -> f64 {
+    if number == 0.0 || !number.is_finite() { 0.0 } else { number }
+}
+
+/// A float as a JSON number, such as [`finite`] makes it.
 pub(super) fn decimal(number: f64) -> Value {
-    // Negative zero would read as a change from run to run.
-    let number = if number == 0.0 { 0.0 } else { number };
-    Number::from_f64(number).map_or_else(|| decimal(0.0), Value::Number)
+    Number::from_f64(finite(number)).map_or(Value::Null, Value::Number)
 }

@@ -17,6 +17,7 @@ pub mod format;
 pub mod meta;
 pub mod name;
 pub mod observed;
+pub mod packed;
 pub mod redact;
 mod split;
 mod text;
