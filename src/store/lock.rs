@@ -1,63 +1,136 @@
 //! The exclusive lock on a recording: a sidecar file, since the recording itself
 //! is replaced by rename.
 //!
-//! Whoever holds a [`Guard`] may write. The lock file may be removed by its
-//! holder: one who was waiting on it sees that its path no longer names what was
-//! locked, and starts over.
+//! Whoever holds a [`Guard`] may change the recording and the files beside it. A
+//! [`Lock`] keeps its file open between two turns, so a turn that nobody contends
+//! costs four small system calls. The lock file may be removed by its holder:
+//! one who was waiting on it sees that its path no longer names what was locked,
+//! and starts over.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::disk::Disk;
 use super::error::StoreError;
 
 /// How long a lock is waited for.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
 
+/// How often a lock that someone else holds is tried again before the kernel is
+/// asked to wait: most turns are over sooner than a thread is started.
+const TRIES: u32 = 16;
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// A signature this fresh is not renewed, so that who takes turn after turn signs
+/// only now and then.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// Every signature has this many bytes, so that one overwrites another whole.
+const SIGNATURE: usize = 160;
+
+/// A file, whatever it is called: device and inode.
+pub(super) type FileId = (u64, u64);
+
+/// One user of a recording's lock.
+#[derive(Debug)]
+pub(super) struct Lock {
+    path: PathBuf,
+    disk: Disk,
+    open: Option<(Arc<File>, FileId)>,
+    signed: Option<(Instant, Vec<u8>)>,
+}
+
 /// The lock, held until this is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
-    path: PathBuf,
-    /// Locked; the lock goes when it is closed, by a crash too.
-    _file: File,
+    file: Arc<File>,
 }
 
-impl Guard {
-    /// Takes the lock on `path`, creating the file where it is missing, and
-    /// leaves there who holds it.
-    pub(super) fn acquire(path: &Path, wait: Duration) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Lock { path: path.to_owned(), source };
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Explicitly: a copy of the file in a child that is just being started
+        // would keep it locked otherwise.
+        let _ = fs2::FileExt::unlock(&*self.file);
+    }
+}
+
+impl Lock {
+    /// The lock at `path`; nothing is opened yet.
+    pub(super) fn new(path: &Path, disk: &Disk) -> Self {
+        Self { path: path.to_owned(), disk: disk.clone(), open: None, signed: None }
+    }
+
+    /// Takes the lock, creating its file where it is missing, and leaves there
+    /// who holds it. Must not be called while a guard of the same lock lives.
+    ///
+    /// # Errors
+    /// A file that cannot be locked at all, or that someone else holds for longer
+    /// than `wait`.
+    pub(super) fn acquire(&mut self, wait: Duration) -> Result<Guard, StoreError> {
+        let failed = |source| StoreError::Lock { path: self.path.clone(), source };
         let deadline = Instant::now() + wait;
         loop {
-            let file = open(path).map_err(failed)?;
-            let Some(mut file) = lock_until(file, deadline).map_err(failed)? else {
-                return Err(StoreError::Held {
-                    path: path.to_owned(),
-                    seconds: wait.as_secs(),
-                    holder: holder(path),
-                });
+            let (file, id) = match self.open.take() {
+                Some(open) => open,
+                None => {
+                    self.signed = None;
+                    let file = self.disk.open(&self.path).map_err(failed)?;
+                    let id = id_of(&file.metadata().map_err(failed)?);
+                    (Arc::new(file), id)
+                }
             };
-            if names(path, &file).map_err(failed)? {
+            if !lock_until(&file, deadline).map_err(failed)? {
+                return Err(StoreError::Held {
+                    path: self.path.clone(),
+                    seconds: wait.as_secs(),
+                    holder: holder(&self.path),
+                });
+            }
+            let guard = Guard { file: Arc::clone(&file) };
+            if id_at(&self.path).map_err(failed)? == Some(id) {
                 // For people only: a lock without a name on it is as good.
-                let _ = sign(&mut file);
-                return Ok(Self { path: path.to_owned(), _file: file });
+                let _ = self.sign(&file);
+                self.open = Some((file, id));
+                return Ok(guard);
             }
         }
     }
 
-    /// Removes the lock file, then lets go of the lock.
-    pub(super) fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+    /// Which file was locked last. Another one means that someone removed it.
+    pub(super) fn id(&self) -> Option<FileId> {
+        self.open.as_ref().map(|(_, id)| *id)
     }
-}
 
-/// Opens a sidecar for reading and writing, creating it for its owner only.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    /// Removes the lock's file. Only under its guard, which is let go of.
+    pub(super) fn remove(&mut self, guard: Guard) -> io::Result<()> {
+        self.open = None;
+        let removed = self.disk.remove_if_there(&self.path);
+        drop(guard);
+        removed
+    }
+
+    /// Writes who holds the lock, unless that stands there already.
+    fn sign(&mut self, file: &File) -> io::Result<()> {
+        if let Some((when, text)) = &self.signed
+            && when.elapsed() < FRESH
+        {
+            let mut there = [0; SIGNATURE];
+            if file.read_exact_at(&mut there, 0).is_ok() && there == **text {
+                return Ok(());
+            }
+        }
+        let text = signature();
+        file.write_all_at(&text, 0)?;
+        self.signed = Some((Instant::now(), text));
+        Ok(())
+    }
 }
 
 /// Whether an error says that someone else holds the lock.
@@ -65,45 +138,75 @@ pub(super) fn is_contended(error: &io::Error) -> bool {
     error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
 }
 
-/// Locks the file, or gives up at the deadline. The waiting is the kernel's, on
-/// a thread of its own, since it is fair there and ends at once; a thread that
-/// is given up on lets go as soon as it gets the lock.
-fn lock_until(file: File, deadline: Instant) -> io::Result<Option<File>> {
-    match fs2::FileExt::try_lock_exclusive(&file) {
-        Ok(()) => return Ok(Some(file)),
-        Err(error) if is_contended(&error) => {}
-        Err(error) => return Err(error),
-    }
-    let (send, receive) = mpsc::channel();
-    thread::Builder::new().name("lock-wait".to_owned()).spawn(move || {
-        let locked = fs2::FileExt::lock_exclusive(&file).map(|()| file);
-        let _ = send.send(locked);
-    })?;
-    let left = deadline.saturating_duration_since(Instant::now());
-    receive.recv_timeout(left).ok().transpose()
+/// Which file this is.
+pub(super) fn id_of(metadata: &fs::Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
 }
 
-/// Whether the path still names this very file.
-fn names(path: &Path, file: &File) -> io::Result<bool> {
-    let ours = file.metadata()?;
+/// Which file a path names; `None` where there is none.
+pub(super) fn id_at(path: &Path) -> io::Result<Option<FileId>> {
     match fs::metadata(path) {
-        Ok(theirs) => Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(metadata) => Ok(Some(id_of(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-fn sign(file: &mut File) -> io::Result<()> {
+/// Takes the exclusive lock on a file, unless someone else has it.
+pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+    match fs2::FileExt::try_lock_exclusive(file) {
+        Ok(()) => Ok(true),
+        Err(error) if is_contended(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Locks the file, or gives up at the deadline. After a few tries the waiting is
+/// the kernel's, on a thread of its own, since it is fair there and ends at once;
+/// a thread that is given up on lets go as soon as it gets the lock, since it
+/// then holds the last handle to the file.
+fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
+    for _ in 0..TRIES {
+        if try_lock(file)? {
+            return Ok(true);
+        }
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        thread::sleep(PAUSE);
+    }
+    let (send, receive) = mpsc::channel();
+    let waiting = Arc::clone(file);
+    thread::Builder::new().name("lock-wait".to_owned()).spawn(move || {
+        let locked = loop {
+            match fs2::FileExt::lock_exclusive(&*waiting) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                locked => break locked,
+            }
+        };
+        drop(waiting);
+        // Nobody listens to one who was given up on.
+        let _ = send.send(locked);
+    })?;
+    let left = deadline.saturating_duration_since(Instant::now());
+    match receive.recv_timeout(left) {
+        Ok(locked) => locked.map(|()| true),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Who we are and when it is.
+fn signature() -> Vec<u8> {
     let command = std::env::args_os().next().unwrap_or_default();
-    let command = Path::new(&command).file_name().unwrap_or_default();
+    let command = Path::new(&command).file_name().unwrap_or_default().to_string_lossy();
+    let command: String = command.chars().filter(|c| !c.is_control()).take(20).collect();
     let since = time::OffsetDateTime::now_utc()
         .format(&time::format_description::well_known::Rfc3339)
         .unwrap_or_default();
-    let text =
-        format!("{}, pid {}, since {since}\n", command.to_string_lossy(), std::process::id());
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(text.as_bytes())
+    let mut text = format!("{command}, pid {}, since {since}", std::process::id()).into_bytes();
+    text.resize(SIGNATURE - 1, b' ');
+    text.push(b'\n');
+    text
 }
 
 fn holder(path: &Path) -> String {
@@ -117,33 +220,109 @@ fn holder(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    fn lock(path: &Path) -> Lock {
+        Lock::new(path, &Disk::real())
+    }
+
+    fn path(dir: &tempfile::TempDir) -> PathBuf {
+        dir.path().join("a.lock")
+    }
+
     #[test]
     fn second_taker_waits_no_longer_than_told_and_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.lock");
-        let guard = Guard::acquire(&path, WAIT).unwrap();
-        let error = Guard::acquire(&path, Duration::from_millis(30)).unwrap_err();
+        let mut one = lock(&path(&dir));
+        let mut two = lock(&path(&dir));
+        let guard = one.acquire(WAIT).unwrap();
+        let start = Instant::now();
+        let error = two.acquire(Duration::from_millis(30)).unwrap_err();
+        assert!(start.elapsed() >= Duration::from_millis(30));
         let text = error.to_string();
-        assert!(text.contains(&format!("pid {}", std::process::id())), "{text}");
+        assert!(text.contains(&format!("pid {}, since 20", std::process::id())), "{text}");
+        assert!(!text.contains("  "), "{text:?}");
         drop(guard);
-        Guard::acquire(&path, WAIT).unwrap();
+        two.acquire(WAIT).unwrap();
+    }
+
+    #[test]
+    fn waiter_gets_the_lock_as_soon_as_it_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let guard = lock(&path(&dir)).acquire(WAIT).unwrap();
+        let waiter = {
+            let path = path(&dir);
+            thread::spawn(move || lock(&path).acquire(WAIT).map(drop))
+        };
+        // Long enough for the waiter to be in the kernel; sooner is right as well.
+        thread::sleep(Duration::from_millis(20));
+        drop(guard);
+        waiter.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn one_who_was_given_up_on_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut one = lock(&path(&dir));
+        let guard = one.acquire(WAIT).unwrap();
+        let mut two = lock(&path(&dir));
+        for _ in 0..3 {
+            two.acquire(Duration::from_millis(5)).unwrap_err();
+        }
+        drop(guard);
+        drop(two.acquire(WAIT).unwrap());
+        drop(one.acquire(WAIT).unwrap());
     }
 
     #[test]
     fn waiter_starts_over_when_the_lock_file_was_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.lock");
-        let guard = Guard::acquire(&path, WAIT).unwrap();
+        let mut one = lock(&path(&dir));
+        let guard = one.acquire(WAIT).unwrap();
+        let before = one.id();
         let waiter = {
-            let path = path.clone();
-            thread::spawn(move || Guard::acquire(&path, WAIT))
+            let path = path(&dir);
+            thread::spawn(move || lock(&path).acquire(WAIT))
         };
         // Whether it waits by now or comes later, it must end with the new file.
         thread::sleep(Duration::from_millis(20));
-        guard.remove().unwrap();
+        one.remove(guard).unwrap();
         let second = waiter.join().unwrap().unwrap();
-        let error = Guard::acquire(&path, Duration::from_millis(10)).unwrap_err();
+        let error = one.acquire(Duration::from_millis(10)).unwrap_err();
         assert!(matches!(error, StoreError::Held { .. }));
         drop(second);
+        drop(one.acquire(WAIT).unwrap());
+        assert!(one.id().is_some() && before.is_some());
+    }
+
+    #[test]
+    fn lock_of_a_dead_process_is_no_obstacle_and_its_name_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(path(&dir), "loomrec, pid 999999, since 1999-01-01T00:00:00Z\n").unwrap();
+        let mut one = lock(&path(&dir));
+        let _guard = one.acquire(Duration::from_millis(10)).unwrap();
+        assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
+    }
+
+    #[test]
+    fn name_on_the_lock_is_its_holders_after_others_had_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut one = lock(&path(&dir));
+        drop(one.acquire(WAIT).unwrap());
+        fs::write(path(&dir), "other, pid 7, since then\n").unwrap();
+        let _guard = one.acquire(WAIT).unwrap();
+        assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
+    }
+
+    #[test]
+    fn lock_whose_folder_is_gone_says_so_and_works_again_when_it_is_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("f");
+        fs::create_dir(&folder).unwrap();
+        let mut one = lock(&folder.join("a.lock"));
+        drop(one.acquire(WAIT).unwrap());
+        fs::rename(&folder, dir.path().join("away")).unwrap();
+        let error = one.acquire(WAIT).unwrap_err();
+        assert!(error.to_string().contains("a.lock"), "{error}");
+        fs::rename(dir.path().join("away"), &folder).unwrap();
+        drop(one.acquire(WAIT).unwrap());
     }
 }

@@ -7,9 +7,12 @@
 //! file. Everything here blocks; callers give it a thread of its own.
 
 mod atomic;
+mod disk;
 pub mod error;
 mod file;
 mod lock;
+mod log;
+mod paths;
 mod reader;
 mod recorder;
 mod run;

@@ -6,8 +6,9 @@ use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::disk::Disk;
 use super::error::StoreError;
-use super::lock::{self, Guard};
+use super::lock::{self, Lock};
 use super::run::{Run, RunChoice};
 use super::{atomic, file};
 use crate::identity::IdentityRules;
@@ -57,7 +58,7 @@ impl Recorder {
         let failed = |source| StoreError::Write { path: path.to_owned(), source };
         fs::create_dir_all(atomic::folder(path)).map_err(failed)?;
         let target = atomic::resolve(path).map_err(failed)?;
-        let _guard = Guard::acquire(&sidecar(&target, ".lock"), lock::WAIT)?;
+        let _guard = Lock::new(&sidecar(&target, ".lock"), &Disk::real()).acquire(lock::WAIT)?;
         let mut recorder = Self {
             path: path.to_owned(),
             target,
@@ -123,7 +124,8 @@ impl Recorder {
     }
 
     fn merge(&mut self, batch: Vec<(EntryName, Entry)>, replace: bool) -> Result<(), StoreError> {
-        let _guard = Guard::acquire(&sidecar(&self.target, ".lock"), lock::WAIT)?;
+        let _guard =
+            Lock::new(&sidecar(&self.target, ".lock"), &Disk::real()).acquire(lock::WAIT)?;
         let current = match self.kept.take().filter(|kept| kept.is_current(&self.target)) {
             Some(kept) => Some(kept.document),
             None => self.read()?,
@@ -193,10 +195,11 @@ impl Recorder {
             return Ok(());
         };
         let path = sidecar(&self.target, ".lock");
-        let guard = Guard::acquire(&path, lock::WAIT)?;
+        let mut lock = Lock::new(&path, &Disk::real());
+        let guard = lock.acquire(lock::WAIT)?;
         let failed = |source| StoreError::Lock { path: path.clone(), source };
         if run.leave().map_err(failed)? {
-            guard.remove().map_err(failed)?;
+            lock.remove(guard).map_err(failed)?;
         }
         Ok(())
     }

@@ -88,6 +88,8 @@ fn named_run_is_joined_after_its_recorders_are_gone() {
 fn eight_recorders_at_once_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
+    // Holds the run together, whenever the others come and go.
+    let watcher = open(&path);
     let threads: Vec<_> = (0..8)
         .map(|worker| {
             let path = path.clone();
@@ -109,7 +111,6 @@ fn eight_recorders_at_once_lose_nothing() {
         })
         .collect();
     // Whoever comes while they work reads a whole file.
-    let watcher = open(&path);
     for _ in 0..20 {
         if path.exists() {
             load(&path).unwrap();

@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::disk::Disk;
 use super::lock;
 use crate::recording::EntryName;
 
@@ -39,7 +40,7 @@ pub(super) struct Run {
 impl Run {
     /// Begins or joins a run. Only under the recording's lock.
     pub(super) fn enter(path: &Path, choice: &RunChoice) -> io::Result<Self> {
-        let file = lock::open(path)?;
+        let file = Disk::real().open(path)?;
         let alone = match fs2::FileExt::try_lock_exclusive(&file) {
             Ok(()) => true,
             Err(error) if lock::is_contended(&error) => false,

@@ -1,0 +1,194 @@
+//! Everything in the store that changes something on disk: the one seam at
+//! which tests let storage fail.
+//!
+//! Reading needs no seam and goes to the files directly. A [`Disk`] is passed in
+//! by value; the real one costs nothing.
+
+#[cfg(test)]
+pub(super) mod failing;
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// New files may be read by their owner only.
+const MODE: u32 = 0o600;
+
+/// The storage that recordings are on.
+#[derive(Clone, Debug)]
+pub(super) struct Disk(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Real,
+    #[cfg(test)]
+    Failing(failing::Plan),
+}
+
+/// An operation that changes something, as the failing disk sees it.
+#[cfg(test)]
+enum Change<'a> {
+    /// Bytes on their way into a file: some of them may get there.
+    Write(&'a mut dyn FnMut(&[u8]) -> io::Result<()>, &'a [u8]),
+    /// All or nothing.
+    Other(&'static str),
+}
+
+impl Disk {
+    /// The one that there is.
+    pub(super) fn real() -> Self {
+        Self(Kind::Real)
+    }
+
+    /// One that fails as planned.
+    #[cfg(test)]
+    pub(super) fn failing(plan: &failing::Plan) -> Self {
+        Self(Kind::Failing(plan.clone()))
+    }
+
+    /// Creates a folder and those above it, where they are missing.
+    pub(super) fn create_folder(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        self.may("create folder")?;
+        fs::create_dir_all(path)
+    }
+
+    /// Creates a file that must not be there yet, for reading and writing.
+    pub(super) fn create_new(&self, path: &Path) -> io::Result<File> {
+        self.may("create")?;
+        OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)
+    }
+
+    /// Opens a file for reading and for writing at places, creating it where it
+    /// is missing.
+    pub(super) fn open(&self, path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        self.open_as(path, options.read(true).write(true))
+    }
+
+    /// Opens a file for reading and for writing at its end, creating it where it
+    /// is missing.
+    pub(super) fn open_to_append(&self, path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        self.open_as(path, options.read(true).append(true))
+    }
+
+    fn open_as(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+        match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.may("create")?;
+                options.create(true).mode(MODE).open(path)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Writes all of it at the file's own place.
+    pub(super) fn write_all(&self, file: &File, bytes: &[u8]) -> io::Result<()> {
+        let mut file = file;
+        self.write(&mut |bytes| file.write_all(bytes), bytes)
+    }
+
+    /// Writes all of it at a place.
+    pub(super) fn write_all_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+        self.write(&mut |bytes| file.write_all_at(bytes, at), bytes)
+    }
+
+    /// Lets a file be written through [`Write`].
+    pub(super) fn writer<'a>(&'a self, file: &'a File) -> Writer<'a> {
+        Writer { disk: self, file }
+    }
+
+    /// Cuts a file, or makes it longer.
+    pub(super) fn set_len(&self, file: &File, length: u64) -> io::Result<()> {
+        self.may("set length")?;
+        file.set_len(length)
+    }
+
+    /// Sets who may do what with a file.
+    pub(super) fn set_mode(&self, file: &File, mode: u32) -> io::Result<()> {
+        self.may("set mode")?;
+        file.set_permissions(Permissions::from_mode(mode))
+    }
+
+    /// Returns when the file's bytes, and what is needed to find them, are on the
+    /// device.
+    pub(super) fn sync_data(&self, file: &File) -> io::Result<()> {
+        self.may("sync data")?;
+        file.sync_data()
+    }
+
+    /// Returns when all of the file is on the device.
+    pub(super) fn sync_all(&self, file: &File) -> io::Result<()> {
+        self.may("sync")?;
+        file.sync_all()
+    }
+
+    /// Returns when a folder's names are on the device.
+    pub(super) fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        self.may("sync folder")?;
+        File::open(path)?.sync_all()
+    }
+
+    /// Gives a file another name, in the place of whatever has it.
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.may("rename")?;
+        fs::rename(from, to)
+    }
+
+    /// Removes a file.
+    pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
+        self.may("remove")?;
+        fs::remove_file(path)
+    }
+
+    /// Removes a file; one that is not there is as good.
+    pub(super) fn remove_if_there(&self, path: &Path) -> io::Result<()> {
+        match self.remove(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn may(&self, what: &'static str) -> io::Result<()> {
+        match &self.0 {
+            Kind::Real => {
+                let _ = what;
+                Ok(())
+            }
+            #[cfg(test)]
+            Kind::Failing(plan) => plan.meet(Change::Other(what)),
+        }
+    }
+
+    fn write(
+        &self,
+        write: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        match &self.0 {
+            Kind::Real => write(bytes),
+            #[cfg(test)]
+            Kind::Failing(plan) => plan.meet(Change::Write(write, bytes)),
+        }
+    }
+}
+
+/// A file that is written through a [`Disk`].
+pub(super) struct Writer<'a> {
+    disk: &'a Disk,
+    file: &'a File,
+}
+
+impl Write for Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write_all(self.file, bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Storage that fails at the Nth change.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use super::Change;
+
+/// When it fails, and how. Clones share what has happened.
+#[derive(Clone, Debug)]
+pub(in crate::store) struct Plan(Arc<Mutex<State>>);
+
+/// How storage fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Failure {
+    /// That one change is not done: EIO.
+    Error,
+    /// That one change finds no space left; half of a write gets there.
+    Short,
+    /// No space for that one and every later change, until [`Plan::heal`].
+    Full,
+    /// The process dies at that change: half of a write gets there, and nothing
+    /// later does.
+    Crash,
+}
+
+#[derive(Debug)]
+struct State {
+    seen: usize,
+    at: usize,
+    how: Failure,
+    /// What was done, or failed, in order.
+    done: Vec<&'static str>,
+}
+
+impl Plan {
+    /// Fails at the change `at`, counted from 0.
+    pub(in crate::store) fn new(at: usize, how: Failure) -> Self {
+        Self(Arc::new(Mutex::new(State { seen: 0, at, how, done: Vec::new() })))
+    }
+
+    /// One that never fails, and counts.
+    pub(in crate::store) fn counting() -> Self {
+        Self::new(usize::MAX, Failure::Error)
+    }
+
+    /// Whether there were enough changes for it to fail.
+    pub(in crate::store) fn has_failed(&self) -> bool {
+        let state = self.0.lock().unwrap();
+        state.seen > state.at
+    }
+
+    /// What has been asked for, in order.
+    pub(in crate::store) fn done(&self) -> Vec<&'static str> {
+        self.0.lock().unwrap().done.clone()
+    }
+
+    /// Nothing fails any more.
+    pub(in crate::store) fn heal(&self) {
+        self.0.lock().unwrap().at = usize::MAX;
+    }
+
+    /// Everything fails from now on.
+    pub(in crate::store) fn fail_now(&self, how: Failure) {
+        let mut state = self.0.lock().unwrap();
+        (state.at, state.how) = (state.seen, how);
+    }
+
+    pub(super) fn meet(&self, change: Change<'_>) -> io::Result<()> {
+        let (fails, how) = {
+            let mut state = self.0.lock().unwrap();
+            state.seen += 1;
+            state.done.push(match &change {
+                Change::Write(..) => "write",
+                Change::Other(what) => what,
+            });
+            let now = state.seen - 1;
+            let lasts = matches!(state.how, Failure::Full | Failure::Crash);
+            (now == state.at || (lasts && now > state.at), (state.how, now == state.at))
+        };
+        match change {
+            Change::Write(write, bytes) if fails => {
+                if matches!(how, (Failure::Short | Failure::Full | Failure::Crash, true)) {
+                    write(&bytes[..bytes.len() / 2])?;
+                }
+                Err(error(how.0))
+            }
+            Change::Write(write, bytes) => write(bytes),
+            Change::Other(_) if fails => Err(error(how.0)),
+            Change::Other(_) => Ok(()),
+        }
+    }
+}
+
+fn error(how: Failure) -> io::Error {
+    let code = match how {
+        Failure::Short | Failure::Full => rustix::io::Errno::NOSPC,
+        Failure::Error | Failure::Crash => rustix::io::Errno::IO,
+    };
+    code.into()
+}

@@ -1,0 +1,243 @@
+//! The log beside a recording: what has been recorded and is not in the file yet.
+//!
+//! A log is frames behind one another, each of them whole or not there:
+//!
+//! | bytes | hold |
+//! |---|---|
+//! | 0 to 3 | the mark `8b 4c 52 0a` |
+//! | 4 to 7 | the frame's format version, 1 |
+//! | 8 to 11 | how many bytes there are from 16 on |
+//! | 12 to 15 | the CRC-32 (IEEE) over bytes 4 to 11 and all from 16 on |
+//! | 16 to 31 | the fingerprint of the entry's name: see [`fingerprint`] |
+//! | from 32 | the payload: the entry, packed |
+//!
+//! Numbers are unsigned and little-endian. The fingerprint spares a recorder
+//! reading the entries of others to know which names a run has recorded. A frame is written in one go at the
+//! log's end, under the recording's lock; one that was not finished, by a crash or
+//! a full disk, does not check and counts as never written.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::recording::EntryName;
+
+/// What every frame begins with: not valid UTF-8, and with a line feed, so that
+/// nothing that treats a log as text goes unnoticed.
+const MARK: [u8; 4] = [0x8b, b'L', b'R', b'\n'];
+
+/// The format version of the frames written here.
+const VERSION: u32 = 1;
+
+/// The bytes before a payload.
+pub(super) const HEAD: usize = 32;
+
+/// The part of it that the frame's length does not count.
+const BARE: usize = 16;
+
+/// Longer frames are never written, and so never believed.
+pub(super) const LONGEST: u32 = 1 << 30;
+
+/// How much is read at once.
+const BUFFER: usize = 256 * 1024;
+
+/// Stands for a name wherever only equality counts: a run's names take 16 bytes
+/// each, however long they are.
+pub(super) type Fingerprint = u128;
+
+/// The fingerprint of a name: the first half of a request's hash, or of the
+/// SHA-256 of a step id.
+pub(super) fn fingerprint(name: &EntryName) -> Fingerprint {
+    let text = name.to_string();
+    let half = match name {
+        EntryName::Hash(_) => text.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok()),
+        EntryName::Step(_) => None,
+    };
+    half.unwrap_or_else(|| {
+        let hash = Sha256::digest(text.as_bytes());
+        hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+    })
+}
+
+/// An entry that is too long for a frame.
+#[derive(Debug, thiserror::Error)]
+#[error("an exchange of {0} bytes is more than the {LONGEST} that one may have")]
+pub(super) struct TooLong(usize);
+
+/// Adds a frame to what is to be written.
+pub(super) fn frame(name: Fingerprint, payload: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let whole = HEAD - BARE + payload.len();
+    let length = u32::try_from(whole).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or(TooLong(payload.len()))?;
+    let mut checked = [0; 8];
+    checked[..4].copy_from_slice(&VERSION.to_le_bytes());
+    checked[4..].copy_from_slice(&length.to_le_bytes());
+    let name = name.to_le_bytes();
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&checked);
+    sum.update(&name);
+    sum.update(payload);
+    out.reserve(HEAD + payload.len());
+    out.extend_from_slice(&MARK);
+    out.extend_from_slice(&checked);
+    out.extend_from_slice(&sum.finalize().to_le_bytes());
+    out.extend_from_slice(&name);
+    out.extend_from_slice(payload);
+    Ok(())
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scanned {
+    /// The whole frames, in order.
+    pub(super) frames: Vec<FrameAt>,
+    /// Where the last whole frame ends; behind it is a torn tail, if anything.
+    pub(super) whole: u64,
+    /// The log's length.
+    pub(super) len: u64,
+    /// The version of a frame that only a newer loomrec can read: scanning ended
+    /// there, and what follows is not torn.
+    pub(super) newer: Option<u32>,
+}
+
+/// Where a frame's payload stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameAt {
+    /// Where the payload begins in the log.
+    pub(super) at: u64,
+    /// Its length.
+    pub(super) len: u32,
+    /// The fingerprint of its entry's name.
+    pub(super) name: Fingerprint,
+}
+
+impl FrameAt {
+    /// Where the frame begins.
+    pub(super) fn start(self) -> u64 {
+        self.at - HEAD as u64
+    }
+
+    /// Where the frame ends.
+    pub(super) fn end(self) -> u64 {
+        self.at + u64::from(self.len)
+    }
+}
+
+impl Scanned {
+    /// The bytes of the torn tail; 0 where there is none.
+    pub(super) fn torn(&self) -> u64 {
+        if self.newer.is_some() { 0 } else { self.len - self.whole }
+    }
+}
+
+/// Finds the whole frames of a log. No payload is held: they are read in a stream.
+pub(super) fn scan(file: &File) -> io::Result<Scanned> {
+    scan_from(file, 0)
+}
+
+/// The same, from where a frame begins.
+pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
+    let len = file.metadata()?.len();
+    let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
+    let mut source = BufReader::with_capacity(BUFFER, Place { file, at: from });
+    while let Some(found) = next(&mut source, len - scanned.whole)? {
+        match found {
+            Found::Frame { len, name } => {
+                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name };
+                scanned.whole = frame.end();
+                scanned.frames.push(frame);
+            }
+            Found::Newer(version) => {
+                scanned.newer = Some(version);
+                break;
+            }
+        }
+    }
+    Ok(scanned)
+}
+
+/// A frame's payload.
+pub(super) fn payload(file: &File, frame: FrameAt) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; frame.len as usize];
+    file.read_exact_at(&mut bytes, frame.at)?;
+    Ok(bytes)
+}
+
+enum Found {
+    Frame { len: u32, name: Fingerprint },
+    Newer(u32),
+}
+
+/// Reads one frame; `None` where no whole frame begins.
+fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Found>> {
+    let mut bare = [0; BARE];
+    if left < BARE as u64 || !filled(source.read_exact(&mut bare))? {
+        return Ok(None);
+    }
+    let number =
+        |at: usize| u32::from_le_bytes([bare[at], bare[at + 1], bare[at + 2], bare[at + 3]]);
+    let (version, length) = (number(4), number(8));
+    if bare[..4] != MARK || length > LONGEST || u64::from(length) > left - BARE as u64 {
+        return Ok(None);
+    }
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bare[4..12]);
+    let mut rest = length as usize;
+    let mut name = [0; HEAD - BARE];
+    if version == VERSION {
+        if rest < name.len() || !filled(source.read_exact(&mut name))? {
+            return Ok(None);
+        }
+        sum.update(&name);
+        rest -= name.len();
+    }
+    let len = rest as u32;
+    while rest > 0 {
+        let piece = source.fill_buf()?;
+        let piece = &piece[..piece.len().min(rest)];
+        // The log was cut while it was being read.
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        sum.update(piece);
+        let read = piece.len();
+        source.consume(read);
+        rest -= read;
+    }
+    if sum.finalize() != number(12) {
+        return Ok(None);
+    }
+    Ok(Some(match version {
+        VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name) },
+        _ => Found::Newer(version),
+    }))
+}
+
+/// Whether a buffer could be filled; the end of the file is no error.
+fn filled(read: io::Result<()>) -> io::Result<bool> {
+    match read {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file from a place of its own, whatever its handle's is.
+struct Place<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for Place<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+#[path = "log_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+use std::io::Write as _;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn framed(payloads: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for payload in payloads {
+        frame(7, payload, &mut out).unwrap();
+    }
+    out
+}
+
+fn payloads(file: &File) -> (Vec<Vec<u8>>, Scanned) {
+    let scanned = scan(file).unwrap();
+    (scanned.frames.iter().map(|frame| payload(file, *frame).unwrap()).collect(), scanned)
+}
+
+#[test]
+fn frames_are_laid_out_as_documented() {
+    let bytes = framed(&[b"123456789"]);
+    assert_eq!(bytes[..4], [0x8b, 0x4c, 0x52, 0x0a]);
+    assert_eq!(bytes[4..12], [1, 0, 0, 0, 25, 0, 0, 0]);
+    // What Python's zlib.crc32 gives for bytes 4 to 11 and all from 16 on.
+    assert_eq!(u32::from_le_bytes(bytes[12..16].try_into().unwrap()), 0xe430_eadd);
+    assert_eq!(bytes[16..32], 7_u128.to_le_bytes());
+    assert_eq!(&bytes[32..], b"123456789");
+}
+
+#[test]
+fn names_have_the_same_fingerprint_only_when_they_are_the_same() {
+    let hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    let of = |key: &str| fingerprint(&EntryName::of_key(key).0);
+    assert_eq!(of(hash), 0x0123_4567_89ab_cdef_0123_4567_89ab_cdef);
+    assert_eq!(of(&format!("{hash}#2")), of(hash));
+    // As sha256sum has it.
+    assert_eq!(of("a"), 0xca97_8112_ca1b_bdca_fac2_31b3_9a23_dc4d);
+    assert_ne!(of("a"), of("b"));
+}
+
+#[test]
+fn every_whole_frame_is_found_wherever_a_log_is_cut() {
+    let bytes = framed(&[b"one", b"", b"three and more"]);
+    let ends = [0, 35, 67, 113];
+    assert_eq!(bytes.len(), ends[3]);
+    for cut in 0..=bytes.len() {
+        let file = file(&bytes[..cut]);
+        let scanned = scan(&file).unwrap();
+        let whole = ends.iter().rposition(|end| *end <= cut).unwrap();
+        assert_eq!(scanned.frames.len(), whole, "cut at {cut}");
+        assert_eq!(scanned.whole, ends[whole] as u64);
+        assert_eq!((scanned.len, scanned.torn()), (cut as u64, (cut - ends[whole]) as u64));
+    }
+}
+
+#[test]
+fn frame_with_any_byte_changed_does_not_check() {
+    let bytes = framed(&[b"one", b"two"]);
+    for at in 35..bytes.len() {
+        for bit in [1, 0x80] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= bit;
+            let (payloads, scanned) = payloads(&file(&damaged));
+            assert_eq!((payloads, scanned.whole), (vec![b"one".to_vec()], 35), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn length_beyond_the_end_or_the_limit_is_not_believed() {
+    for length in [0, 15, 17, LONGEST, LONGEST + 1, u32::MAX] {
+        let mut bytes = framed(&[b"", b""]);
+        bytes[40..44].copy_from_slice(&length.to_le_bytes());
+        assert_eq!(scan(&file(&bytes)).unwrap().whole, 32);
+    }
+}
+
+#[test]
+fn frame_of_a_newer_version_is_not_torn() {
+    let mut bytes = framed(&[b"one"]);
+    let payload = b"new";
+    let checked: Vec<u8> = [9_u32.to_le_bytes(), 3_u32.to_le_bytes()].concat();
+    let sum = crc32fast::hash(&[checked.as_slice(), payload].concat());
+    bytes.extend([&MARK[..], &checked, &sum.to_le_bytes(), payload].concat());
+    let scanned = scan(&file(&bytes)).unwrap();
+    assert_eq!((scanned.frames.len(), scanned.newer, scanned.torn()), (1, Some(9), 0));
+}
+
+#[test]
+fn scan_goes_on_from_a_frame_and_stops_at_the_end() {
+    let bytes = framed(&[b"one", b"two"]);
+    let file = file(&bytes);
+    let scanned = scan_from(&file, 35).unwrap();
+    assert_eq!(scanned.frames, [FrameAt { at: 67, len: 3, name: 7 }]);
+    assert_eq!((scanned.frames[0].start(), scanned.frames[0].end()), (35, 70));
+    assert_eq!(scan_from(&file, 70).unwrap().frames, []);
+    assert_eq!(scan_from(&file, 99).unwrap().whole, 70);
+}
+
+proptest! {
+    #[test]
+    fn what_is_framed_is_found_again(
+        payloads_in in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..8),
+        tail in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let slices: Vec<&[u8]> = payloads_in.iter().map(Vec::as_slice).collect();
+        let mut bytes = framed(&slices);
+        let whole = bytes.len() as u64;
+        bytes.extend(&tail);
+        let (found, scanned) = payloads(&file(&bytes));
+        prop_assert_eq!(found, payloads_in);
+        prop_assert_eq!((scanned.whole, scanned.torn()), (whole, tail.len() as u64));
+    }
+
+    #[test]
+    fn any_bytes_are_scanned_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let scanned = scan(&file(&bytes)).unwrap();
+        prop_assert!(scanned.whole <= scanned.len);
+    }
+}

@@ -1,0 +1,82 @@
+//! Where a recording and the files beside it stand.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::atomic;
+
+/// A recording and the files beside it. Only the recording itself is there when
+/// nobody records; the log, the folding log and torn tails after a crash, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Paths {
+    /// The recording, symbolic links followed.
+    pub(super) target: PathBuf,
+    /// Locked for moments, by whoever changes any of these.
+    pub(super) lock: PathBuf,
+    /// The present run of recorders.
+    pub(super) run: PathBuf,
+    /// What has been recorded and not been folded into the recording.
+    pub(super) log: PathBuf,
+    /// The log that is being folded; always older than `log`.
+    pub(super) folding: PathBuf,
+}
+
+impl Paths {
+    /// The files of the recording that `path` names.
+    ///
+    /// # Errors
+    /// A folder that is not there.
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let target = atomic::resolve(path)?;
+        let beside = |suffix: &str| beside(&target, suffix);
+        Ok(Self {
+            lock: beside(".lock"),
+            run: beside(".run"),
+            log: beside(".log"),
+            folding: beside(".folding"),
+            target,
+        })
+    }
+
+    /// The folder they all stand in.
+    pub(super) fn folder(&self) -> &Path {
+        atomic::folder(&self.target)
+    }
+
+    /// Where the Nth torn tail of a log is kept, counted from 1.
+    pub(super) fn torn(&self, number: usize) -> PathBuf {
+        beside(&self.target, &format!(".log.torn-{number}"))
+    }
+}
+
+fn beside(target: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(target);
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_stand_beside_the_recording_that_a_link_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = std::fs::canonicalize(dir.path()).unwrap().join("real.json");
+        let link = dir.path().join("link.json");
+        std::os::unix::fs::symlink("real.json", &link).unwrap();
+        let paths = Paths::of(&link).unwrap();
+        assert_eq!(paths.target, real);
+        assert_eq!(paths.folder(), real.parent().unwrap());
+        for (path, name) in [
+            (&paths.lock, "real.json.lock"),
+            (&paths.run, "real.json.run"),
+            (&paths.log, "real.json.log"),
+            (&paths.folding, "real.json.folding"),
+            (&paths.torn(2), "real.json.log.torn-2"),
+        ] {
+            assert_eq!(*path, real.with_file_name(name));
+        }
+    }
+}
