@@ -142,7 +142,7 @@ pub(super) fn unescape(source: &str) -> (char, usize) {
 
 /// Why an escape is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadEscape {
+pub(crate) enum BadEscape {
     /// Not one of JSON's escapes.
     Syntax,
     /// Half of a surrogate pair: it means no character.
@@ -151,7 +151,7 @@ pub(super) enum BadEscape {
 
 /// Reads the escape that starts at `bytes[0]`, a backslash: its character and
 /// its length in bytes.
-pub(super) fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
+pub(crate) fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
     let simple = match bytes.get(1) {
         Some(b'"') => '"',
         Some(b'\\') => '\\',
@@ -189,7 +189,7 @@ fn hex4(digits: Option<&[u8]>) -> Option<u32> {
 
 /// Which bytes end a run that can be taken as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// A quote, a backslash, a control character: where a reader must look.
     Special,
     /// Those, DEL, and everything that is not ASCII: where the canonical text
@@ -201,7 +201,7 @@ pub(super) enum Stop {
 ///
 /// Eight at a time: strings are nearly all of a body, and this is what hashing
 /// one spends its time on beside SHA-256 itself.
-pub(super) fn run(bytes: &[u8], stop: Stop) -> usize {
+pub(crate) fn run(bytes: &[u8], stop: Stop) -> usize {
     let mut length = 0;
     for word in bytes.chunks_exact(8) {
         let Ok(word) = <[u8; 8]>::try_from(word) else { break };

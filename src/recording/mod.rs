@@ -17,10 +17,13 @@ pub mod format;
 pub mod meta;
 pub mod name;
 pub mod observed;
+pub(crate) mod outline;
 pub mod packed;
 pub mod redact;
+pub(crate) mod scan;
 mod split;
 mod text;
+mod token;
 
 pub use body::{Chunk, Layout, Payload};
 pub use cassette::Cassette;

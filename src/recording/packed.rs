@@ -18,10 +18,9 @@
 mod head;
 
 use bytes::Bytes;
-use serde_json::Value;
 
 use super::body::{Chunk, Layout, Payload};
-use super::entry::Entry;
+use super::entry::{Entry, Unread};
 use super::field::{EntryError, rounded};
 use super::name::EntryName;
 
@@ -112,9 +111,10 @@ pub fn unpack(packed: &[u8]) -> Result<(Head, Entry), PackedError> {
     let mut reader = Reader { rest: packed };
     let (flags, head) = reader.prefix()?;
     let text = reader.run()?;
-    let value: Value = serde_json::from_slice(text).map_err(|_| PackedError::Json)?;
-    let mut entry = Entry::parse(&value)
-        .map_err(|problem| PackedError::Entry { problem: Box::new(problem) })?;
+    let mut entry = Entry::read(text).map_err(|why| match why {
+        Unread::Json(_) => PackedError::Json,
+        Unread::Entry(problem) => PackedError::Entry { problem: Box::new(problem) },
+    })?;
     let request = reader.long()?;
     let rows = reader.rows()?;
     let request = reader.take(usize::try_from(request).map_err(|_| PackedError::Length)?)?;
@@ -255,4 +255,4 @@ impl<'a> Reader<'a> {
 
 #[cfg(test)]
 #[path = "packed_tests.rs"]
-mod tests;
+pub(super) mod tests;

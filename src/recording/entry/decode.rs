@@ -10,7 +10,7 @@ use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
 
 /// Fields that this version reads; any other is kept in [`Entry::extra`].
-const KNOWN: [&str; 16] = [
+pub(super) const KNOWN: [&str; 16] = [
     "content",
     "model",
     "usage",

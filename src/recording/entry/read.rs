@@ -1,0 +1,318 @@
+//! Reads an entry from its text in one pass, without a tree of values for what
+//! recorders write; anything else goes the long way, through [`Entry::parse`],
+//! and comes out the same.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::super::body::{Chunk, Layout, Payload};
+use super::super::field::EntryError;
+use super::super::text::Style;
+use super::super::token::{Tokens, styled};
+use super::decode::KNOWN;
+use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
+use crate::identity::RequestKey;
+use crate::provider::Usage;
+
+/// Why a text is no entry.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It is not JSON.
+    Json(serde_json::Error),
+    /// A field is of the wrong type.
+    Entry(EntryError),
+}
+
+impl Entry {
+    /// Reads an entry's text: what [`Entry::parse`] makes of it.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, Unread> {
+        if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
+            return Ok(entry);
+        }
+        let value: Value = serde_json::from_slice(text).map_err(Unread::Json)?;
+        Self::parse(&value).map_err(Unread::Entry)
+    }
+}
+
+/// The entry, unless it takes the long way to read it.
+pub(super) fn quick(text: &str) -> Option<Entry> {
+    let mut entry = Entry::default();
+    let mut rest = Map::new();
+    let mut seen = Seen::default();
+    let mut tokens = Tokens::new(text);
+    tokens.object(|tokens, key| {
+        if tokens.null() {
+            return seen.first(key);
+        }
+        match key {
+            "content" => entry.content = Some(tokens.text()?),
+            "model" => entry.model = Some(tokens.text()?),
+            "usage" => entry.usage = Some(usage(tokens)?),
+            "cost_usd" => entry.cost_usd = Some(tokens.number()?),
+            "latency_ms" => entry.latency_ms = Some(tokens.number()?),
+            "finish_reason" => entry.finish_reason = Some(tokens.text()?),
+            "request_hash" => {
+                entry.request_hash = Some(RequestKey::parse(&tokens.string()?)?);
+            }
+            "provider" => entry.provider = Some(tokens.text()?),
+            "upstream" => entry.upstream = Some(tokens.text()?),
+            "session" => entry.session = Some(tokens.text()?),
+            "recorded_at" => entry.recorded_at = Some(tokens.text()?),
+            "request" => entry.request = Some(request(tokens)?),
+            "response" => entry.response = Some(response(tokens)?),
+            "tool_calls" | "embeddings" | "fault" => {
+                rest.insert(key.to_owned(), tokens.value()?);
+            }
+            _ => return None,
+        }
+        seen.first(key)
+    })?;
+    if !tokens.is_at_end() {
+        return None;
+    }
+    if let Some(response) = &mut entry.response
+        && response.payload.layout == Layout::Whole
+    {
+        let at_ms = entry.latency_ms.unwrap_or(0.0);
+        response.payload.chunks.iter_mut().for_each(|chunk| chunk.at_ms = at_ms);
+    }
+    if !rest.is_empty() {
+        let more = Entry::parse(&Value::Object(rest)).ok()?;
+        entry.tool_calls = more.tool_calls;
+        entry.embeddings = more.embeddings;
+        entry.fault = more.fault;
+    }
+    Some(entry)
+}
+
+/// The fields of an entry that have been read, a bit each.
+#[derive(Default)]
+struct Seen(u32);
+
+impl Seen {
+    /// Gives up on a field that stands there twice, or that is not known: it is
+    /// kept even where it is null.
+    fn first(&mut self, key: &str) -> Option<()> {
+        let bit = 1 << KNOWN.iter().position(|known| *known == key)?;
+        let again = self.0 & bit != 0;
+        self.0 |= bit;
+        (!again).then_some(())
+    }
+}
+
+fn usage(tokens: &mut Tokens<'_>) -> Option<Usage> {
+    let mut usage = Usage::default();
+    let mut seen = 0_u8;
+    tokens.object(|tokens, key| {
+        let (place, bit) = match key {
+            "prompt_tokens" => (&mut usage.prompt_tokens, 1),
+            "completion_tokens" => (&mut usage.completion_tokens, 2),
+            "total_tokens" => (&mut usage.total_tokens, 4),
+            "reasoning_tokens" => (&mut usage.reasoning_tokens, 8),
+            "cached_tokens" => (&mut usage.cached_tokens, 16),
+            "cache_write_tokens" => (&mut usage.cache_write_tokens, 32),
+            _ => return None,
+        };
+        *place = tokens.count()?;
+        let again = seen & bit != 0;
+        seen |= bit;
+        (!again).then_some(())
+    })?;
+    Some(usage)
+}
+
+fn request(tokens: &mut Tokens<'_>) -> Option<RecordedRequest> {
+    let (mut method, mut path, mut query, mut headers) = (None, None, None, None);
+    let mut body = Body::default();
+    tokens.object(|tokens, key| match key {
+        "method" => set(&mut method, tokens.text()),
+        "path" => set(&mut path, tokens.text()),
+        "query" => set(&mut query, tokens.text()),
+        "headers" => set(&mut headers, pairs(tokens)),
+        _ => body.field(tokens, key),
+    })?;
+    Some(RecordedRequest {
+        method: method?,
+        path: path?,
+        query: query.unwrap_or_default(),
+        headers: headers.unwrap_or_default(),
+        body: body.bytes()?.unwrap_or_default(),
+    })
+}
+
+fn response(tokens: &mut Tokens<'_>) -> Option<RecordedResponse> {
+    let (mut status, mut headers, mut end, mut cut) = (None, None, None, None);
+    let (mut chunks, mut frames) = (None, None);
+    let mut body = Body::default();
+    tokens.object(|tokens, key| match key {
+        "status" => set(&mut status, tokens.count()),
+        "headers" => set(&mut headers, pairs(tokens)),
+        "end" => set(&mut end, tokens.text()),
+        "cut" => set(&mut cut, tokens.text()),
+        "chunks" => set(&mut chunks, rows(tokens)),
+        "frames" => set(&mut frames, lengths(tokens)),
+        _ => body.field(tokens, key),
+    })?;
+    let cut = match cut.as_deref() {
+        None | Some("close") => Cut::Close,
+        Some("reset") => Cut::Reset,
+        Some(_) => return None,
+    };
+    let end = match end.as_deref() {
+        None | Some("complete") => End::Complete,
+        Some("upstream_abort") => End::UpstreamAbort(cut),
+        Some("client_abort") => End::ClientAbort,
+        Some("truncated") => End::Truncated,
+        Some(_) => return None,
+    };
+    Some(RecordedResponse {
+        status: u16::try_from(status?).ok().filter(|status| (100..=999).contains(status))?,
+        headers: headers.unwrap_or_default(),
+        payload: payload(body.bytes()?, chunks, frames)?,
+        end,
+    })
+}
+
+fn payload(
+    whole: Option<Bytes>,
+    chunks: Option<Vec<Chunk>>,
+    frames: Option<Vec<(f64, usize)>>,
+) -> Option<Payload> {
+    match (whole, chunks, frames) {
+        (None, Some(chunks), None) if !chunks.is_empty() => {
+            Some(Payload { layout: Layout::Chunks, chunks })
+        }
+        (Some(whole), None, None) if !whole.is_empty() => {
+            Some(Payload { layout: Layout::Whole, chunks: vec![Chunk { at_ms: 0.0, data: whole }] })
+        }
+        (None, None, None) => Some(Payload::empty()),
+        (Some(mut whole), None, Some(frames)) => {
+            let mut chunks = Vec::with_capacity(frames.len());
+            for (at_ms, length) in frames {
+                if length > whole.len() {
+                    return None;
+                }
+                chunks.push(Chunk { at_ms, data: whole.split_to(length) });
+            }
+            whole.is_empty().then_some(Payload { layout: Layout::Frames, chunks })
+        }
+        _ => None,
+    }
+}
+
+/// Reads a field that may stand there once.
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
+    let empty = place.is_none();
+    *place = value;
+    (empty && place.is_some()).then_some(())
+}
+
+fn pairs(tokens: &mut Tokens<'_>) -> Option<Vec<(String, String)>> {
+    let mut pairs: Vec<(String, String)> = Vec::with_capacity(8);
+    if tokens.peek() == Some(b'[') {
+        tokens.list(|tokens| {
+            let (name, value) = tokens.pair(Tokens::text, Tokens::text)?;
+            pairs.push((name.to_ascii_lowercase(), value));
+            Some(())
+        })?;
+        return Some(pairs);
+    }
+    tokens.object(|tokens, name| {
+        // Names in upper case may differ in case alone: left to the long way.
+        let once = !name.bytes().any(|byte| byte.is_ascii_uppercase())
+            && !pairs.iter().any(|(known, _)| known == name);
+        pairs.push((name.to_owned(), tokens.text()?));
+        once.then_some(())
+    })?;
+    Some(pairs)
+}
+
+fn rows(tokens: &mut Tokens<'_>) -> Option<Vec<Chunk>> {
+    // One piece of memory for all of them.
+    let mut bytes = Vec::new();
+    let mut rows: Vec<(f64, usize)> = Vec::new();
+    tokens.list(|tokens| {
+        rows.push(tokens.pair(Tokens::number, |tokens| chunk(tokens, &mut bytes))?);
+        Some(())
+    })?;
+    let mut bytes = Bytes::from(bytes);
+    let chunk = |(at_ms, length)| Chunk { at_ms, data: bytes.split_to(length) };
+    Some(rows.into_iter().map(chunk).collect())
+}
+
+fn chunk(tokens: &mut Tokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
+    if tokens.peek() == Some(b'"') {
+        return tokens.string_into(bytes);
+    }
+    let before = bytes.len();
+    let mut members = 0;
+    tokens.object(|tokens, key| {
+        members += 1;
+        STANDARD.decode_vec(tokens.string()?.as_bytes(), bytes).ok()?;
+        (key == "base64").then_some(())
+    })?;
+    (members == 1).then_some(bytes.len() - before)
+}
+
+fn lengths(tokens: &mut Tokens<'_>) -> Option<Vec<(f64, usize)>> {
+    let mut rows = Vec::new();
+    tokens.list(|tokens| {
+        let length = |tokens: &mut Tokens<'_>| usize::try_from(tokens.count()?).ok();
+        rows.push(tokens.pair(Tokens::number, length)?);
+        Some(())
+    })?;
+    Some(rows)
+}
+
+/// The fields that hold a body.
+#[derive(Default)]
+struct Body<'a> {
+    /// The value's text, and its bytes in the plain style.
+    value: Option<(&'a str, Vec<u8>)>,
+    style: Option<String>,
+    bytes: Option<Bytes>,
+}
+
+impl<'a> Body<'a> {
+    fn field(&mut self, tokens: &mut Tokens<'a>, key: &str) -> Option<()> {
+        match key {
+            "body" => {
+                tokens.peek()?;
+                let from = tokens.clone();
+                let mut plain = Vec::new();
+                tokens.copy(&mut plain, Style::PLAIN.spacing, 0)?;
+                set(&mut self.value, Some((tokens.since(&from), plain)))
+            }
+            "style" => set(&mut self.style, tokens.text()),
+            "text" => set(&mut self.bytes, tokens.text().map(Bytes::from)),
+            "base64" => {
+                let bytes = STANDARD.decode(tokens.string()?.as_bytes()).ok();
+                set(&mut self.bytes, bytes.map(Bytes::from))
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes; `Some(None)` where there is no body.
+    fn bytes(self) -> Option<Option<Bytes>> {
+        let style = match &self.style {
+            None => Style::PLAIN,
+            Some(words) => Style::parse(words)?,
+        };
+        match (self.value, self.bytes) {
+            (Some((_, plain)), None) if style == Style::PLAIN => Some(Some(plain.into())),
+            (Some((text, _)), None) => {
+                let long = || Some(style.write(&serde_json::from_str(text).ok()?));
+                styled(text, style).or_else(long).map(|bytes| Some(bytes.into()))
+            }
+            (None, bytes) => Some(bytes),
+            (Some(_), Some(_)) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,256 @@
+//! A recording's outline: its metadata, its names, and where the takes of each
+//! stand in the text.
+//!
+//! It is made while the text is read once, in pieces; see [`super::scan`].
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::entry::{Entry, Unread};
+use super::error::{FormatError, plain_message};
+use super::field::describe;
+use super::meta::Meta;
+use super::name::EntryName;
+use super::scan::{Found, NotSplit, Scanner, Shape};
+
+/// Makes an [`Outline`] of the pieces of a text.
+#[derive(Debug)]
+pub(crate) struct Outliner(Scanner);
+
+/// Why there is no outline.
+#[derive(Debug)]
+pub(crate) enum NoOutline {
+    /// The text is no JSON object: [`super::error::json_error`] of all of it says
+    /// where.
+    NotSplit,
+    /// Something else.
+    Format(FormatError),
+}
+
+/// Where everything stands in a recording's text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outline {
+    meta: Meta,
+    members: Vec<Member>,
+    names: Vec<Named>,
+}
+
+/// One member of the top-level object.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// Where its key begins.
+    pub(crate) at: u64,
+    /// The line that is in, counted from 1.
+    pub(crate) line: usize,
+    /// Where its value stands.
+    pub(crate) value: Range<u64>,
+    /// What the value looks like.
+    pub(crate) shape: Shape,
+    /// Whether all before the value is written as we write it.
+    pub(crate) tidy: bool,
+    /// What it is for.
+    pub(crate) role: Role,
+}
+
+/// What a member is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Role {
+    /// Metadata under this key.
+    Meta(String),
+    /// Takes of a name.
+    Takes {
+        /// Which of [`Outline::names`].
+        name: usize,
+        /// Its number in the key, counted from 1.
+        take: usize,
+    },
+}
+
+/// A name, and its members in the order of their takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    /// The name.
+    pub(crate) name: EntryName,
+    /// Which of [`Outline::members`]; never none.
+    pub(crate) members: Vec<usize>,
+}
+
+impl Outliner {
+    /// For a text of which nothing has been read.
+    pub(crate) fn new() -> Self {
+        Self(Scanner::new())
+    }
+
+    /// Reads on.
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+        self.0.feed(piece)
+    }
+
+    /// The outline, once all of the text has been fed.
+    pub(crate) fn finish(self) -> Result<Outline, NoOutline> {
+        let found = self.0.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
+        Outline::of(found).map_err(NoOutline::Format)
+    }
+}
+
+impl Outline {
+    /// The outline of a recording that has no entry and no text yet.
+    pub(crate) fn empty(meta: Meta) -> Self {
+        Self { meta, ..Self::default() }
+    }
+
+    fn of(found: Vec<Found>) -> Result<Self, FormatError> {
+        let mut seen = HashSet::with_capacity(found.len());
+        if let Some(twice) = found.iter().find(|member| !seen.insert(&member.key)) {
+            return Err(FormatError::DuplicateKey { key: twice.key.clone(), line: twice.line });
+        }
+        let mut outline = Self { meta: Meta::parse(metadata(&found)?)?, ..Self::default() };
+        let mut places: HashMap<EntryName, usize> = HashMap::with_capacity(found.len());
+        for (at, member) in found.into_iter().enumerate() {
+            let role = if member.key.starts_with('_') {
+                Role::Meta(member.key)
+            } else {
+                let (name, take) = EntryName::of_key(&member.key);
+                let next = outline.names.len();
+                let place = *places.entry(name.clone()).or_insert(next);
+                if place == next {
+                    outline.names.push(Named { name, members: Vec::with_capacity(1) });
+                }
+                outline.names[place].members.push(at);
+                Role::Takes { name: place, take }
+            };
+            let Found { at, line, value, shape, tidy, .. } = member;
+            outline.members.push(Member { at, line, value, shape, tidy, role });
+        }
+        for name in &mut outline.names {
+            name.members.sort_by_key(|&at| outline.members[at].take());
+        }
+        Ok(outline)
+    }
+
+    /// What the recording says about itself.
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The members in the text's order.
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The names in the order of their first keys.
+    pub(crate) fn names(&self) -> &[Named] {
+        &self.names
+    }
+
+    /// The member that a place in the text is in or behind.
+    pub(crate) fn member_at(&self, place: u64) -> Option<&Member> {
+        let behind = self.members.partition_point(|member| member.at <= place);
+        self.members.get(behind.checked_sub(1)?)
+    }
+
+    /// A member's key in the file.
+    pub(crate) fn key(&self, member: &Member) -> String {
+        match &member.role {
+            Role::Meta(key) => key.clone(),
+            Role::Takes { name, take } => match self.names.get(*name) {
+                // A step's key is its id; a hash's carries the number.
+                Some(named) => named.name.take_key(*take),
+                None => String::new(),
+            },
+        }
+    }
+
+    /// Where the takes in a member stand; `None` where it is no entry and no list
+    /// of entries that may stand there: see [`Self::not_entry`].
+    pub(crate) fn takes<'a>(&self, member: &'a Member) -> Option<&'a [Range<u64>]> {
+        match (&member.shape, &member.role) {
+            (Shape::Object, _) => Some(std::slice::from_ref(&member.value)),
+            (Shape::List(items), Role::Takes { name, .. })
+                if self.names.get(*name).is_some_and(|named| named.name.step_id().is_some()) =>
+            {
+                Some(items)
+            }
+            _ => None,
+        }
+    }
+
+    /// Why a member is no entry and no list of them, from its text.
+    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> Option<FormatError> {
+        let value: Value = serde_json::from_slice(text).ok()?;
+        let (key, line) = (self.key(member), member.line);
+        let found = match &value {
+            Value::Array(_) if !self.is_step(member) => {
+                return Some(FormatError::ListUnderHash { key, line });
+            }
+            Value::Array(items) => {
+                let other = items.iter().find(|item| !item.is_object())?;
+                format!("a list with {} in it", describe(other))
+            }
+            other => describe(other),
+        };
+        Some(FormatError::NotEntry { key, line, found })
+    }
+
+    fn is_step(&self, member: &Member) -> bool {
+        match member.role {
+            Role::Takes { name, .. } => {
+                self.names.get(name).is_some_and(|named| named.name.step_id().is_some())
+            }
+            Role::Meta(_) => false,
+        }
+    }
+
+    /// What is wrong with the entry at `take`, from why it could not be read;
+    /// where that is its syntax, as if nothing else in the file were wrong.
+    pub(crate) fn bad_entry(&self, take: &Range<u64>, why: Unread) -> FormatError {
+        let member = self.member_at(take.start);
+        let key = member.map_or_else(String::new, |member| self.key(member));
+        let line = member.map_or(1, |member| member.line);
+        match why {
+            Unread::Json(error) => FormatError::Json {
+                line: line + error.line() - 1,
+                column: error.column(),
+                message: plain_message(&error),
+            },
+            Unread::Entry(problem) => {
+                let takes = member.and_then(|member| self.takes(member)).unwrap_or_default();
+                let before = takes.iter().filter(|other| other.start < take.start).count();
+                FormatError::Entry { key, line, take: before + 1, problem: Box::new(problem) }
+            }
+        }
+    }
+}
+
+impl Member {
+    fn take(&self) -> usize {
+        match self.role {
+            Role::Takes { take, .. } => take,
+            Role::Meta(_) => 0,
+        }
+    }
+}
+
+/// Reads the entry that a take's text holds.
+pub(crate) fn read_take(
+    outline: &Outline,
+    take: &Range<u64>,
+    text: &[u8],
+) -> Result<Entry, FormatError> {
+    Entry::read(text).map_err(|why| outline.bad_entry(take, why))
+}
+
+fn metadata(found: &[Found]) -> Result<Map<String, Value>, FormatError> {
+    let mut keys = Map::new();
+    for member in found.iter().filter(|member| member.key.starts_with('_')) {
+        let value = serde_json::from_slice(&member.text).map_err(|error| FormatError::Json {
+            line: member.line + error.line() - 1,
+            column: error.column(),
+            message: plain_message(&error),
+        })?;
+        keys.insert(member.key.clone(), value);
+    }
+    Ok(keys)
+}

@@ -1,0 +1,429 @@
+//! Splits a recording's text at its top level while it is read, in pieces of any
+//! size.
+//!
+//! Of the values no more is read than it takes to find their ends, and nothing
+//! of them is held but the metadata's: the memory this takes depends on how many
+//! entries there are, not on their size. Whether the values are JSON is found out
+//! by whoever reads them.
+
+use std::ops::Range;
+
+use super::text::write_file_string;
+
+/// A text that is no JSON object, or not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotSplit;
+
+/// One member of the top-level object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The key, unescaped.
+    pub(super) key: String,
+    /// Where the key begins.
+    pub(super) at: u64,
+    /// The line the key stands in, counted from 1.
+    pub(super) line: usize,
+    /// Where the value stands.
+    pub(super) value: Range<u64>,
+    /// What the value is, as far as that was looked at.
+    pub(super) shape: Shape,
+    /// Whether everything before the value is written as [`super::format`] does.
+    pub(super) tidy: bool,
+    /// The value's text, where the key is metadata.
+    pub(super) text: Vec<u8>,
+}
+
+/// What a value is, from a look at its outermost level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `{…}`.
+    Object,
+    /// `[{…}, …]`: where each of the objects stands.
+    List(Vec<Range<u64>>),
+    /// A scalar, a list of anything else, or no JSON at all.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Before the object.
+    Start,
+    /// Behind its brace.
+    First,
+    /// Behind a comma.
+    Next,
+    /// In a key; whether the byte before was a backslash.
+    Key(bool),
+    Colon,
+    /// Before a value.
+    Before,
+    Value,
+    /// Behind a value.
+    After,
+    /// Behind the object.
+    Done,
+}
+
+/// Finds the members of the top-level object in what it is fed.
+#[derive(Debug)]
+pub(super) struct Scanner {
+    state: State,
+    /// The members whose ends have been seen.
+    found: Vec<Found>,
+    /// The bytes fed in earlier pieces.
+    before: u64,
+    /// The line breaks up to `counted` in the present piece, and one.
+    line: usize,
+    counted: usize,
+    /// The key that is being read, as it stands there.
+    key: Vec<u8>,
+    member: Found,
+    gap: Gap,
+    value: Value,
+    utf8: Utf8,
+}
+
+/// The value that is being read.
+#[derive(Debug, Default)]
+struct Value {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// Where the object in a list began.
+    item: u64,
+    /// Whether a list's next object, and not a comma, must come now.
+    wants_item: bool,
+    /// Whether a list holds anything but objects with commas between.
+    odd: bool,
+}
+
+impl Scanner {
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::Start,
+            found: Vec::new(),
+            before: 0,
+            line: 1,
+            counted: 0,
+            key: Vec::new(),
+            member: blank(),
+            gap: Gap::default(),
+            value: Value::default(),
+            utf8: Utf8::default(),
+        }
+    }
+
+    /// Reads on.
+    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+        self.utf8.check(piece)?;
+        self.counted = 0;
+        let mut at = 0;
+        while at < piece.len() {
+            at = match self.state {
+                State::Key(escaped) => self.key(piece, at, escaped)?,
+                State::Value => self.value(piece, at)?,
+                _ => self.between(piece, at)?,
+            };
+        }
+        self.count(piece, piece.len());
+        self.before += piece.len() as u64;
+        Ok(())
+    }
+
+    /// The members, once all has been fed.
+    pub(super) fn finish(self) -> Result<Vec<Found>, NotSplit> {
+        match self.state {
+            State::Done if self.utf8.is_whole() => Ok(self.found),
+            _ => Err(NotSplit),
+        }
+    }
+
+    /// A byte outside of keys and values.
+    fn between(&mut self, piece: &[u8], at: usize) -> Result<usize, NotSplit> {
+        let byte = piece[at];
+        if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+            self.gap.push(byte);
+            return Ok(at + 1);
+        }
+        self.state = match (self.state, byte) {
+            (State::Start, b'{') => State::First,
+            (State::First | State::Next, b'"') => {
+                self.count(piece, at);
+                self.begin(at);
+                self.state = State::Key(false);
+                return Ok(at);
+            }
+            (State::First | State::After, b'}') => State::Done,
+            (State::Colon, b':') => State::Before,
+            (State::Before, _) => {
+                self.begin_value(byte, at);
+                return Ok(at);
+            }
+            (State::After, b',') => State::Next,
+            _ => return Err(NotSplit),
+        };
+        self.gap.push(byte);
+        Ok(at + 1)
+    }
+
+    fn begin(&mut self, at: usize) {
+        let expected: &[u8] = if self.found.is_empty() { b"{\n  " } else { b",\n  " };
+        let tidy = self.gap.is(expected);
+        let at = self.before + at as u64;
+        self.member = Found { at, line: self.line, tidy, ..blank() };
+        self.key.clear();
+    }
+
+    fn key(&mut self, piece: &[u8], at: usize, mut escaped: bool) -> Result<usize, NotSplit> {
+        // The first byte is the opening quote.
+        let from = at + usize::from(self.key.is_empty());
+        for (end, &byte) in piece.iter().enumerate().skip(from) {
+            if escaped {
+                escaped = false;
+            } else if byte == b'\\' {
+                escaped = true;
+            } else if byte == b'"' {
+                self.key.extend_from_slice(&piece[at..=end]);
+                self.end_key()?;
+                return Ok(end + 1);
+            }
+        }
+        self.key.extend_from_slice(&piece[at..]);
+        self.state = State::Key(escaped);
+        Ok(piece.len())
+    }
+
+    fn end_key(&mut self) -> Result<(), NotSplit> {
+        self.member.key = serde_json::from_slice(&self.key).map_err(|_| NotSplit)?;
+        let mut tidy = Vec::with_capacity(self.key.len());
+        write_file_string(&mut tidy, &self.member.key);
+        self.member.tidy &= tidy == self.key;
+        self.gap = Gap::default();
+        self.state = State::Colon;
+        Ok(())
+    }
+
+    fn begin_value(&mut self, byte: u8, at: usize) {
+        self.member.tidy &= self.gap.is(b": ");
+        self.member.value.start = self.before + at as u64;
+        self.member.shape = match byte {
+            b'{' => Shape::Object,
+            b'[' => Shape::List(Vec::new()),
+            _ => Shape::Other,
+        };
+        self.value = Value::default();
+        self.state = State::Value;
+    }
+
+    fn value(&mut self, piece: &[u8], from: usize) -> Result<usize, NotSplit> {
+        let end = self.value_end(piece, from);
+        if self.member.key.starts_with('_') {
+            self.member.text.extend_from_slice(&piece[from..end.unwrap_or(piece.len())]);
+        }
+        let Some(end) = end else {
+            return Ok(piece.len());
+        };
+        let mut member = std::mem::replace(&mut self.member, blank());
+        member.value.end = self.before + end as u64;
+        if member.value.is_empty() {
+            return Err(NotSplit);
+        }
+        if self.value.odd {
+            member.shape = Shape::Other;
+        }
+        self.found.push(member);
+        self.gap = Gap::default();
+        self.state = State::After;
+        Ok(end)
+    }
+
+    /// Where the value ends; `None` where that is not in this piece.
+    fn value_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            if self.value.in_string {
+                at = self.value.string_end(piece, at)?;
+                if self.value.depth == 0 {
+                    return Some(at);
+                }
+            }
+            let depth = self.value.depth;
+            at += match depth {
+                0 => 0,
+                1 => self.in_list(piece, at),
+                _ => quiet(&piece[at..]),
+            };
+            match *piece.get(at)? {
+                b'"' => {
+                    self.value.odd |= self.value.depth == 1 && self.is_list();
+                    self.value.in_string = true;
+                }
+                b'{' | b'[' => self.value.depth += 1,
+                b'}' | b']' if depth == 0 => return Some(at),
+                byte @ (b'}' | b']') => {
+                    self.value.depth -= 1;
+                    if self.closed(byte, at) {
+                        return Some(at + 1);
+                    }
+                }
+                b',' | b' ' | b'\n' | b'\r' | b'\t' if depth == 0 => return Some(at),
+                _ => {}
+            }
+            at += 1;
+        }
+    }
+
+    fn is_list(&self) -> bool {
+        matches!(self.member.shape, Shape::List(_))
+    }
+
+    /// How many bytes from `at` on are of no interest one level deep. In a list
+    /// the next one that is begins an object or ends the list.
+    fn in_list(&mut self, piece: &[u8], at: usize) -> usize {
+        if !self.is_list() {
+            return quiet(&piece[at..]);
+        }
+        for (passed, &byte) in piece[at..].iter().enumerate() {
+            match byte {
+                b' ' | b'\n' | b'\r' | b'\t' => continue,
+                b',' if !self.value.wants_item && !self.is_empty_list() => {
+                    self.value.wants_item = true;
+                    continue;
+                }
+                b'{' => {
+                    self.value.odd |= !self.value.wants_item && !self.is_empty_list();
+                    self.value.wants_item = false;
+                    self.value.item = self.before + (at + passed) as u64;
+                }
+                b']' => self.value.odd |= self.value.wants_item,
+                _ => self.value.odd = true,
+            }
+            return passed;
+        }
+        piece.len() - at
+    }
+
+    fn is_empty_list(&self) -> bool {
+        matches!(&self.member.shape, Shape::List(items) if items.is_empty())
+    }
+
+    /// A bracket was closed; gives whether it was the value's own.
+    fn closed(&mut self, byte: u8, at: usize) -> bool {
+        let end = self.before + at as u64 + 1;
+        if let Shape::List(items) = &mut self.member.shape {
+            match self.value.depth {
+                0 => self.value.odd |= byte != b']',
+                1 => items.push(self.value.item..end),
+                _ => {}
+            }
+        }
+        self.value.depth == 0
+    }
+
+    fn count(&mut self, piece: &[u8], to: usize) {
+        self.line += memchr::memchr_iter(b'\n', &piece[self.counted..to]).count();
+        self.counted = to;
+    }
+}
+
+impl Value {
+    /// Behind the string that `at` is in; `None` where its end is not here.
+    fn string_end(&mut self, piece: &[u8], mut at: usize) -> Option<usize> {
+        loop {
+            if self.escaped {
+                piece.get(at)?;
+                self.escaped = false;
+                at += 1;
+            }
+            at += memchr::memchr2(b'"', b'\\', piece.get(at..)?)?;
+            self.escaped = piece[at] == b'\\';
+            at += 1;
+            if !self.escaped {
+                self.in_string = false;
+                return Some(at);
+            }
+        }
+    }
+}
+
+/// How many bytes come before the first quote or bracket.
+fn quiet(bytes: &[u8]) -> usize {
+    let loud = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
+    bytes.iter().position(loud).unwrap_or(bytes.len())
+}
+
+fn blank() -> Found {
+    Found {
+        key: String::new(),
+        at: 0,
+        line: 0,
+        value: 0..0,
+        shape: Shape::Other,
+        tidy: false,
+        text: Vec::new(),
+    }
+}
+
+/// The last few bytes between two tokens.
+#[derive(Debug, Default)]
+struct Gap {
+    bytes: [u8; 4],
+    length: usize,
+}
+
+impl Gap {
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.bytes.get_mut(self.length) {
+            *slot = byte;
+        }
+        self.length += 1;
+    }
+
+    fn is(&self, expected: &[u8]) -> bool {
+        self.bytes.get(..self.length) == Some(expected)
+    }
+}
+
+/// Checks UTF-8 across pieces.
+#[derive(Debug, Default)]
+struct Utf8 {
+    /// A character whose end has not been seen.
+    torn: [u8; 4],
+    length: usize,
+}
+
+impl Utf8 {
+    fn check(&mut self, mut piece: &[u8]) -> Result<(), NotSplit> {
+        while self.length > 0 {
+            let Some((&byte, rest)) = piece.split_first() else {
+                return Ok(());
+            };
+            piece = rest;
+            self.torn[self.length] = byte;
+            self.length += 1;
+            match std::str::from_utf8(&self.torn[..self.length]) {
+                Ok(_) => self.length = 0,
+                // An unfinished character has three bytes at most.
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => return Err(NotSplit),
+            }
+        }
+        let Err(error) = std::str::from_utf8(piece) else {
+            return Ok(());
+        };
+        if error.error_len().is_some() {
+            return Err(NotSplit);
+        }
+        let torn = &piece[error.valid_up_to()..];
+        self.torn[..torn.len()].copy_from_slice(torn);
+        self.length = torn.len();
+        Ok(())
+    }
+
+    fn is_whole(&self) -> bool {
+        self.length == 0
+    }
+}
+
+#[cfg(test)]
+#[path = "scan_tests.rs"]
+mod tests;
