@@ -150,6 +150,10 @@ pub struct RecordArgs {
     #[arg(long, env = "LOOMREC_KEEP_ENCODING", value_parser = FalseyValueParser::new())]
     pub keep_encoding: bool,
 
+    /// When an exchange is safe enough for its client to get the last byte
+    #[arg(long, value_enum, default_value_t = Durable::Process, env = "LOOMREC_DURABILITY")]
+    pub durability: Durable,
+
     /// Prices per model, in place of the built-in table (JSON)
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     pub prices: Option<PathBuf>,
@@ -165,6 +169,15 @@ pub struct RecordArgs {
     /// Everything else.
     #[command(flatten)]
     pub serve: ServeArgs,
+}
+
+/// When an exchange is safe enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Durable {
+    /// Once it survives the end of loomrec, SIGKILL included
+    Process,
+    /// Once it survives a power cut: the disk is waited for
+    Power,
 }
 
 /// Which calls go upstream.

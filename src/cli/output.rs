@@ -46,6 +46,12 @@ impl Output {
         }
     }
 
+    /// Something that is not as it should be, and does no harm.
+    pub fn warning(&self, text: &str) {
+        let coloured = format!("{} {text}", "loomrec:".yellow().bold());
+        self.emit("warning", &coloured, text);
+    }
+
     /// Something that went wrong.
     pub fn error(&self, text: &str) {
         let coloured = format!("{} {text}", "loomrec:".red().bold());
@@ -65,8 +71,9 @@ impl Output {
             Notice::Missed(error) => self.mismatch(error),
             Notice::Refused(text) => self.error(text),
             Notice::Incomplete(text) => self.error(text),
+            Notice::Warning(text) => self.warning(text),
             Notice::Unkept(text) => self.error(&format!(
-                "an exchange is NOT in the recording: {text}; traffic goes on, the exit code will be 5"
+                "an exchange is NOT in the recording: failed to {text}; traffic goes on, the exit code will be 5"
             )),
         }
     }

@@ -120,6 +120,7 @@ impl Receipt {
             "cost_usd": round(more.cost_usd),
             "unpriced_models": more.unpriced,
             "keep_errors": more.keep_errors,
+            "unfolded": more.unfolded,
             "recordings": self.recordings.iter().map(|(path, sha)| json!({
                 "path": path.to_string_lossy(), "sha256": sha,
             })).collect::<Vec<_>>(),

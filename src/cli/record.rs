@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::{Mode, RecordArgs};
+use super::args::{Durable, Mode, RecordArgs};
 use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
 use super::{session, setup};
 use crate::identity::{IdentityRules, Pointer};
-use crate::record::writer::Writer;
+use crate::record::writer::{OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::cost::PriceTable;
 use crate::recording::entry::End;
@@ -36,7 +36,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
     session::hand_out(&receipt, args.serve.receipt.as_deref(), &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
-        _ if receipt.unkept > 0 => NOT_KEPT,
+        _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
         _ if receipt.missed > 0 => NO,
         _ => 0,
@@ -90,9 +90,14 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
         Some(id) => store::RunChoice::Named(id.clone()),
         None => store::RunChoice::New,
     };
-    let recording = store::Recorder::open(path, &run, &rules)?;
+    let mut recording = store::Recorder::open(path, &run, &rules)?;
+    recording.set_durability(match args.durability {
+        Durable::Process => store::Durability::Process,
+        Durable::Power => store::Durability::Power,
+    });
     let unexpected = |text: String| Failure::new(UNEXPECTED, text);
-    let writer = Writer::start(recording, args.mode == Mode::All)
+    let told = on_told(Arc::clone(&ground.tally), ground.notify());
+    let writer = Writer::start(recording, args.mode == Mode::All, told)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
     let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
     let config = Config {
@@ -128,6 +133,21 @@ pub(super) fn on_kept(tally: Arc<Tally>, notify: OnNotice) -> OnKept {
             && input + output > 0
         {
             tally.unpriced(model);
+        }
+    })
+}
+
+/// Passes on what the writer has to tell.
+pub(super) fn on_told(tally: Arc<Tally>, notify: OnNotice) -> OnTold {
+    Arc::new(move |told: Told<'_>| match told {
+        Told::Note(note) => notify(Notice::Warning(&note.to_string())),
+        Told::Trouble(reason) => notify(Notice::Warning(&format!(
+            "what is recorded stays in the log beside the recording for now: failed to {reason}; \
+             traffic and recording go on, and it is tried again"
+        ))),
+        Told::Lost(reason, names) => {
+            tally.lost(reason, names as u64);
+            notify(Notice::Unkept(reason));
         }
     })
 }
@@ -177,6 +197,13 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
             "{} exchanges are NOT in {}: mend the cause and record again",
             receipt.unkept,
             args.recording.display()
+        ));
+    }
+    if let Some(reason) = &receipt.more.unfolded {
+        receipt.complaints.push(format!(
+            "{path} is not up to date: failed to {reason}; what is missing there is safe in \
+             {path}.log or {path}.folding: mend the cause, then run `loomrec ls {path}`",
+            path = args.recording.display()
         ));
     }
     if receipt.unreachable > 0 {

@@ -217,13 +217,12 @@ async fn serve(
     outcome
 }
 
-/// Ends the recording, and counts what it turns out not to hold.
+/// Ends the recording. What its file could not be brought to hold is in the log
+/// beside it.
 async fn close(gateway: &Gateway, grace: Duration) {
     let Some(recorder) = &gateway.recorder else { return };
-    if let Err(reason) = recorder.finish(grace).await
-        && gateway.tally.unkept(&reason)
-    {
-        (gateway.notify)(Notice::Unkept(&reason));
+    if let Err(reason) = recorder.finish(grace).await {
+        gateway.tally.unfolded(&reason);
     }
 }
 

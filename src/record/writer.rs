@@ -1,30 +1,50 @@
 //! The writer: one thread that owns the open recording and appends finished
-//! exchanges to it, as many at once as have come in.
+//! exchanges to it, as many at once as have come in, and another one for the time
+//! of each fold, so that no exchange waits for one.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::recording::EntryName;
 use crate::recording::entry::Entry;
 use crate::recording::redact::Secrets;
-use crate::store::{self, StoreError};
+use crate::store::{self, FoldDone, Item, Note, StoreError};
 
 /// Exchanges written in one go at the most.
 const BATCH: usize = 1024;
 
-/// One exchange to be kept, and who waits for the word.
-struct Task {
-    name: EntryName,
-    entry: Entry,
-    secrets: Secrets,
-    done: oneshot::Sender<Result<(), String>>,
+/// What the writer has to tell beside the word on each exchange.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// Something that is well, and worth knowing.
+    Note(&'a Note),
+    /// What could not be done, and is tried again. Nothing is lost by it.
+    Trouble(&'a str),
+    /// What had been kept and is kept no more: the reason, and how many names.
+    Lost(&'a str, usize),
+}
+
+/// Called by the writer's thread with what it has to tell, once each.
+pub type OnTold = Arc<dyn Fn(Told<'_>) + Send + Sync>;
+
+/// What the thread waits for.
+enum Task {
+    /// One exchange to be kept, and who waits for the word.
+    Keep(Item, oneshot::Sender<Result<(), String>>),
+    /// A fold is over.
+    Folded(FoldDone),
+    /// Nothing more will come.
+    Close,
 }
 
 /// A handle to the writer's thread.
 pub struct Writer {
-    tasks: Mutex<Option<mpsc::UnboundedSender<Task>>>,
+    tasks: Mutex<Option<Sender<Task>>>,
     thread: Mutex<Option<Thread>>,
 }
 
@@ -37,12 +57,26 @@ impl Writer {
     ///
     /// # Errors
     /// When the system refuses a thread.
-    pub fn start(recording: store::Recorder, replace: bool) -> std::io::Result<Self> {
+    pub fn start(
+        recording: store::Recorder,
+        replace: bool,
+        on_told: OnTold,
+    ) -> std::io::Result<Self> {
         // Unbounded, because each waiting exchange is already bounded by its client.
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let thread = std::thread::Builder::new()
-            .name("loomrec-writer".to_owned())
-            .spawn(move || run(recording, replace, receiver))?;
+        let (sender, tasks) = mpsc::channel();
+        let folds = sender.clone();
+        let thread =
+            std::thread::Builder::new().name("loomrec-writer".to_owned()).spawn(move || {
+                let work = Work {
+                    recording,
+                    replace,
+                    on_told,
+                    folds,
+                    folding: None,
+                    said: HashSet::new(),
+                };
+                work.run(&tasks)
+            })?;
         Ok(Self { tasks: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
     }
 
@@ -54,32 +88,38 @@ impl Writer {
         &self,
         name: EntryName,
         entry: Entry,
-        secrets: Secrets,
+        secrets: impl Into<Arc<Secrets>>,
     ) -> Result<(), String> {
         let (done, word) = oneshot::channel();
-        let gone = || "the recording is already closed".to_owned();
+        let gone = || "keep it: the recording is already closed".to_owned();
         {
             let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             let sender = tasks.as_ref().ok_or_else(gone)?;
-            sender.send(Task { name, entry, secrets, done }).map_err(|_| gone())?;
+            let task = Task::Keep(Item { name, entry, secrets: secrets.into() }, done);
+            sender.send(task).map_err(|_| gone())?;
         }
         word.await.map_err(|_| gone())?
     }
 
-    /// Writes what is queued, closes the recording and waits for the thread.
+    /// Writes what is queued, folds it into the recording, closes that and waits
+    /// for the thread.
     ///
     /// # Errors
     /// Why the recording does not hold, at its end, what was kept in it.
     pub async fn close(&self) -> Result<(), String> {
-        drop(self.take_tasks());
+        self.stop();
         let Some(thread) = self.take_thread() else { return Ok(()) };
         let ended = tokio::task::spawn_blocking(move || thread.join()).await;
         // A panic in the thread has been printed, and has failed all who waited for it.
         ended.ok().and_then(Result::ok).unwrap_or(Ok(()))
     }
 
-    fn take_tasks(&self) -> Option<mpsc::UnboundedSender<Task>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn stop(&self) {
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(tasks) = tasks {
+            // A thread that is gone has nothing to close.
+            drop(tasks.send(Task::Close));
+        }
     }
 
     fn take_thread(&self) -> Option<Thread> {
@@ -91,7 +131,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         // A run that never came to its end: the recording's sidecars go with the
         // thread, so it is waited for.
-        drop(self.take_tasks());
+        self.stop();
         if let Some(thread) = self.take_thread() {
             // A panic in it has been printed.
             drop(thread.join());
@@ -99,43 +139,156 @@ impl Drop for Writer {
     }
 }
 
-/// The thread: takes all that is there, appends it, tells everyone.
-fn run(
-    mut recording: store::Recorder,
+/// What the thread holds.
+struct Work {
+    recording: store::Recorder,
     replace: bool,
-    mut tasks: mpsc::UnboundedReceiver<Task>,
-) -> Result<(), String> {
-    let mut batch = Vec::new();
-    while let Some(first) = tasks.blocking_recv() {
-        batch.push(first);
-        while batch.len() < BATCH {
-            match tasks.try_recv() {
-                Ok(task) => batch.push(task),
-                Err(_) => break,
-            }
-        }
-        let mut waiting = Vec::with_capacity(batch.len());
-        let mut entries = Vec::with_capacity(batch.len());
-        for task in batch.drain(..) {
-            recording.watch(&task.secrets);
-            waiting.push((task.name.to_string(), task.done));
-            entries.push((task.name, task.entry));
-        }
-        let outcome = recording.append(entries, replace);
-        for (name, done) in waiting {
-            // A receiver that is gone has no client to answer any more.
-            drop(done.send(word_for(&name, &outcome)));
-        }
-    }
-    recording.close().map_err(|error| error.chain())
+    on_told: OnTold,
+    /// How a fold's thread says that it is over.
+    folds: Sender<Task>,
+    /// The fold that is going on.
+    folding: Option<JoinHandle<()>>,
+    /// The troubles that have been told.
+    said: HashSet<String>,
 }
 
-/// What became of one entry of a batch: an entry that holds a secret is refused
-/// alone, any other failure is everyone's.
-fn word_for(name: &str, outcome: &Result<(), StoreError>) -> Result<(), String> {
-    match outcome {
-        Ok(()) => Ok(()),
-        Err(StoreError::Secret { names, .. }) if !names.iter().any(|other| other == name) => Ok(()),
-        Err(error) => Err(error.chain()),
+impl Work {
+    /// Takes all that is there, appends it, tells everyone; folds now and then.
+    fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
+        let mut batch = Vec::new();
+        let mut open = true;
+        self.tell_notes();
+        while open {
+            match self.next(tasks) {
+                Some(task) => open = self.take(task, &mut batch),
+                None => self.fold(),
+            }
+            while open && batch.len() < BATCH {
+                match tasks.try_recv() {
+                    Ok(task) => open = self.take(task, &mut batch),
+                    Err(_) => break,
+                }
+            }
+            self.append(&mut batch);
+        }
+        self.close()
+    }
+
+    /// The next task; `None` when it is time for a fold.
+    fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
+        let due = if self.folding.is_none() { self.recording.fold_due() } else { None };
+        let Some(due) = due else {
+            // We hold a sender ourselves, so this ends with a task only.
+            return Some(tasks.recv().unwrap_or(Task::Close));
+        };
+        match tasks.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(task) => Some(task),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Task::Close),
+        }
+    }
+
+    /// Takes a task; `false` when it was the last.
+    fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
+        match task {
+            Task::Keep(item, done) => batch.push((item, done)),
+            Task::Folded(done) => self.folded(done),
+            Task::Close => return false,
+        }
+        true
+    }
+
+    fn append(&mut self, batch: &mut Vec<Waiting>) {
+        if batch.is_empty() {
+            return;
+        }
+        let (items, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
+        match self.recording.keep(items, self.replace) {
+            Ok(refused) => {
+                let mut words: Vec<_> = waiting.iter().map(|_| Ok(())).collect();
+                for (index, error) in refused {
+                    words[index] = Err(error.chain());
+                }
+                for (done, word) in waiting.into_iter().zip(words) {
+                    // A receiver that is gone has no client to answer any more.
+                    drop(done.send(word));
+                }
+            }
+            Err(error) => {
+                let reason = error.chain();
+                for done in waiting {
+                    drop(done.send(Err(reason.clone())));
+                }
+            }
+        }
+        self.tell_notes();
+    }
+
+    /// Has a fold done on a thread of its own.
+    fn fold(&mut self) {
+        let job = self.recording.fold();
+        let folds = self.folds.clone();
+        let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
+            // A writer that is gone has closed the recording itself.
+            drop(folds.send(Task::Folded(job.run())));
+        });
+        match thread {
+            Ok(thread) => self.folding = Some(thread),
+            Err(error) => {
+                self.recording.fold_refused();
+                self.trouble(format!("failed to start a thread to fold the log: {error}"));
+            }
+        }
+    }
+
+    fn folded(&mut self, done: FoldDone) {
+        if let Some(thread) = self.folding.take() {
+            // It has sent its last.
+            drop(thread.join());
+        }
+        match self.recording.folded(done) {
+            Ok(_) => self.said.clear(),
+            Err(error) => self.complain(&error),
+        }
+        self.tell_notes();
+    }
+
+    fn complain(&mut self, error: &StoreError) {
+        match error {
+            StoreError::Gone { names, .. } => (self.on_told)(Told::Lost(&error.chain(), *names)),
+            _ => self.trouble(error.chain()),
+        }
+    }
+
+    /// Tells of a trouble, once for as long as it lasts.
+    fn trouble(&mut self, text: String) {
+        if self.said.insert(text.clone()) {
+            (self.on_told)(Told::Trouble(&text));
+        }
+    }
+
+    fn tell_notes(&mut self) {
+        for note in self.recording.take_notes() {
+            (self.on_told)(Told::Note(&note));
+        }
+    }
+
+    fn close(mut self) -> Result<(), String> {
+        if let Some(thread) = self.folding.take() {
+            // What it did is found out by the recording itself.
+            drop(thread.join());
+        }
+        let closed = self.recording.close();
+        self.tell_notes();
+        match closed {
+            Err(error @ StoreError::Gone { .. }) => {
+                self.complain(&error);
+                Ok(())
+            }
+            closed => closed.map_err(|error| error.chain()),
+        }
     }
 }
+
+/// An exchange and who waits for the word.
+type Waiting = (Item, oneshot::Sender<Result<(), String>>);

@@ -71,6 +71,8 @@ pub enum Notice<'a> {
     Refused(&'a str),
     /// An exchange could not be kept; said once for each reason.
     Unkept(&'a str),
+    /// Something that is well again, or was put right, and is worth knowing.
+    Warning(&'a str),
     /// A call was answered: its line in the journal.
     Call(&'a serde_json::Value),
     /// An exchange was kept, but not whole: it will not be replayed.

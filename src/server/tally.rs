@@ -47,6 +47,8 @@ pub struct More {
     pub cost_usd: f64,
     /// Models whose price is not known, with the calls they answered.
     pub unpriced: BTreeMap<String, u64>,
+    /// Why what was kept is not in the recording's file yet, at the end.
+    pub unfolded: Option<String>,
     /// Why exchanges were not kept, with how many.
     pub keep_errors: BTreeMap<String, u64>,
 }
@@ -110,6 +112,17 @@ impl Tally {
             *times += 1;
             *times == 1
         })
+    }
+
+    /// Adds exchanges that had been kept and are kept no more.
+    pub fn lost(&self, reason: &str, exchanges: u64) {
+        self.unkept.fetch_add(exchanges, Ordering::Relaxed);
+        self.with(|more| *more.keep_errors.entry(reason.to_owned()).or_default() += exchanges);
+    }
+
+    /// Says why what was kept could not be put into the recording's file.
+    pub fn unfolded(&self, reason: &str) {
+        self.with(|more| more.unfolded = Some(reason.to_owned()));
     }
 
     /// Mismatches of one reason.

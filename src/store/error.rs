@@ -51,11 +51,14 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// The log beside the recording is of a version that is not known.
+    #[error("read {}: a newer loomrec wrote it; update this one", path.display())]
+    NewerLog {
+        /// The log.
+        path: PathBuf,
+    },
     /// The file could not be written. The one that was there is untouched.
-    #[error(
-        "write {}: check the folder's space and permissions; what was recorded before is untouched",
-        path.display()
-    )]
+    #[error("write {}: {}; what was recorded before is untouched", path.display(), remedy(source))]
     Write {
         /// The file.
         path: PathBuf,
@@ -64,10 +67,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A lock that could not be taken at all.
-    #[error(
-        "lock {}: its folder must be writable and on a file system with locks",
-        path.display()
-    )]
+    #[error("lock {}: {}, on a file system with locks", path.display(), remedy(source))]
     Lock {
         /// The lock file.
         path: PathBuf,
@@ -128,6 +128,18 @@ pub enum StoreError {
     },
 }
 
+/// What helps against a failure of storage.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "free some space there",
+        io::ErrorKind::QuotaExceeded => "free some space of your quota there",
+        io::ErrorKind::ReadOnlyFilesystem => "make its file system writable",
+        io::ErrorKind::PermissionDenied => "let this user write it and its folder",
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "bring its folder back",
+        _ => "look after its disk and its folder's permissions",
+    }
+}
+
 /// What kind of failure it is, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -158,6 +170,7 @@ impl StoreError {
             | Self::NotAFile { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }
+            | Self::NewerLog { .. }
             | Self::Read { .. } => Class::Unusable,
             Self::Write { .. }
             | Self::Lock { .. }

@@ -18,10 +18,21 @@ const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
 /// A missing, unreadable, oversized, damaged or newer file, each with its path
 /// and what helps.
 pub fn load(path: &Path) -> Result<Cassette, StoreError> {
-    match read(path)? {
-        Some((_, text)) => parse(path, text)?.cassette().map_err(unusable(path)),
-        None => Err(StoreError::Missing { path: path.to_owned() }),
+    let paths =
+        super::paths::Paths::of(path).map_err(|_| StoreError::Missing { path: path.to_owned() })?;
+    let log = File::open(&paths.log).ok();
+    let folding = File::open(&paths.folding).ok();
+    let mut document = match read(path)? {
+        Some((_, text)) => parse(path, text)?,
+        None if log.is_none() && folding.is_none() => {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        None => Document::new(&crate::identity::IdentityRules::default()),
+    };
+    for file in [folding, log].into_iter().flatten() {
+        super::fold::apply(&mut document, &file, path)?;
     }
+    document.cassette().map_err(unusable(path))
 }
 
 /// The file, open, and its bytes; `None` where there is none.

@@ -12,7 +12,9 @@
 //! | from 32 | the payload: the entry, packed |
 //!
 //! Numbers are unsigned and little-endian. The fingerprint spares a recorder
-//! reading the entries of others to know which names a run has recorded. A frame is written in one go at the
+//! reading the entries of others to know which names a run has recorded. The first
+//! frame's is 0: it is no entry, but says the rules the keys were made under.
+//! A frame is written in one go at the
 //! log's end, under the recording's lock; one that was not finished, by a crash or
 //! a full disk, does not check and counts as never written.
 
@@ -22,7 +24,8 @@ use std::os::unix::fs::FileExt as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::recording::EntryName;
+use crate::identity::IdentityRules;
+use crate::recording::{EntryName, Meta};
 
 /// What every frame begins with: not valid UTF-8, and with a line feed, so that
 /// nothing that treats a log as text goes unnoticed.
@@ -55,10 +58,11 @@ pub(super) fn fingerprint(name: &EntryName) -> Fingerprint {
         EntryName::Hash(_) => text.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok()),
         EntryName::Step(_) => None,
     };
-    half.unwrap_or_else(|| {
+    let fingerprint = half.unwrap_or_else(|| {
         let hash = Sha256::digest(text.as_bytes());
         hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
-    })
+    });
+    fingerprint.max(ABOUT + 1)
 }
 
 /// An entry that is too long for a frame.
@@ -88,6 +92,21 @@ pub(super) fn frame(name: Fingerprint, payload: &[u8], out: &mut Vec<u8>) -> Res
     Ok(())
 }
 
+/// The fingerprint in the first frame of a log, which is no entry's: its payload
+/// is JSON, the metadata that a recording of these entries has.
+const ABOUT: Fingerprint = 0;
+
+/// Adds the frame that a log begins with.
+pub(super) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let keys = serde_json::Value::Object(Meta::new(rules).keys().clone());
+    frame(ABOUT, keys.to_string().as_bytes(), out)
+}
+
+fn read_about(payload: &[u8]) -> Option<IdentityRules> {
+    let keys = serde_json::from_slice(payload).ok()?;
+    Meta::parse(keys).ok().map(|meta| meta.rules().clone())
+}
+
 /// What a log holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scanned {
@@ -97,9 +116,12 @@ pub(super) struct Scanned {
     pub(super) whole: u64,
     /// The log's length.
     pub(super) len: u64,
-    /// The version of a frame that only a newer loomrec can read: scanning ended
+    /// The rules that the entries' keys were made under; a log that a recorder
+    /// began says them. Where there is no recording yet, they are its rules.
+    pub(super) rules: Option<IdentityRules>,
+    /// Whether there is a frame that only a newer loomrec can read: scanning ended
     /// there, and what follows is not torn.
-    pub(super) newer: Option<u32>,
+    pub(super) newer: bool,
 }
 
 /// Where a frame's payload stands.
@@ -111,6 +133,8 @@ pub(super) struct FrameAt {
     pub(super) len: u32,
     /// The fingerprint of its entry's name.
     pub(super) name: Fingerprint,
+    /// The frame's checksum.
+    pub(super) sum: u32,
 }
 
 impl FrameAt {
@@ -128,7 +152,7 @@ impl FrameAt {
 impl Scanned {
     /// The bytes of the torn tail; 0 where there is none.
     pub(super) fn torn(&self) -> u64 {
-        if self.newer.is_some() { 0 } else { self.len - self.whole }
+        if self.newer { 0 } else { self.len - self.whole }
     }
 }
 
@@ -144,13 +168,23 @@ pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
     let mut source = BufReader::with_capacity(BUFFER, Place { file, at: from });
     while let Some(found) = next(&mut source, len - scanned.whole)? {
         match found {
-            Found::Frame { len, name } => {
-                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name };
+            Found::Frame { len, name, sum } => {
+                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name, sum };
+                if name == ABOUT {
+                    match read_about(&payload(file, frame)?) {
+                        Some(rules) => scanned.rules = Some(rules),
+                        None => {
+                            scanned.newer = true;
+                            break;
+                        }
+                    }
+                } else {
+                    scanned.frames.push(frame);
+                }
                 scanned.whole = frame.end();
-                scanned.frames.push(frame);
             }
-            Found::Newer(version) => {
-                scanned.newer = Some(version);
+            Found::Newer => {
+                scanned.newer = true;
                 break;
             }
         }
@@ -166,8 +200,8 @@ pub(super) fn payload(file: &File, frame: FrameAt) -> io::Result<Vec<u8>> {
 }
 
 enum Found {
-    Frame { len: u32, name: Fingerprint },
-    Newer(u32),
+    Frame { len: u32, name: Fingerprint, sum: u32 },
+    Newer,
 }
 
 /// Reads one frame; `None` where no whole frame begins.
@@ -210,8 +244,8 @@ fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Found>> {
         return Ok(None);
     }
     Ok(Some(match version {
-        VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name) },
-        _ => Found::Newer(version),
+        VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name), sum: number(12) },
+        _ => Found::Newer,
     }))
 }
 
@@ -225,9 +259,14 @@ fn filled(read: io::Result<()>) -> io::Result<bool> {
 }
 
 /// Reads a file from a place of its own, whatever its handle's is.
-struct Place<'a> {
+pub(super) struct Place<'a> {
     file: &'a File,
     at: u64,
+}
+
+/// A log's bytes from a place on.
+pub(super) fn from(file: &File, at: u64) -> Place<'_> {
+    Place { file, at }
 }
 
 impl Read for Place<'_> {

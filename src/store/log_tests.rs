@@ -43,6 +43,7 @@ fn names_have_the_same_fingerprint_only_when_they_are_the_same() {
     // As sha256sum has it.
     assert_eq!(of("a"), 0xca97_8112_ca1b_bdca_fac2_31b3_9a23_dc4d);
     assert_ne!(of("a"), of("b"));
+    assert_ne!(of(&"0".repeat(64)), ABOUT);
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn frame_of_a_newer_version_is_not_torn() {
     let sum = crc32fast::hash(&[checked.as_slice(), payload].concat());
     bytes.extend([&MARK[..], &checked, &sum.to_le_bytes(), payload].concat());
     let scanned = scan(&file(&bytes)).unwrap();
-    assert_eq!((scanned.frames.len(), scanned.newer, scanned.torn()), (1, Some(9), 0));
+    assert_eq!((scanned.frames.len(), scanned.newer, scanned.torn()), (1, true, 0));
 }
 
 #[test]
@@ -98,7 +99,7 @@ fn scan_goes_on_from_a_frame_and_stops_at_the_end() {
     let bytes = framed(&[b"one", b"two"]);
     let file = file(&bytes);
     let scanned = scan_from(&file, 35).unwrap();
-    assert_eq!(scanned.frames, [FrameAt { at: 67, len: 3, name: 7 }]);
+    assert_eq!(scanned.frames, [FrameAt { at: 67, len: 3, name: 7, sum: scanned.frames[0].sum }]);
     assert_eq!((scanned.frames[0].start(), scanned.frames[0].end()), (35, 70));
     assert_eq!(scan_from(&file, 70).unwrap().frames, []);
     assert_eq!(scan_from(&file, 99).unwrap().whole, 70);
@@ -124,4 +125,19 @@ proptest! {
         let scanned = scan(&file(&bytes)).unwrap();
         prop_assert!(scanned.whole <= scanned.len);
     }
+}
+
+#[test]
+fn log_says_the_rules_of_its_keys_before_its_entries() {
+    let rules = IdentityRules::new(vec![crate::identity::Pointer::parse("/seed").unwrap()]);
+    let mut bytes = Vec::new();
+    begin(&rules, &mut bytes).unwrap();
+    bytes.extend(framed(&[b"one"]));
+    let (payloads, scanned) = payloads(&file(&bytes));
+    assert_eq!((payloads, scanned.rules), (vec![b"one".to_vec()], Some(rules)));
+    assert_eq!(scanned.whole, bytes.len() as u64);
+    let mut newer = Vec::new();
+    frame(ABOUT, b"{\"_loomrec\": {\"format\": \"2.0\"}}", &mut newer).unwrap();
+    let scanned = scan(&file(&newer)).unwrap();
+    assert!(scanned.newer && scanned.torn() == 0);
 }

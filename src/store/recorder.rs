@@ -1,267 +1,340 @@
 //! Adds entries to a recording, beside any number of others that do the same.
+//!
+//! What is recorded goes to the log first, which costs the same however large the
+//! recording is, and from there into the recording, by folds.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::lock::{self, Lock};
+use super::job::{FoldDone, FoldJob, Stamp, stamp_of};
+use super::lock::{self, FileId, Lock};
+use super::log::{self, Fingerprint, fingerprint};
+use super::network;
+use super::note::Note;
+use super::paths::Paths;
 use super::run::{Run, RunChoice};
-use super::{atomic, file};
+use super::schedule::Schedule;
+use super::tail::{Durability, Open, Tail};
+use super::watch::Watch;
 use crate::identity::IdentityRules;
-use crate::recording::redact::{Secrets, is_clean};
-use crate::recording::{Document, Entry, EntryName};
+use crate::recording::redact::Secrets;
+use crate::recording::{Entry, EntryName, packed};
+
+mod follow;
+mod open;
+
+/// How long the lock is waited for after someone has been seen to sit on it, so
+/// that the answers to clients are not all held up by the full wait.
+const SHORT_WAIT: Duration = Duration::from_millis(500);
+
+/// How often a fold is done again at the end for what came meanwhile, while other
+/// recorders go on: the rest is theirs to fold.
+const ROUNDS: usize = 3;
 
 /// A recording, open for adding to.
 ///
 /// What [`Recorder::append`] has returned from is on disk. Dropping the recorder
-/// ends its part in the run.
+/// ends its part in the run, as [`Recorder::close`] does.
 #[derive(Debug)]
 pub struct Recorder {
     /// As it was named, for messages.
     path: PathBuf,
-    /// Where it stands, links followed.
-    target: PathBuf,
+    paths: Paths,
+    disk: Disk,
     rules: IdentityRules,
+    lock: Lock,
+    /// The lock's file when the run was last seen to be in order.
+    settled: Option<FileId>,
+    wait: Duration,
     /// `None` once it is closed.
     run: Option<Run>,
-    /// The credentials seen in this run: none of them is ever written.
-    secrets: Secrets,
-    kept: Option<Kept>,
+    tail: Tail,
+    /// What a log begins with.
+    about: Vec<u8>,
+    /// Logs that someone else removed, whose entries are still to be saved.
+    orphans: Vec<Open>,
+    watch: Watch,
     /// What this recorder has kept.
-    written: BTreeSet<EntryName>,
+    own: HashSet<Fingerprint>,
+    schedule: Schedule,
+    /// The recording as it was when it was last known to be right.
+    stamp: Option<Stamp>,
+    /// Whether someone has cut a log short.
+    suspicious: bool,
+    notes: Vec<Note>,
 }
 
-/// The text this recorder wrote last. It is still the recording's text while the
-/// path names the same file, unchanged: holding that file open keeps its inode
-/// from being given to another.
+/// An exchange to be kept.
 #[derive(Debug)]
-struct Kept {
-    document: Document,
-    file: File,
-    stamp: Stamp,
+pub struct Item {
+    /// What it is kept under.
+    pub name: EntryName,
+    /// The exchange.
+    pub entry: Entry,
+    /// The credentials that its request carried.
+    pub secrets: Arc<Secrets>,
 }
 
-type Stamp = (u64, u64, u64, i64, i64);
+/// An exchange on its way into the log.
+struct Packed {
+    item: Item,
+    name: Fingerprint,
+    /// Whether it was taken for the first of its name in this run.
+    first: bool,
+    bytes: Vec<u8>,
+}
 
 impl Recorder {
-    /// Opens a recording for adding to; its file is created with the first
-    /// entry, its folder here. What is there already is read and checked.
-    ///
-    /// # Errors
-    /// An existing recording that cannot be used or was made under other rules;
-    /// a lock that cannot be taken. The recording is never touched here.
-    pub fn open(path: &Path, run: &RunChoice, rules: &IdentityRules) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Write { path: path.to_owned(), source };
-        fs::create_dir_all(atomic::folder(path)).map_err(failed)?;
-        let target = atomic::resolve(path).map_err(failed)?;
-        let _guard = Lock::new(&sidecar(&target, ".lock"), &Disk::real()).acquire(lock::WAIT)?;
-        let mut recorder = Self {
-            path: path.to_owned(),
-            target,
-            rules: rules.clone(),
-            run: None,
-            secrets: Secrets::default(),
-            kept: None,
-            written: BTreeSet::new(),
-        };
-        if let Some(document) = recorder.read()? {
-            let whole = document.cassette();
-            whole.map_err(file::unusable(path))?;
-        }
-        atomic::sweep(&recorder.target).map_err(failed)?;
-        let place = sidecar(&recorder.target, ".run");
-        recorder.run = Some(
-            Run::enter(&place, run).map_err(|source| StoreError::Lock { path: place, source })?,
-        );
-        Ok(recorder)
-    }
-
     /// Has every entry looked through for these credentials, too, before it is
     /// written.
     pub fn watch(&mut self, secrets: &Secrets) {
-        self.secrets.extend(secrets);
+        self.watch.keep(secrets);
+    }
+
+    /// From now on what is kept is as safe as this.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.tail.set_durability(durability);
+    }
+
+    /// Keeps a batch, as [`Recorder::keep`] does.
+    ///
+    /// # Errors
+    /// [`StoreError::Secret`] where an entry holds a credential of this run: it is
+    /// left out, the others are kept. Others as [`Recorder::keep`]'s.
+    pub fn append(
+        &mut self,
+        batch: Vec<(EntryName, Entry)>,
+        replace: bool,
+    ) -> Result<(), StoreError> {
+        let item = |(name, entry)| Item { name, entry, secrets: Arc::default() };
+        let refused = self.keep(batch.into_iter().map(item).collect(), replace)?;
+        let mut secret = Vec::new();
+        for (_, error) in refused {
+            match error {
+                StoreError::Secret { names, .. } => secret.extend(names),
+                other => return Err(other),
+            }
+        }
+        if secret.is_empty() {
+            return Ok(());
+        }
+        Err(StoreError::Secret { path: self.path.clone(), names: secret })
     }
 
     /// Keeps a batch. With `replace`, the takes that an earlier run left under a
     /// name give way to the first that this run records of it; without, all are
     /// kept. Entries of one name take their places by `recorded_at`.
     ///
-    /// Names that this recorder has kept and that are no longer there (someone
-    /// deleted or replaced the file) make it an error, once; the batch is kept.
+    /// Gives those which were refused, by their places in the batch, each with the
+    /// reason: one that holds a credential of this run, or is too large. All
+    /// others are on disk.
     ///
     /// A batch may be given again after an error: an entry that is there already
     /// is kept once.
     ///
     /// # Errors
-    /// [`StoreError::Secret`] where an entry holds a credential of this run: it is
-    /// left out, the others are kept. After any other error nothing of the batch
-    /// is known to be kept, and the recording is whole.
-    pub fn append(
+    /// A lock that is not to be had, storage that fails: nothing of the batch is
+    /// known to be kept, what was kept before is untouched, and the next batch is
+    /// tried afresh.
+    pub fn keep(
         &mut self,
-        batch: Vec<(EntryName, Entry)>,
+        batch: Vec<Item>,
         replace: bool,
-    ) -> Result<(), StoreError> {
-        let (clean, dirty): (Vec<_>, Vec<_>) =
-            batch.into_iter().partition(|(_, entry)| self.is_clean(entry));
-        if !clean.is_empty() {
-            self.merge(clean, replace)?;
+    ) -> Result<Vec<(usize, StoreError)>, StoreError> {
+        let (packed, mut frames, refused) = self.pack(batch, replace);
+        if packed.is_empty() {
+            return Ok(refused);
         }
-        if dirty.is_empty() {
-            return Ok(());
+        let guard = self.acquire()?;
+        self.catch_up()?;
+        let Some(run) = &mut self.run else { return Ok(refused) };
+        if packed.iter().any(|packed| packed.first && run.knows(packed.name)) {
+            // Another recorder of this run was quicker.
+            frames = repack(&packed, run);
         }
-        Err(StoreError::Secret {
-            path: self.path.clone(),
-            names: dirty.iter().map(|(name, _)| name.to_string()).collect(),
-        })
+        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
+        self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
+        drop(guard);
+        for packed in &packed {
+            run.learn(packed.name);
+            self.own.insert(packed.name);
+        }
+        self.schedule.appended(Instant::now());
+        Ok(refused)
     }
 
-    fn is_clean(&self, entry: &Entry) -> bool {
-        self.secrets.is_empty() || is_clean(&entry.to_text(), &self.secrets)
+    /// Packs a batch as far as it may be kept. No lock is held: whether a name is
+    /// new to the run is what is known now.
+    fn pack(
+        &mut self,
+        batch: Vec<Item>,
+        replace: bool,
+    ) -> (Vec<Packed>, Vec<u8>, Vec<(usize, StoreError)>) {
+        let mut kept = Vec::with_capacity(batch.len());
+        let mut frames = Vec::new();
+        let mut refused = Vec::new();
+        let mut seen = HashSet::new();
+        for (index, item) in batch.into_iter().enumerate() {
+            let name = fingerprint(&item.name);
+            let known = self.run.as_ref().is_some_and(|run| run.knows(name));
+            let first = replace && !known && !seen.contains(&name);
+            let bytes = packed::pack(&item.name, first, &item.entry);
+            if !self.watch.is_clean(&bytes, &item.entry, &item.secrets) {
+                let names = vec![item.name.to_string()];
+                refused.push((index, StoreError::Secret { path: self.path.clone(), names }));
+                continue;
+            }
+            if let Err(error) = log::frame(name, &bytes, &mut frames) {
+                let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, error);
+                refused.push((index, StoreError::Write { path: self.path.clone(), source }));
+                continue;
+            }
+            seen.insert(name);
+            kept.push(Packed { item, name, first, bytes });
+        }
+        (kept, frames, refused)
     }
 
-    fn merge(&mut self, batch: Vec<(EntryName, Entry)>, replace: bool) -> Result<(), StoreError> {
-        let _guard =
-            Lock::new(&sidecar(&self.target, ".lock"), &Disk::real()).acquire(lock::WAIT)?;
-        let current = match self.kept.take().filter(|kept| kept.is_current(&self.target)) {
-            Some(kept) => Some(kept.document),
-            None => self.read()?,
+    fn acquire(&mut self) -> Result<lock::Guard, StoreError> {
+        let guard = self.lock.acquire(self.wait);
+        self.wait = match &guard {
+            Err(StoreError::Held { .. }) => SHORT_WAIT,
+            _ => lock::WAIT,
         };
-        let mut document = current.unwrap_or_else(|| Document::new(&self.rules));
-        document.adopt(&self.rules);
-        let place = sidecar(&self.target, ".run");
-        let run_failed = |source| StoreError::Write { path: place.clone(), source };
-        if let Some(run) = &mut self.run {
-            run.refresh().map_err(run_failed)?;
-        }
-        let gone = self.written.iter().filter(|name| !document.contains(name)).count();
-        if gone > 0 {
-            self.written.retain(|name| document.contains(name));
-        }
-        let mut names = BTreeSet::new();
-        for (name, entry) in batch {
-            let of_run = self.run.as_ref().is_some_and(|run| run.knows(&name));
-            let first = replace && !of_run && !names.contains(&name);
-            document.record(&name, entry, first).map_err(file::unusable(&self.path))?;
-            names.insert(name);
-        }
-        self.write(document)?;
-        // Behind the recording: a crash between the two can only lose that a
-        // name is of this run for entries whose calls have not been answered.
-        if let Some(run) = &mut self.run {
-            run.add(&names).map_err(run_failed)?;
-        }
-        self.written.append(&mut names);
-        if gone > 0 {
-            Err(StoreError::Gone { path: self.path.clone(), names: gone })
-        } else {
-            Ok(())
+        guard
+    }
+
+    /// What is to be told, once each.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// When the next fold is due; `None` where there is nothing to fold.
+    pub fn fold_due(&self) -> Option<Instant> {
+        let file = self.stamp.map_or(0, |(_, _, length, _, _)| length);
+        self.schedule.due(self.tail.len(), file)
+    }
+
+    /// The work of a fold, for another thread. Its outcome goes to
+    /// [`Recorder::folded`] before the next fold begins.
+    pub fn fold(&mut self) -> FoldJob {
+        self.schedule.begun();
+        self.job(false)
+    }
+
+    fn job(&self, wait: bool) -> FoldJob {
+        let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
+        let doubt = self.suspicious || (others && stamp_of(&self.paths.target) != self.stamp);
+        FoldJob {
+            path: self.path.clone(),
+            paths: self.paths.clone(),
+            disk: self.disk.clone(),
+            rules: self.rules.clone(),
+            wait,
+            check: doubt.then(|| self.own.clone()),
         }
     }
 
-    /// Whether everything this recorder kept is still there.
+    /// Takes note of a fold that could not begin.
+    pub fn fold_refused(&mut self) {
+        self.schedule.failed(Instant::now());
+    }
+
+    /// Takes note of what became of a fold; gives whether something is left.
     ///
     /// # Errors
-    /// [`StoreError::Gone`] where someone deleted or replaced the file.
-    fn check(&self) -> Result<(), StoreError> {
-        let current = self.kept.as_ref().is_none_or(|kept| kept.is_current(&self.target));
-        if current {
-            return Ok(());
+    /// Why it could not be done: it is tried again later, and everything is still
+    /// in the log. [`StoreError::Gone`] where the recording does not hold what was
+    /// kept in it, since someone deleted or replaced it; said once.
+    pub fn folded(&mut self, done: FoldDone) -> Result<bool, StoreError> {
+        let folded = match done.result {
+            Ok(folded) => folded,
+            Err(error) => {
+                self.schedule.failed(Instant::now());
+                return Err(error);
+            }
+        };
+        self.schedule.done(Instant::now(), folded.left);
+        self.notes.extend(folded.notes);
+        self.stamp = done.stamp;
+        self.suspicious = false;
+        for name in &done.gone {
+            self.own.remove(name);
         }
-        let document = self.read()?;
-        let is_there = |name| document.as_ref().is_some_and(|document| document.contains(name));
-        match self.written.iter().filter(|name| !is_there(name)).count() {
-            0 => Ok(()),
+        match done.gone.len() {
+            0 => Ok(folded.left),
             names => Err(StoreError::Gone { path: self.path.clone(), names }),
         }
     }
 
-    /// Ends this recorder's part in the run, and tidies up where it is the last.
+    /// Folds what is in the log, ends this recorder's part in the run, and tidies
+    /// up where it is the last.
     ///
     /// # Errors
-    /// A recording that no longer holds what was kept in it; a lock or a sidecar
-    /// file that could not be removed.
-    pub fn close(mut self) -> Result<(), StoreError> {
-        let whole = self.check();
+    /// A log that could not be folded: everything is still in it, and the next
+    /// command that opens the recording tries again. A recording that no longer
+    /// holds what was kept in it. A lock or a file beside it that could not be
+    /// removed.
+    pub fn close(&mut self) -> Result<(), StoreError> {
+        let folded = self.fold_all();
         self.leave()?;
-        whole
+        folded
+    }
+
+    fn fold_all(&mut self) -> Result<(), StoreError> {
+        if self.run.is_none() {
+            return Ok(());
+        }
+        // A log that was removed behind our back is saved first.
+        let guard = self.acquire()?;
+        self.catch_up()?;
+        drop(guard);
+        for _ in 0..ROUNDS {
+            let done = self.job(true).run();
+            if !self.folded(done)? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn leave(&mut self) -> Result<(), StoreError> {
         let Some(run) = self.run.take() else {
             return Ok(());
         };
-        let path = sidecar(&self.target, ".lock");
-        let mut lock = Lock::new(&path, &Disk::real());
-        let guard = lock.acquire(lock::WAIT)?;
-        let failed = |source| StoreError::Lock { path: path.clone(), source };
+        let guard = self.acquire()?;
+        let failed = |source| StoreError::Lock { path: self.paths.lock.clone(), source };
         if run.leave().map_err(failed)? {
-            lock.remove(guard).map_err(failed)?;
+            self.lock.remove(guard).map_err(failed)?;
         }
-        Ok(())
-    }
-
-    /// The recording's text, split; `None` where there is no file. Checks that
-    /// its rules are ours.
-    fn read(&self) -> Result<Option<Document>, StoreError> {
-        let Some((_, text)) = file::read(&self.target)? else {
-            return Ok(None);
-        };
-        let document = file::parse(&self.path, text)?;
-        let theirs = document.meta().rules();
-        if *theirs != self.rules && !document.is_empty() {
-            return Err(StoreError::OtherRules {
-                path: self.path.clone(),
-                ours: words(&self.rules),
-                theirs: words(theirs),
-            });
-        }
-        Ok(Some(document))
-    }
-
-    fn write(&mut self, document: Document) -> Result<(), StoreError> {
-        let failed = |source| StoreError::Write { path: self.path.clone(), source };
-        let file = atomic::replace(&self.target, &document.to_bytes()).map_err(failed)?;
-        let stamp = stamp(&file.metadata().map_err(failed)?);
-        self.kept = Some(Kept { document, file, stamp });
         Ok(())
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Nobody is left to tell; a sidecar that stays behind does no harm.
-        let _ = self.leave();
+        // Nobody is left to tell; what stays behind does no harm.
+        let _ = self.close();
     }
 }
 
-impl Kept {
-    fn is_current(&self, target: &Path) -> bool {
-        let open = self.file.metadata();
-        let named = fs::metadata(target);
-        match (open, named) {
-            (Ok(open), Ok(named)) => stamp(&open) == self.stamp && stamp(&named) == self.stamp,
-            _ => false,
-        }
+/// The frames of a batch whose names others have recorded meanwhile.
+fn repack(batch: &[Packed], run: &Run) -> Vec<u8> {
+    let mut frames = Vec::new();
+    for packed in batch {
+        // It fitted before, and `first` does not change its length.
+        let _ = if packed.first && run.knows(packed.name) {
+            let bytes = packed::pack(&packed.item.name, false, &packed.item.entry);
+            log::frame(packed.name, &bytes, &mut frames)
+        } else {
+            log::frame(packed.name, &packed.bytes, &mut frames)
+        };
     }
-}
-
-fn stamp(metadata: &Metadata) -> Stamp {
-    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
-}
-
-fn sidecar(target: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(target);
-    name.push(suffix);
-    name.into()
-}
-
-fn words(rules: &IdentityRules) -> String {
-    let words: Vec<String> = rules.ignore().iter().map(ToString::to_string).collect();
-    if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
+    frames
 }
 
 #[cfg(test)]

@@ -1,3 +1,4 @@
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
@@ -16,6 +17,11 @@ fn entry(content: &str) -> Entry {
 
 fn open(path: &Path) -> Recorder {
     Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
+}
+
+fn fold(recorder: &mut Recorder) -> Result<bool, StoreError> {
+    let job = recorder.fold();
+    recorder.folded(job.run())
 }
 
 fn contents(cassette: &Cassette) -> Vec<String> {
@@ -127,27 +133,54 @@ fn eight_recorders_at_once_lose_nothing() {
 }
 
 #[test]
-fn change_by_another_hand_is_read_before_writing() {
+fn change_by_another_hand_is_read_before_folding() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
     recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
+    fold(&mut recorder).unwrap();
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
     fs::write(&path, text).unwrap();
     recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
+    assert!(!fold(&mut recorder).unwrap());
     assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);
+}
+
+#[test]
+fn damage_by_another_hand_is_left_alone_and_nothing_is_lost_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let mut recorder = open(&path);
+    recorder.append(vec![(step("a"), entry("1"))], true).unwrap();
+    fold(&mut recorder).unwrap();
     fs::write(&path, "{\"a\": {").unwrap();
-    let error = recorder.append(vec![(step("b"), entry("3"))], true).unwrap_err();
-    assert_eq!(error.class(), Class::Unusable);
+    recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
+    assert_eq!(fold(&mut recorder).unwrap_err().class(), Class::Unusable);
+    recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
+    fs::write(&path, "{\"a\": {\"content\": \"mended\"}}").unwrap();
+    recorder.close().unwrap();
+    assert_eq!(contents(&load(&path).unwrap()), ["a=mended", "b=3", "c=4"]);
+    assert_eq!(folder(&dir), ["r.json"]);
+}
+
+#[test]
+fn recording_that_someone_deleted_is_said_to_be_gone_once_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let mut recorder = open(&path);
+    recorder.append(vec![(step("a"), entry("1")), (step("b"), entry("2"))], true).unwrap();
+    fold(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
-    // Said once, and the entry is kept all the same.
-    let error = recorder.append(vec![(step("b"), entry("4"))], true).unwrap_err();
-    assert!(matches!(error, StoreError::Gone { names: 2, .. }), "{error}");
-    assert_eq!(contents(&load(&path).unwrap()), ["b=4"]);
-    recorder.append(vec![(step("c"), entry("5"))], true).unwrap();
+    recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
+    let error = fold(&mut recorder).unwrap_err();
+    assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
+    assert_eq!(contents(&load(&path).unwrap()), ["b=3"]);
+    recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
+    fold(&mut recorder).unwrap();
     fs::remove_file(&path).unwrap();
     assert!(matches!(recorder.close().unwrap_err(), StoreError::Gone { names: 2, .. }));
+    assert_eq!(folder(&dir), [""; 0]);
 }
 
 #[test]

@@ -1,19 +1,23 @@
 //! One run of recorders over a recording, and the names recorded in it.
 //!
 //! A run begins when a recorder opens a recording that no live recorder holds,
-//! and ends with its last recorder. The sidecar `FILE.run` holds the run's id on
-//! its first line and then a name a line. Each recorder keeps a shared lock on
-//! it for life, which a crash gives back too; it is opened, joined and left
-//! under the recording's exclusive lock only.
+//! and ends with its last recorder. Each recorder keeps a shared lock on the
+//! sidecar `FILE.run` for life, which a crash gives back too. The file is opened,
+//! joined, added to and left under the recording's exclusive lock only.
+//!
+//! Its first line holds the run's name. Then come the fingerprints of the names
+//! that have been moved out of the log, a line each in hex, and a line
+//! `{"rotated":[device,inode]}` behind those of each log that was moved. The names
+//! that still are in the log are read from there.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::disk::Disk;
-use super::lock;
-use crate::recording::EntryName;
+use super::lock::{self, FileId};
+use super::log::Fingerprint;
 
 /// Which run to take part in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,35 +32,41 @@ pub enum RunChoice {
 #[derive(Debug)]
 pub(super) struct Run {
     path: PathBuf,
+    disk: Disk,
     /// Under a shared lock for as long as it is open.
     file: File,
-    /// Whether the run has a name to be joined by, and so outlives its recorders.
-    named: bool,
-    names: BTreeSet<EntryName>,
-    /// Up to where `names` has been read.
+    id: FileId,
+    /// What the run is called, to be joined by it; such a run outlives its recorders.
+    name: Option<String>,
+    names: HashSet<Fingerprint>,
+    rotations: Vec<FileId>,
+    /// Up to where the file has been read.
     read_to: u64,
 }
 
 impl Run {
     /// Begins or joins a run. Only under the recording's lock.
-    pub(super) fn enter(path: &Path, choice: &RunChoice) -> io::Result<Self> {
-        let file = Disk::real().open(path)?;
-        let alone = match fs2::FileExt::try_lock_exclusive(&file) {
-            Ok(()) => true,
-            Err(error) if lock::is_contended(&error) => false,
-            Err(error) => return Err(error),
+    pub(super) fn enter(path: &Path, disk: &Disk, choice: &RunChoice) -> io::Result<Self> {
+        let file = disk.open(path)?;
+        let alone = lock::try_lock(&file)?;
+        let id = lock::id_of(&file.metadata()?);
+        let mut run = Self {
+            path: path.to_owned(),
+            disk: disk.clone(),
+            file,
+            id,
+            name: None,
+            names: HashSet::new(),
+            rotations: Vec::new(),
+            read_to: 0,
         };
-        let mut run =
-            Self { path: path.to_owned(), file, named: false, names: BTreeSet::new(), read_to: 0 };
-        let id = run.read_id()?;
+        run.name = run.read_name()?;
         let joins = !alone
             || match choice {
-                RunChoice::Named(name) => id.as_ref() == Some(name),
+                RunChoice::Named(name) => run.name.as_ref() == Some(name),
                 RunChoice::New => false,
             };
-        if joins {
-            run.named = id.is_some();
-        } else {
+        if !joins {
             run.begin(choice)?;
         }
         run.refresh()?;
@@ -66,12 +76,44 @@ impl Run {
         Ok(run)
     }
 
-    /// Whether the name has been recorded in this run, by whichever recorder.
-    pub(super) fn knows(&self, name: &EntryName) -> bool {
-        self.names.contains(name)
+    /// Enters again where someone has removed the run's file, taking along what
+    /// is known of it. Only under the recording's lock.
+    pub(super) fn stay(&mut self) -> io::Result<()> {
+        if lock::id_at(&self.path)? == Some(self.id) {
+            return Ok(());
+        }
+        let choice = self.name.clone().map_or(RunChoice::New, RunChoice::Named);
+        let mut again = Self::enter(&self.path, &self.disk, &choice)?;
+        let unknown: Vec<_> = self.names.difference(&again.names).copied().collect();
+        append(&again.disk, &again.file, again.read_to, &lines(&unknown))?;
+        again.refresh()?;
+        // Rotations are counted from where a log was opened: none was lost.
+        again.rotations.splice(..0, self.rotations.iter().copied());
+        *self = again;
+        Ok(())
     }
 
-    /// Reads the names that others have added.
+    /// Whether the name has been recorded in this run, by whichever recorder.
+    pub(super) fn knows(&self, name: Fingerprint) -> bool {
+        self.names.contains(&name)
+    }
+
+    /// Remembers a name that stands in the log.
+    pub(super) fn learn(&mut self, name: Fingerprint) {
+        self.names.insert(name);
+    }
+
+    /// How many logs have been moved away so far.
+    pub(super) fn rotations(&self) -> usize {
+        self.rotations.len()
+    }
+
+    /// Whether this log has been moved away since there were `since` that were.
+    pub(super) fn has_rotated(&self, log: FileId, since: usize) -> bool {
+        self.rotations.iter().skip(since).any(|rotated| *rotated == log)
+    }
+
+    /// Reads what others have added.
     pub(super) fn refresh(&mut self) -> io::Result<()> {
         let mut text = Vec::new();
         self.file.seek(SeekFrom::Start(self.read_to))?;
@@ -79,69 +121,44 @@ impl Run {
         // A line without its end was cut by a crash; whoever adds next ends it.
         let whole = memchr::memrchr(b'\n', &text).map_or(0, |at| at + 1);
         for line in text[..whole].split(|&byte| byte == b'\n') {
-            if let Ok(key) = serde_json::from_slice::<String>(line) {
-                self.names.insert(EntryName::of_key(&key).0);
+            match read_line(line) {
+                Some(Line::Name(name)) => {
+                    self.names.insert(name);
+                }
+                Some(Line::Rotated(log)) => self.rotations.push(log),
+                None => {}
             }
         }
         self.read_to += whole as u64;
         Ok(())
     }
 
-    /// Adds names. Only under the recording's lock, after a refresh.
-    pub(super) fn add<'a>(
-        &mut self,
-        names: impl IntoIterator<Item = &'a EntryName>,
-    ) -> io::Result<()> {
-        let new: Vec<&EntryName> = names.into_iter().filter(|name| !self.knows(name)).collect();
-        let mut text = Vec::new();
-        for name in &new {
-            serde_json::to_writer(&mut text, &name.to_string())?;
-            text.push(b'\n');
-        }
-        if text.is_empty() {
-            return Ok(());
-        }
-        // Over a line that was cut, if there is one.
-        self.file.set_len(self.read_to)?;
-        self.file.seek(SeekFrom::Start(self.read_to))?;
-        self.file.write_all(&text)?;
-        self.read_to += text.len() as u64;
-        self.names.extend(new.into_iter().cloned());
-        Ok(())
-    }
-
     /// Leaves the run; gives whether it was the last recorder in it. Only under
     /// the recording's lock.
     pub(super) fn leave(self) -> io::Result<bool> {
-        match fs2::FileExt::try_lock_exclusive(&self.file) {
-            Ok(()) => {}
-            Err(error) if lock::is_contended(&error) => return Ok(false),
-            Err(error) => return Err(error),
+        if lock::id_at(&self.path)? != Some(self.id) || !lock::try_lock(&self.file)? {
+            return Ok(false);
         }
-        if !self.named {
-            fs::remove_file(&self.path)?;
+        if self.name.is_none() {
+            self.disk.remove_if_there(&self.path)?;
         }
         Ok(true)
     }
 
     fn begin(&mut self, choice: &RunChoice) -> io::Result<()> {
-        let id = match choice {
+        self.name = match choice {
             RunChoice::New => None,
-            RunChoice::Named(name) => Some(name.as_str()),
+            RunChoice::Named(name) => Some(name.clone()),
         };
-        let mut line = serde_json::to_vec(&serde_json::json!({ "run": id }))?;
+        let mut line = serde_json::to_vec(&serde_json::json!({ "run": self.name }))?;
         line.push(b'\n');
-        self.file.set_len(0)?;
-        self.file.rewind()?;
-        self.file.write_all(&line)?;
-        self.named = id.is_some();
         self.read_to = line.len() as u64;
-        Ok(())
+        append(&self.disk, &self.file, 0, &line)
     }
 
     /// The run's name on the first line; `None` where it has none. Leaves
     /// `read_to` behind that line.
-    fn read_id(&mut self) -> io::Result<Option<String>> {
+    fn read_name(&mut self) -> io::Result<Option<String>> {
         let mut text = Vec::new();
         self.file.rewind()?;
         self.file.read_to_end(&mut text)?;
@@ -153,3 +170,79 @@ impl Run {
         Ok(line.as_ref().and_then(|line| line.get("run")?.as_str()).map(str::to_owned))
     }
 }
+
+/// Whether a live recorder holds the recording. Only under the recording's lock.
+pub(super) fn is_live(path: &Path) -> io::Result<bool> {
+    match File::open(path) {
+        Ok(file) => lock::try_lock(&file).map(|alone| !alone),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Notes that a log is being moved away, and the names in it. A run that is not
+/// there needs no note. Only under the recording's lock.
+pub(super) fn note_rotation(
+    path: &Path,
+    disk: &Disk,
+    names: &[Fingerprint],
+    log: FileId,
+) -> io::Result<()> {
+    let mut file = match File::options().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut text = Vec::new();
+    // Only its end matters: a line that was cut is written over.
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LONGEST_LINE);
+    file.seek(SeekFrom::Start(from))?;
+    file.read_to_end(&mut text)?;
+    let end = from + memchr::memrchr(b'\n', &text).map_or(0, |at| at as u64 + 1);
+    let mut added = lines(names);
+    let (device, inode) = log;
+    added.extend(format!("{{\"rotated\":[{device},{inode}]}}\n").into_bytes());
+    append(disk, &file, end, &added)
+}
+
+/// No line but the first is longer than this.
+const LONGEST_LINE: u64 = 256;
+
+enum Line {
+    Name(Fingerprint),
+    Rotated(FileId),
+}
+
+fn read_line(line: &[u8]) -> Option<Line> {
+    let text = std::str::from_utf8(line).ok()?;
+    if text.len() == 32 {
+        return u128::from_str_radix(text, 16).ok().map(Line::Name);
+    }
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    let log = value.get("rotated")?;
+    Some(Line::Rotated((log.get(0)?.as_u64()?, log.get(1)?.as_u64()?)))
+}
+
+fn lines(names: &[Fingerprint]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(names.len() * 33);
+    for name in names {
+        text.extend(format!("{name:032x}\n").into_bytes());
+    }
+    text
+}
+
+/// Writes behind `end`, over a line that was cut.
+fn append(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    if file.metadata()?.len() != end {
+        disk.set_len(file, end)?;
+    }
+    disk.write_all_at(file, text, end)
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -50,7 +50,9 @@ impl Stage {
         let redactor = redactor()?;
         let rules = IdentityRules::default();
         let recording = store::Recorder::open(file, &store::RunChoice::New, &rules)?;
-        let writer = Writer::start(recording, true).map_err(|error| broken(&error.to_string()))?;
+        let told = record::on_told(Arc::clone(&tally), silent());
+        let writer =
+            Writer::start(recording, true, told).map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
         let client = Client::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices: PriceTable::builtin() };

@@ -96,6 +96,23 @@ impl Secrets {
         self.values.is_empty()
     }
 
+    /// Each of them, in order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(String::as_str)
+    }
+
+    /// A single one.
+    pub(crate) fn of_value(value: &str) -> Self {
+        let mut secrets = Self::default();
+        secrets.add(value);
+        secrets
+    }
+
+    /// Whether all of them are plain ASCII.
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.values.iter().all(|value| value.is_ascii())
+    }
+
     /// Whether one of them stands in the bytes.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
         self.finders.iter().any(|finder| finder.find(bytes).is_some())

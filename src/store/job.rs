@@ -1,0 +1,77 @@
+//! A fold as a recorder has it done, on whatever thread.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::disk::Disk;
+use super::error::StoreError;
+use super::fold::{self, Folded};
+use super::log::{Fingerprint, fingerprint};
+use super::paths::Paths;
+use super::reader::Recording;
+use crate::identity::IdentityRules;
+
+/// A file as it was at one time: it has been replaced or changed when this differs.
+pub(super) type Stamp = (u64, u64, u64, i64, i64);
+
+/// The work of one fold. Sent to a thread of its own, [`FoldJob::run`] there, and
+/// its outcome given back to the recorder.
+#[derive(Debug)]
+pub struct FoldJob {
+    pub(super) path: PathBuf,
+    pub(super) paths: Paths,
+    pub(super) disk: Disk,
+    pub(super) rules: IdentityRules,
+    /// Whether a fold of someone else's is waited for.
+    pub(super) wait: bool,
+    /// The names that must be in the recording, where there is doubt.
+    pub(super) check: Option<HashSet<Fingerprint>>,
+}
+
+/// What became of a [`FoldJob`].
+#[derive(Debug)]
+pub struct FoldDone {
+    pub(super) result: Result<Folded, StoreError>,
+    /// The recording when it was done.
+    pub(super) stamp: Option<Stamp>,
+    /// Names that should be there and are not.
+    pub(super) gone: Vec<Fingerprint>,
+}
+
+impl FoldJob {
+    /// Does the work. Blocks for as long as it takes.
+    pub fn run(self) -> FoldDone {
+        let result = fold::run(&self.paths, &self.disk, &self.rules, self.wait);
+        let stamp = stamp_of(&self.paths.target);
+        let gone = match (&result, self.check) {
+            (Ok(_), Some(check)) => gone(&self.path, check),
+            _ => Vec::new(),
+        };
+        FoldDone { result, stamp, gone }
+    }
+}
+
+/// Which of these names a recording does not hold. One that cannot be read is an
+/// error elsewhere.
+fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
+    match Recording::open(path) {
+        Ok(recording) => {
+            for stored in recording.entries() {
+                let Ok(stored) = stored else { return Vec::new() };
+                check.remove(&fingerprint(&stored.name));
+            }
+        }
+        Err(StoreError::Missing { .. }) => {}
+        Err(_) => return Vec::new(),
+    }
+    check.into_iter().collect()
+}
+
+/// The file at a path as it is now; `None` where there is none.
+pub(super) fn stamp_of(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
+    Some((metadata.dev(), metadata.ino(), metadata.len(), seconds, nanos))
+}

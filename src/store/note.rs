@@ -1,0 +1,84 @@
+//! What the store did on its own and people should know: no errors.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something worth telling. Shown as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// A log ended in bytes that are no whole entry: a crash or a full disk cut
+    /// what was being written. They were moved aside.
+    Torn {
+        /// The log.
+        log: PathBuf,
+        /// Where its tail is now.
+        aside: PathBuf,
+        /// How long that is.
+        bytes: u64,
+    },
+    /// Someone removed the log while it was in use, and it was written again.
+    Recovered {
+        /// The log.
+        log: PathBuf,
+        /// How many entries were saved.
+        entries: usize,
+    },
+    /// Someone cut the log short while it was in use.
+    Cut {
+        /// The log.
+        log: PathBuf,
+    },
+    /// What a recorder that died had left in its log is in the recording now.
+    Folded {
+        /// The recording.
+        path: PathBuf,
+        /// How many entries.
+        entries: usize,
+    },
+    /// A file system whose locks may not hold between machines.
+    Network {
+        /// The recording.
+        path: PathBuf,
+        /// Its file system.
+        system: &'static str,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Torn { log, aside, bytes } => write!(
+                f,
+                "{} ended in {bytes} bytes that are no whole entry, as a crash or a full disk \
+                 leaves them; they are kept aside in {}, and everything before them is kept",
+                log.display(),
+                aside.display()
+            ),
+            Self::Recovered { log, entries } => write!(
+                f,
+                "{} was removed by someone else while recording; its entries ({entries}) were \
+                 written again and nothing is lost",
+                log.display()
+            ),
+            Self::Cut { log } => write!(
+                f,
+                "{} was cut short by someone else while recording; what is lost is told when the \
+                 recording is next looked through",
+                log.display()
+            ),
+            Self::Folded { path, entries } => write!(
+                f,
+                "{} now holds the entries ({entries}) that an earlier recorder left in its log",
+                path.display()
+            ),
+            Self::Network { path, system } => write!(
+                f,
+                "{} is on a network file system ({system}), where locks may not hold between \
+                 machines: record to a local disk and move the file, unless only this machine \
+                 records to it",
+                path.display()
+            ),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Following what others do to the log while a recorder works.
+
+use super::*;
+use crate::store::error::StoreError;
+use crate::store::rotate;
+use crate::store::tail::Seen;
+
+impl Recorder {
+    /// Learns what others have done to the log and the run. Only under the lock.
+    pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
+        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
+        let at_run = |source| StoreError::Write { path: self.paths.run.clone(), source };
+        let Some(run) = &mut self.run else { return Ok(()) };
+        let seen = self.tail.look().map_err(at_log)?;
+        if self.lock.id() != self.settled || seen == Seen::Other {
+            run.stay().map_err(at_run)?;
+            self.settled = self.lock.id();
+        }
+        match seen {
+            Seen::Same => {}
+            Seen::Longer => self.read_on()?,
+            Seen::Shorter => {
+                self.suspicious = true;
+                self.notes.push(Note::Cut { log: self.paths.log.clone() });
+                if let Some(open) = self.tail.open() {
+                    open.end = 0;
+                }
+                self.read_on()?;
+            }
+            Seen::Other => {
+                run.refresh().map_err(at_run)?;
+                let former = self.tail.reopen(run.rotations()).map_err(at_log)?;
+                let rotated = |open: &Open| run.has_rotated(open.id, open.rotations);
+                self.orphans.extend(former.filter(|open| open.end > 0 && !rotated(open)));
+                self.read_on()?;
+            }
+        }
+        if self.orphans.is_empty() { Ok(()) } else { self.recover() }
+    }
+
+    /// Reads the names that others have added to the log, and moves a torn tail
+    /// out of the way.
+    fn read_on(&mut self) -> Result<(), StoreError> {
+        let (Some(open), Some(run)) = (self.tail.open(), &mut self.run) else { return Ok(()) };
+        let at_log = |source| StoreError::Read { path: self.paths.log.clone(), source };
+        let scanned = log::scan_from(&open.file, open.end).map_err(at_log)?;
+        if scanned.newer {
+            return Err(StoreError::NewerLog { path: self.paths.log.clone() });
+        }
+        for frame in &scanned.frames {
+            run.learn(frame.name);
+        }
+        self.notes.extend(rotate::set_aside(&self.paths, &self.disk, &open.file, &scanned)?);
+        open.end = scanned.whole;
+        Ok(())
+    }
+
+    /// Writes the entries of logs that someone removed again, except those which
+    /// another recorder has saved already.
+    fn recover(&mut self) -> Result<(), StoreError> {
+        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
+        while let Some(orphan) = self.orphans.last() {
+            let there: HashSet<_> = match self.tail.open() {
+                Some(open) => log::scan(&open.file).map_err(at_log)?.frames,
+                None => Vec::new(),
+            }
+            .iter()
+            .map(|frame| (frame.name, frame.sum, frame.len))
+            .collect();
+            let mut frames = Vec::new();
+            let mut entries = 0;
+            for frame in log::scan(&orphan.file).map_err(at_log)?.frames {
+                if there.contains(&(frame.name, frame.sum, frame.len)) {
+                    continue;
+                }
+                let bytes = log::payload(&orphan.file, frame).map_err(at_log)?;
+                if log::frame(frame.name, &bytes, &mut frames).is_ok() {
+                    entries += 1;
+                }
+            }
+            if entries > 0 {
+                let rotations = self.run.as_ref().map_or(0, Run::rotations);
+                self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
+                self.schedule.appended(Instant::now());
+                self.notes.push(Note::Recovered { log: self.paths.log.clone(), entries });
+            }
+            self.orphans.pop();
+        }
+        Ok(())
+    }
+}

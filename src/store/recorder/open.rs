@@ -1,0 +1,138 @@
+//! Opening a recording for adding to it.
+
+use std::fs::File;
+
+use super::*;
+use crate::store::error::StoreError;
+use crate::store::{atomic, fold, reader::Recording, run};
+
+/// How often what an earlier run left is folded, before it is given up on: each
+/// time, another recorder has come and died meanwhile.
+const LEFTOVERS: usize = 8;
+
+impl Recorder {
+    /// Opens a recording for adding to; its file is created with the first fold,
+    /// its folder here. What is there already is read and checked, and what an
+    /// earlier run left in its log is folded.
+    ///
+    /// # Errors
+    /// An existing recording that cannot be used or was made under other rules;
+    /// a lock that cannot be taken. The recording is never touched then.
+    pub fn open(path: &Path, run: &RunChoice, rules: &IdentityRules) -> Result<Self, StoreError> {
+        Self::open_on(Disk::real(), path, run, rules)
+    }
+
+    /// The same, on a disk that may fail.
+    pub(in crate::store) fn open_on(
+        disk: Disk,
+        path: &Path,
+        choice: &RunChoice,
+        rules: &IdentityRules,
+    ) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Write { path: path.to_owned(), source };
+        disk.create_folder(atomic::folder(path)).map_err(failed)?;
+        let paths = Paths::of(path).map_err(failed)?;
+        check(path, rules)?;
+        let mut lock = Lock::new(&paths.lock, &disk);
+        let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
+        let mut about = Vec::new();
+        log::begin(rules, &mut about).map_err(|error| failed(std::io::Error::other(error)))?;
+        let mut recorder = Self {
+            path: path.to_owned(),
+            tail: Tail::new(&paths.log, &disk),
+            settled: lock.id(),
+            wait: lock::WAIT,
+            run: Some(run),
+            orphans: Vec::new(),
+            watch: Watch::default(),
+            own: HashSet::new(),
+            schedule: Schedule::default(),
+            stamp: stamp_of(&paths.target),
+            suspicious: false,
+            rules: rules.clone(),
+            paths,
+            disk,
+            lock,
+            about,
+            notes,
+        };
+        if let Some(system) = network::of(recorder.paths.folder()) {
+            recorder.notes.push(Note::Network { path: path.to_owned(), system });
+        }
+        Ok(recorder)
+    }
+}
+
+/// Enters the run, having folded what an earlier one left: whatever is in the log
+/// then is of the run that is entered.
+fn enter(
+    path: &Path,
+    paths: &Paths,
+    disk: &Disk,
+    lock: &mut Lock,
+    choice: &RunChoice,
+    rules: &IdentityRules,
+) -> Result<(Run, Vec<Note>), StoreError> {
+    let mut notes = Vec::new();
+    let mut entries = 0;
+    let mut attempts = 0;
+    loop {
+        let guard = lock.acquire(lock::WAIT)?;
+        let at_run = |source| StoreError::Lock { path: paths.run.clone(), source };
+        let left = paths.log.exists() || paths.folding.exists();
+        if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
+            drop(guard);
+            attempts += 1;
+            let folded = fold::run(paths, disk, rules, true)?;
+            entries += folded.folded;
+            notes.extend(folded.notes);
+            continue;
+        }
+        sweep(path, paths)?;
+        let run = Run::enter(&paths.run, disk, choice).map_err(at_run)?;
+        drop(guard);
+        if entries > 0 {
+            notes.push(Note::Folded { path: path.to_owned(), entries });
+        }
+        return Ok((run, notes));
+    }
+}
+
+/// Removes what folds that were killed left behind, unless one is going on. Only
+/// under the lock.
+fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Write { path: path.to_owned(), source };
+    let folds = match File::open(&paths.folding) {
+        Ok(file) => !lock::try_lock(&file).map_err(failed)?,
+        Err(_) => false,
+    };
+    if folds { Ok(()) } else { atomic::sweep(&paths.target).map_err(failed) }
+}
+
+/// Reads a recording through, where there is one, and checks its rules.
+fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
+    let recording = match Recording::open(path) {
+        Ok(recording) => recording,
+        Err(StoreError::Missing { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let mut any = false;
+    for stored in recording.entries() {
+        stored?;
+        any = true;
+    }
+    let theirs = recording.meta().rules();
+    if any && theirs != rules {
+        return Err(StoreError::OtherRules {
+            path: path.to_owned(),
+            ours: words(rules),
+            theirs: words(theirs),
+        });
+    }
+    Ok(())
+}
+
+fn words(rules: &IdentityRules) -> String {
+    let words: Vec<String> = rules.ignore().iter().map(ToString::to_string).collect();
+    if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
+}

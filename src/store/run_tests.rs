@@ -1,0 +1,79 @@
+use std::fs;
+
+use super::*;
+
+const A: Fingerprint = 0xa;
+const B: Fingerprint = 0xb;
+
+fn enter(path: &Path) -> Run {
+    Run::enter(path, &Disk::real(), &RunChoice::New).unwrap()
+}
+
+fn note(path: &Path, names: &[Fingerprint], log: FileId) {
+    note_rotation(path, &Disk::real(), names, log).unwrap();
+}
+
+#[test]
+fn names_of_a_log_that_was_moved_are_known_to_all_in_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut one = enter(&path);
+    note(&path, &[A], (1, 2));
+    let mut two = enter(&path);
+    note(&path, &[B], (1, 3));
+    assert!(two.knows(A) && !two.knows(B));
+    for run in [&mut one, &mut two] {
+        run.refresh().unwrap();
+        assert!(run.knows(A) && run.knows(B));
+        assert_eq!(run.rotations(), 2);
+        assert!(run.has_rotated((1, 2), 0) && !run.has_rotated((1, 2), 1));
+    }
+    assert!(!two.leave().unwrap());
+    assert!(one.leave().unwrap());
+    assert!(!path.exists());
+    assert!(!enter(&path).knows(A));
+}
+
+#[test]
+fn line_that_was_cut_is_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut run = enter(&path);
+    note(&path, &[A], (1, 2));
+    let whole = fs::read(&path).unwrap();
+    for cut in 13..whole.len() {
+        fs::write(&path, &whole[..cut]).unwrap();
+        note(&path, &[B], (1, 3));
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("{\"rotated\":[1,3]}\n"), "{text}");
+        let lines: Vec<_> = text.lines().skip(1).map(|line| read_line(line.as_bytes())).collect();
+        assert!(lines.iter().all(Option::is_some), "cut at {cut}: {text}");
+    }
+    run.refresh().unwrap();
+}
+
+#[test]
+fn recorder_whose_run_was_removed_goes_on_in_a_new_one_with_its_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let mut one = Run::enter(&path, &Disk::real(), &RunChoice::Named("ci".into())).unwrap();
+    one.learn(A);
+    fs::remove_file(&path).unwrap();
+    one.stay().unwrap();
+    one.stay().unwrap();
+    assert!(one.knows(A));
+    let two = enter(&path);
+    assert!(two.knows(A));
+    assert_eq!(two.name.as_deref(), Some("ci"));
+    assert!(is_live(&path).unwrap());
+    assert!(!one.leave().unwrap() && two.leave().unwrap());
+    assert!(path.exists() && !is_live(&path).unwrap());
+}
+
+#[test]
+fn note_needs_no_run_and_makes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    note(&path, &[A], (1, 2));
+    assert!(!path.exists() && !is_live(&path).unwrap());
+}

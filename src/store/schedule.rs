@@ -1,0 +1,122 @@
+//! When a log is folded into its recording.
+
+use std::time::{Duration, Instant};
+
+/// Without an append for this long, there is time for a fold.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// What is older than this is folded, however busy it is.
+const AGE: Duration = Duration::from_secs(30);
+
+/// A log below this many bytes is not folded for its size.
+const SIZE: u64 = 16 << 20;
+
+/// After a fold that failed: first this long, then twice as long each time, up to
+/// [`AGE`].
+const RETRY: Duration = Duration::from_secs(2);
+
+/// What is known about what has not been folded.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// When the oldest of it was appended; `None` where there is nothing.
+    since: Option<Instant>,
+    /// When the last append was.
+    last: Option<Instant>,
+    /// Before this, a fold is not tried again, and how long that was.
+    retry: Option<(Instant, Duration)>,
+}
+
+impl Schedule {
+    /// Something was appended.
+    pub(super) fn appended(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    /// A fold begins: what is appended from now on is for the next one.
+    pub(super) fn begun(&mut self) {
+        self.since = None;
+    }
+
+    /// A fold was done, with or without something left.
+    pub(super) fn done(&mut self, now: Instant, left: bool) {
+        self.retry = None;
+        if left {
+            self.since.get_or_insert(now);
+        }
+    }
+
+    /// A fold failed; what it was to fold is still there.
+    pub(super) fn failed(&mut self, now: Instant) {
+        let pause = self.retry.map_or(RETRY, |(_, pause)| (pause * 2).min(AGE));
+        self.retry = Some((now + pause, pause));
+        self.since.get_or_insert(now);
+    }
+
+    /// When the next fold is due, with a log and a file of these lengths; `None`
+    /// where there is nothing to fold.
+    pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
+        let since = self.since?;
+        let last = self.last.unwrap_or(since);
+        let by_time = (last + IDLE).min(since + AGE);
+        let due = if log > SIZE.max(file) { since } else { by_time };
+        Some(self.retry.map_or(due, |(earliest, _)| due.max(earliest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fold_is_due_when_idle_old_or_large() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::default();
+        assert_eq!(schedule.due(SIZE + 1, 0), None);
+        schedule.appended(at(0));
+        assert_eq!(schedule.due(1, 0), Some(at(2000)));
+        for second in 1..60 {
+            schedule.appended(at(second * 1000));
+        }
+        assert_eq!(schedule.due(1, 0), Some(at(30_000)));
+        assert_eq!(schedule.due(SIZE + 1, SIZE), Some(at(0)));
+        assert_eq!(schedule.due(SIZE + 1, SIZE + 1), Some(at(30_000)));
+    }
+
+    #[test]
+    fn fold_takes_what_was_there_when_it_began() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.appended(start);
+        schedule.begun();
+        assert_eq!(schedule.due(1, 0), None);
+        schedule.appended(start + IDLE);
+        schedule.done(start + IDLE, false);
+        assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
+        schedule.begun();
+        schedule.done(start + AGE, true);
+        assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
+    }
+
+    #[test]
+    fn fold_that_failed_is_tried_again_less_and_less_often() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.appended(start);
+        let mut now = start + IDLE;
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            schedule.begun();
+            schedule.failed(now);
+            let due = schedule.due(SIZE + 1, 0).unwrap();
+            pauses.push((due - now).as_secs());
+            now = due;
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 30, 30]);
+        schedule.begun();
+        schedule.done(now, false);
+        schedule.appended(now);
+        assert_eq!(schedule.due(1, 0), Some(now + IDLE));
+    }
+}

@@ -1,0 +1,152 @@
+//! The log's end as one recorder holds it: open, and known up to where it left it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::disk::Disk;
+use super::lock::{self, FileId};
+
+/// When what was kept is safe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Whatever becomes of this process, SIGKILL included.
+    #[default]
+    Process,
+    /// Whatever becomes of the machine, a power cut included.
+    Power,
+}
+
+/// A recorder's handle to the log.
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    disk: Disk,
+    durability: Durability,
+    open: Option<Open>,
+}
+
+/// A log that is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) file: File,
+    pub(super) id: FileId,
+    /// Up to where it is known, and whole.
+    pub(super) end: u64,
+    /// How many logs of the run had been moved away when it was opened.
+    pub(super) rotations: usize,
+}
+
+/// What has become of the log since it was looked at last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Nothing; or there is none, as before.
+    Same,
+    /// Others added to it.
+    Longer,
+    /// Someone cut it.
+    Shorter,
+    /// The path names another file, or none.
+    Other,
+}
+
+impl Tail {
+    /// A handle to the log at `path`; nothing is opened yet.
+    pub(super) fn new(path: &Path, disk: &Disk) -> Self {
+        Self {
+            path: path.to_owned(),
+            disk: disk.clone(),
+            durability: Durability::default(),
+            open: None,
+        }
+    }
+
+    /// From now on what is appended is as safe as this.
+    pub(super) fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
+    }
+
+    /// Looks at the path.
+    pub(super) fn look(&self) -> io::Result<Seen> {
+        let there = match fs::metadata(&self.path) {
+            Ok(metadata) => Some((lock::id_of(&metadata), metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(match (&self.open, there) {
+            (None, None) => Seen::Same,
+            (Some(open), Some((id, length))) if open.id == id => match length.cmp(&open.end) {
+                std::cmp::Ordering::Equal => Seen::Same,
+                std::cmp::Ordering::Greater => Seen::Longer,
+                std::cmp::Ordering::Less => Seen::Shorter,
+            },
+            _ => Seen::Other,
+        })
+    }
+
+    /// Lets go of the log that is open, and opens the one that is at the path, if
+    /// any, with nothing of it known. Gives the former one.
+    pub(super) fn reopen(&mut self, rotations: usize) -> io::Result<Option<Open>> {
+        let open = match File::options().read(true).append(true).open(&self.path) {
+            Ok(file) => {
+                let id = lock::id_of(&file.metadata()?);
+                Some(Open { file, id, end: 0, rotations })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(std::mem::replace(&mut self.open, open))
+    }
+
+    /// The log, where there is one.
+    pub(super) fn open(&mut self) -> Option<&mut Open> {
+        self.open.as_mut()
+    }
+
+    /// How long the log is, as far as is known.
+    pub(super) fn len(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.end)
+    }
+
+    /// Appends frames in one write: `first` in front of them where the log has
+    /// nothing yet. What could not be written whole is cut off again. Only under
+    /// the recording's lock, and when all of the log is known.
+    pub(super) fn append(
+        &mut self,
+        first: &[u8],
+        frames: &mut Vec<u8>,
+        rotations: usize,
+    ) -> io::Result<()> {
+        if self.open.is_none() {
+            let file = self.disk.open_to_append(&self.path)?;
+            let id = lock::id_of(&file.metadata()?);
+            self.open = Some(Open { file, id, end: 0, rotations });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let begins = open.end == 0;
+        if begins {
+            frames.splice(..0, first.iter().copied());
+        }
+        let written = self.disk.write_all(&open.file, frames).and_then(|()| {
+            if self.durability == Durability::Process {
+                return Ok(());
+            }
+            self.disk.sync_data(&open.file)?;
+            match self.path.parent() {
+                Some(folder) if begins => self.disk.sync_folder(folder),
+                _ => Ok(()),
+            }
+        });
+        match written {
+            Ok(()) => {
+                open.end += frames.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Where this fails as well, whoever comes next finds a torn tail.
+                let _ = self.disk.set_len(&open.file, open.end);
+                Err(error)
+            }
+        }
+    }
+}
