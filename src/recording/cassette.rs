@@ -80,20 +80,8 @@ impl Cassette {
     }
 
     /// Appends a take as it stands in a file, whatever its time.
-    pub(super) fn push(&mut self, name: EntryName, entry: Entry) {
+    pub(crate) fn push(&mut self, name: EntryName, entry: Entry) {
         self.slot(name).push(entry);
-    }
-
-    /// Gives a name its place, though nothing is kept under it yet.
-    pub(super) fn reserve(&mut self, name: &EntryName) {
-        self.slot(name.clone());
-    }
-
-    /// Forgets the names that got no take.
-    pub(super) fn drop_empty(&mut self) {
-        self.takes.retain(|(_, takes)| !takes.is_empty());
-        self.places =
-            self.takes.iter().enumerate().map(|(at, (name, _))| (name.clone(), at)).collect();
     }
 
     fn slot(&mut self, name: EntryName) -> &mut Vec<Entry> {
@@ -110,7 +98,7 @@ impl Cassette {
 /// first of its run, else behind the last that was recorded no later, or at the
 /// end where it has no time. An entry with a time is kept once, so writing a
 /// batch again is safe.
-pub(super) fn place(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
+fn place(takes: &mut Vec<Entry>, entry: Entry, first_of_run: bool) {
     if first_of_run {
         takes.clear();
     }

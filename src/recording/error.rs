@@ -112,23 +112,50 @@ pub enum FormatError {
 /// What is wrong with a text that is no JSON, found by reading all of it; `None`
 /// where nothing is.
 pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
+    if let Some(error) = no_text(text) {
+        return Some(error);
+    }
     let text = match std::str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => {
             let (line, column) = position(text, error.valid_up_to());
-            return Some(FormatError::Json {
-                line,
-                column,
-                message: "the bytes are not UTF-8".to_owned(),
-            });
+            return Some(not_utf8(line, column));
         }
     };
     let error = serde_json::from_str::<IgnoredAny>(text).err()?;
-    Some(FormatError::Json {
-        line: error.line(),
-        column: error.column(),
-        message: plain_message(&error),
-    })
+    Some(syntax(&error))
+}
+
+/// What is wrong with a text that begins so, where that is plain to see: a
+/// byte-order mark, or nothing but white space in all of it.
+pub(crate) fn no_text(text: &[u8]) -> Option<FormatError> {
+    if text.starts_with(b"\xef\xbb\xbf") {
+        return Some(FormatError::ByteOrderMark);
+    }
+    text.iter().all(u8::is_ascii_whitespace).then_some(FormatError::Empty)
+}
+
+/// Where the reader of all of a text stopped.
+pub(crate) fn syntax(error: &serde_json::Error) -> FormatError {
+    FormatError::Json { line: error.line(), column: error.column(), message: plain_message(error) }
+}
+
+/// Bytes that are no text begin there; both counted from 1.
+pub(crate) fn not_utf8(line: usize, column: usize) -> FormatError {
+    FormatError::Json { line, column, message: "the bytes are not UTF-8".to_owned() }
+}
+
+/// The error for a text that is JSON but no object, from how it begins.
+pub(crate) fn not_object(text: &[u8]) -> FormatError {
+    let found = match text.trim_ascii_start().first() {
+        Some(b'[') => "an array",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(b'-' | b'0'..=b'9') => "a number",
+        _ => "not an object",
+    };
+    FormatError::NotObject { found: found.to_owned() }
 }
 
 /// The reader's message without the place it appends.

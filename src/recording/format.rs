@@ -1,26 +1,132 @@
-//! The file as text, read and written whole.
+//! The file as text.
 //!
 //! UTF-8 JSON, two-space pretty, nothing escaped that need not be, a chunk a
 //! line, a line feed at the end. Writing what was read from such a file gives
 //! the same text.
 
-use bytes::Bytes;
+use serde_json::Value;
 
 use super::cassette::Cassette;
-use super::document::Document;
-use super::error::FormatError;
+use super::entry::{Entry, Unread};
+use super::error::{FormatError, json_error, not_object};
+use super::name::EntryName;
+use super::outline::{NoOutline, Outliner};
+use super::scan::NotSplit;
+use super::text::{write_file_string, write_file_value};
+
+/// What ends a recording's text.
+pub(crate) const END: &[u8] = b"\n}\n";
 
 /// Reads a whole recording.
 ///
 /// # Errors
 /// Everything that makes it unusable; see [`FormatError`].
 pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
-    Document::parse(Bytes::copy_from_slice(text))?.cassette()
+    let mut outliner = Outliner::new();
+    let outline = match outliner.feed(text) {
+        Ok(()) => outliner.finish(),
+        Err(NotSplit) => Err(NoOutline::NotSplit),
+    };
+    let outline = outline.map_err(|why| match why {
+        NoOutline::NotSplit => json_error(text).unwrap_or_else(|| not_object(text)),
+        NoOutline::Meta(error) => json_error(text).unwrap_or(error),
+        NoOutline::Format(error) => error,
+    })?;
+    let slice = |range: &std::ops::Range<u64>| {
+        let end = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        text.get(end(range.start)..end(range.end)).unwrap_or_default()
+    };
+    let mut cassette = Cassette::new(outline.meta().clone());
+    for named in outline.names() {
+        for member in named.members.iter().filter_map(|&at| outline.members().get(at)) {
+            let Some(takes) = outline.takes(member) else {
+                let error = outline.not_entry(member, slice(&member.value));
+                return Err(json_error(text).unwrap_or(error));
+            };
+            for take in takes {
+                let entry = Entry::read(slice(take)).map_err(|why| match why {
+                    Unread::Json(error) => {
+                        json_error(text).unwrap_or_else(|| outline.bad_json(take, &error))
+                    }
+                    Unread::Entry(problem) => outline.bad_entry(take, problem),
+                })?;
+                cassette.push(named.name.clone(), entry);
+            }
+        }
+    }
+    Ok(cassette)
 }
 
 /// Writes a whole recording.
 pub fn write(cassette: &Cassette) -> Vec<u8> {
-    Document::of(cassette).to_bytes()
+    let mut out = Vec::new();
+    let mut first = true;
+    for (key, value) in cassette.meta().keys() {
+        begin_member(&mut out, first, key);
+        write_meta(&mut out, value);
+        first = false;
+    }
+    for (name, takes) in cassette.names() {
+        let is_list = is_list(name, takes.len());
+        for (index, entry) in takes.iter().enumerate() {
+            begin_take(&mut out, first, name, index, takes.len());
+            write_entry(&mut out, entry, is_list);
+            first = false;
+        }
+        end_takes(&mut out, is_list);
+    }
+    out.extend_from_slice(if first { b"{}\n" } else { END });
+    out
+}
+
+/// Whether takes are kept as a list under one key.
+pub(crate) fn is_list(name: &EntryName, takes: usize) -> bool {
+    name.step_id().is_some() && takes != 1
+}
+
+/// Writes what stands before a member's value; `first`: of all members.
+pub(crate) fn begin_member(out: &mut Vec<u8>, first: bool, key: &str) {
+    out.extend_from_slice(if first { b"{\n  " } else { b",\n  " });
+    write_file_string(out, key);
+    out.extend_from_slice(b": ");
+}
+
+/// Writes what stands before a take's text; `index` counts from 0.
+pub(crate) fn begin_take(
+    out: &mut Vec<u8>,
+    first: bool,
+    name: &EntryName,
+    index: usize,
+    takes: usize,
+) {
+    if !is_list(name, takes) {
+        return begin_member(out, first, &name.take_key(index + 1));
+    }
+    if index == 0 {
+        begin_member(out, first, &name.take_key(1));
+    }
+    out.extend_from_slice(if index == 0 { b"[\n    " } else { b",\n    " });
+}
+
+/// Writes what stands behind the last take of a name.
+pub(crate) fn end_takes(out: &mut Vec<u8>, is_list: bool) {
+    if is_list {
+        out.extend_from_slice(b"\n  ]");
+    }
+}
+
+/// Writes an entry's text, in a list or as a member of its own.
+pub(crate) fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
+    if in_list {
+        write_file_value(out, &entry.to_json(), 2);
+    } else {
+        out.extend_from_slice(&entry.to_text());
+    }
+}
+
+/// Writes the value of a metadata key.
+pub(crate) fn write_meta(out: &mut Vec<u8>, value: &Value) {
+    write_file_value(out, value, 1);
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::document::Document;
 use super::super::entry::Entry;
 use super::super::meta::Meta;
 use super::super::name::EntryName;
@@ -177,13 +176,10 @@ proptest! {
     #[test]
     fn text_of_any_cassette_reads_back_and_writes_the_same(entries in prop::collection::vec((any_name(), any_entry(), any::<bool>()), 0..8)) {
         let mut cassette = Cassette::default();
-        let mut document = Document::new(&IdentityRules::default());
         for (name, entry, first) in entries {
-            cassette.record(name.clone(), entry.clone(), first);
-            document.record(&name, entry, first).unwrap();
+            cassette.record(name, entry, first);
         }
         let text = write(&cassette);
-        prop_assert_eq!(String::from_utf8(document.to_bytes()).unwrap(), String::from_utf8(text.clone()).unwrap());
         let back = parse(&text).unwrap();
         prop_assert_eq!(String::from_utf8(write(&back)).unwrap(), String::from_utf8(text.clone()).unwrap());
         prop_assert_eq!(back.len(), cassette.len());

@@ -2,13 +2,12 @@
 //! get into it.
 //!
 //! A [`Cassette`] is the whole file as data; [`mod@format`] turns it into text and
-//! back; [`Document`] changes the text of a file without reading all of it;
-//! [`redact`] removes secrets before anything is stored.
+//! back; [`packed`] is an entry's form in the log beside a file; [`redact`] removes
+//! secrets before anything is stored.
 
 pub mod body;
 pub mod cassette;
 pub mod cost;
-pub mod document;
 pub mod encoding;
 pub mod entry;
 pub mod error;
@@ -21,13 +20,11 @@ pub(crate) mod outline;
 pub mod packed;
 pub mod redact;
 pub(crate) mod scan;
-mod split;
 mod text;
 mod token;
 
 pub use body::{Chunk, Layout, Payload};
 pub use cassette::Cassette;
-pub use document::Document;
 pub use entry::{Cut, End, Entry, EntryError, RecordedRequest, RecordedResponse};
 pub use error::FormatError;
 pub use meta::Meta;

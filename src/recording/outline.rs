@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::entry::{Entry, Unread};
+use super::entry::EntryError;
 use super::error::{FormatError, plain_message};
 use super::field::describe;
 use super::meta::Meta;
@@ -25,6 +25,9 @@ pub(crate) enum NoOutline {
     /// The text is no JSON object: [`super::error::json_error`] of all of it says
     /// where.
     NotSplit,
+    /// The text of a metadata key is no JSON: likewise, and where that finds
+    /// nothing, this.
+    Meta(FormatError),
     /// Something else.
     Format(FormatError),
 }
@@ -91,7 +94,7 @@ impl Outliner {
     /// The outline, once all of the text has been fed.
     pub(crate) fn finish(self) -> Result<Outline, NoOutline> {
         let found = self.0.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
-        Outline::of(found).map_err(NoOutline::Format)
+        Outline::of(found)
     }
 }
 
@@ -101,12 +104,15 @@ impl Outline {
         Self { meta, ..Self::default() }
     }
 
-    fn of(found: Vec<Found>) -> Result<Self, FormatError> {
+    fn of(found: Vec<Found>) -> Result<Self, NoOutline> {
         let mut seen = HashSet::with_capacity(found.len());
         if let Some(twice) = found.iter().find(|member| !seen.insert(&member.key)) {
-            return Err(FormatError::DuplicateKey { key: twice.key.clone(), line: twice.line });
+            let (key, line) = (twice.key.clone(), twice.line);
+            return Err(NoOutline::Format(FormatError::DuplicateKey { key, line }));
         }
-        let mut outline = Self { meta: Meta::parse(metadata(&found)?)?, ..Self::default() };
+        let keys = metadata(&found).map_err(NoOutline::Meta)?;
+        let meta = Meta::parse(keys).map_err(NoOutline::Format)?;
+        let mut outline = Self { meta, ..Self::default() };
         let mut places: HashMap<EntryName, usize> = HashMap::with_capacity(found.len());
         for (at, member) in found.into_iter().enumerate() {
             let role = if member.key.starts_with('_') {
@@ -178,20 +184,23 @@ impl Outline {
     }
 
     /// Why a member is no entry and no list of them, from its text.
-    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> Option<FormatError> {
-        let value: Value = serde_json::from_slice(text).ok()?;
+    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> FormatError {
         let (key, line) = (self.key(member), member.line);
+        let value: Value = match serde_json::from_slice(text) {
+            Ok(value) => value,
+            Err(error) => return self.bad_json(&member.value, &error),
+        };
         let found = match &value {
             Value::Array(_) if !self.is_step(member) => {
-                return Some(FormatError::ListUnderHash { key, line });
+                return FormatError::ListUnderHash { key, line };
             }
-            Value::Array(items) => {
-                let other = items.iter().find(|item| !item.is_object())?;
-                format!("a list with {} in it", describe(other))
-            }
+            Value::Array(items) => match items.iter().find(|item| !item.is_object()) {
+                Some(other) => format!("a list with {} in it", describe(other)),
+                None => describe(&value),
+            },
             other => describe(other),
         };
-        Some(FormatError::NotEntry { key, line, found })
+        FormatError::NotEntry { key, line, found }
     }
 
     fn is_step(&self, member: &Member) -> bool {
@@ -203,23 +212,22 @@ impl Outline {
         }
     }
 
-    /// What is wrong with the entry at `take`, from why it could not be read;
-    /// where that is its syntax, as if nothing else in the file were wrong.
-    pub(crate) fn bad_entry(&self, take: &Range<u64>, why: Unread) -> FormatError {
+    /// The error for a take whose text is no JSON, as if nothing before it were
+    /// wrong.
+    pub(crate) fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
+        let line = self.member_at(take.start).map_or(1, |member| member.line);
+        json_at(line, error)
+    }
+
+    /// The error for a take that has a wrong field.
+    pub(crate) fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
         let member = self.member_at(take.start);
-        let key = member.map_or_else(String::new, |member| self.key(member));
-        let line = member.map_or(1, |member| member.line);
-        match why {
-            Unread::Json(error) => FormatError::Json {
-                line: line + error.line() - 1,
-                column: error.column(),
-                message: plain_message(&error),
-            },
-            Unread::Entry(problem) => {
-                let takes = member.and_then(|member| self.takes(member)).unwrap_or_default();
-                let before = takes.iter().filter(|other| other.start < take.start).count();
-                FormatError::Entry { key, line, take: before + 1, problem: Box::new(problem) }
-            }
+        let takes = member.and_then(|member| self.takes(member)).unwrap_or_default();
+        FormatError::Entry {
+            key: member.map_or_else(String::new, |member| self.key(member)),
+            line: member.map_or(1, |member| member.line),
+            take: takes.partition_point(|other| other.start < take.start) + 1,
+            problem: Box::new(problem),
         }
     }
 }
@@ -233,24 +241,21 @@ impl Member {
     }
 }
 
-/// Reads the entry that a take's text holds.
-pub(crate) fn read_take(
-    outline: &Outline,
-    take: &Range<u64>,
-    text: &[u8],
-) -> Result<Entry, FormatError> {
-    Entry::read(text).map_err(|why| outline.bad_entry(take, why))
-}
-
 fn metadata(found: &[Found]) -> Result<Map<String, Value>, FormatError> {
     let mut keys = Map::new();
     for member in found.iter().filter(|member| member.key.starts_with('_')) {
-        let value = serde_json::from_slice(&member.text).map_err(|error| FormatError::Json {
-            line: member.line + error.line() - 1,
-            column: error.column(),
-            message: plain_message(&error),
-        })?;
+        let value =
+            serde_json::from_slice(&member.text).map_err(|error| json_at(member.line, &error))?;
         keys.insert(member.key.clone(), value);
     }
     Ok(keys)
+}
+
+/// The error of a value whose key stands in this line.
+fn json_at(line: usize, error: &serde_json::Error) -> FormatError {
+    FormatError::Json {
+        line: line + error.line().saturating_sub(1),
+        column: error.column(),
+        message: plain_message(error),
+    }
 }

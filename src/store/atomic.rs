@@ -1,9 +1,8 @@
-//! Replaces a file as a whole: its readers see the old text or the new one,
-//! whatever happens in between.
+//! Where a recording's files stand, and the temporary ones that stand beside it
+//! while it is replaced as a whole.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The end of every temporary file's name.
@@ -36,31 +35,6 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Writes `bytes` beside `target` and renames them into its place, with
-/// everything on disk when it returns. Gives the new file, open.
-///
-/// A new file may be read by its owner only; one that is replaced keeps its mode.
-pub(super) fn replace(target: &Path, bytes: &[u8]) -> io::Result<File> {
-    let mut temporary = tempfile::Builder::new()
-        .prefix(&prefix(target))
-        .suffix(SUFFIX)
-        .tempfile_in(folder(target))?;
-    match fs::metadata(target) {
-        Ok(old) => {
-            let mode = old.permissions().mode() & 0o777;
-            let file = temporary.as_file();
-            file.set_permissions(Permissions::from_mode(mode))?;
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
-    let file = temporary.persist(target).map_err(|error| error.error)?;
-    File::open(folder(target))?.sync_all()?;
-    Ok(file)
-}
-
 /// Removes what a killed process left beside `target`. Only under its lock:
 /// temporary files live no longer than that is held.
 pub(super) fn sweep(target: &Path) -> io::Result<()> {
@@ -86,31 +60,6 @@ fn prefix(target: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn mode(path: &Path) -> u32 {
-        fs::metadata(path).unwrap().permissions().mode() & 0o777
-    }
-
-    #[test]
-    fn new_file_is_private_and_a_replaced_one_keeps_its_mode() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.json");
-        replace(&path, b"one").unwrap();
-        assert_eq!(mode(&path), 0o600);
-        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        replace(&path, b"two").unwrap();
-        assert_eq!((fs::read(&path).unwrap(), mode(&path)), (b"two".to_vec(), 0o644));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn nothing_is_left_behind_when_the_target_cannot_be_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.json");
-        fs::create_dir(&path).unwrap();
-        assert!(replace(&path, b"one").is_err());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
-
     #[test]
     fn link_is_followed_to_a_file_that_is_not_there_yet() {
         let dir = tempfile::tempdir().unwrap();
@@ -121,8 +70,7 @@ mod tests {
             resolve(&link).unwrap(),
             fs::canonicalize(dir.path()).unwrap().join("real.json")
         );
-        replace(&resolve(&link).unwrap(), b"x").unwrap();
-        assert!(link.is_symlink());
+        fs::write(resolve(&link).unwrap(), b"x").unwrap();
         assert_eq!(fs::read(&real).unwrap(), b"x");
     }
 

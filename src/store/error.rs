@@ -1,9 +1,11 @@
 //! Why a recording could not be read, or not be kept.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::identity::IdentityRules;
 use crate::recording::FormatError;
+use crate::recording::packed::PackedError;
 
 /// A recording that could not be used. Messages read after "failed to".
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +58,14 @@ pub enum StoreError {
     NewerLog {
         /// The log.
         path: PathBuf,
+    },
+    /// An entry in the log beside the recording that cannot be read.
+    #[error("read {}: {problem}", path.display())]
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: PackedError,
     },
     /// The file could not be written. The one that was there is untouched.
     #[error("write {}: {}; what was recorded before is untouched", path.display(), remedy(source))]
@@ -152,6 +162,15 @@ pub enum Class {
 }
 
 impl StoreError {
+    /// The error for a recording that was made under other rules.
+    pub(super) fn other_rules(path: &Path, ours: &IdentityRules, theirs: &IdentityRules) -> Self {
+        let words = |rules: &IdentityRules| {
+            let words: Vec<String> = rules.ignore().iter().map(ToString::to_string).collect();
+            if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
+        };
+        Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }
+    }
+
     /// The error and its causes on one line.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
@@ -171,6 +190,7 @@ impl StoreError {
             | Self::TooLarge { .. }
             | Self::Format { .. }
             | Self::NewerLog { .. }
+            | Self::Log { .. }
             | Self::Read { .. } => Class::Unusable,
             Self::Write { .. }
             | Self::Lock { .. }

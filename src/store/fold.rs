@@ -1,71 +1,243 @@
-//! STUB of part B's.
-use std::fs::File;
+//! Folds the log into the recording's file.
+//!
+//! The log is first moved out of the recorders' way ([`super::rotate`]). Then,
+//! without any lock, the new file is written beside the old one: what is not
+//! changed is copied as it stands, a piece at a time. Under the lock again it
+//! takes the old one's place, if that still is the file that was read.
+//!
+//! A crash at any point leaves the old file or the new one, and a log that is
+//! folded again, which changes nothing.
 
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::atomic;
+use super::compose::compose;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::lock::{self, Lock};
 use super::note::Note;
 use super::paths::Paths;
 use super::rotate::{Rotated, rotate};
-use super::{atomic, file, log};
+use super::run::is_live;
+use super::source::Source;
 use crate::identity::IdentityRules;
-use crate::recording::{Document, packed};
 
+/// How long a fold of someone else's is waited for.
+const OTHERS: Duration = Duration::from_secs(600);
+
+/// How often it is looked after.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long the lock is waited for where nothing depends on it.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// How often a file is read again that others keep replacing.
+const TRIES: usize = 10;
+
+/// What a fold has done.
 #[derive(Debug, Default)]
 pub(super) struct Folded {
+    /// How many entries of the log are in the file now.
     pub(super) folded: usize,
+    /// Whether there is more to fold.
     pub(super) left: bool,
+    /// What people should know.
     pub(super) notes: Vec<Note>,
 }
 
-pub(super) fn apply(
-    document: &mut Document,
-    file: &File,
-    path: &std::path::Path,
-) -> Result<usize, StoreError> {
-    let failed = |source| StoreError::Read { path: path.to_owned(), source };
-    let scanned = log::scan(file).map_err(failed)?;
-    for frame in &scanned.frames {
-        let bytes = log::payload(file, *frame).map_err(failed)?;
-        let (head, entry) = packed::unpack(&bytes)
-            .map_err(|error| failed(std::io::Error::other(error.to_string())))?;
-        document.record(&head.name, entry, head.first).map_err(file::unusable(path))?;
-    }
-    Ok(scanned.frames.len())
-}
-
+/// Folds what is in the log, and before it a log whose fold was interrupted.
+/// Where someone else is folding, that is waited for (`wait`), or left to him.
+///
+/// # Errors
+/// A lock that cannot be had, a recording or a log that cannot be used, storage
+/// that fails. Everything is then where it was, or where the next fold finds it.
 pub(super) fn run(
     paths: &Paths,
     disk: &Disk,
     rules: &IdentityRules,
-    _wait: bool,
+    wait: bool,
+) -> Result<Folded, StoreError> {
+    fold(paths, disk, Some(rules), wait)
+}
+
+/// Folds what recorders that are gone have left behind; gives what is to be told
+/// of it. `path` is the recording's name for people.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
+    let is_there = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    if !is_there(&paths.log) && !is_there(&paths.folding) {
+        return Ok(Vec::new());
+    }
+    let failed = |source| StoreError::Lock { path: paths.lock.clone(), source };
+    let found = paths.lock.exists();
+    let mut lock = Lock::new(&paths.lock, disk);
+    let guard = lock.acquire(SHORT)?;
+    let live = is_live(&paths.run).map_err(failed)?;
+    drop(guard);
+    if live {
+        return Ok(Vec::new());
+    }
+    let done = fold(paths, disk, None, false);
+    if !found {
+        let guard = lock.acquire(SHORT)?;
+        if !is_live(&paths.run).map_err(failed)? {
+            lock.remove(guard).map_err(failed)?;
+        }
+    }
+    let Folded { folded, mut notes, .. } = done?;
+    if folded > 0 {
+        notes.push(Note::Folded { path: path.to_owned(), entries: folded });
+    }
+    Ok(notes)
+}
+
+fn fold(
+    paths: &Paths,
+    disk: &Disk,
+    rules: Option<&IdentityRules>,
+    wait: bool,
 ) -> Result<Folded, StoreError> {
     let mut lock = Lock::new(&paths.lock, disk);
-    let (log, note) = match rotate(paths, disk, &mut lock, lock::WAIT)? {
-        Rotated::Nothing => return Ok(Folded::default()),
-        Rotated::Busy => return Ok(Folded { left: true, ..Folded::default() }),
-        Rotated::Folding { file, note } => (file, note),
-    };
-    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
-    let mut document = match file::read(&paths.target)? {
-        Some((_, text)) => file::parse(&paths.target, text)?,
-        None => Document::new(rules),
-    };
-    document.adopt(rules);
-    let folded = apply(&mut document, &log, &paths.folding)?;
-    let temporary = paths.target.with_extension("loomrec-tmp");
-    let _ = disk.remove_if_there(&temporary);
-    let out = disk.create_new(&temporary).map_err(failed)?;
-    if let Ok(old) = std::fs::metadata(&paths.target) {
-        use std::os::unix::fs::PermissionsExt as _;
-        disk.set_mode(&out, old.permissions().mode() & 0o777).map_err(failed)?;
+    let deadline = Instant::now() + OTHERS;
+    let mut done = Folded::default();
+    loop {
+        let leftover = paths.folding.exists();
+        match rotate(paths, disk, &mut lock, lock::WAIT)? {
+            Rotated::Nothing => return Ok(done),
+            Rotated::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),
+            Rotated::Busy => {
+                done.left = true;
+                return Ok(done);
+            }
+            Rotated::Folding { file, note } => {
+                done.notes.extend(note);
+                done.folded += one(paths, disk, rules, &mut lock, &file)?;
+                // A recorder that is busy would never let this end.
+                if !leftover {
+                    done.left = fs::metadata(&paths.log).is_ok_and(|log| log.len() > 0);
+                    return Ok(done);
+                }
+            }
+        }
     }
-    disk.write_all(&out, &document.to_bytes()).map_err(failed)?;
-    disk.sync_all(&out).map_err(failed)?;
-    let _guard = lock.acquire(lock::WAIT)?;
-    disk.rename(&temporary, &paths.target).map_err(failed)?;
-    disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
-    disk.remove_if_there(&paths.folding).map_err(failed)?;
-    let left = paths.log.exists();
-    Ok(Folded { folded, left, notes: note.into_iter().collect() })
 }
+
+/// Folds the log that has been moved; gives how many entries it held.
+fn one(
+    paths: &Paths,
+    disk: &Disk,
+    rules: Option<&IdentityRules>,
+    lock: &mut Lock,
+    log: &File,
+) -> Result<usize, StoreError> {
+    for _ in 0..TRIES {
+        let source = Source::folding(paths, log)?;
+        let before = stamp(source.as_ref().and_then(Source::file), &paths.target)?;
+        let fresh = match &source {
+            Some(source) if !source.plan.is_empty() => Some(write(paths, disk, rules, source)?),
+            _ => None,
+        };
+        let done = commit(paths, disk, lock, fresh.as_deref(), before);
+        if let (Ok(false) | Err(_), Some(fresh)) = (&done, &fresh) {
+            // What is left of it is written over by the next fold.
+            let _ = disk.remove_if_there(fresh);
+        }
+        if done? {
+            return Ok(source.map_or(0, |source| source.logged()));
+        }
+    }
+    let source = io::Error::other("others keep replacing it");
+    Err(StoreError::Write { path: paths.target.clone(), source })
+}
+
+/// Writes the new file; gives where it is.
+fn write(
+    paths: &Paths,
+    disk: &Disk,
+    rules: Option<&IdentityRules>,
+    source: &Source,
+) -> Result<PathBuf, StoreError> {
+    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
+    let theirs = source.outline.meta().rules();
+    if *theirs != rules && !source.outline.names().is_empty() {
+        return Err(StoreError::other_rules(&paths.target, &rules, theirs));
+    }
+    let path = fresh(&paths.target);
+    disk.remove_if_there(&path).map_err(failed)?;
+    let file = disk.create_new(&path).map_err(failed)?;
+    let written = (|| {
+        if let Some(old) = source.file() {
+            let mode = old.metadata().map_err(failed)?.permissions().mode() & 0o777;
+            disk.set_mode(&file, mode).map_err(failed)?;
+        }
+        compose(source, &rules, &mut disk.writer(&file))
+            .map_err(|error| error.at(&paths.target))?;
+        disk.sync_all(&file).map_err(failed)
+    })();
+    if written.is_err() {
+        let _ = disk.remove_if_there(&path);
+    }
+    written.map(|()| path)
+}
+
+/// Puts the new file in the old one's place, where that is still the one that was
+/// read, and removes the log; gives whether it did.
+fn commit(
+    paths: &Paths,
+    disk: &Disk,
+    lock: &mut Lock,
+    fresh: Option<&Path>,
+    before: Option<Stamp>,
+) -> Result<bool, StoreError> {
+    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let _guard = lock.acquire(lock::WAIT)?;
+    if stamp_at(&paths.target).map_err(failed)? != before {
+        return Ok(false);
+    }
+    if let Some(fresh) = fresh {
+        disk.rename(fresh, &paths.target).map_err(failed)?;
+        disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
+    }
+    disk.remove_if_there(&paths.folding)
+        .map_err(|source| StoreError::Write { path: paths.folding.clone(), source })?;
+    Ok(true)
+}
+
+/// Where the new file is written. Only who folds writes it, so it needs no name
+/// of its own.
+fn fresh(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    atomic::folder(target).join(format!(".{name}.fold.loomrec-tmp"))
+}
+
+/// What a file is as long as nobody replaces or changes it.
+type Stamp = (u64, u64, u64, i64, i64);
+
+fn stamp(file: Option<&File>, path: &Path) -> Result<Option<Stamp>, StoreError> {
+    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    file.map(|file| file.metadata().map(|metadata| stamp_of(&metadata)).map_err(failed)).transpose()
+}
+
+fn stamp_at(path: &Path) -> io::Result<Option<Stamp>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(stamp_of(&metadata))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn stamp_of(metadata: &fs::Metadata) -> Stamp {
+    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;

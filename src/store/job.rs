@@ -56,11 +56,10 @@ impl FoldJob {
 /// Which of these names a recording does not hold. One that cannot be read is an
 /// error elsewhere.
 fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
-    match Recording::open(path) {
+    match Recording::look(path) {
         Ok(recording) => {
-            for stored in recording.entries() {
-                let Ok(stored) = stored else { return Vec::new() };
-                check.remove(&fingerprint(&stored.name));
+            for name in recording.names() {
+                check.remove(&fingerprint(name));
             }
         }
         Err(StoreError::Missing { .. }) => {}

@@ -7,13 +7,16 @@
 //! file. Everything here blocks; callers give it a thread of its own.
 
 mod atomic;
+mod compose;
 mod disk;
 pub mod error;
 mod file;
 mod fold;
+mod index;
 mod job;
 mod lock;
 mod log;
+mod merge;
 mod network;
 pub mod note;
 mod paths;
@@ -22,14 +25,14 @@ mod recorder;
 mod rotate;
 mod run;
 mod schedule;
+mod source;
 mod tail;
 mod watch;
 
 pub use error::{Class, StoreError};
-pub use file::load;
 pub use job::{FoldDone, FoldJob};
 pub use note::Note;
-pub use reader::{Place, Recording, Stored};
+pub use reader::{Entries, Place, Recording, Stored, load};
 pub use recorder::{Item, Recorder};
 pub use run::RunChoice;
 pub use tail::Durability;

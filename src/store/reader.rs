@@ -5,17 +5,23 @@
 //! [`Recording::entry`] reads one again by its [`Place`]. A recording that is
 //! open stays as it was when it was opened, whoever replaces the file since.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
+use super::disk::Disk;
 use super::error::StoreError;
-use super::file;
+use super::fold;
+pub use super::merge::Place;
+use super::note::Note;
+use super::paths::Paths;
+use super::source::{Source, Window};
 use crate::recording::{Cassette, Entry, EntryName, Meta};
 
 /// A recording, open for reading.
 #[derive(Debug)]
 pub struct Recording {
-    path: PathBuf,
-    cassette: Cassette,
+    source: Source,
+    notes: Vec<Note>,
 }
 
 /// One entry of a recording, and where it stands.
@@ -31,36 +37,74 @@ pub struct Stored {
     pub place: Place,
 }
 
-/// Where an entry stands in the [`Recording`] it was read from.
-#[derive(Clone, Debug)]
-pub struct Place {
-    at: u64,
+/// Reads a whole recording.
+///
+/// # Errors
+/// As [`Recording::open`] and [`Recording::entries`].
+pub fn load(path: &Path) -> Result<Cassette, StoreError> {
+    let recording = Recording::open(path)?;
+    let mut cassette = Cassette::new(recording.meta().clone());
+    for stored in recording.entries() {
+        let stored = stored?;
+        cassette.push(stored.name, stored.entry);
+    }
+    Ok(cassette)
 }
 
 impl Recording {
-    /// Opens a recording, and whatever of it has not reached its file yet.
+    /// Opens a recording, and whatever of it has not reached its file yet. What
+    /// recorders that are gone left beside it is put into the file first, where
+    /// that can be done; [`Recording::notes`] tells of it.
     ///
     /// # Errors
     /// A missing, unreadable, oversized, damaged or newer file, each with its path
     /// and what helps.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { path: path.to_owned(), cassette: file::load(path)? })
+        // Where it cannot be done (a folder that is read only, say), all is still
+        // there to be read; what is wrong with it is told then.
+        let notes = fold::leftover(path, &paths_of(path)?, &Disk::real()).unwrap_or_default();
+        Ok(Self { notes, ..Self::look(path)? })
+    }
+
+    /// The same, with everything left where it is.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub(super) fn look(path: &Path) -> Result<Self, StoreError> {
+        let source = Source::open(path, &paths_of(path)?)?;
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        Ok(Self { source: source.ok_or_else(missing)?, notes: Vec::new() })
+    }
+
+    /// What was done to it on opening, for people.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// What it says about itself.
     pub fn meta(&self) -> &Meta {
-        self.cassette.meta()
+        self.source.outline.meta()
+    }
+
+    /// The names it holds entries of, in the file's order; none of them is read.
+    pub fn names(&self) -> impl Iterator<Item = &EntryName> {
+        let filed = self.source.outline.names().iter().map(|named| &named.name);
+        filed.chain(self.source.plan.new.iter().map(|(name, _)| name))
     }
 
     /// Every entry in the file's order, the takes of a name together; each is
     /// read as it is asked for.
     ///
-    /// An item is an error where the entry cannot be read or used; further items
-    /// are of no use then.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Stored, StoreError>> + '_ {
-        self.cassette.entries().zip(0_u64..).map(|((name, take, entry), at)| {
-            Ok(Stored { name: name.clone(), take, entry: entry.clone(), place: Place { at } })
-        })
+    /// An item is an error where the entry cannot be read or used; it is the last.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries {
+            source: &self.source,
+            next: 0,
+            takes: Vec::new().into_iter(),
+            take: 0,
+            name: None,
+            window: Window::default(),
+        }
     }
 
     /// Reads an entry again.
@@ -68,8 +112,74 @@ impl Recording {
     /// # Errors
     /// A file that cannot be read, or was changed in place since.
     pub fn entry(&self, place: &Place) -> Result<Entry, StoreError> {
-        let entry = usize::try_from(place.at).ok().and_then(|at| self.cassette.entries().nth(at));
-        let missing = || StoreError::Missing { path: self.path.clone() };
-        entry.map(|(_, _, entry)| entry.clone()).ok_or_else(missing)
+        self.source.entry(place, &mut Window::default())
+    }
+}
+
+fn paths_of(path: &Path) -> Result<Paths, StoreError> {
+    Paths::of(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+        _ => StoreError::Read { path: path.to_owned(), source },
+    })
+}
+
+/// The entries of a recording: see [`Recording::entries`].
+#[derive(Debug)]
+pub struct Entries<'a> {
+    source: &'a Source,
+    /// The number of the next name: those of the file, then the new ones.
+    next: usize,
+    /// What is left of the present name's takes.
+    takes: std::vec::IntoIter<Place>,
+    /// The number of the take that was given last.
+    take: usize,
+    name: Option<&'a EntryName>,
+    window: Window,
+}
+
+impl<'a> Entries<'a> {
+    /// The next name and its takes; `None` behind the last.
+    fn next_name(&mut self) -> Option<(&'a EntryName, Result<Vec<Place>, StoreError>)> {
+        let (source, place) = (self.source, self.next);
+        self.next += 1;
+        let named = source.outline.names();
+        if let Some(named) = named.get(place) {
+            let takes = match source.plan.changed.get(&place) {
+                Some(takes) => Ok(takes.clone()),
+                None => source.takes_of(named),
+            };
+            return Some((&named.name, takes));
+        }
+        let (name, takes) = source.plan.new.get(place - named.len())?;
+        Some((name, Ok(takes.clone())))
+    }
+
+    fn fail(&mut self, error: StoreError) -> Option<Result<Stored, StoreError>> {
+        self.next = usize::MAX / 2;
+        self.takes = Vec::new().into_iter();
+        Some(Err(error))
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Result<Stored, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (Some(place), Some(name)) = (self.takes.next(), self.name) else {
+                let (name, takes) = self.next_name()?;
+                match takes {
+                    Ok(takes) => self.takes = takes.into_iter(),
+                    Err(error) => return self.fail(error),
+                }
+                (self.name, self.take) = (Some(name), 0);
+                continue;
+            };
+            self.take += 1;
+            return match self.source.entry(&place, &mut self.window) {
+                Ok(entry) => Some(Ok(Stored { name: name.clone(), take: self.take, entry, place })),
+                Err(error) => self.fail(error),
+            };
+        }
     }
 }

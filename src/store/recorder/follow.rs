@@ -17,6 +17,8 @@ impl Recorder {
             self.settled = self.lock.id();
         }
         match seen {
+            // A log that others began may have come and gone.
+            Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
             Seen::Same => {}
             Seen::Longer => self.read_on()?,
             Seen::Shorter => {

@@ -111,7 +111,7 @@ fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
 
 /// Reads a recording through, where there is one, and checks its rules.
 fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
-    let recording = match Recording::open(path) {
+    let recording = match Recording::look(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(()),
         Err(error) => return Err(error),
@@ -123,16 +123,7 @@ fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
     }
     let theirs = recording.meta().rules();
     if any && theirs != rules {
-        return Err(StoreError::OtherRules {
-            path: path.to_owned(),
-            ours: words(rules),
-            theirs: words(theirs),
-        });
+        return Err(StoreError::other_rules(path, rules, theirs));
     }
     Ok(())
-}
-
-fn words(rules: &IdentityRules) -> String {
-    let words: Vec<String> = rules.ignore().iter().map(ToString::to_string).collect();
-    if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
 }

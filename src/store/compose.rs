@@ -1,0 +1,208 @@
+//! Writes a recording's new text: what its file holds, and what its plan changes.
+//!
+//! Members that are not changed keep their very text; those that stand behind one
+//! another in our own spelling are copied in one go.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use super::error::StoreError;
+use super::merge::{Origin, Place};
+use super::source::{Source, Window};
+use crate::identity::IdentityRules;
+use crate::recording::format::{self, END};
+use crate::recording::outline::{Member, Role};
+use crate::recording::{EntryName, Meta};
+
+/// How much is written, and how much is copied, at once.
+const PIECE: u64 = 256 * 1024;
+
+/// The bytes between a member and a tidy one behind it.
+const SEPARATOR: u64 = 4;
+
+/// Why a text was not written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Something could not be read.
+    Read(StoreError),
+    /// Something could not be written.
+    Write(io::Error),
+}
+
+impl Failure {
+    /// As an error about the file that was to be written.
+    pub(super) fn at(self, path: &Path) -> StoreError {
+        match self {
+            Self::Read(error) => error,
+            Self::Write(source) => StoreError::Write { path: path.to_owned(), source },
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}
+
+/// Writes the text of a recording with its plan carried out, made ours under
+/// `rules`. Memory for one entry and the buffers is all it takes.
+pub(super) fn compose(
+    source: &Source,
+    rules: &IdentityRules,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut meta = source.outline.meta().clone();
+    meta.adopt(rules);
+    let mut composer = Composer {
+        source,
+        out: BufWriter::with_capacity(PIECE as usize, out),
+        begun: false,
+        copying: None,
+        window: Window::default(),
+    };
+    let members = source.outline.members();
+    let meta_end = members
+        .iter()
+        .rposition(|member| matches!(member.role, Role::Meta(_)))
+        .map_or(0, |last| last + 1);
+    for (at, member) in members.iter().enumerate() {
+        if at == meta_end {
+            composer.new_keys(&meta)?;
+        }
+        composer.member(at, member, &meta)?;
+    }
+    if meta_end == members.len() {
+        composer.new_keys(&meta)?;
+    }
+    for (name, takes) in &source.plan.new {
+        composer.takes(name, takes)?;
+    }
+    composer.finish()
+}
+
+struct Composer<'a, W: Write> {
+    source: &'a Source,
+    out: BufWriter<W>,
+    begun: bool,
+    /// The file's text that is to be copied next, up to the member before.
+    copying: Option<Range<u64>>,
+    window: Window,
+}
+
+impl<W: Write> Composer<'_, W> {
+    fn member(&mut self, at: usize, member: &Member, meta: &Meta) -> Result<(), Failure> {
+        let outline = &self.source.outline;
+        match &member.role {
+            Role::Meta(key) => match meta.keys().get(key) {
+                Some(value) if outline.meta().keys().get(key) != Some(value) => {
+                    self.key_and_value(key, value)
+                }
+                _ => self.copy(member),
+            },
+            Role::Takes { name, .. } => {
+                let (Some(takes), Some(named)) =
+                    (self.source.plan.changed.get(name), outline.names().get(*name))
+                else {
+                    return self.copy(member);
+                };
+                // All of them stand where the first one stood.
+                if named.members.iter().min() == Some(&at) {
+                    self.takes(&named.name, takes)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The metadata that the file does not have.
+    fn new_keys(&mut self, meta: &Meta) -> Result<(), Failure> {
+        let known = self.source.outline.meta().keys();
+        let is_filed = |key: &String| self.source.file().is_some() && known.contains_key(key);
+        for (key, value) in meta.keys().iter().filter(|(key, _)| !is_filed(key)) {
+            self.key_and_value(key, value)?;
+        }
+        Ok(())
+    }
+
+    fn key_and_value(&mut self, key: &str, value: &serde_json::Value) -> Result<(), Failure> {
+        self.flush_copy()?;
+        let mut text = Vec::new();
+        format::begin_member(&mut text, !self.begun, key);
+        format::write_meta(&mut text, value);
+        self.begun = true;
+        Ok(self.out.write_all(&text)?)
+    }
+
+    fn takes(&mut self, name: &EntryName, takes: &[Place]) -> Result<(), Failure> {
+        self.flush_copy()?;
+        let is_list = format::is_list(name, takes.len());
+        let mut text = Vec::new();
+        for (index, place) in takes.iter().enumerate() {
+            format::begin_take(&mut text, !self.begun, name, index, takes.len());
+            self.begun = true;
+            if self.is_spelled(place, is_list) {
+                text.extend_from_slice(self.source.text(place, &mut self.window)?);
+            } else {
+                let entry = self.source.entry(place, &mut self.window)?;
+                format::write_entry(&mut text, &entry, is_list);
+            }
+            self.out.write_all(&text)?;
+            text.clear();
+        }
+        format::end_takes(&mut text, is_list);
+        Ok(self.out.write_all(&text)?)
+    }
+
+    /// Whether the file has a take's text as it is to be: in a list, or by itself.
+    fn is_spelled(&self, place: &Place, is_list: bool) -> bool {
+        let member = self.source.outline.member_at(place.at);
+        place.origin == Origin::File
+            && member.is_some_and(|member| (member.value.start != place.at) == is_list)
+    }
+
+    /// Copies a member as it stands; one by another hand gets our separators.
+    fn copy(&mut self, member: &Member) -> Result<(), Failure> {
+        if let Some(copying) = &mut self.copying
+            && member.tidy
+            && member.at == copying.end + SEPARATOR
+        {
+            copying.end = member.value.end;
+            return Ok(());
+        }
+        self.flush_copy()?;
+        let mut text = Vec::new();
+        format::begin_member(&mut text, !self.begun, &self.source.outline.key(member));
+        self.begun = true;
+        self.out.write_all(&text)?;
+        self.copying = Some(member.value.clone());
+        Ok(())
+    }
+
+    fn flush_copy(&mut self) -> Result<(), Failure> {
+        let Some(range) = self.copying.take() else {
+            return Ok(());
+        };
+        let mut at = range.start;
+        while at < range.end {
+            let length = PIECE.min(range.end - at);
+            let piece = Place { origin: Origin::File, at, length };
+            self.out.write_all(self.source.text(&piece, &mut self.window)?)?;
+            at += length;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.flush_copy()?;
+        self.out.write_all(if self.begun { END } else { b"{}\n" })?;
+        Ok(self.out.flush()?)
+    }
+}

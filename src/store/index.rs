@@ -1,0 +1,92 @@
+//! The index of a recording's file: its outline, read in a stream.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use serde::de::IgnoredAny;
+
+use super::error::StoreError;
+use super::log;
+use crate::recording::FormatError;
+use crate::recording::error::{no_text, not_object, not_utf8, syntax};
+use crate::recording::outline::{NoOutline, Outline, Outliner};
+use crate::recording::scan::NotSplit;
+
+/// How much is read at once.
+const PIECE: usize = 1024 * 1024;
+
+/// Reads a file's outline. Nothing but that is held in memory.
+///
+/// # Errors
+/// A file that cannot be read, or that is no recording: `path` is its name for
+/// people.
+pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
+    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    let mut outliner = Outliner::new();
+    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    let outline = loop {
+        let piece = source.fill_buf().map_err(failed)?;
+        if piece.is_empty() {
+            break outliner.finish();
+        }
+        if let Err(NotSplit) = outliner.feed(piece) {
+            break Err(NoOutline::NotSplit);
+        }
+        let length = piece.len();
+        source.consume(length);
+    };
+    let why = match outline {
+        Ok(outline) => return Ok(outline),
+        Err(why) => why,
+    };
+    let found = match why {
+        NoOutline::Format(_) => None,
+        NoOutline::Meta(_) | NoOutline::NotSplit => problem(file).map_err(failed)?,
+    };
+    let error = match (found, why) {
+        (Some(error), _) | (None, NoOutline::Meta(error) | NoOutline::Format(error)) => error,
+        (None, NoOutline::NotSplit) => {
+            let mut source = BufReader::new(log::from(file, 0));
+            not_object(source.fill_buf().map_err(failed)?)
+        }
+    };
+    Err(unusable(path, error))
+}
+
+/// Names the file that a format error was found in.
+pub(super) fn unusable(path: &Path, problem: FormatError) -> StoreError {
+    StoreError::Format { path: path.to_owned(), problem: Box::new(problem) }
+}
+
+/// What is wrong with a file that is no JSON, found by reading all of it; `None`
+/// where nothing is.
+pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
+    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {
+        return Ok(Some(FormatError::ByteOrderMark));
+    }
+    let mut line = Vec::new();
+    let mut blank = true;
+    for number in 1.. {
+        line.clear();
+        if source.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if let Err(error) = std::str::from_utf8(&line) {
+            return Ok(Some(not_utf8(number, error.valid_up_to() + 1)));
+        }
+        blank &= line.trim_ascii().is_empty();
+    }
+    if blank {
+        return Ok(Some(FormatError::Empty));
+    }
+    let source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    match serde_json::from_reader::<_, IgnoredAny>(source) {
+        Ok(IgnoredAny) => Ok(None),
+        Err(error) => match error.io_error_kind() {
+            Some(kind) => Err(kind.into()),
+            None => Ok(Some(syntax(&error))),
+        },
+    }
+}

@@ -1,0 +1,222 @@
+//! What a recording is once its log is merged into its file: for each name, where
+//! its takes stand.
+//!
+//! A plan is made from the file's outline and the heads of the log's entries; of
+//! the file's own entries only those are read that a new one must be put behind.
+//! Readers follow the plan and a fold writes it, so a reader sees what a fold
+//! would write. Merging the same entries again changes nothing.
+
+use std::collections::HashMap;
+
+use crate::recording::outline::{Named, Outline};
+use crate::recording::packed::Head;
+use crate::recording::{Entry, EntryName};
+
+/// Which file an entry stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The recording itself.
+    File,
+    /// A log, by its number: the older first.
+    Log(usize),
+}
+
+/// Where an entry stands in the [`Recording`](super::Recording) it was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub(super) origin: Origin,
+    pub(super) at: u64,
+    pub(super) length: u64,
+}
+
+/// An entry in a log.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) head: Head,
+    pub(super) place: Place,
+}
+
+/// What is different from the file alone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// The takes of a name in the file, by its place in [`Outline::names`]. Names
+    /// that are not here are as they are in the file.
+    pub(super) changed: HashMap<usize, Vec<Place>>,
+    /// The names that are not in the file, in order.
+    pub(super) new: Vec<(EntryName, Vec<Place>)>,
+}
+
+impl Plan {
+    /// Whether the file holds everything already.
+    pub(super) fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.new.is_empty()
+    }
+}
+
+/// Makes the plan. The frames come in the order they were appended; `read` reads
+/// an entry.
+///
+/// The takes of an earlier run give way to a frame that is the first of its run.
+/// Any other takes its place behind the last take that was recorded no later, or
+/// at the end where it has no time, and is left out where that very entry is
+/// there already.
+///
+/// # Errors
+/// What `read` fails with; and, from `takes_of`, a name of the file that holds no
+/// entries.
+pub(super) fn plan<E>(
+    outline: &Outline,
+    frames: Vec<Frame>,
+    takes_of: impl Fn(&Named) -> Result<Vec<Place>, E>,
+    read: impl Fn(&Place) -> Result<Entry, E>,
+) -> Result<Plan, E> {
+    let mut plan = Plan::default();
+    if frames.is_empty() {
+        return Ok(plan);
+    }
+    let names = outline.names().iter().enumerate();
+    let places: HashMap<&EntryName, usize> =
+        names.map(|(place, named)| (&named.name, place)).collect();
+    for (name, frames) in by_name(frames) {
+        let known = places.get(&name).copied();
+        let first = frames.iter().rposition(|frame| frame.first);
+        let base = match known.and_then(|place| outline.names().get(place)) {
+            Some(named) if first.is_none() => takes_of(named)?,
+            _ => Vec::new(),
+        };
+        let mut takes = Takes::of(base);
+        let mut changed = first.is_some();
+        for frame in &frames[first.unwrap_or(0)..] {
+            changed |= takes.add(frame, &read)?;
+        }
+        let takes = takes.places();
+        match known {
+            Some(place) if changed => {
+                plan.changed.insert(place, takes);
+            }
+            Some(_) => {}
+            None => plan.new.push((name, takes)),
+        }
+    }
+    Ok(plan)
+}
+
+/// A frame among those of its name.
+struct Of {
+    first: bool,
+    time: Option<String>,
+    place: Place,
+}
+
+/// The frames of each name, the names in the order of their first frames.
+fn by_name(frames: Vec<Frame>) -> Vec<(EntryName, Vec<Of>)> {
+    let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
+    let mut places: HashMap<EntryName, usize> = HashMap::new();
+    for Frame { head, place } in frames {
+        let of = Of { first: head.first, time: head.recorded_at, place };
+        let next = groups.len();
+        let group = *places.entry(head.name.clone()).or_insert(next);
+        if group == next {
+            groups.push((head.name, Vec::new()));
+        }
+        groups[group].1.push(of);
+    }
+    groups
+}
+
+/// The takes of a name while frames are put among them.
+struct Takes {
+    takes: Vec<Take>,
+    /// How many stood in the file.
+    base: usize,
+}
+
+struct Take {
+    place: Place,
+    /// When it was recorded; the outer `None` where that has not been read yet.
+    time: Option<Option<String>>,
+    /// Whether a frame without a time was found to be this very entry.
+    met: bool,
+}
+
+impl Takes {
+    fn of(base: Vec<Place>) -> Self {
+        let take = |place| Take { place, time: None, met: false };
+        Self { base: base.len(), takes: base.into_iter().map(take).collect() }
+    }
+
+    fn places(self) -> Vec<Place> {
+        self.takes.into_iter().map(|take| take.place).collect()
+    }
+
+    /// Puts a frame in its place; gives whether that changed anything.
+    fn add<E>(
+        &mut self,
+        frame: &Of,
+        read: &impl Fn(&Place) -> Result<Entry, E>,
+    ) -> Result<bool, E> {
+        let new = Take { place: frame.place, time: Some(frame.time.clone()), met: false };
+        if frame.time.is_none() {
+            let known = self.meet(frame, read)?;
+            if !known {
+                self.takes.push(new);
+            }
+            return Ok(!known);
+        }
+        let mut at = self.takes.len();
+        while at > 0 && *self.time(at - 1, read)? > frame.time {
+            at -= 1;
+        }
+        let mut same = at;
+        while same > 0 && *self.time(same - 1, read)? == frame.time {
+            same -= 1;
+        }
+        if same < at {
+            let entry = read(&frame.place)?;
+            for take in &self.takes[same..at] {
+                if read(&take.place)? == entry {
+                    return Ok(false);
+                }
+            }
+        }
+        self.takes.insert(at, new);
+        Ok(true)
+    }
+
+    /// Whether a frame without a time is an entry of the file that has none; each
+    /// of those is met once, so equal ones are told apart by how many they are.
+    fn meet<E>(
+        &mut self,
+        frame: &Of,
+        read: &impl Fn(&Place) -> Result<Entry, E>,
+    ) -> Result<bool, E> {
+        if self.base == 0 {
+            return Ok(false);
+        }
+        let entry = read(&frame.place)?;
+        for at in 0..self.takes.len() {
+            let take = &self.takes[at];
+            if take.place.origin != Origin::File || take.met || self.time(at, read)?.is_some() {
+                continue;
+            }
+            if read(&self.takes[at].place)? == entry {
+                self.takes[at].met = true;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn time<E>(
+        &mut self,
+        at: usize,
+        read: &impl Fn(&Place) -> Result<Entry, E>,
+    ) -> Result<&Option<String>, E> {
+        let take = &mut self.takes[at];
+        let time = match take.time.take() {
+            Some(time) => time,
+            None => read(&take.place)?.recorded_at,
+        };
+        Ok(take.time.insert(time))
+    }
+}

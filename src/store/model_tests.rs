@@ -1,0 +1,177 @@
+//! Any schedule of recorders, folds, readers and crashes, beside a map.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::store::{Recorder, RunChoice};
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Opens a recorder whose process dies at its Nth change on disk.
+    Open {
+        who: usize,
+        dies: usize,
+    },
+    Append {
+        who: usize,
+        batch: Vec<(u8, u8, u8)>,
+        replace: bool,
+    },
+    Fold {
+        who: usize,
+    },
+    Close {
+        who: usize,
+    },
+    /// A reader that folds what dead recorders left.
+    Read,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Model {
+    takes: View,
+    /// The names of the run that is going on.
+    run: BTreeSet<String>,
+}
+
+impl Model {
+    fn append(&mut self, (name, time, content): (u8, u8, u8), replace: bool) {
+        let name = name_of(name).to_string();
+        let takes = self.takes.entry(name.clone()).or_default();
+        if self.run.insert(name) && replace {
+            takes.clear();
+        }
+        let take = (format!("t{time}"), content.to_string());
+        if !takes.contains(&take) {
+            let at = takes.iter().rposition(|(time, _)| *time <= take.0).map_or(0, |at| at + 1);
+            takes.insert(at, take);
+        }
+    }
+}
+
+fn name_of(name: u8) -> EntryName {
+    match name {
+        0 => step("a"),
+        1 => step("b"),
+        2 => hash("c"),
+        _ => hash("d"),
+    }
+}
+
+struct World {
+    folder: Folder,
+    recorders: [Option<(Recorder, Plan)>; 3],
+    model: Model,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { folder: Folder::new(), recorders: [None, None, None], model: Model::default() }
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Open { who, dies } if self.recorders[*who].is_none() => self.open(*who, *dies),
+            Step::Append { who, batch, replace } => self.append(*who, batch, *replace),
+            Step::Fold { who } => {
+                if let Some((recorder, plan)) = &mut self.recorders[*who] {
+                    let job = recorder.fold();
+                    let folded = recorder.folded(job.run());
+                    assert!(folded.is_ok() || plan.has_failed(), "{folded:?}");
+                }
+            }
+            Step::Close { who } => {
+                if let Some((mut recorder, plan)) = self.recorders[*who].take() {
+                    let closed = recorder.close();
+                    assert!(closed.is_ok() || plan.has_failed(), "{closed:?}");
+                }
+            }
+            Step::Read => {
+                let _ = Recording::open(&self.folder.path);
+            }
+            Step::Open { .. } => {}
+        }
+        for recorder in &mut self.recorders {
+            // Whose disk has gone away is dead; that ends its part in the run.
+            recorder.take_if(|(_, plan)| plan.has_failed());
+        }
+        if self.recorders.iter().all(Option::is_none) {
+            self.model.run.clear();
+        }
+        assert_eq!(view(&self.folder.path), self.model.takes);
+    }
+
+    fn open(&mut self, who: usize, dies: usize) {
+        let plan = Plan::new(dies, Failure::Crash);
+        let disk = Disk::failing(&plan);
+        let rules = IdentityRules::default();
+        match Recorder::open_on(disk, &self.folder.path, &RunChoice::New, &rules) {
+            Ok(recorder) => self.recorders[who] = Some((recorder, plan)),
+            Err(error) => assert!(plan.has_failed(), "{error}"),
+        }
+    }
+
+    fn append(&mut self, who: usize, batch: &[(u8, u8, u8)], replace: bool) {
+        let Some((recorder, plan)) = &mut self.recorders[who] else {
+            return;
+        };
+        let entries = batch.iter().map(|(name, time, content)| {
+            (name_of(*name), entry(&content.to_string(), &format!("t{time}")))
+        });
+        let mut before = self.model.clone();
+        for each in batch {
+            self.model.append(*each, replace);
+        }
+        let Err(error) = recorder.append(entries.collect(), replace) else {
+            return;
+        };
+        assert!(plan.has_failed(), "{error}");
+        // Nobody was told that it is kept: any part of it may be there.
+        let seen = view(&self.folder.path);
+        for each in batch {
+            if before.takes == seen {
+                break;
+            }
+            before.append(*each, replace);
+        }
+        self.model = before;
+    }
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let who = 0_usize..3;
+    let batch = prop::collection::vec((0_u8..4, 0_u8..6, 0_u8..3), 1..4);
+    prop_oneof![
+        3 => (who.clone(), prop_oneof![Just(usize::MAX), 0_usize..30])
+            .prop_map(|(who, dies)| Step::Open { who, dies }),
+        6 => (who.clone(), batch, any::<bool>())
+            .prop_map(|(who, batch, replace)| Step::Append { who, batch, replace }),
+        2 => who.clone().prop_map(|who| Step::Fold { who }),
+        1 => who.prop_map(|who| Step::Close { who }),
+        1 => Just(Step::Read),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn readers_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.take(step);
+        }
+        for who in 0..3 {
+            world.take(&Step::Close { who });
+        }
+        world.take(&Step::Read);
+        // All of it in the file, in our own spelling.
+        let names = world.folder.names();
+        prop_assert!(names.iter().all(|name| name == "r.json" || name.starts_with("r.json.r") || name.contains("torn") || name.ends_with(".lock")), "{names:?}");
+        if world.folder.path.exists() {
+            let text = world.folder.text();
+            let cassette = format::parse(text.as_bytes()).unwrap();
+            prop_assert_eq!(written(&cassette), text);
+        }
+    }
+}
