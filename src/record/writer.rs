@@ -33,6 +33,7 @@ pub enum Told<'a> {
 pub type OnTold = Arc<dyn Fn(Told<'_>) + Send + Sync>;
 
 /// What the thread waits for.
+#[expect(clippy::large_enum_variant, reason = "nearly every task is the large one")]
 enum Task {
     /// One exchange to be kept, and who waits for the word.
     Keep(Item, oneshot::Sender<Result<(), String>>),

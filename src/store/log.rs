@@ -20,6 +20,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use sha2::{Digest as _, Sha256};
@@ -112,6 +113,9 @@ fn read_about(payload: &[u8]) -> Option<IdentityRules> {
 pub(super) struct Scanned {
     /// The whole frames, in order.
     pub(super) frames: Vec<FrameAt>,
+    /// Bytes in the midst of the log that are no frame, with whole frames behind
+    /// them to the very end: bad storage, not a crash.
+    pub(super) damaged: Option<Range<u64>>,
     /// Where the last whole frame ends; behind it is a torn tail, if anything.
     pub(super) whole: u64,
     /// The log's length.
@@ -138,11 +142,6 @@ pub(super) struct FrameAt {
 }
 
 impl FrameAt {
-    /// Where the frame begins.
-    pub(super) fn start(self) -> u64 {
-        self.at - HEAD as u64
-    }
-
     /// Where the frame ends.
     pub(super) fn end(self) -> u64 {
         self.at + u64::from(self.len)
@@ -165,8 +164,15 @@ pub(super) fn scan(file: &File) -> io::Result<Scanned> {
 pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
     let len = file.metadata()?.len();
     let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
-    let mut source = BufReader::with_capacity(BUFFER, Place { file, at: from });
-    while let Some(found) = next(&mut source, len - scanned.whole)? {
+    let mut source = reader(file, from);
+    loop {
+        let Some(found) = next(&mut source, len - scanned.whole)? else {
+            let Some(at) = resume(file, scanned.whole, len)? else { break };
+            scanned.damaged = Some(scanned.whole..at);
+            scanned.whole = at;
+            source = reader(file, at);
+            continue;
+        };
         match found {
             Found::Frame { len, name, sum } => {
                 let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name, sum };
@@ -190,6 +196,52 @@ pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
         }
     }
     Ok(scanned)
+}
+
+/// Where the frames go on behind bytes that are none: the first place from which
+/// there are whole frames to the very end. A torn tail has no such place, unless
+/// it was cut exactly behind a frame that someone sent as a body.
+fn resume(file: &File, from: u64, len: u64) -> io::Result<Option<u64>> {
+    // Marks may be anywhere in a body: what is read for them is bounded.
+    let mut budget = 16 * (len - from) + (64 << 20);
+    let mut at = from + 1;
+    while let Some(mark) = find_mark(file, at, len)? {
+        let mut source = reader(file, mark);
+        let mut end = mark;
+        while let Some(Found::Frame { len: payload, .. }) = next(&mut source, len - end)? {
+            end += HEAD as u64 + u64::from(payload);
+        }
+        if end == len {
+            return Ok(Some(mark));
+        }
+        budget = budget.saturating_sub(source.get_ref().at - mark);
+        if budget == 0 {
+            break;
+        }
+        at = mark + 1;
+    }
+    Ok(None)
+}
+
+fn find_mark(file: &File, from: u64, len: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; BUFFER];
+    let mut at = from;
+    while at + (BARE as u64) <= len {
+        let read = file.read_at(&mut buffer, at)?;
+        if let Some(found) = memchr::memmem::find(&buffer[..read], &MARK) {
+            return Ok(Some(at + found as u64));
+        }
+        if read < MARK.len() {
+            break;
+        }
+        // A mark may lie across two pieces.
+        at += (read - MARK.len() + 1) as u64;
+    }
+    Ok(None)
+}
+
+fn reader(file: &File, at: u64) -> BufReader<Place<'_>> {
+    BufReader::with_capacity(BUFFER, Place { file, at })
 }
 
 /// A frame's payload.

@@ -18,6 +18,10 @@ fn framed(payloads: &[&[u8]]) -> Vec<u8> {
     out
 }
 
+fn payloads_of(bytes: &[u8]) -> (Vec<Vec<u8>>, Scanned) {
+    payloads(&file(bytes))
+}
+
 fn payloads(file: &File) -> (Vec<Vec<u8>>, Scanned) {
     let scanned = scan(file).unwrap();
     (scanned.frames.iter().map(|frame| payload(file, *frame).unwrap()).collect(), scanned)
@@ -100,9 +104,38 @@ fn scan_goes_on_from_a_frame_and_stops_at_the_end() {
     let file = file(&bytes);
     let scanned = scan_from(&file, 35).unwrap();
     assert_eq!(scanned.frames, [FrameAt { at: 67, len: 3, name: 7, sum: scanned.frames[0].sum }]);
-    assert_eq!((scanned.frames[0].start(), scanned.frames[0].end()), (35, 70));
+    assert_eq!(scanned.frames[0].end(), 70);
     assert_eq!(scan_from(&file, 70).unwrap().frames, []);
     assert_eq!(scan_from(&file, 99).unwrap().whole, 70);
+}
+
+#[test]
+fn whole_frames_behind_damage_are_found_again() {
+    let bytes = framed(&[b"one", b"two", b"three"]);
+    for at in 35..70 {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        let (payloads, scanned) = payloads(&file(&damaged));
+        assert_eq!(payloads, [&b"one"[..], b"three"], "byte {at}");
+        assert_eq!((scanned.damaged.clone(), scanned.torn()), (Some(35..70), 0));
+        // Behind damage, a torn tail: nothing is taken on trust.
+        let (payloads, scanned) = payloads_of(&damaged[..damaged.len() - 1]);
+        assert_eq!((payloads.len(), scanned.damaged, scanned.whole), (1, None, 35));
+    }
+}
+
+#[test]
+fn many_marks_in_a_torn_tail_are_tried_within_bounds() {
+    let mut bytes = framed(&[b"one"]);
+    let mut promising = framed(&[&[7; 4000]]);
+    promising.truncate(32);
+    bytes.extend(promising.repeat(20_000));
+    bytes.extend(framed(&[b"inner"]));
+    bytes.push(0);
+    let start = std::time::Instant::now();
+    let scanned = scan(&file(&bytes)).unwrap();
+    assert_eq!((scanned.frames.len(), scanned.whole), (1, 35));
+    assert!(start.elapsed() < std::time::Duration::from_secs(5));
 }
 
 proptest! {

@@ -17,6 +17,16 @@ pub enum Note {
         /// How long that is.
         bytes: u64,
     },
+    /// Within a log there were bytes that are no whole entry: bad storage, or
+    /// another program's. They were copied aside.
+    Damaged {
+        /// The log.
+        log: PathBuf,
+        /// Where they are now.
+        aside: PathBuf,
+        /// How many there are.
+        bytes: u64,
+    },
     /// Someone removed the log while it was in use, and it was written again.
     Recovered {
         /// The log.
@@ -52,6 +62,13 @@ impl fmt::Display for Note {
                 f,
                 "{} ended in {bytes} bytes that are no whole entry, as a crash or a full disk \
                  leaves them; they are kept aside in {}, and everything before them is kept",
+                log.display(),
+                aside.display()
+            ),
+            Self::Damaged { log, aside, bytes } => write!(
+                f,
+                "{} was damaged: {bytes} bytes within it are no whole entry; they are kept aside \
+                 in {}, and everything before and behind them is kept; look after the disk",
                 log.display(),
                 aside.display()
             ),

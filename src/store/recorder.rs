@@ -222,7 +222,7 @@ impl Recorder {
     /// The work of a fold, for another thread. Its outcome goes to
     /// [`Recorder::folded`] before the next fold begins.
     pub fn fold(&mut self) -> FoldJob {
-        self.schedule.begun();
+        self.schedule.begun(Instant::now());
         self.job(false)
     }
 
@@ -337,6 +337,10 @@ fn repack(batch: &[Packed], run: &Run) -> Vec<u8> {
     frames
 }
 
+#[cfg(test)]
+mod failure_tests;
+#[cfg(test)]
+mod meddling_tests;
 #[cfg(test)]
 #[path = "recorder_tests.rs"]
 mod tests;

@@ -7,15 +7,15 @@ use crate::identity::Pointer;
 use crate::recording::Cassette;
 use crate::store::{Class, load};
 
-fn step(id: &str) -> EntryName {
+pub(super) fn step(id: &str) -> EntryName {
     EntryName::step(id).unwrap()
 }
 
-fn entry(content: &str) -> Entry {
+pub(super) fn entry(content: &str) -> Entry {
     Entry { content: Some(content.to_owned()), ..Entry::default() }
 }
 
-fn open(path: &Path) -> Recorder {
+pub(super) fn open(path: &Path) -> Recorder {
     Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
 }
 
@@ -24,7 +24,7 @@ fn fold(recorder: &mut Recorder) -> Result<bool, StoreError> {
     recorder.folded(job.run())
 }
 
-fn contents(cassette: &Cassette) -> Vec<String> {
+pub(super) fn contents(cassette: &Cassette) -> Vec<String> {
     cassette
         .entries()
         .map(|(name, take, entry)| {
@@ -33,7 +33,7 @@ fn contents(cassette: &Cassette) -> Vec<String> {
         .collect()
 }
 
-fn folder(dir: &tempfile::TempDir) -> Vec<String> {
+pub(super) fn folder(dir: &tempfile::TempDir) -> Vec<String> {
     let names = fs::read_dir(dir.path()).unwrap();
     let mut names: Vec<String> =
         names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();

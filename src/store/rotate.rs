@@ -1,7 +1,8 @@
 //! Moves the log out of the recorders' way, to be folded: the first step of a fold.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,7 +68,10 @@ pub(super) fn rotate(
     if scanned.newer {
         return Err(StoreError::NewerLog { path: paths.log.clone() });
     }
-    let note = set_aside(paths, disk, &file, &scanned)?;
+    let note = match &scanned.damaged {
+        Some(damaged) => Some(keep_damaged(paths, disk, &file, damaged)?),
+        None => set_aside(paths, disk, &file, &scanned)?,
+    };
     let id = lock::id_of(&file.metadata().map_err(at_log)?);
     let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
     run::note_rotation(&paths.run, disk, &names, id)
@@ -106,6 +110,24 @@ pub(super) fn set_aside(
     Ok(Some(Note::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
 }
 
+/// Copies bytes that are no frame into a file of their own: the log that holds
+/// them is about to be folded.
+fn keep_damaged(
+    paths: &Paths,
+    disk: &Disk,
+    file: &File,
+    damaged: &Range<u64>,
+) -> Result<Note, StoreError> {
+    let (aside, kept) = free_place(paths, disk)?;
+    let bytes = damaged.end - damaged.start;
+    let mut source = log::from(file, damaged.start).take(bytes);
+    if let Err(source) = io::copy(&mut source, &mut disk.writer(&kept)) {
+        let _ = disk.remove_if_there(&aside);
+        return Err(StoreError::Write { path: aside, source });
+    }
+    Ok(Note::Damaged { log: paths.log.clone(), aside, bytes })
+}
+
 fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), StoreError> {
     let mut number = 1;
     loop {
@@ -127,6 +149,7 @@ fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanne
             scanned.frames.extend(rest.frames);
             (scanned.whole, scanned.len) = (rest.whole, rest.len);
             scanned.newer = rest.newer;
+            scanned.damaged = rest.damaged.or(scanned.damaged);
             scanned.rules = rest.rules.or(scanned.rules);
             Ok(scanned)
         }

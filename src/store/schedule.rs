@@ -15,6 +15,10 @@ const SIZE: u64 = 16 << 20;
 /// [`AGE`].
 const RETRY: Duration = Duration::from_secs(2);
 
+/// A busy log is folded so rarely that folds take at most one part in this many of
+/// the time: copying a large recording must not become the main work.
+const SHARE: u32 = 20;
+
 /// What is known about what has not been folded.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
@@ -22,6 +26,9 @@ pub(super) struct Schedule {
     since: Option<Instant>,
     /// When the last append was.
     last: Option<Instant>,
+    /// When the present fold began, or how long the last one took.
+    begun: Option<Instant>,
+    took: Duration,
     /// Before this, a fold is not tried again, and how long that was.
     retry: Option<(Instant, Duration)>,
 }
@@ -34,13 +41,15 @@ impl Schedule {
     }
 
     /// A fold begins: what is appended from now on is for the next one.
-    pub(super) fn begun(&mut self) {
+    pub(super) fn begun(&mut self, now: Instant) {
         self.since = None;
+        self.begun = Some(now);
     }
 
     /// A fold was done, with or without something left.
     pub(super) fn done(&mut self, now: Instant, left: bool) {
         self.retry = None;
+        self.took = self.begun.take().map_or(Duration::ZERO, |begun| now - begun);
         if left {
             self.since.get_or_insert(now);
         }
@@ -58,7 +67,7 @@ impl Schedule {
     pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
         let since = self.since?;
         let last = self.last.unwrap_or(since);
-        let by_time = (last + IDLE).min(since + AGE);
+        let by_time = (last + IDLE).min(since + AGE.max(self.took * SHARE));
         let due = if log > SIZE.max(file) { since } else { by_time };
         Some(self.retry.map_or(due, |(earliest, _)| due.max(earliest)))
     }
@@ -89,14 +98,27 @@ mod tests {
         let start = Instant::now();
         let mut schedule = Schedule::default();
         schedule.appended(start);
-        schedule.begun();
+        schedule.begun(start);
         assert_eq!(schedule.due(1, 0), None);
         schedule.appended(start + IDLE);
-        schedule.done(start + IDLE, false);
+        schedule.done(start, false);
         assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
-        schedule.begun();
+        schedule.begun(start + AGE);
         schedule.done(start + AGE, true);
         assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
+    }
+
+    #[test]
+    fn fold_that_takes_long_is_done_less_often_while_busy() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.appended(start);
+        schedule.begun(start);
+        schedule.done(start + Duration::from_secs(5), false);
+        for second in 5..200 {
+            schedule.appended(start + Duration::from_secs(second));
+        }
+        assert_eq!(schedule.due(1, 0), Some(start + Duration::from_secs(5 + 100)));
     }
 
     #[test]
@@ -107,14 +129,14 @@ mod tests {
         let mut now = start + IDLE;
         let mut pauses = Vec::new();
         for _ in 0..6 {
-            schedule.begun();
+            schedule.begun(now);
             schedule.failed(now);
             let due = schedule.due(SIZE + 1, 0).unwrap();
             pauses.push((due - now).as_secs());
             now = due;
         }
         assert_eq!(pauses, [2, 4, 8, 16, 30, 30]);
-        schedule.begun();
+        schedule.begun(now);
         schedule.done(now, false);
         schedule.appended(now);
         assert_eq!(schedule.due(1, 0), Some(now + IDLE));

@@ -16,7 +16,8 @@ pub(in crate::store) enum Failure {
     Error,
     /// That one change finds no space left; half of a write gets there.
     Short,
-    /// No space for that one and every later change, until [`Plan::heal`].
+    /// No space for that change and every later one that needs some, until
+    /// [`Plan::heal`]; half of the first write gets there.
     Full,
     /// The process dies at that change: half of a write gets there, and nothing
     /// later does.
@@ -74,7 +75,12 @@ impl Plan {
                 Change::Other(what) => what,
             });
             let now = state.seen - 1;
-            let lasts = matches!(state.how, Failure::Full | Failure::Crash);
+            let lasts = match state.how {
+                Failure::Full => {
+                    !matches!(change, Change::Other("set length" | "remove" | "rename"))
+                }
+                how => how == Failure::Crash,
+            };
             (now == state.at || (lasts && now > state.at), (state.how, now == state.at))
         };
         match change {

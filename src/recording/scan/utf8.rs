@@ -1,0 +1,46 @@
+//! Checks that what is read in pieces is UTF-8.
+
+use super::NotSplit;
+
+/// Checks UTF-8 across pieces.
+#[derive(Debug, Default)]
+pub(super) struct Utf8 {
+    /// A character whose end has not been seen.
+    torn: [u8; 4],
+    length: usize,
+}
+
+impl Utf8 {
+    /// Reads on; gives whether it is UTF-8 so far.
+    pub(super) fn check(&mut self, mut piece: &[u8]) -> Result<(), NotSplit> {
+        while self.length > 0 {
+            let Some((&byte, rest)) = piece.split_first() else {
+                return Ok(());
+            };
+            piece = rest;
+            self.torn[self.length] = byte;
+            self.length += 1;
+            match std::str::from_utf8(&self.torn[..self.length]) {
+                Ok(_) => self.length = 0,
+                // An unfinished character has three bytes at most.
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => return Err(NotSplit),
+            }
+        }
+        let Err(error) = std::str::from_utf8(piece) else {
+            return Ok(());
+        };
+        if error.error_len().is_some() {
+            return Err(NotSplit);
+        }
+        let torn = &piece[error.valid_up_to()..];
+        self.torn[..torn.len()].copy_from_slice(torn);
+        self.length = torn.len();
+        Ok(())
+    }
+
+    /// Whether no character is unfinished.
+    pub(super) fn is_whole(&self) -> bool {
+        self.length == 0
+    }
+}

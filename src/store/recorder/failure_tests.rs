@@ -1,0 +1,206 @@
+//! Storage that fails at every change there is, in turn.
+
+use super::tests::{contents, entry, folder, step};
+use super::*;
+use crate::store::disk::failing::{Failure, Plan};
+use crate::store::load;
+
+/// An entry with a time, as all that are recorded have: it is kept once, however
+/// often it is written.
+fn timed(n: usize) -> Entry {
+    Entry { recorded_at: Some(format!("2026-11-22T00:00:00.{n:06}Z")), ..entry(&n.to_string()) }
+}
+
+/// What came of a run on storage that may fail.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// What was said to be kept.
+    acknowledged: Vec<String>,
+    /// What was said not to be.
+    refused: Vec<String>,
+    /// Every error.
+    errors: Vec<StoreError>,
+}
+
+impl Outcome {
+    fn note<T>(&mut self, result: Result<T, StoreError>) -> Option<T> {
+        result.map_err(|error| self.errors.push(error)).ok()
+    }
+}
+
+/// Opens, appends, folds and closes, going on after errors as the writer does.
+fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
+    let mut outcome = Outcome::default();
+    let rules = IdentityRules::default();
+    let opened = Recorder::open_on(Disk::failing(plan), path, &RunChoice::New, &rules);
+    let Some(mut recorder) = outcome.note(opened) else { return outcome };
+    recorder.set_durability(durability);
+    for (index, names) in [&["a", "b"][..], &["c"], &["a", "d"], &["e"]].iter().enumerate() {
+        let batch: Vec<_> = names
+            .iter()
+            .zip(index * 10..)
+            .map(|(name, number)| (step(name), timed(number)))
+            .collect();
+        let words = batch
+            .iter()
+            .map(|(name, entry)| format!("{name}={}", entry.content.as_deref().unwrap()))
+            .collect::<Vec<_>>();
+        match outcome.note(recorder.append(batch, true)) {
+            Some(()) => outcome.acknowledged.extend(words),
+            None => outcome.refused.extend(words),
+        }
+        if index == 1 {
+            let job = recorder.fold();
+            let folded = recorder.folded(job.run());
+            outcome.note(folded);
+        }
+    }
+    outcome.note(recorder.close());
+    outcome
+}
+
+/// A recording that was there before, with an earlier take to be replaced.
+fn earlier(path: &Path) {
+    let mut recorder = Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap();
+    recorder.append(vec![(step("z"), timed(900)), (step("a"), timed(901))], true).unwrap();
+    recorder.close().unwrap();
+}
+
+/// What a later command finds: each acknowledged exchange once, nothing half.
+fn check(path: &Path, outcome: &Outcome, at: &str) {
+    let word = |(name, _, entry): (&EntryName, usize, &Entry)| {
+        format!("{name}={}", entry.content.as_deref().unwrap())
+    };
+    let mut kept: Vec<String> = load(path).unwrap().entries().map(word).collect();
+    let all = kept.len();
+    kept.sort();
+    kept.dedup();
+    assert_eq!(kept.len(), all, "something stands twice {at}: {kept:?}");
+    for word in &outcome.acknowledged {
+        assert!(kept.contains(word), "{word} is lost {at}: {kept:?}, {outcome:?}");
+    }
+    assert!(kept.contains(&"z=900".to_owned()), "{at}: {kept:?}");
+    for word in &kept {
+        let known = [&outcome.acknowledged[..], &outcome.refused].concat().contains(word)
+            || word == "z=900"
+            || word == "a=901";
+        assert!(known, "{word} was never recorded {at}");
+    }
+    // The first take of this run stands in place of the earlier one.
+    if outcome.acknowledged.iter().any(|word| word.starts_with("a=")) {
+        assert!(!kept.contains(&"a=901".to_owned()), "{at}: {kept:?}");
+    }
+}
+
+fn fail_everywhere(how: Failure, durability: Durability) {
+    let mut at = 0;
+    loop {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json");
+        earlier(&path);
+        let plan = Plan::new(at, how);
+        let outcome = run(&plan, &path, durability);
+        let where_ = format!("at change {at} ({how:?}) of {:?}", plan.done());
+        if !plan.has_failed() {
+            assert!(at > 8, "{where_}");
+            assert!(outcome.errors.is_empty(), "{where_}: {outcome:?}");
+            check(&path, &outcome, &where_);
+            return;
+        }
+        if how != Failure::Crash {
+            // One failure is one error at the most, and the rest goes on.
+            assert!(outcome.errors.len() <= 1, "{where_}: {outcome:?}");
+        }
+        check(&path, &outcome, &where_);
+        let again = Recorder::open(&path, &RunChoice::New, &IdentityRules::default());
+        again.unwrap().close().unwrap();
+        check(&path, &outcome, &where_);
+        let left: Vec<_> =
+            folder(&dir).into_iter().filter(|name| !name.contains(".log.torn-")).collect();
+        assert_eq!(left, ["r.json"], "{where_}");
+        at += 1;
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_any_one_change_fails() {
+    fail_everywhere(Failure::Error, Durability::Process);
+    fail_everywhere(Failure::Error, Durability::Power);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_any_one_write_is_short() {
+    fail_everywhere(Failure::Short, Durability::Process);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_dies_at_any_change() {
+    fail_everywhere(Failure::Crash, Durability::Process);
+    fail_everywhere(Failure::Crash, Durability::Power);
+}
+
+#[test]
+fn power_waits_for_the_disk_and_process_does_not() {
+    for (durability, syncs) in [(Durability::Process, 0), (Durability::Power, 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = Plan::counting();
+        let rules = IdentityRules::default();
+        let path = dir.path().join("r.json");
+        let mut recorder =
+            Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+        recorder.set_durability(durability);
+        recorder.append(vec![(step("a"), timed(1))], true).unwrap();
+        recorder.append(vec![(step("b"), timed(2))], true).unwrap();
+        let done = plan.done();
+        let synced = |what: &str| done.iter().filter(|done| **done == what).count();
+        assert_eq!(synced("sync data"), syncs, "{done:?}");
+        assert_eq!(synced("sync folder"), syncs / 2, "{done:?}");
+    }
+}
+
+#[test]
+fn full_disk_is_named_with_its_remedy_and_recording_resumes_when_there_is_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let plan = Plan::counting();
+    let rules = IdentityRules::default();
+    let mut recorder =
+        Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+    recorder.append(vec![(step("a"), timed(1))], true).unwrap();
+    plan.fail_now(Failure::Full);
+    let mut texts = Vec::new();
+    for number in 2..5 {
+        let error = recorder.append(vec![(step("b"), timed(number))], true).unwrap_err();
+        texts.push(error.chain());
+    }
+    assert!(texts.iter().all(|text| *text == texts[0]), "one reason, one text: {texts:?}");
+    assert!(texts[0].contains("r.json.log") && texts[0].contains("space"), "{}", texts[0]);
+    plan.heal();
+    recorder.append(vec![(step("c"), timed(9))], true).unwrap();
+    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "c=9"]);
+    recorder.close().unwrap();
+    assert_eq!(recorder.take_notes(), []);
+    assert_eq!(folder(&dir), ["r.json"]);
+}
+
+#[test]
+fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.json");
+    let plan = Plan::counting();
+    let rules = IdentityRules::default();
+    let mut recorder =
+        Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+    recorder.append(vec![(step("a"), timed(1))], true).unwrap();
+    plan.fail_now(Failure::Full);
+    let job = recorder.fold();
+    let error = recorder.folded(job.run()).unwrap_err();
+    assert_eq!(error.class(), crate::store::Class::NotKept);
+    assert!(recorder.fold_due().is_some());
+    assert_eq!(contents(&load(&path).unwrap()), ["a=1"]);
+    plan.heal();
+    recorder.append(vec![(step("b"), timed(2))], true).unwrap();
+    recorder.close().unwrap();
+    assert_eq!(contents(&load(&path).unwrap()), ["a=1", "b=2"]);
+    assert_eq!(folder(&dir), ["r.json"]);
+}
