@@ -8,12 +8,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::amount::dollars;
-use super::args::LsArgs;
+use super::args::{LogFormat, LsArgs};
 use super::exit::{Failure, UNEXPECTED};
-use super::output::stdout;
-use super::terminal;
-use crate::recording::Cassette;
-use crate::store;
+use super::output::{Output, stdout};
+use super::{setup, terminal};
+use crate::recording::{Entry, Meta};
+use crate::store::{Recording, StoreError};
 pub(super) use row::{Row, end_words, media_type};
 use table::{Column, Table};
 
@@ -22,9 +22,11 @@ use table::{Column, Table};
 /// # Errors
 /// A recording that is missing, damaged or too new; a stdout that cannot be written.
 pub(super) fn run(args: &LsArgs) -> Result<u8, Failure> {
-    let cassette = store::load(&args.file)?;
-    let text =
-        if args.json { json(&cassette) } else { text(&args.file, &cassette, terminal::width()) };
+    let recording = setup::open(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let text = match args.json {
+        true => json(&recording)?,
+        false => text(&args.file, &recording, terminal::width())?,
+    };
     print(&text)
 }
 
@@ -39,16 +41,36 @@ pub(super) fn print(text: &str) -> Result<u8, Failure> {
 }
 
 /// The listing for programs: an object for each take.
-fn json(cassette: &Cassette) -> String {
-    let rows: Vec<Value> = Row::all(cassette).map(|row| row.to_json()).collect();
-    terminal::json(&format!("{:#}\n", Value::Array(rows))).into_owned()
+fn json(recording: &Recording) -> Result<String, StoreError> {
+    let mut out = String::from("[");
+    let (mut name, mut takes) = (None, Vec::new());
+    for stored in recording.entries() {
+        let row = Row::of(stored?, 0);
+        // The takes of a name stand together; how many there are is known behind them.
+        if name.as_ref() != Some(&row.name) {
+            write_takes(&mut out, &mut takes);
+            name = Some(row.name.clone());
+        }
+        takes.push(row.to_json());
+    }
+    write_takes(&mut out, &mut takes);
+    out.push_str(if out.len() > 1 { "\n]\n" } else { "]\n" });
+    Ok(terminal::json(&out).into_owned())
+}
+
+/// Writes the rows of one name, laid out as members of the list.
+fn write_takes(out: &mut String, rows: &mut Vec<Value>) {
+    let takes = rows.len();
+    for mut row in rows.drain(..) {
+        row["takes"] = takes.into();
+        out.push_str(if out.len() > 1 { ",\n  " } else { "\n  " });
+        // No line feed stands in the text of a string.
+        out.push_str(&format!("{row:#}").replace('\n', "\n  "));
+    }
 }
 
 /// The listing for people, no wider than `width` where that can be.
-fn text(file: &Path, cassette: &Cassette, width: Option<usize>) -> String {
-    if cassette.is_empty() {
-        return format!("{}: an empty recording, no call was kept\n", file.display());
-    }
+fn text(file: &Path, recording: &Recording, width: Option<usize>) -> Result<String, StoreError> {
     let mut table = Table::new(vec![
         Column::left("KEY").shrinks_to(15),
         Column::left("CALL").shrinks_to(12),
@@ -62,25 +84,48 @@ fn text(file: &Path, cassette: &Cassette, width: Option<usize>) -> String {
         Column::left("END").shrinks_to(14),
         Column::left("SESSION").shrinks_to(8).goes(1),
     ]);
-    for row in Row::all(cassette) {
+    let mut sum = Sum::default();
+    let mut last = None;
+    for stored in recording.entries() {
+        let row = Row::of(stored?, 0);
+        sum.add(&row.entry);
         table.add(row.is_trouble(), row.cells());
+        if last.as_ref() != Some(&row.name) {
+            sum.keys += 1;
+            last = Some(row.name);
+        }
+    }
+    if sum.calls == 0 {
+        return Ok(format!("{}: an empty recording, no call was kept\n", file.display()));
     }
     let mut text = table.text(width);
-    text.push_str(&summary(cassette));
-    text
+    text.push_str(&summary(&sum, recording.meta()));
+    Ok(text)
+}
+
+/// What all calls come to.
+#[derive(Default)]
+struct Sum {
+    calls: usize,
+    keys: usize,
+    input: u64,
+    output: u64,
+    cost: f64,
+}
+
+impl Sum {
+    fn add(&mut self, entry: &Entry) {
+        let usage = entry.usage.unwrap_or_default();
+        self.calls += 1;
+        self.input = self.input.saturating_add(usage.prompt_tokens);
+        self.output = self.output.saturating_add(usage.completion_tokens);
+        self.cost += entry.cost_usd.unwrap_or(0.0);
+    }
 }
 
 /// The last line: calls, tokens, cost, and what the keys are made of.
-fn summary(cassette: &Cassette) -> String {
-    let (mut input, mut output, mut cost) = (0_u64, 0_u64, 0.0);
-    for (_, _, entry) in cassette.entries() {
-        let usage = entry.usage.unwrap_or_default();
-        input = input.saturating_add(usage.prompt_tokens);
-        output = output.saturating_add(usage.completion_tokens);
-        cost += entry.cost_usd.unwrap_or(0.0);
-    }
-    let calls = cassette.len();
-    let keys = cassette.names().count();
+fn summary(sum: &Sum, meta: &Meta) -> String {
+    let Sum { calls, keys, input, output, cost } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
         1 => " under 1 key".to_owned(),
@@ -89,17 +134,16 @@ fn summary(cassette: &Cassette) -> String {
     let mut parts = vec![format!("{calls} {}{under}", if calls == 1 { "call" } else { "calls" })];
     parts.push(format!("{input} tokens in, {output} out"));
     parts.push(dollars(cost));
-    parts.push(identity(cassette));
+    parts.push(identity(meta));
     format!("\n{}\n", parts.join(" · "))
 }
 
 /// What the keys are made of.
-fn identity(cassette: &Cassette) -> String {
-    if !cassette.is_loomrec() {
+fn identity(meta: &Meta) -> String {
+    if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();
     }
-    let ignored: Vec<String> =
-        cassette.meta().rules().ignore().iter().map(ToString::to_string).collect();
+    let ignored: Vec<String> = meta.rules().ignore().iter().map(ToString::to_string).collect();
     match ignored.is_empty() {
         true => "identity: the whole request".to_owned(),
         false => terminal::line(&format!("identity: ignores {}", ignored.join(", "))).into_owned(),

@@ -17,7 +17,7 @@ use crate::recording::entry::End;
 use crate::replay::{Latency, Matcher, Replayer};
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnMiss, OnNotice};
-use crate::store;
+use crate::store::{self, StoreError};
 use crate::upstream::Client;
 
 /// Runs the command.
@@ -46,7 +46,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
 /// The engines a mode calls for.
 fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     let path = &args.recording;
-    let exists = path.exists();
+    let exists = args.mode != Mode::All && existing(path, ground)?.is_some();
     let replays = match args.mode {
         Mode::All => false,
         Mode::NewEpisodes | Mode::Once => exists,
@@ -59,8 +59,8 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     };
     let ignore = setup::pointers(&args.serve)?;
     let replayer = if replays {
-        let source = setup::load(path)?;
-        Some(Replayer::new(Matcher::new(vec![source], &ignore, None), Latency::None))
+        let source = setup::source(path, &ground.output)?;
+        Some(Replayer::new(Matcher::new(vec![source], &ignore, None)?, Latency::None))
     } else {
         None
     };
@@ -78,13 +78,27 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     })
 }
 
+/// The recording, where there is one: it may be a log only, of a recorder that was
+/// killed or that has not folded yet.
+fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, StoreError> {
+    match store::Recording::open(path) {
+        Ok(recording) => {
+            let notify = ground.notify();
+            recording.notes().iter().for_each(|note| notify(Notice::Warning(&note.to_string())));
+            Ok(Some(recording))
+        }
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Opens the recording and builds the engine that adds to it.
 fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<Recorder, Failure> {
     let path = &args.recording;
-    let rules = match ignore.is_empty() && path.exists() {
+    let rules = match existing(path, ground)? {
         // A recording keeps the rules it was made under unless others are asked for.
-        true => store::load(path)?.meta().rules().clone(),
-        false => IdentityRules::new(ignore),
+        Some(recording) if ignore.is_empty() => recording.meta().rules().clone(),
+        _ => IdentityRules::new(ignore),
     };
     let run = match &args.run {
         Some(id) => store::RunChoice::Named(id.clone()),

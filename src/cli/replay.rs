@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::args::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
 use super::exit::{Failure, NO, UNEXPECTED};
+use super::output::Output;
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
 use super::{session, setup};
@@ -21,7 +22,7 @@ const NAMED: usize = 5;
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let latency = latency(&args)?;
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
-    let matcher = matcher(&args)?;
+    let matcher = matcher(&args, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
@@ -48,16 +49,16 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 }
 
 /// Loads every recording.
-fn matcher(args: &ReplayArgs) -> Result<Matcher, Failure> {
+fn matcher(args: &ReplayArgs, output: &Output) -> Result<Matcher, Failure> {
     let ignore = setup::pointers(&args.serve)?;
     let sources: Result<Vec<Source>, Failure> =
-        args.recordings.iter().map(|path| setup::load(path)).collect();
+        args.recordings.iter().map(|path| setup::source(path, output)).collect();
     let repeat = args.repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,
         RepeatPolicy::Last => Repeat::Last,
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
-    Ok(Matcher::new(sources?, &ignore, repeat))
+    Ok(Matcher::new(sources?, &ignore, repeat)?)
 }
 
 /// What a miss gets, and the client that `forward` needs; no other policy has one.

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::args::ServeArgs;
 use super::exit::{Failure, UNEXPECTED, UNUSABLE};
+use super::output::Output;
 use super::wrap;
 use crate::identity::Pointer;
 use crate::provider::Provider;
@@ -18,7 +19,7 @@ use crate::recording::redact::Redactor;
 use crate::replay::{Replayer, Source};
 use crate::server::journal::Journal;
 use crate::server::route::{Routes, UNNAMED, Upstream};
-use crate::store;
+use crate::store::Recording;
 
 /// The port of a server that was not told another.
 const PORT: u16 = 4141;
@@ -181,22 +182,30 @@ pub fn origin(listener: &TcpListener) -> Result<String, Failure> {
     Ok(format!("http://{address}"))
 }
 
-/// Loads one recording.
+/// Opens one recording, and tells what was done to it on the way.
 ///
 /// # Errors
 /// A recording that is missing, damaged or too new.
-pub fn load(path: &Path) -> Result<Source, Failure> {
+pub fn open(path: &Path, output: &Output) -> Result<Recording, Failure> {
+    let recording = Recording::open(path)?;
+    for note in recording.notes() {
+        output.warning(&note.to_string());
+    }
+    Ok(recording)
+}
+
+/// Opens one recording to answer from.
+///
+/// # Errors
+/// As [`open`].
+pub fn source(path: &Path, output: &Output) -> Result<Source, Failure> {
     let label = path.to_string_lossy().into_owned();
-    Ok(Source { label, cassette: store::load(path)? })
+    Ok(Source { label, recording: open(path, output)? })
 }
 
 /// The takes that no call asked for.
 pub fn unused(replayer: &Replayer) -> Vec<String> {
-    let label = |name: &str, number: usize| match number {
-        1 => name.to_owned(),
-        number => format!("{name}#{number}"),
-    };
-    replayer.matcher().unused().map(|take| label(&take.name, take.number)).collect()
+    replayer.matcher().unused().map(|take| take.name.take_key(take.number)).collect()
 }
 
 /// Makes the upstreams that recordings name known, so that their calls are placed

@@ -1,6 +1,7 @@
 //! `loomrec show`: one entry of a recording in full.
 
 mod choice;
+pub(super) mod contents;
 mod page;
 mod pretty;
 mod timeline;
@@ -9,13 +10,14 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::args::ShowArgs;
+use super::args::{LogFormat, ShowArgs};
 use super::exit::{Failure, NO, USAGE};
 use super::ls::{Row, print};
-use super::terminal;
-use crate::recording::Cassette;
-use crate::store;
+use super::output::Output;
+use super::{setup, terminal};
+use crate::store::{Recording, Stored};
 use choice::{Choice, NoChoice};
+use contents::Contents;
 
 /// How many keys an error names.
 const NAMED: usize = 10;
@@ -26,25 +28,28 @@ const NAMED: usize = 10;
 /// A recording that is missing, damaged or too new (4); a key that is not in it
 /// (1), that means several entries, or that is needed and not given (2).
 pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let cassette = store::load(&args.file)?;
-    let row = pick(&args.file, &cassette, args.key.as_deref())?;
+    let recording = setup::open(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let row = pick(&args.file, &recording, args.key.as_deref())?;
     print(&if args.json { json(&row) } else { page::text(&row, terminal::width()) })
 }
 
 /// The take that is meant.
-fn pick<'a>(file: &Path, cassette: &'a Cassette, key: Option<&str>) -> Result<Row<'a>, Failure> {
-    let Choice { name, take } =
-        choice::choose(cassette, key).map_err(|error| failure(file, &error))?;
-    let takes = cassette.takes(name);
+fn pick(file: &Path, recording: &Recording, key: Option<&str>) -> Result<Row, Failure> {
+    let contents = Contents::of(recording)?;
+    let Choice { named, take } =
+        choice::choose(&contents, key).map_err(|error| failure(file, &error))?;
+    let (name, takes) = (&named.name, named.takes.len());
     let missing = || {
-        let (key, count) = (name.take_key(take), takes.len());
-        let are = if count == 1 { "is 1 take" } else { "are takes 1 to" };
-        let count = if count == 1 { String::new() } else { format!(" {count}") };
+        let key = name.take_key(take);
+        let are = if takes == 1 { "is 1 take" } else { "are takes 1 to" };
+        let count = if takes == 1 { String::new() } else { format!(" {takes}") };
         let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
         Failure::new(NO, terminal::line(&text))
     };
-    let entry = take.checked_sub(1).and_then(|at| takes.get(at)).ok_or_else(missing)?;
-    Ok(Row::of(name, take, takes.len(), entry))
+    let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
+    let (name, place) = (name.clone(), standing.place);
+    let entry = recording.entry(&place)?;
+    Ok(Row::of(Stored { name, take, entry, place }, takes))
 }
 
 /// Why no entry is shown.
@@ -93,7 +98,7 @@ fn quoted(key: &str) -> String {
 }
 
 /// The entry for programs: as in the file, and where it stands there.
-fn json(row: &Row<'_>) -> String {
+fn json(row: &Row) -> String {
     let mut out = Map::new();
     out.insert("key".into(), row.key().into());
     out.insert("take".into(), row.take.into());

@@ -17,20 +17,20 @@ const MAX_DECODED: usize = 256 << 20;
 
 /// What goes out for one call.
 #[derive(Debug)]
-pub struct Delivery {
+pub(super) struct Delivery {
     /// The status.
-    pub status: StatusCode,
+    pub(super) status: StatusCode,
     /// The headers, framing included.
-    pub headers: HeaderMap,
+    pub(super) headers: HeaderMap,
     /// The chunks with their recorded times.
-    pub chunks: Vec<Chunk>,
+    pub(super) chunks: Vec<Chunk>,
     /// How it ends.
-    pub end: End,
+    pub(super) end: End,
 }
 
 impl Delivery {
     /// The recorded response as it is.
-    pub(super) fn of(response: &RecordedResponse) -> Result<Self, String> {
+    pub(super) fn of(response: RecordedResponse) -> Result<Self, String> {
         let status = StatusCode::from_u16(response.status)
             .ok()
             .filter(|status| !status.is_informational())
@@ -45,8 +45,7 @@ impl Delivery {
                 headers.append(name, value);
             }
         }
-        let chunks = response.payload.chunks.clone();
-        Ok(Self { status, headers, chunks, end: response.end })
+        Ok(Self { status, headers, chunks: response.payload.chunks, end: response.end })
     }
 
     /// All bytes in one piece.

@@ -4,14 +4,13 @@
 //! time of each chunk. The same seed gives the same waits at the same calls,
 //! whatever else is going on: the draw depends on seed, key and take alone.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use sha2::{Digest, Sha256};
-
-use crate::recording::body::Chunk;
 
 /// A latency model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,31 +48,33 @@ pub struct Schedule {
 }
 
 impl Latency {
-    /// The schedule of an answer, or `None` when everything goes out at once.
+    /// The schedule of an answer whose chunks came at `times` (milliseconds since
+    /// the request), or `None` when everything goes out at once. `key` and `ordinal`
+    /// tell the take from any other.
     pub fn schedule(
         &self,
-        chunks: &[Chunk],
+        times: impl ExactSizeIterator<Item = f64>,
         latency_ms: Option<f64>,
-        key: &str,
+        key: &impl Display,
         ordinal: usize,
     ) -> Option<Schedule> {
         let all_at = |ms: f64| {
             let at = millis(ms);
-            Some(Schedule { chunks: vec![at; chunks.len()], end: at })
+            Some(Schedule { chunks: vec![at; times.len()], end: at })
         };
         match *self {
             Self::None => None,
             Self::Constant { ms } => all_at(ms),
-            Self::Normal { ms, seed } => all_at(draw(ms, seed, key, ordinal)),
+            Self::Normal { ms, seed } => all_at(draw(ms, seed, &key.to_string(), ordinal)),
             Self::Replay { speed, fallback_ms } => {
                 let total = latency_ms.unwrap_or(fallback_ms);
                 let mut last = Duration::ZERO;
-                let mut times = Vec::with_capacity(chunks.len());
-                for chunk in chunks {
-                    last = last.max(millis(chunk.at_ms / speed));
-                    times.push(last);
-                }
-                Some(Schedule { chunks: times, end: last.max(millis(total / speed)) })
+                let due = |at_ms: f64| {
+                    last = last.max(millis(at_ms / speed));
+                    last
+                };
+                let chunks = times.map(due).collect();
+                Some(Schedule { chunks, end: last.max(millis(total / speed)) })
             }
         }
     }
@@ -100,14 +101,11 @@ fn draw(ms: f64, seed: u64, key: &str, ordinal: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn chunks(times: &[f64]) -> Vec<Chunk> {
-        times.iter().map(|&at_ms| Chunk { at_ms, data: "x".into() }).collect()
-    }
-
     #[test]
     fn replay_keeps_recorded_times_and_divides_by_speed() {
         let model = Latency::Replay { speed: 2.0, fallback_ms: 0.0 };
-        let schedule = model.schedule(&chunks(&[10.0, 30.0, 20.0]), Some(100.0), "k", 0).unwrap();
+        let schedule =
+            model.schedule([10.0, 30.0, 20.0].into_iter(), Some(100.0), &"k", 0).unwrap();
         let ms: Vec<u128> = schedule.chunks.iter().map(Duration::as_millis).collect();
         assert_eq!((ms, schedule.end.as_millis()), (vec![5, 15, 15], 50));
     }
@@ -115,7 +113,9 @@ mod tests {
     #[test]
     fn normal_is_the_same_for_the_same_call_and_differs_between_calls() {
         let model = Latency::Normal { ms: 100.0, seed: 7 };
-        let at = |key, ordinal| model.schedule(&chunks(&[0.0]), None, key, ordinal).unwrap().end;
+        let at = |key: &str, ordinal| {
+            model.schedule([0.0].into_iter(), None, &key, ordinal).unwrap().end
+        };
         assert_eq!(at("a", 1), at("a", 1));
         assert_ne!(at("a", 1), at("a", 2));
         assert_ne!(at("a", 1), at("b", 1));
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn nonsense_times_do_not_panic() {
         let model = Latency::Replay { speed: 1.0, fallback_ms: f64::NAN };
-        let schedule = model.schedule(&chunks(&[-5.0, f64::INFINITY, 1e300]), None, "k", 0);
+        let schedule = model.schedule([-5.0, f64::INFINITY, 1e300].into_iter(), None, &"k", 0);
         assert!(schedule.unwrap().end <= Duration::from_secs(86_400));
     }
 }

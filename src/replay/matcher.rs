@@ -4,27 +4,18 @@
 //! recorded order, per session, each once. Nothing is ever matched by likeness.
 //! Each group has a lock of its own, so unrelated calls never wait for each other.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
-use super::prepared::Take;
+use super::form::Wanted;
+use super::pool::{Kind, Members, Next, PoolKey, Progress, Repeat};
 use super::reason::Reason;
-use crate::identity::{IdentityRules, Pointer, RequestKey};
+use super::take::{Mount, Spot, Take};
+use crate::identity::{IdentityRules, RequestKey};
 use crate::provider;
+use crate::recording::Entry;
 use crate::recording::observed::Observed;
-use crate::recording::{Cassette, EntryName};
-
-/// What a further identical call gets once its takes are used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// A mismatch, reason `exhausted`.
-    Error,
-    /// The last take again.
-    Last,
-    /// All takes again, from the first.
-    Cycle,
-}
+use crate::store::Recording;
 
 /// By what a take was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +36,13 @@ impl MatchedBy {
     }
 }
 
-/// One loaded recording.
+/// One recording to answer from.
 #[derive(Debug)]
 pub struct Source {
     /// Its path, as the user gave it.
     pub label: String,
-    /// What is in it.
-    pub cassette: Cassette,
+    /// The recording, open: what is not kept of it is read again where it is needed.
+    pub recording: Recording,
 }
 
 /// A take found for a call.
@@ -62,33 +53,58 @@ pub struct Hit<'a> {
     /// By what it was found.
     pub by: MatchedBy,
     /// Which take it is.
-    index: usize,
+    pub(super) index: usize,
 }
 
 /// Takes that answer the same request.
 #[derive(Debug, Default)]
-struct Group {
-    takes: Vec<usize>,
-    /// Per session, which positions of `takes` are used up.
-    used: Mutex<HashMap<Option<String>, Vec<bool>>>,
+pub(super) struct Group {
+    pub(super) takes: Vec<u32>,
+    /// By session, the positions of those that were recorded in one.
+    pub(super) own: BTreeMap<u32, Vec<u32>>,
+    progress: Mutex<Sessions>,
+}
+
+/// How far each session has come in the takes of one key.
+#[derive(Debug, Default)]
+struct Sessions {
+    unnamed: Progress,
+    named: BTreeMap<String, Progress>,
 }
 
 /// All takes of all sources, and how far each session has come in them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Matcher {
-    pub(super) sources: Vec<String>,
+    pub(super) sources: Vec<Source>,
+    /// The labels of the sources.
+    pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
     pub(super) takes: Vec<Take>,
-    pub(super) groups_by_key: HashMap<(usize, RequestKey), usize>,
+    pub(super) groups_by_key: HashMap<(usize, RequestKey), u32>,
     /// Groups of entries under a step id that hold no hash: served unchecked.
-    unchecked: HashMap<String, usize>,
-    pub(super) steps: HashMap<String, Vec<usize>>,
-    groups: Vec<Group>,
+    pub(super) unchecked: HashMap<u32, u32>,
+    /// By the step's id.
+    pub(super) steps: HashMap<u32, Vec<u32>>,
+    pub(super) groups: Vec<Group>,
     /// Per take, its group and its position there.
-    homes: Vec<(usize, usize)>,
-    served: Vec<AtomicU64>,
+    pub(super) homes: Vec<(u32, u32)>,
     /// Per source.
-    repeat: Vec<Repeat>,
+    pub(super) repeat: Vec<Repeat>,
+    /// The hashes that entries say their requests have, but for those that are keys
+    /// under the plain rules.
+    pub(super) hashes: HashSet<RequestKey>,
+    /// Steps, sessions, upstreams and mounts of paths, by their text.
+    pub(super) names: HashMap<String, u32>,
+    pub(super) upstreams: BTreeSet<String>,
+}
+
+/// A call in the terms that takes are kept in.
+struct Asked<'a> {
+    observed: &'a Observed,
+    session: Option<u32>,
+    step: Option<u32>,
+    spot: Spot,
+    wanted: Wanted,
 }
 
 /// What came of looking through one pool of takes.
@@ -100,92 +116,9 @@ enum Choice {
 }
 
 impl Matcher {
-    /// Loads `sources`; `ignore` adds to the rules of each. `repeat` is `None`
-    /// for the default: an error, and `Last` for files that AgentLoom wrote.
-    pub fn new(sources: Vec<Source>, ignore: &[Pointer], repeat: Option<Repeat>) -> Self {
-        let mut matcher = Self {
-            sources: Vec::new(),
-            rules: Vec::new(),
-            takes: Vec::new(),
-            groups_by_key: HashMap::new(),
-            unchecked: HashMap::new(),
-            steps: HashMap::new(),
-            groups: Vec::new(),
-            homes: Vec::new(),
-            served: Vec::new(),
-            repeat: Vec::new(),
-        };
-        for source in sources {
-            let agentloom = !source.cassette.is_loomrec();
-            let default = if agentloom { Repeat::Last } else { Repeat::Error };
-            matcher.repeat.push(repeat.unwrap_or(default));
-            matcher.sources.push(source.label);
-            matcher.add(source.cassette, ignore);
-        }
-        matcher
-    }
-
-    /// Adds every take of one recording.
-    fn add(&mut self, cassette: Cassette, ignore: &[Pointer]) {
-        let source = self.sources.len() - 1;
-        let stored = cassette.meta().rules().clone();
-        let effective = stored.with(ignore.iter().cloned());
-        let stored_index = self.rule_index(&stored);
-        let index = if effective == stored { stored_index } else { self.rule_index(&effective) };
-        for (name, number, entry) in cassette.entries() {
-            let step = name.step_id().map(str::to_owned);
-            let call = entry.request.as_ref().map(|request| request.recognise());
-            let named = match name {
-                EntryName::Hash(key) => Some(key.clone()),
-                EntryName::Step(_) => None,
-            };
-            let recorded = || named.clone().or_else(|| entry.request_hash.clone());
-            let key = match (&entry.request, &call) {
-                (Some(request), Some(call)) if index != stored_index => {
-                    Some((index, request.key(call, &effective)))
-                }
-                (Some(request), Some(call)) => {
-                    Some((index, recorded().unwrap_or_else(|| request.key(call, &effective))))
-                }
-                _ => recorded().map(|key| (stored_index, key)),
-            };
-            let take = self.takes.len();
-            let group = match (key, &step) {
-                (Some(key), _) => self.group_of_key(key),
-                (None, Some(step)) => self.group_of_step(step),
-                (None, None) => continue,
-            };
-            self.homes.push((group, self.groups[group].takes.len()));
-            self.groups[group].takes.push(take);
-            if let Some(step) = &step {
-                self.steps.entry(step.clone()).or_default().push(take);
-            }
-            let name = name.to_string();
-            let entry = Arc::new(entry.clone());
-            self.takes.push(Take { name, number, source, step, call, entry });
-            self.served.push(AtomicU64::new(0));
-        }
-    }
-
-    fn rule_index(&mut self, rules: &IdentityRules) -> usize {
-        self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
-            self.rules.push(rules.clone());
-            self.rules.len() - 1
-        })
-    }
-
-    fn group_of_key(&mut self, key: (usize, RequestKey)) -> usize {
-        *self.groups_by_key.entry(key).or_insert_with(|| {
-            self.groups.push(Group::default());
-            self.groups.len() - 1
-        })
-    }
-
-    fn group_of_step(&mut self, step: &str) -> usize {
-        *self.unchecked.entry(step.to_owned()).or_insert_with(|| {
-            self.groups.push(Group::default());
-            self.groups.len() - 1
-        })
+    /// The rules that keys are made under.
+    pub fn rules(&self) -> &[IdentityRules] {
+        &self.rules
     }
 
     /// The take that `observed` is owed; it is used up by this call.
@@ -193,26 +126,31 @@ impl Matcher {
     /// # Errors
     /// Why no take is owed to it.
     pub fn find(&self, observed: &Observed) -> Result<Hit<'_>, Reason> {
-        let groups: Vec<usize> = self
-            .rules
-            .iter()
-            .enumerate()
-            .filter_map(|(index, rules)| {
-                let key = observed.request.key(&observed.call, rules);
-                self.groups_by_key.get(&(index, key)).copied()
-            })
-            .collect();
-        let known_step = observed.step.as_deref().filter(|step| self.steps.contains_key(*step));
-        if let Some(step) = known_step {
-            return self.find_in_step(step, &groups, observed);
+        let group = |(index, rules): (usize, &IdentityRules)| {
+            let key = observed.request.key(&observed.call, rules);
+            self.groups_by_key.get(&(index, key)).copied()
+        };
+        let mut groups = self.rules.iter().enumerate().filter_map(group);
+        // One set of rules is the rule: no list has to be made for it.
+        let (first, rest): (Option<u32>, Vec<u32>) = (groups.next(), groups.collect());
+        let all;
+        let groups = match (first.as_slice(), rest.is_empty()) {
+            (only, true) => only,
+            (first, false) => {
+                all = [first, &rest].concat();
+                &all
+            }
+        };
+        let asked = self.asked(observed);
+        if let Some(step) = asked.step.filter(|step| self.steps.contains_key(step)) {
+            return self.find_in_step(step, groups, &asked);
         }
         // A call without a step id prefers takes that were recorded without one.
-        let plain = |take: &Take| take.step.is_none();
-        let stepped = |take: &Take| take.step.is_some() && observed.step.is_none();
+        let kinds = [Some(Kind::Plain), observed.step.is_none().then_some(Kind::Stepped)];
         let mut reason = None;
-        for group in &groups {
-            for pool in [&plain as &dyn Fn(&Take) -> bool, &stepped] {
-                match self.choose(*group, observed, pool) {
+        for group in groups {
+            for kind in kinds.into_iter().flatten() {
+                match self.choose(*group, &asked, kind) {
                     Choice::Take(take) => return Ok(self.hit(take, MatchedBy::RequestHash)),
                     Choice::Incomplete => reason = Some(Reason::Incomplete),
                     Choice::Exhausted => reason = reason.or(Some(Reason::Exhausted)),
@@ -220,21 +158,37 @@ impl Matcher {
                 }
             }
         }
-        Err(reason.unwrap_or_else(|| self.why_none(&groups, observed)))
+        Err(reason.unwrap_or_else(|| self.why_none(groups, &asked)))
+    }
+
+    fn asked<'a>(&self, observed: &'a Observed) -> Asked<'a> {
+        let id = |name: &str| self.names.get(name).copied();
+        let mount = match &observed.call.target {
+            Some(_) => Mount::Any,
+            None => {
+                id(provider::place(&observed.request.path)).map_or(Mount::Unknown, Mount::Known)
+            }
+        };
+        Asked {
+            observed,
+            session: observed.session.as_deref().and_then(id),
+            step: observed.step.as_deref().and_then(id),
+            spot: Spot { upstream: id(&observed.upstream), mount },
+            wanted: Wanted::of(observed),
+        }
     }
 
     /// Among a step id's turns the request hash picks; turns without a hash come
     /// in their order.
     fn find_in_step(
         &self,
-        step: &str,
-        groups: &[usize],
-        observed: &Observed,
+        step: u32,
+        groups: &[u32],
+        asked: &Asked<'_>,
     ) -> Result<Hit<'_>, Reason> {
-        let in_step = |take: &Take| take.step.as_deref() == Some(step);
         let mut exhausted = false;
-        for group in groups.iter().chain(self.unchecked.get(step)) {
-            match self.choose(*group, observed, &in_step) {
+        for group in groups.iter().chain(self.unchecked.get(&step)) {
+            match self.choose(*group, asked, Kind::Step(step)) {
                 Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
                 Choice::Incomplete => {
                     return Err(Reason::Incomplete);
@@ -243,101 +197,106 @@ impl Matcher {
                 Choice::Empty => {}
             }
         }
-        let turn_left = self.steps[step].iter().any(|&take| !self.is_used(take));
+        let turn_left = self.steps[&step].iter().any(|&take| !self.takes[take as usize].is_used());
         let reason = if exhausted && !turn_left { Reason::Exhausted } else { Reason::Drifted };
         Err(reason)
     }
 
-    /// Uses up the first take of `group` that passes `wanted` and is owed to this call.
-    fn choose(&self, group: usize, observed: &Observed, wanted: &dyn Fn(&Take) -> bool) -> Choice {
-        let group = &self.groups[group];
-        let answers = |position: &usize| {
-            let take = &self.takes[group.takes[*position]];
-            wanted(take) && is_same_place(take, observed)
+    /// Uses up the first take of `group` that is of this kind and owed to this call.
+    fn choose(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Choice {
+        let home = &self.groups[group as usize];
+        let take = |position: usize| &self.takes[home.takes[position] as usize];
+        let repeat = |take: &Take| self.repeat[take.source];
+        let members = || self.members(group, asked, kind);
+        let key = (PoolKey { kind, spot: asked.spot }, home.takes.len());
+        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let progress = sessions.of(asked.observed.session.as_deref());
+        let position = match progress.next(key, asked.wanted, repeat, members, take) {
+            Next::Take(position) => position,
+            Next::Exhausted => return Choice::Exhausted,
+            Next::Empty => return Choice::Empty,
         };
-        let session_of = |position: usize| &self.takes[group.takes[position]].entry.session;
-        let all: Vec<usize> = (0..group.takes.len()).filter(answers).collect();
-        let own: Vec<usize> = all
-            .iter()
-            .copied()
-            .filter(|&p| observed.session.is_some() && *session_of(p) == observed.session)
-            .collect();
-        let pool = if own.is_empty() {
-            all.into_iter().filter(|&p| session_of(p).is_none()).collect()
-        } else {
-            own
-        };
-        let Some(&last) = pool.last() else { return Choice::Empty };
-        let mode = |p: &usize| self.takes[group.takes[*p]].is_in_form_of(observed);
-        let mut sessions = group.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = sessions.entry(observed.session.clone()).or_default();
-        used.resize(group.takes.len(), false);
-        let next = |used: &[bool]| {
-            let unused = || pool.iter().copied().filter(|&p| !used[p]);
-            unused().find(|p| mode(p)).or_else(|| unused().next())
-        };
-        let position = match (next(used), self.repeat[self.takes[group.takes[last]].source]) {
-            (Some(position), _) => position,
-            (None, Repeat::Error) => return Choice::Exhausted,
-            (None, Repeat::Last) => pool.iter().rev().copied().find(mode).unwrap_or(last),
-            (None, Repeat::Cycle) => {
-                pool.iter().for_each(|&p| used[p] = false);
-                next(used).unwrap_or(last)
-            }
-        };
-        used[position] = true;
-        let take = group.takes[position];
-        if self.takes[take].entry.is_servable() { Choice::Take(take) } else { Choice::Incomplete }
+        drop(sessions);
+        let take = home.takes[position] as usize;
+        if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
     }
 
-    fn hit(&self, take: usize, by: MatchedBy) -> Hit<'_> {
-        self.served[take].fetch_add(1, Ordering::Relaxed);
-        Hit { take: &self.takes[take], by, index: take }
+    /// The takes of `group` that are of this kind and may be given to this call:
+    /// those of its own session, or else those of none.
+    fn members(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Members {
+        let home = &self.groups[group as usize];
+        let all = home.takes.len();
+        let take = |position: usize| &self.takes[home.takes[position] as usize];
+        let answers =
+            |position: usize| kind.holds(take(position)) && asked.spot.holds(take(position));
+        if let Some(own) = asked.session.and_then(|id| home.own.get(&id)) {
+            let own = Members::of(own.iter().copied(), all, answers);
+            if !own.is_empty() {
+                return own;
+            }
+        }
+        let answers = |at: usize| take(at).under.session.is_none() && answers(at);
+        if let (Kind::Step(step), true) = (kind, home.takes.len() > 1)
+            && let turns = &self.steps[&step]
+            && turns.len() < home.takes.len()
+        {
+            let homes = turns.iter().map(|&turn| self.homes[turn as usize]);
+            let here = homes.filter(|(home, _)| *home == group).map(|(_, position)| position);
+            return Members::of(here, all, answers);
+        }
+        Members::of(0..all as u32, all, answers)
+    }
+
+    fn hit(&self, index: usize, by: MatchedBy) -> Hit<'_> {
+        let take = &self.takes[index];
+        take.serve();
+        Hit { take, by, index }
     }
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
     /// still owed to one that can take it.
     pub fn give_back(&self, hit: &Hit<'_>, observed: &Observed) {
         let (group, position) = self.homes[hit.index];
-        let mut sessions = self.groups[group].used.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(used) = sessions.get_mut(&observed.session) {
-            used[position] = false;
-        }
-        self.served[hit.index].fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Whether any call was answered by `take`.
-    pub(super) fn is_used(&self, take: usize) -> bool {
-        self.served[take].load(Ordering::Relaxed) > 0
+        let home = &self.groups[group as usize];
+        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.of(observed.session.as_deref()).give_back(position as usize);
+        drop(sessions);
+        hit.take.take_back();
     }
 
     /// Why a request that no pool held is not answered.
-    fn why_none(&self, groups: &[usize], observed: &Observed) -> Reason {
-        let members = || groups.iter().flat_map(|&group| self.groups[group].takes.iter());
-        if members().any(|&take| is_same_place(&self.takes[take], observed)) {
+    fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> Reason {
+        let takes = groups.iter().flat_map(|&group| &self.groups[group as usize].takes);
+        let members = || takes.clone().map(|&take| &self.takes[take as usize]);
+        if members().any(|take| asked.spot.holds(take)) {
             return Reason::OtherSession;
         }
-        let other_upstream = |&take: &usize| {
-            let upstream = &self.takes[take].entry.upstream;
-            upstream.as_ref().is_some_and(|name| *name != observed.upstream)
-        };
-        if members().any(other_upstream) {
+        let upstream = asked.spot.upstream;
+        if members().any(|take| take.under.upstream.is_some() && take.under.upstream != upstream) {
             return Reason::OtherUpstream;
         }
-        let strict = observed.request.key(&observed.call, &IdentityRules::default());
-        let under_others =
-            self.takes.iter().any(|take| take.entry.request_hash.as_ref() == Some(&strict));
-        if under_others { Reason::OtherRules } else { Reason::Unknown }
+        let observed = asked.observed;
+        let plain = IdentityRules::default();
+        let strict = observed.request.key(&observed.call, &plain);
+        let index = self.rules.iter().position(|rules| *rules == plain);
+        let known = self.hashes.contains(&strict)
+            || index.is_some_and(|index| self.groups_by_key.contains_key(&(index, strict)));
+        if known { Reason::OtherRules } else { Reason::Unknown }
+    }
+
+    /// Reads the entry of a take again; `None` where that cannot be done any more.
+    pub(super) fn entry(&self, take: &Take) -> Option<Entry> {
+        self.sources[take.source].recording.entry(&take.place).ok()
     }
 
     /// The takes that no call was answered by, in file order.
     pub fn unused(&self) -> impl Iterator<Item = &Take> {
-        self.takes.iter().enumerate().filter(|(take, _)| !self.is_used(*take)).map(|(_, t)| t)
+        self.takes.iter().filter(|take| !take.is_used())
     }
 
     /// The upstreams that takes were recorded at.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
-        self.takes.iter().filter_map(|take| take.entry.upstream.as_deref())
+        self.upstreams.iter().map(String::as_str)
     }
 
     /// How many takes there are.
@@ -353,24 +312,18 @@ impl Matcher {
     /// Starts over: every take is unused again, for one session or for all.
     pub fn reset(&self, session: Option<&str>) {
         for group in &self.groups {
-            let mut sessions = group.used.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = group.progress.lock().unwrap_or_else(PoisonError::into_inner);
             match session {
-                Some(name) => drop(sessions.remove(&Some(name.to_owned()))),
-                None => sessions.clear(),
+                None => *sessions = Sessions::default(),
+                Some(name) => drop(sessions.named.remove(name)),
             }
         }
     }
 }
 
-/// Whether the take was recorded at the upstream that is asked now, and, for the
-/// chat form whose hash has no room for it, under the same mount. What an entry
-/// does not say is not compared.
-fn is_same_place(take: &Take, observed: &Observed) -> bool {
-    let entry = &take.entry;
-    let upstream = entry.upstream.as_ref().is_none_or(|name| *name == observed.upstream);
-    let path = entry.request.as_ref().is_none_or(|request| {
-        observed.call.target.is_some()
-            || provider::place(&request.path) == provider::place(&observed.request.path)
-    });
-    upstream && path
+impl Sessions {
+    fn of(&mut self, session: Option<&str>) -> &mut Progress {
+        let Some(name) = session else { return &mut self.unnamed };
+        self.named.entry(name.to_owned()).or_default()
+    }
 }

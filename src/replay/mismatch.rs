@@ -7,15 +7,10 @@
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::prepared::Take;
 use super::reason::Reason;
-use crate::identity::{RequestKey, delta};
-use crate::recording::observed::Observed;
+use super::take::Take;
+use crate::identity::RequestKey;
 
-/// How many recorded calls are compared to find the nearest.
-const MAX_CANDIDATES: usize = 512;
-/// How many differences are told.
-const MAX_DELTAS: usize = 16;
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
 /// How many characters of a value are kept: a thousand misses of large prompts
@@ -75,46 +70,6 @@ pub struct RecordingMismatchError {
 }
 
 impl RecordingMismatchError {
-    /// Explains why `observed` is not answered.
-    pub fn explain(matcher: &Matcher, reason: Reason, observed: &Observed) -> Self {
-        let found = nearest(matcher, observed);
-        let unused = found.as_ref().is_some_and(|(take, _)| !matcher.is_used(*take));
-        // A recorded call that nothing has asked for yet, and this one in its place.
-        let reason = if reason == Reason::Unknown && unused { Reason::Drifted } else { reason };
-        let rules = matcher.rules.first().cloned().unwrap_or_default();
-        Self {
-            reason,
-            detail: None,
-            key: observed.request.key(&observed.call, &rules),
-            method: observed.request.method.clone(),
-            path: observed.request.path.clone(),
-            upstream: observed.upstream.clone(),
-            model: observed.call.model.clone(),
-            step: observed.step.clone(),
-            session: observed.session.clone(),
-            recordings: matcher.sources.clone(),
-            nearest: found.map(|(_, nearest)| nearest),
-        }
-    }
-
-    /// The error for a take that was found but cannot be given in the form asked for.
-    pub(super) fn other_form(
-        matcher: &Matcher,
-        take: &Take,
-        observed: &Observed,
-        why: String,
-    ) -> Self {
-        let mut error = Self::explain(matcher, Reason::OtherForm, observed);
-        error.detail = Some(why);
-        error.nearest = Some(Nearest {
-            name: take.name.clone(),
-            take: take.number,
-            recording: matcher.sources[take.source].clone(),
-            differences: Vec::new(),
-        });
-        error
-    }
-
     /// The explanation on one line, as an SDK's exception shows it.
     pub fn message(&self) -> String {
         let mut text = format!("RecordingMismatchError: {}", self.reason.as_str());
@@ -195,6 +150,12 @@ impl RecordingMismatchError {
 }
 
 impl Nearest {
+    /// `take`, which differs in this.
+    pub(super) fn of(matcher: &Matcher, take: &Take, differences: Vec<Difference>) -> Self {
+        let recording = matcher.labels[take.source].clone();
+        Self { name: take.name.to_string(), take: take.number, recording, differences }
+    }
+
     /// The call in a few words.
     pub fn label(&self) -> String {
         let hash = RequestKey::parse(&self.name);
@@ -249,74 +210,15 @@ fn shorten(
 }
 
 /// Both values, cut only where one is too long to be kept.
-fn bounded(recorded: Option<String>, now: Option<String>) -> (Option<String>, Option<String>) {
+pub(super) fn bounded(
+    recorded: Option<String>,
+    now: Option<String>,
+) -> (Option<String>, Option<String>) {
     // Bytes stand for characters here: they are never fewer.
     if recorded.iter().chain(&now).all(|value| value.len() <= KEPT) {
         return (recorded, now);
     }
     shorten(recorded.as_deref(), now.as_deref(), KEPT)
-}
-
-/// The recorded call that differs least from `observed`, and what differs. Calls
-/// of the same operation only; those at the same upstream come first, and calls
-/// that nothing has asked for yet before used ones.
-fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(usize, Nearest)> {
-    let rules = matcher.rules.first()?;
-    let now = observed.request.parts(&observed.call);
-    let body = now.json();
-    let turns = observed.step.as_ref().and_then(|step| matcher.steps.get(step));
-    let same_operation = |&take: &usize| {
-        let call = matcher.takes[take].call.as_ref();
-        call.is_some_and(|call| call.operation == observed.call.operation)
-    };
-    let rank = |&take: &usize| {
-        let upstream = matcher.takes[take].entry.upstream.as_ref();
-        (upstream != Some(&observed.upstream), matcher.is_used(take))
-    };
-    let mut candidates: Vec<usize> = match turns {
-        Some(takes) => takes.iter().copied().filter(same_operation).collect(),
-        None => (0..matcher.takes.len()).filter(same_operation).collect(),
-    };
-    candidates.sort_by_key(rank);
-    candidates.truncate(MAX_CANDIDATES);
-    let distance = |take: &usize| {
-        let recorded = matcher.takes[*take].recorded()?;
-        Some(match (recorded.json(), &body) {
-            (Some(recorded), Some(now)) => delta::distance(&recorded, now, rules),
-            _ if recorded.body == now.body => 0,
-            _ => u64::MAX,
-        })
-    };
-    let take = candidates
-        .into_iter()
-        .filter_map(|take| {
-            let (elsewhere, used) = rank(&take);
-            Some(((elsewhere, distance(&take)?, used, take), take))
-        })
-        .min()?
-        .1;
-    let found = &matcher.takes[take];
-    let mut differences = Vec::new();
-    if found.entry.upstream.as_ref() != Some(&observed.upstream) {
-        let quote = |name: &str| Some(Value::from(name).to_string());
-        differences.push(Difference {
-            place: "upstream".to_owned(),
-            recorded: found.entry.upstream.as_deref().and_then(quote),
-            now: quote(&observed.upstream),
-        });
-    }
-    let deltas = delta::request_deltas(&found.recorded()?, &now, rules, MAX_DELTAS);
-    differences.extend(deltas.into_iter().map(|delta| {
-        let (recorded, now) = bounded(delta.recorded.map(readable), delta.now.map(readable));
-        Difference { place: delta.pointer, recorded, now }
-    }));
-    let recording = matcher.sources[found.source].clone();
-    Some((take, Nearest { name: found.name.clone(), take: found.number, recording, differences }))
-}
-
-/// Canonical text escapes all that is not ASCII; people read it unescaped.
-fn readable(canonical: String) -> String {
-    serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
 }
 
 #[cfg(test)]

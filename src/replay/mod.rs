@@ -2,19 +2,35 @@
 //!
 //! [`Replayer::answer`] finds the take that a request is owed and turns it into
 //! a response of the recorded bytes, boundaries and (if asked) times; or it
-//! returns a [`RecordingMismatchError`] that says why there is none.
+//! returns a [`Miss`], of which [`Replayer::explain`] makes a
+//! [`RecordingMismatchError`] that says why there is none.
+//!
+//! Of each entry only what matching and serving need is kept, its answer ready to
+//! be sent; the rest is read again from the recording where a miss is explained.
 
-pub mod delivery;
+mod answer;
+pub mod body;
+mod delivery;
+mod explain;
+mod form;
 pub mod latency;
+mod load;
 pub mod matcher;
 pub mod mismatch;
+mod nearest;
 mod plain;
-pub mod prepared;
+mod pool;
 pub mod reason;
 pub mod responder;
+mod sketch;
+pub mod take;
 
+pub use body::ReplayBody;
+pub use explain::Miss;
 pub use latency::Latency;
-pub use matcher::{Hit, MatchedBy, Matcher, Repeat, Source};
+pub use matcher::{Hit, MatchedBy, Matcher, Source};
 pub use mismatch::RecordingMismatchError;
+pub use pool::Repeat;
 pub use reason::Reason;
-pub use responder::{Answered, ReplayBody, Replayer};
+pub use responder::{Answered, Replayer};
+pub use take::Take;

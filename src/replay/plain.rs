@@ -6,27 +6,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::delivery::Delivery;
 use crate::provider::{self, Answer};
 use crate::recording::body::Chunk;
-use crate::recording::entry::{End, Entry};
+use crate::recording::entry::End;
 use crate::recording::observed::Observed;
-
-/// The entry's words in the shape of the caller's operation.
-///
-/// # Errors
-/// For an operation whose answers cannot be built from words alone.
-pub(super) fn deliver(entry: &Entry, observed: &Observed, seed: &str) -> Result<Delivery, String> {
-    if entry.fault.is_some() {
-        return Err("the entry holds a fault, and this version serves answers only".to_owned());
-    }
-    let answer = Answer {
-        content: entry.content.clone().unwrap_or_default(),
-        model: entry.model.clone().or_else(|| observed.call.model.clone()),
-        usage: entry.usage,
-        finish_reason: entry.finish_reason.clone(),
-        tool_calls: entry.tool_calls.clone(),
-        embeddings: entry.embeddings.clone(),
-    };
-    build(&answer, observed, seed, entry.latency_ms.unwrap_or(0.0))
-}
 
 /// `answer` as a whole response for `observed`; ids are made from `seed`.
 ///

@@ -1,32 +1,35 @@
 //! The responder: a request in, the recorded response out, paced as asked.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderValue, Response};
-use http_body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 
-use super::delivery::Delivery;
+use super::answer::{MATCHED_BY, Prepared};
+use super::body::ReplayBody;
+use super::explain::Miss;
+use super::form::Wanted;
 use super::latency::{Latency, Schedule};
 use super::matcher::{MatchedBy, Matcher};
 use super::mismatch::RecordingMismatchError;
 use super::plain;
-use super::prepared::Take;
+use super::reason::Reason;
 use crate::provider::{Answer, Usage};
-use crate::recording::body::Chunk;
-use crate::recording::entry::{Cut, End};
 use crate::recording::observed::Observed;
 
 /// The text of the placeholder answer, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";
+
+/// How many misses are explained at once: each may hold a few large requests.
+const EXPLAINED: usize = 2;
 
 /// The replaying engine.
 #[derive(Debug)]
 pub struct Replayer {
     matcher: Matcher,
     latency: Latency,
+    explaining: Semaphore,
 }
 
 /// An answer, and where it came from.
@@ -43,7 +46,7 @@ pub struct Answered {
 impl Replayer {
     /// A replayer over loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
-        Self { matcher, latency }
+        Self { matcher, latency, explaining: Semaphore::new(EXPLAINED) }
     }
 
     /// The takes and how far they are used.
@@ -54,34 +57,46 @@ impl Replayer {
     /// The recorded answer to `observed`, due from `arrived` on.
     ///
     /// # Errors
-    /// [`RecordingMismatchError`] when the recordings owe this call no answer.
+    /// A [`Miss`] when the recordings owe this call no answer; see
+    /// [`Replayer::explain`].
     pub fn answer(
         &self,
         observed: &Observed,
         accept_encoding: Option<&str>,
         arrived: Instant,
-    ) -> Result<Answered, Box<RecordingMismatchError>> {
-        let hit = self.matcher.find(observed).map_err(|reason| {
-            Box::new(RecordingMismatchError::explain(&self.matcher, reason, observed))
-        })?;
-        let delivery = hit.take.deliver(observed, accept_encoding).map_err(|why| {
-            self.matcher.give_back(&hit, observed);
-            Box::new(RecordingMismatchError::other_form(&self.matcher, hit.take, observed, why))
-        })?;
-        let entry = &hit.take.entry;
-        let schedule = self.latency.schedule(
-            &delivery.chunks,
-            entry.latency_ms,
-            &hit.take.name,
-            hit.take.number,
-        );
-        let mut response = respond(delivery, schedule, arrived);
-        label(&mut response, hit.by, hit.take);
-        Ok(Answered {
-            response,
-            usage: entry.usage.unwrap_or_default(),
-            cost_usd: entry.cost_usd.unwrap_or(0.0),
-        })
+    ) -> Result<Answered, Miss> {
+        let miss = |reason| Miss { reason, refused: None };
+        let hit = self.matcher.find(observed).map_err(miss)?;
+        let take = hit.take;
+        let answer =
+            take.deliver(observed, Wanted::of(observed), accept_encoding).map_err(|why| {
+                self.matcher.give_back(&hit, observed);
+                Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) }
+            })?;
+        let schedule =
+            self.latency.schedule(answer.times(), take.latency_ms, &take.name, take.number);
+        let mut response = respond(answer, schedule, arrived);
+        if hit.by != MatchedBy::RequestHash {
+            let by = HeaderValue::from_static(hit.by.as_str());
+            response.headers_mut().insert(MATCHED_BY, by);
+        }
+        Ok(Answered { response, usage: take.usage, cost_usd: take.cost_usd })
+    }
+
+    /// Waits for the turn to have a miss explained, which ends with what is returned.
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.explaining.acquire().await.ok()
+    }
+
+    /// Explains a miss of `observed`. It reads recorded calls again: it blocks, and
+    /// belongs on no thread that serves.
+    pub fn explain(&self, miss: &Miss, observed: &Observed) -> RecordingMismatchError {
+        RecordingMismatchError::explain(&self.matcher, miss, observed)
+    }
+
+    /// What can be told of a miss without reading a recording again.
+    pub fn describe(&self, miss: &Miss, observed: &Observed) -> RecordingMismatchError {
+        RecordingMismatchError::of(&self.matcher, miss, observed)
     }
 
     /// The placeholder answer of `--on-miss default`, in the caller's shape.
@@ -100,118 +115,23 @@ impl Replayer {
             ..Answer::default()
         };
         let delivery = plain::build(&answer, observed, PLACEHOLDER, 0.0)?;
-        let schedule = self.latency.schedule(&delivery.chunks, None, PLACEHOLDER, 0);
-        let mut response = respond(delivery, schedule, arrived);
-        response.headers_mut().insert("x-loomrec-matched-by", HeaderValue::from_static("default"));
+        let answer = Arc::new(Prepared::of(delivery, None));
+        let schedule = self.latency.schedule(answer.times(), None, &PLACEHOLDER, 0);
+        let mut response = respond(answer, schedule, arrived);
+        response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("default"));
         Ok(response)
     }
 }
 
-/// Says on the response where it came from.
-fn label(response: &mut Response<ReplayBody>, by: MatchedBy, take: &Take) {
-    let headers = response.headers_mut();
-    headers.insert("x-loomrec-matched-by", HeaderValue::from_static(by.as_str()));
-    let hash = || take.entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
-    let key = HeaderValue::from_str(&take.name).ok();
-    if let Some(value) = key.or_else(|| HeaderValue::from_str(&hash()?).ok()) {
-        headers.insert("x-loomrec-entry", value);
-    }
-}
-
-/// A delivery as a response whose body keeps to `schedule`.
+/// An answer as a response whose body keeps to `schedule`.
 fn respond(
-    delivery: Delivery,
+    answer: Arc<Prepared>,
     schedule: Option<Schedule>,
     arrived: Instant,
 ) -> Response<ReplayBody> {
-    let length = delivery.headers.get(http::header::CONTENT_LENGTH);
-    let announced = length.and_then(|value| value.to_str().ok()?.parse().ok());
-    let body = ReplayBody {
-        chunks: delivery.chunks.into_iter(),
-        sent: 0,
-        announced,
-        schedule,
-        arrived,
-        timer: None,
-        end: match delivery.end {
-            End::UpstreamAbort(cut) => Some(cut),
-            End::Complete | End::ClientAbort | End::Truncated => None,
-        },
-        over: false,
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = delivery.status;
-    *response.headers_mut() = delivery.headers;
+    let (status, headers) = (answer.status, answer.headers.clone());
+    let mut response = Response::new(ReplayBody::new(answer, schedule, arrived));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     response
-}
-
-/// The recorded chunks, one frame each, then the recorded end.
-#[derive(Debug)]
-pub struct ReplayBody {
-    chunks: std::vec::IntoIter<Chunk>,
-    sent: usize,
-    announced: Option<u64>,
-    schedule: Option<Schedule>,
-    arrived: Instant,
-    timer: Option<Pin<Box<Sleep>>>,
-    end: Option<Cut>,
-    over: bool,
-}
-
-impl ReplayBody {
-    /// When the first byte is due; the head should not go out before.
-    pub fn first_due(&self) -> Option<Instant> {
-        let schedule = self.schedule.as_ref()?;
-        Some(self.arrived + schedule.chunks.first().copied().unwrap_or(schedule.end))
-    }
-
-    /// Waits until the next frame, or the end, is due.
-    fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(schedule) = &self.schedule else { return Poll::Ready(()) };
-        let due = self.arrived + schedule.chunks.get(self.sent).copied().unwrap_or(schedule.end);
-        if due <= Instant::now() {
-            return Poll::Ready(());
-        }
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        if timer.deadline() != due {
-            timer.as_mut().reset(due);
-        }
-        timer.as_mut().poll(cx)
-    }
-}
-
-impl Body for ReplayBody {
-    type Data = Bytes;
-    type Error = Cut;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
-        ready!(self.poll_due(cx));
-        if let Some(chunk) = self.chunks.next() {
-            self.sent += 1;
-            return Poll::Ready(Some(Ok(Frame::data(chunk.data))));
-        }
-        self.over = true;
-        Poll::Ready(self.end.map(Err))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        let nothing_due = self.schedule.is_none() || self.announced.is_some();
-        self.over || (self.chunks.as_slice().is_empty() && self.end.is_none() && nothing_due)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match (self.announced, self.end) {
-            (Some(_), None) => {
-                let left = self.chunks.as_slice().iter().map(|chunk| chunk.data.len() as u64);
-                SizeHint::with_exact(left.sum())
-            }
-            _ => SizeHint::new(),
-        }
-    }
 }

@@ -19,7 +19,7 @@ use crate::provider::Provider;
 use crate::record::capture::header_list;
 use crate::recording::observed::Observed;
 use crate::recording::redact::Secrets;
-use crate::replay::{RecordingMismatchError, Replayer};
+use crate::replay::{Miss, RecordingMismatchError, Replayer};
 
 /// Answers one request.
 pub async fn handle(
@@ -112,7 +112,7 @@ async fn answer(gateway: &Arc<Gateway>, asked: Asked) -> Response<AnyBody> {
     match replay(gateway, replayer, &asked, &seen).await {
         Ok(response) => response,
         Err(_) if gateway.recorder.is_some() => live::record(gateway, asked, seen).await,
-        Err(error) => missed(gateway, replayer, asked, &seen, *error).await,
+        Err(miss) => missed(gateway, replayer, asked, &seen, miss).await,
     }
 }
 
@@ -122,7 +122,7 @@ async fn replay(
     replayer: &Replayer,
     asked: &Asked,
     seen: &Seen,
-) -> Result<Response<AnyBody>, Box<RecordingMismatchError>> {
+) -> Result<Response<AnyBody>, Miss> {
     let accepted = asked.headers.get("accept-encoding").and_then(|value| value.to_str().ok());
     let find = |observed: &Observed| replayer.answer(observed, accepted, asked.arrived.into());
     // A body that holds the caller's own key was recorded without it, and a miss
@@ -144,11 +144,11 @@ async fn replay(
 
 /// What a call without a recorded answer gets.
 async fn missed(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     replayer: &Replayer,
     asked: Asked,
     seen: &Seen,
-    error: RecordingMismatchError,
+    miss: Miss,
 ) -> Response<AnyBody> {
     let observed = seen.storable();
     if let OnMiss::Forward(client) = &gateway.on_miss {
@@ -161,10 +161,27 @@ async fn missed(
         note(gateway, &asked, observed, "default", response.status(), Value::Null);
         return response.map(AnyBody::Replay);
     }
+    let error = explain(gateway, replayer, miss, observed).await;
     let shape = shape_of(observed, asked.place.provider);
     let response = respond::mismatch(shape, &error);
     note(gateway, &asked, observed, "missed", response.status(), error.to_json());
     (gateway.notify)(Notice::Missed(&error));
     gateway.tally.miss(error);
     response
+}
+
+/// Has a miss explained on a thread that may wait for files.
+async fn explain(
+    gateway: &Arc<Gateway>,
+    replayer: &Replayer,
+    miss: Miss,
+    observed: &Observed,
+) -> RecordingMismatchError {
+    let _turn = replayer.turn().await;
+    let brief = replayer.describe(&miss, observed);
+    let (gateway, observed) = (Arc::clone(gateway), observed.clone());
+    let explained = tokio::task::spawn_blocking(move || {
+        Some(gateway.replayer.as_ref()?.explain(&miss, &observed))
+    });
+    explained.await.ok().flatten().unwrap_or(brief)
 }

@@ -146,6 +146,9 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
         .header_read_timeout(HEADER_TIMEOUT)
         // A date that the upstream did not send is none of ours to add.
         .auto_date_header(false)
+        // Chunks that are ready together go out together, each framed as it was:
+        // queued for a vectored write, only a few of them would.
+        .writev(false)
         .serve_connection(TokioIo::new(socket), service);
     let serving = graceful.watch(serving);
     tokio::spawn(async move {

@@ -63,8 +63,9 @@ impl Stage {
 
     /// Answers from `file`, strictly.
     pub(super) async fn replay(file: &Path) -> Result<Self, Failure> {
-        let source = Source { label: "demo.json".to_owned(), ..setup::load(file)? };
-        let replayer = Replayer::new(Matcher::new(vec![source], &[], None), Latency::None);
+        let recording = store::Recording::open(file)?;
+        let source = Source { label: "demo.json".to_owned(), recording };
+        let replayer = Replayer::new(Matcher::new(vec![source], &[], None)?, Latency::None);
         Self::start(None, redactor()?, Arc::default(), None, Some(replayer)).await
     }
 

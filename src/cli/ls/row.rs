@@ -5,42 +5,31 @@ use serde_json::{Value, json};
 use super::super::amount::{dollars, milliseconds};
 use super::super::terminal;
 use crate::provider::{Call, Operation};
-use crate::recording::{Cassette, Cut, End, Entry, EntryName, RecordedResponse};
+use crate::recording::{Cut, End, Entry, EntryName, RecordedResponse};
+use crate::store::Stored;
 
 /// What stands where a recording does not say.
 const NOTHING: &str = "-";
 
 /// One take of a recording.
 #[derive(Debug)]
-pub(in crate::cli) struct Row<'a> {
+pub(in crate::cli) struct Row {
     /// The name it is kept under.
-    pub(in crate::cli) name: &'a EntryName,
+    pub(in crate::cli) name: EntryName,
     /// Which take of that name, from 1.
     pub(in crate::cli) take: usize,
     /// How many takes there are of it.
     pub(in crate::cli) takes: usize,
     /// The entry.
-    pub(in crate::cli) entry: &'a Entry,
+    pub(in crate::cli) entry: Entry,
     /// What its request asks for, where the request is recorded.
     pub(in crate::cli) call: Option<Call>,
 }
 
-impl<'a> Row<'a> {
-    /// The rows of a recording, in its order.
-    pub(super) fn all(cassette: &'a Cassette) -> impl Iterator<Item = Self> {
-        cassette.entries().map(|(name, take, entry)| {
-            let takes = cassette.takes(name).len();
-            Self::of(name, take, takes, entry)
-        })
-    }
-
-    /// One take as a row.
-    pub(in crate::cli) fn of(
-        name: &'a EntryName,
-        take: usize,
-        takes: usize,
-        entry: &'a Entry,
-    ) -> Self {
+impl Row {
+    /// One take, out of so many, as a row.
+    pub(in crate::cli) fn of(stored: Stored, takes: usize) -> Self {
+        let Stored { name, take, entry, .. } = stored;
         let call = entry.request.as_ref().map(|request| request.recognise());
         Self { name, take, takes, entry, call }
     }
@@ -52,7 +41,7 @@ impl<'a> Row<'a> {
 
     /// The key for people: a hash is cut to its first digits.
     fn short_key(&self) -> String {
-        match self.name {
+        match &self.name {
             EntryName::Step(_) => terminal::line(&self.key()).into_owned(),
             EntryName::Hash(hash) if self.take > 1 => format!("{}#{}", hash.short(), self.take),
             EntryName::Hash(hash) => hash.short().to_owned(),
@@ -98,7 +87,7 @@ impl<'a> Row<'a> {
 
     /// The cells of its line.
     pub(super) fn cells(&self) -> Vec<String> {
-        let entry = self.entry;
+        let entry = &self.entry;
         let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
         let usage = entry.usage;
@@ -134,10 +123,10 @@ impl<'a> Row<'a> {
 
     /// The row for programs. Every name is always there.
     pub(super) fn to_json(&self) -> Value {
-        let entry = self.entry;
+        let entry = &self.entry;
         let response = entry.response.as_ref();
         let request = entry.request.as_ref();
-        let hash = match self.name {
+        let hash = match &self.name {
             EntryName::Hash(hash) => Some(hash),
             EntryName::Step(_) => entry.request_hash.as_ref(),
         };

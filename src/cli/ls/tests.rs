@@ -1,15 +1,11 @@
 use super::*;
-use crate::recording::format;
+use crate::cli::show::contents::tests::recording as parsed;
 
 /// A recording with a bit of everything, plain AgentLoom entries among it.
 const SAMPLE: &str = include_str!("../show/sample.json");
 
-fn parsed(text: &str) -> Cassette {
-    format::parse(text.as_bytes()).unwrap()
-}
-
 fn listed(text: &str, width: Option<usize>) -> String {
-    let listing = super::text(Path::new("run.json"), &parsed(text), width);
+    let listing = super::text(Path::new("run.json"), &parsed(text), width).unwrap();
     anstream::adapter::strip_str(&listing).to_string()
 }
 
@@ -63,13 +59,13 @@ fn listing_gives_way_when_the_terminal_is_narrow() {
 fn a_recording_without_entries_says_so() {
     let empty = r#"{"_version": 2}"#;
     assert_eq!(listed(empty, None), "run.json: an empty recording, no call was kept\n");
-    assert_eq!(super::json(&parsed(empty)), "[]\n");
+    assert_eq!(super::json(&parsed(empty)).unwrap(), "[]\n");
 }
 
 #[test]
 fn json_has_the_same_names_for_every_take() {
     let rows: Vec<serde_json::Map<String, Value>> =
-        serde_json::from_str(&super::json(&parsed(SAMPLE))).unwrap();
+        serde_json::from_str(&super::json(&parsed(SAMPLE)).unwrap()).unwrap();
     let names: Vec<&String> = rows[0].keys().collect();
     assert!(rows.iter().all(|row| row.keys().collect::<Vec<_>>() == names));
     insta::assert_snapshot!(format!("{:#}", Value::Object(rows[2].clone())), @r###"
@@ -113,9 +109,9 @@ fn json_has_the_same_names_for_every_take() {
 #[test]
 fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
-    let listing = super::text(Path::new("x"), &parsed(text), Some(80));
+    let listing = super::text(Path::new("x"), &parsed(text), Some(80)).unwrap();
     let stripped = anstream::adapter::strip_str(&listing).to_string();
     assert!(stripped.contains("a\\u{1b}]0;x\\u{7}\\nb"), "{listing}");
     assert!(!listing.contains(['\u{9b}', '\u{7}', '\u{202e}']), "{listing}");
-    assert!(!super::json(&parsed(text)).contains(['\u{9b}', '\u{202e}']));
+    assert!(!super::json(&parsed(text)).unwrap().contains(['\u{9b}', '\u{202e}']));
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::contents::{Contents, Named};
 use crate::identity::RequestKey;
-use crate::recording::{Cassette, EntryName};
+use crate::recording::EntryName;
 
 /// Fewer digits of a hash could be a typing error.
 const LEAST_DIGITS: usize = 4;
@@ -12,10 +13,10 @@ const LEAST_DIGITS: usize = 4;
 const NEAR: usize = 3;
 
 /// A take that is meant; whether there is such a one is not said.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Choice<'a> {
-    /// The name.
-    pub(super) name: &'a EntryName,
+    /// The name and its takes.
+    pub(super) named: &'a Named,
     /// The take of it, from 1.
     pub(super) take: usize,
 }
@@ -56,67 +57,64 @@ pub(super) enum NoChoice {
 /// # Errors
 /// [`NoChoice`]
 pub(super) fn choose<'a>(
-    cassette: &'a Cassette,
+    contents: &'a Contents,
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {
-    let Some(key) = key else { return Ok(Choice { name: only(cassette)?, take: 1 }) };
+    let Some(key) = key else { return Ok(Choice { named: only(contents)?, take: 1 }) };
     // A step id may hold a `#` itself.
-    if let Some(name) = exact(cassette, key) {
-        return Ok(Choice { name, take: 1 });
+    if let Some(named) = exact(contents, key) {
+        return Ok(Choice { named, take: 1 });
     }
     let (base, take) = split_take(key);
     if base.is_empty() {
-        return Ok(Choice { name: only(cassette)?, take });
+        return Ok(Choice { named: only(contents)?, take });
     }
-    if let Some(name) = exact(cassette, base) {
-        return Ok(Choice { name, take });
+    if let Some(named) = exact(contents, base) {
+        return Ok(Choice { named, take });
     }
-    by_digits(cassette, key, base, take)
+    by_digits(contents, key, base, take)
 }
 
 /// The name that a hash begins with these digits: an entry's own, else the hash
 /// of a request under a step id.
 fn by_digits<'a>(
-    cassette: &'a Cassette,
+    contents: &'a Contents,
     key: &str,
     base: &str,
     take: usize,
 ) -> Result<Choice<'a>, NoChoice> {
-    if cassette.is_empty() {
+    if contents.is_empty() {
         return Err(NoChoice::Empty);
     }
-    let unknown = || NoChoice::Unknown { key: key.to_owned(), near: near(cassette, base) };
+    let unknown = || NoChoice::Unknown { key: key.to_owned(), near: near(contents, base) };
     let digits = base.to_ascii_lowercase();
     if digits.len() > 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(unknown());
     }
     if digits.len() < LEAST_DIGITS {
-        return match near(cassette, base).is_empty() {
+        return match near(contents, base).is_empty() {
             true => Err(NoChoice::Short { key: key.to_owned() }),
             false => Err(unknown()),
         };
     }
     let begins = |hash: &RequestKey| hash.as_str().starts_with(&digits);
     let ambiguous = |keys: Vec<String>| NoChoice::Ambiguous { key: key.to_owned(), keys };
-    let names: Vec<&EntryName> = cassette
+    let names: Vec<&Named> = contents
         .names()
-        .map(|(name, _)| name)
-        .filter(|name| matches!(name, EntryName::Hash(hash) if begins(hash)))
+        .filter(|named| matches!(&named.name, EntryName::Hash(hash) if begins(hash)))
         .collect();
     match names.as_slice() {
-        [name] => return Ok(Choice { name, take }),
+        [named] => return Ok(Choice { named, take }),
         [] => {}
         // The short form would not tell apart what these digits do not.
-        _ => return Err(ambiguous(names.iter().map(|name| full(name, &digits)).collect())),
+        _ => return Err(ambiguous(names.iter().map(|named| full(&named.name, &digits)).collect())),
     }
-    let steps: Vec<Choice<'_>> = cassette
-        .entries()
-        .filter(|(_, _, entry)| entry.request_hash.as_ref().is_some_and(begins))
-        .map(|(name, take, _)| Choice { name, take })
-        .collect();
-    let Some(first) = steps.first().map(|step| step.name) else { return Err(unknown()) };
-    if steps.iter().any(|step| step.name != first) {
-        return Err(ambiguous(steps.iter().map(|step| step.name.take_key(step.take)).collect()));
+    let steps: Vec<Choice<'_>> =
+        contents.requests(begins).map(|(named, take)| Choice { named, take }).collect();
+    let Some(first) = steps.first().map(|step| &step.named.name) else { return Err(unknown()) };
+    if steps.iter().any(|step| step.named.name != *first) {
+        let keys = steps.iter().map(|step| step.named.name.take_key(step.take));
+        return Err(ambiguous(keys.collect()));
     }
     // `#N` counts the takes of this request there.
     let near = vec![label(first)];
@@ -125,21 +123,21 @@ fn by_digits<'a>(
 }
 
 /// The only name.
-fn only(cassette: &Cassette) -> Result<&EntryName, NoChoice> {
-    let mut names = cassette.names().map(|(name, _)| name);
+fn only(contents: &Contents) -> Result<&Named, NoChoice> {
+    let mut names = contents.names();
     match (names.next(), names.next()) {
-        (Some(name), None) => Ok(name),
+        (Some(named), None) => Ok(named),
         (None, _) => Err(NoChoice::Empty),
         (Some(_), Some(_)) => {
-            let keys = cassette.names().map(|(name, _)| label(name)).collect();
+            let keys = contents.names().map(|named| label(&named.name)).collect();
             Err(NoChoice::Needed { keys })
         }
     }
 }
 
 /// The name that is written exactly so.
-fn exact<'a>(cassette: &'a Cassette, key: &str) -> Option<&'a EntryName> {
-    cassette.names().map(|(name, _)| name).find(|name| match name {
+fn exact<'a>(contents: &'a Contents, key: &str) -> Option<&'a Named> {
+    contents.names().find(|named| match &named.name {
         EntryName::Step(id) => id == key,
         EntryName::Hash(hash) => hash.as_str().eq_ignore_ascii_case(key),
     })
@@ -168,11 +166,11 @@ fn full(name: &EntryName, digits: &str) -> String {
 }
 
 /// The names that look most like `key`.
-fn near(cassette: &Cassette, key: &str) -> Vec<String> {
+fn near(contents: &Contents, key: &str) -> Vec<String> {
     let wanted = key.to_lowercase();
     let mut found = BTreeSet::new();
-    for (at, (name, _)) in cassette.names().enumerate() {
-        let label = label(name);
+    for (at, named) in contents.names().enumerate() {
+        let label = label(&named.name);
         let shape = label.to_lowercase();
         let close = wanted.chars().count().div_ceil(3);
         let distance = distance(&wanted, &shape);

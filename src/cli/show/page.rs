@@ -13,8 +13,8 @@ use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encod
 const DECODED: usize = 64 << 20;
 
 /// The page; its timeline is no wider than `width`.
-pub(super) fn text(row: &Row<'_>, width: Option<usize>) -> String {
-    let entry = row.entry;
+pub(super) fn text(row: &Row, width: Option<usize>) -> String {
+    let entry = &row.entry;
     let mut page = Page::default();
     head(&mut page, row);
     if let Some(request) = &entry.request {
@@ -92,8 +92,8 @@ impl Page {
 }
 
 /// What it is and where it comes from.
-fn head(page: &mut Page, row: &Row<'_>) {
-    let entry = row.entry;
+fn head(page: &mut Page, row: &Row) {
+    let entry = &row.entry;
     let name = terminal::line(&row.name.to_string()).into_owned();
     page.out.push_str(&format!("{}\n", name.bold()));
     page.fact("take", Some(&format!("{} of {}", row.take, row.takes)));
@@ -161,7 +161,7 @@ fn tokens(usage: Usage) -> String {
 }
 
 /// Status and headers; the body too, where the timeline would not show it whole.
-fn show_response(page: &mut Page, row: &Row<'_>, response: &RecordedResponse) {
+fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
     page.line(format!("{} {reason}", response.status).trim_end());

@@ -1,22 +1,18 @@
+use super::contents::tests::recording as parsed;
 use super::*;
-use crate::recording::format;
 
 /// A recording with a bit of everything, plain AgentLoom entries among it.
 const SAMPLE: &str = include_str!("sample.json");
 
-fn parsed(text: &str) -> Cassette {
-    format::parse(text.as_bytes()).unwrap()
-}
-
 fn shown(key: &str) -> String {
-    let cassette = parsed(SAMPLE);
-    let row = pick(Path::new("run.json"), &cassette, Some(key)).unwrap();
+    let recording = parsed(SAMPLE);
+    let row = pick(Path::new("run.json"), &recording, Some(key)).unwrap();
     anstream::adapter::strip_str(&page::text(&row, Some(100))).to_string()
 }
 
 fn refused(text: &str, key: Option<&str>) -> (u8, String) {
-    let cassette = parsed(text);
-    let failure = pick(Path::new("run.json"), &cassette, key).unwrap_err();
+    let recording = parsed(text);
+    let failure = pick(Path::new("run.json"), &recording, key).unwrap_err();
     (failure.code, failure.message)
 }
 
@@ -217,9 +213,9 @@ fn a_fault_is_shown_in_the_place_of_the_response() {
 
 #[test]
 fn a_key_means_a_step_a_hash_a_prefix_or_a_take() {
-    let cassette = parsed(SAMPLE);
-    let keys = |key: &str| pick(Path::new("x"), &cassette, Some(key)).map(|row| row.key()).ok();
-    let hash = cassette.names().next().unwrap().0.to_string();
+    let recording = parsed(SAMPLE);
+    let keys = |key: &str| pick(Path::new("x"), &recording, Some(key)).map(|row| row.key()).ok();
+    let hash = recording.entries().next().unwrap().unwrap().name.to_string();
     assert_eq!(keys("25fe"), Some(hash.clone()));
     assert_eq!(keys("25FE84"), Some(hash.clone()));
     assert_eq!(keys("25fe#2"), Some(format!("{hash}#2")));
@@ -283,15 +279,15 @@ fn digits_that_several_hashes_begin_with_name_them() {
 
 #[test]
 fn json_is_the_entry_as_in_the_file_with_its_place() {
-    let cassette = parsed(SAMPLE);
-    let row = pick(Path::new("x"), &cassette, Some("summarize#2")).unwrap();
+    let recording = parsed(SAMPLE);
+    let row = pick(Path::new("x"), &recording, Some("summarize#2")).unwrap();
     let text = super::json(&row);
     let shown: Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!(
         { "key": "summarize#2", "take": 2, "takes": 2, "content": "Shorter." }
     );
     assert_eq!(shown, expected);
-    let row = pick(Path::new("x"), &cassette, Some("25ff")).unwrap();
+    let row = pick(Path::new("x"), &recording, Some("25ff")).unwrap();
     let shown: Value = serde_json::from_str(&super::json(&row)).unwrap();
     let file: Value = serde_json::from_str(SAMPLE).unwrap();
     assert_eq!(shown["request"], file[row.key()]["request"]);

@@ -19,6 +19,8 @@ impl Recorder {
         match seen {
             // A log that others began may have come and gone.
             Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
+            // A log that came and went while none was open here has left its names.
+            Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
             Seen::Same => {}
             Seen::Longer => self.read_on()?,
             Seen::Shorter => {

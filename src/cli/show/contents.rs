@@ -1,0 +1,105 @@
+//! What a recording holds, without what its entries hold: the names in order, and
+//! for each take where it stands and the hash of its request.
+
+use crate::identity::RequestKey;
+use crate::recording::EntryName;
+use crate::store::{Place, Recording, StoreError};
+
+/// The names of a recording in its order.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    names: Vec<Named>,
+}
+
+/// One name and its takes.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// The name.
+    pub(super) name: EntryName,
+    /// Its takes, the first first.
+    pub(super) takes: Vec<Standing>,
+}
+
+/// Where a take stands.
+#[derive(Debug)]
+pub(super) struct Standing {
+    /// For reading its entry.
+    pub(super) place: Place,
+    /// The hash that its entry says its request has.
+    hash: Option<RequestKey>,
+}
+
+impl Contents {
+    /// Goes through a recording once.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read or used.
+    pub(super) fn of(recording: &Recording) -> Result<Self, StoreError> {
+        let mut names: Vec<Named> = Vec::new();
+        for stored in recording.entries() {
+            let stored = stored?;
+            let standing = Standing { place: stored.place, hash: stored.entry.request_hash };
+            match names.last_mut().filter(|last| last.name == stored.name) {
+                Some(last) => last.takes.push(standing),
+                None => names.push(Named { name: stored.name, takes: vec![standing] }),
+            }
+        }
+        Ok(Self { names })
+    }
+
+    /// Whether there is no entry.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names in the recording's order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Named> {
+        self.names.iter()
+    }
+
+    /// The takes of requests that have such a hash, each with its number.
+    pub(super) fn requests(
+        &self,
+        such: impl Fn(&RequestKey) -> bool,
+    ) -> impl Iterator<Item = (&Named, usize)> {
+        let takes = |named| Named::numbered(named).map(move |(number, at)| (named, number, at));
+        self.names
+            .iter()
+            .flat_map(takes)
+            .filter(move |(_, _, at)| at.hash.as_ref().is_some_and(&such))
+            .map(|(named, number, _)| (named, number))
+    }
+}
+
+impl Named {
+    fn numbered(&self) -> impl Iterator<Item = (usize, &Standing)> {
+        self.takes.iter().enumerate().map(|(index, at)| (index + 1, at))
+    }
+}
+
+#[cfg(test)]
+pub(in crate::cli) mod tests {
+    use super::*;
+
+    /// A recording of this text.
+    pub(in crate::cli) fn recording(text: &str) -> Recording {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        std::fs::write(&path, text).unwrap();
+        Recording::open(&path).unwrap()
+    }
+
+    #[test]
+    fn contents_tell_names_takes_and_hashes() {
+        let hash = "ab".repeat(32);
+        let text = format!(
+            r#"{{"a": [{{"request_hash": "{hash}"}}, {{}}], "{hash}": {{}}, "{hash}#2": {{}}}}"#
+        );
+        let contents = Contents::of(&recording(&text)).unwrap();
+        let counts: Vec<(String, usize)> =
+            contents.names().map(|named| (named.name.to_string(), named.takes.len())).collect();
+        assert_eq!(counts, [("a".to_owned(), 2), (hash, 2)]);
+        let all: Vec<usize> = contents.requests(|_| true).map(|(_, number)| number).collect();
+        assert_eq!(all, [1]);
+    }
+}

@@ -1,0 +1,215 @@
+//! The body of a replayed response: the recorded chunks, one frame each, at
+//! their times, then the recorded end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::answer::Prepared;
+use super::latency::Schedule;
+use crate::recording::entry::Cut;
+
+/// A body of which the length is announced has no boundaries on the wire: a larger
+/// piece of it goes out in several frames, so that no connection buffers all of it.
+const LARGEST: usize = 256 << 10;
+/// A body of more pieces counts the references to its bytes by itself: the count
+/// that all calls share would go from one processor to the other for each piece.
+const FEW: usize = 4;
+
+/// The recorded chunks, one frame each, then the recorded end.
+#[derive(Debug)]
+pub struct ReplayBody {
+    answer: Arc<Prepared>,
+    bytes: Bytes,
+    /// Bytes handed out.
+    sent: usize,
+    /// Pieces handed out in full.
+    done: usize,
+    pace: Option<Box<Pace>>,
+    over: bool,
+}
+
+/// When the parts of a body are due.
+#[derive(Debug)]
+struct Pace {
+    schedule: Schedule,
+    arrived: Instant,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Keeps an answer for as long as parts of its body are on their way.
+struct Held(Arc<Prepared>);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl ReplayBody {
+    /// The body of `answer`; what is scheduled is due from `arrived` on.
+    pub(super) fn new(answer: Arc<Prepared>, schedule: Option<Schedule>, arrived: Instant) -> Self {
+        let bytes = match answer.pieces.len() {
+            0..=FEW => answer.bytes.clone(),
+            _ => Bytes::from_owner(Held(Arc::clone(&answer))),
+        };
+        let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
+        Self { answer, bytes, sent: 0, done: 0, pace, over: false }
+    }
+
+    /// When the first byte is due; the head should not go out before.
+    pub fn first_due(&self) -> Option<Instant> {
+        self.pace.as_ref().map(|pace| pace.due(0))
+    }
+
+    /// The next bytes: a piece, or a part of a large one.
+    #[inline]
+    fn next(&mut self) -> Option<Bytes> {
+        let end = self.answer.pieces.get(self.done)?.end;
+        let until = match self.answer.announced {
+            Some(_) => end.min(self.sent + LARGEST),
+            None => end,
+        };
+        let data = match until {
+            _ if until == self.sent => Bytes::new(),
+            _ if until == self.bytes.len() => self.bytes.split_off(self.sent),
+            _ => self.bytes.slice(self.sent..until),
+        };
+        self.sent = until;
+        self.done += usize::from(until == end);
+        Some(data)
+    }
+}
+
+impl Pace {
+    /// When the piece of this index, or the end behind the last, is due.
+    fn due(&self, piece: usize) -> Instant {
+        self.arrived + self.schedule.chunks.get(piece).copied().unwrap_or(self.schedule.end)
+    }
+
+    /// Waits until then.
+    fn poll(&mut self, piece: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let due = self.due(piece);
+        if due <= Instant::now() {
+            return Poll::Ready(());
+        }
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if timer.deadline() != due {
+            timer.as_mut().reset(due);
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
+impl Body for ReplayBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let done = self.done;
+        if let Some(pace) = &mut self.pace {
+            ready!(pace.poll(done, cx));
+        }
+        if let Some(data) = self.next() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        self.over = true;
+        Poll::Ready(self.answer.cut().map(Err))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let nothing_due = self.pace.is_none() || self.answer.announced.is_some();
+        let all_sent = self.done == self.answer.pieces.len();
+        self.over || (all_sent && self.answer.cut().is_none() && nothing_due)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (self.answer.announced, self.answer.cut()) {
+            (Some(_), None) => {
+                let whole = self.answer.pieces.last().map_or(0, |piece| piece.end);
+                SizeHint::with_exact((whole - self.sent) as u64)
+            }
+            _ => SizeHint::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, StatusCode};
+    use http_body_util::BodyExt;
+
+    use super::super::delivery::Delivery;
+    use super::*;
+    use crate::recording::body::Chunk;
+    use crate::recording::entry::End;
+
+    fn body(chunks: &[&[u8]], announced: bool, end: End) -> ReplayBody {
+        let chunk = |data: &&[u8]| Chunk { at_ms: 0.0, data: data.to_vec().into() };
+        let mut headers = HeaderMap::new();
+        if announced {
+            let length: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+            headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let chunks = chunks.iter().map(chunk).collect();
+        let delivery = Delivery { status: StatusCode::OK, headers, chunks, end };
+        ReplayBody::new(Arc::new(Prepared::of(delivery, None)), None, Instant::now())
+    }
+
+    async fn frames(mut body: ReplayBody) -> (Vec<Bytes>, Option<Cut>) {
+        let mut frames = Vec::new();
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => frames.push(frame.into_data().unwrap()),
+                Err(cut) => return (frames, Some(cut)),
+            }
+        }
+        assert!(body.is_end_stream());
+        (frames, None)
+    }
+
+    #[tokio::test]
+    async fn chunks_come_as_they_were_cut_however_many_there_are() {
+        for count in [0, 1, 2, FEW, FEW + 1, 300] {
+            let texts: Vec<String> = (0..count).map(|at| format!("chunk {at}")).collect();
+            let mut chunks: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
+            chunks.push(b"");
+            assert_eq!(frames(body(&chunks, false, End::Complete)).await.0, chunks);
+            let cut = End::UpstreamAbort(Cut::Reset);
+            let seen = frames(body(&chunks, false, cut)).await;
+            assert_eq!(
+                (seen.0, seen.1),
+                (chunks.iter().map(|c| c.to_vec().into()).collect(), Some(Cut::Reset))
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_body_of_known_length_comes_in_parts_and_any_other_does_not() {
+        let large = vec![7; 2 * LARGEST + 1];
+        let known = body(&[b"a", &large], true, End::Complete);
+        assert_eq!(known.size_hint().exact(), Some(large.len() as u64 + 1));
+        let lengths: Vec<usize> = frames(known).await.0.iter().map(Bytes::len).collect();
+        assert_eq!(lengths, [1, LARGEST, LARGEST, 1]);
+        let unknown = body(&[&large], false, End::Complete);
+        assert_eq!(unknown.size_hint().exact(), None);
+        assert_eq!(frames(unknown).await.0, [large]);
+    }
+
+    #[test]
+    fn the_last_frame_ends_a_body_that_nothing_is_due_for() {
+        assert!(body(&[], false, End::Complete).is_end_stream());
+        assert!(!body(&[b"a"], false, End::Complete).is_end_stream());
+        assert!(!body(&[], false, End::UpstreamAbort(Cut::Close)).is_end_stream());
+    }
+}

@@ -1,0 +1,55 @@
+//! The explanation of a miss: from a reason to all that can be told of it.
+
+use super::matcher::Matcher;
+use super::mismatch::{Nearest, RecordingMismatchError};
+use super::nearest;
+use super::reason::Reason;
+use crate::recording::observed::Observed;
+
+/// Why a call gets no recorded answer, not yet explained.
+#[derive(Clone, Debug)]
+pub struct Miss {
+    /// Why.
+    pub reason: Reason,
+    /// The take that was found and cannot be given in the form asked for, and why.
+    pub(super) refused: Option<(usize, String)>,
+}
+
+impl RecordingMismatchError {
+    /// Explains why `observed` is not answered. It reads recorded calls again to
+    /// find the nearest: it blocks, and belongs on no thread that serves.
+    pub fn explain(matcher: &Matcher, miss: &Miss, observed: &Observed) -> Self {
+        let mut error = Self::of(matcher, miss, observed);
+        if miss.refused.is_some() {
+            return error;
+        }
+        if let Some((unused, nearest)) = nearest::nearest(matcher, observed) {
+            // A recorded call that nothing has asked for yet, and this one in its place.
+            if error.reason == Reason::Unknown && unused {
+                error.reason = Reason::Drifted;
+            }
+            error.nearest = Some(nearest);
+        }
+        error
+    }
+
+    /// What is known without reading a recording again.
+    pub fn of(matcher: &Matcher, miss: &Miss, observed: &Observed) -> Self {
+        let rules = matcher.rules.first().cloned().unwrap_or_default();
+        let refused = miss.refused.as_ref();
+        Self {
+            reason: miss.reason,
+            detail: refused.map(|(_, why)| why.clone()),
+            key: observed.request.key(&observed.call, &rules),
+            method: observed.request.method.clone(),
+            path: observed.request.path.clone(),
+            upstream: observed.upstream.clone(),
+            model: observed.call.model.clone(),
+            step: observed.step.clone(),
+            session: observed.session.clone(),
+            recordings: matcher.labels.clone(),
+            nearest: refused
+                .map(|(take, _)| Nearest::of(matcher, &matcher.takes[*take], Vec::new())),
+        }
+    }
+}

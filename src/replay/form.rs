@@ -1,0 +1,117 @@
+//! The form of an answer: streamed or complete, and how a stream is framed. A call
+//! gets its own form where one is left.
+
+use crate::provider::{Call, Operation};
+use crate::recording::entry::{Entry, RecordedRequest, RecordedResponse};
+use crate::recording::observed::Observed;
+
+/// In what form a take was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    /// Whether it was asked for as a stream.
+    pub(super) streamed: bool,
+    /// Whether its answer really is one.
+    pub(super) is_stream: bool,
+    /// Whether its answer is one of success.
+    success: bool,
+    /// Gemini streams an array of answers, or events under `alt=sse`: one hash, and
+    /// each of no use to a caller of the other. `None` for any other call.
+    events: Option<bool>,
+}
+
+/// The form that a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A complete answer.
+    Complete,
+    /// A stream.
+    Stream,
+    /// A stream, as server-sent events by name.
+    Events,
+}
+
+impl Wanted {
+    /// How many there are.
+    pub(super) const COUNT: usize = 3;
+
+    /// What `observed` asks for.
+    pub(super) fn of(observed: &Observed) -> Self {
+        match observed.call.streamed {
+            false => Self::Complete,
+            true if asks_for_events(&observed.request) => Self::Events,
+            true => Self::Stream,
+        }
+    }
+
+    /// Whether it is a stream of either framing.
+    pub(super) fn is_streamed(self) -> bool {
+        self != Self::Complete
+    }
+}
+
+impl Form {
+    /// The form of `entry`, whose request asks for `call` where it is recorded.
+    pub(super) fn of(entry: &Entry, call: Option<&Call>) -> Self {
+        let media = entry.response.as_ref().and_then(media_type);
+        let streamed = match (call, &entry.response) {
+            (Some(call), _) => call.streamed,
+            (None, Some(_)) => media == Some("text/event-stream"),
+            (None, None) => false,
+        };
+        // Only JSON and server-sent events tell that by themselves; any other is
+        // taken for what its request asked for (Ollama's lines of JSON, Bedrock's
+        // event stream).
+        let is_stream = match media {
+            Some("text/event-stream") => true,
+            Some("application/json") => streamed && entry.response.as_ref().is_some_and(is_array),
+            _ => streamed,
+        };
+        let framed = |call: &&Call| call.operation == Operation::GenerateContent && call.streamed;
+        let events = match (call.filter(framed), &entry.request) {
+            (Some(_), Some(request)) => Some(asks_for_events(request)),
+            _ => None,
+        };
+        let success = |response: &RecordedResponse| (200..300).contains(&response.status);
+        let success = entry.response.as_ref().is_some_and(success);
+        Self { streamed, is_stream, success, events }
+    }
+
+    /// Whether it is the form, framing included, that is wanted.
+    pub(super) fn fits(self, wanted: Wanted) -> bool {
+        self.streamed == wanted.is_streamed() && !self.is_framed_otherwise(wanted)
+    }
+
+    /// Whether it is a stream in the framing that is not wanted, and one that cannot
+    /// stand for the other: an error is the same in both.
+    pub(super) fn is_other_framing(self, wanted: Wanted) -> bool {
+        self.success && self.is_framed_otherwise(wanted)
+    }
+
+    /// Whether the caller wants the other mode of delivery. An error is the same
+    /// in both, and so is an answer that is not what its request asked for.
+    pub(super) fn must_change_mode(self, wanted: Wanted) -> bool {
+        let streamed = wanted.is_streamed();
+        self.success && self.streamed != streamed && self.is_stream != streamed
+    }
+
+    fn is_framed_otherwise(self, wanted: Wanted) -> bool {
+        let asked = wanted == Wanted::Events;
+        wanted.is_streamed() && self.events.is_some_and(|events| events != asked)
+    }
+}
+
+fn asks_for_events(request: &RecordedRequest) -> bool {
+    request.query.split('&').any(|parameter| parameter == "alt=sse")
+}
+
+/// Whether a body is a JSON array, as Gemini's streams are; no complete answer is.
+fn is_array(response: &RecordedResponse) -> bool {
+    let mut bytes = response.payload.chunks.iter().flat_map(|chunk| chunk.data.iter());
+    bytes.find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[')
+}
+
+/// The media type of a response, without parameters.
+fn media_type(response: &RecordedResponse) -> Option<&str> {
+    let value = response.headers.iter().find(|(name, _)| name == "content-type")?;
+    Some(value.1.split(';').next().unwrap_or_default().trim())
+}

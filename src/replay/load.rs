@@ -1,0 +1,224 @@
+//! Loading: recordings, an entry at a time, into what the matcher keeps of them.
+
+use std::collections::hash_map;
+use std::sync::mpsc;
+
+use super::form::Form;
+use super::matcher::{Group, Matcher, Source};
+use super::pool::Repeat;
+use super::sketch::Sketch;
+use super::take::{Take, Under};
+use crate::identity::{IdentityRules, Pointer, RequestKey};
+use crate::provider::{self, Call};
+use crate::recording::{Entry, EntryName};
+use crate::store::{Recording, StoreError, Stored};
+
+/// Recordings of fewer entries are read by one thread.
+const ALONE: usize = 128;
+/// How many entries are handed from thread to thread at once.
+const BATCH: usize = 16;
+/// How many such batches may wait.
+const AHEAD: usize = 4;
+
+/// The rules of a recording, as indexes of the matcher's.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Those that its keys were made under.
+    stored: usize,
+    /// Those that requests are compared under.
+    effective: usize,
+}
+
+impl Matcher {
+    /// Loads `sources`; `ignore` adds to the rules of each. `repeat` is `None`
+    /// for the default: an error, and `Last` for files that AgentLoom wrote.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read or used.
+    pub fn new(
+        sources: Vec<Source>,
+        ignore: &[Pointer],
+        repeat: Option<Repeat>,
+    ) -> Result<Self, StoreError> {
+        let mut matcher = Self::default();
+        for (index, source) in sources.iter().enumerate() {
+            let meta = source.recording.meta();
+            let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
+            matcher.repeat.push(repeat.unwrap_or(default));
+            matcher.labels.push(source.label.clone());
+            let effective = meta.rules().with(ignore.iter().cloned());
+            let stored = matcher.rule_index(meta.rules());
+            let rules = Rules { stored, effective: matcher.rule_index(&effective) };
+            matcher.read(index, rules, &source.recording)?;
+        }
+        matcher.sources = sources;
+        matcher.takes.shrink_to_fit();
+        matcher.groups.shrink_to_fit();
+        matcher.homes.shrink_to_fit();
+        Ok(matcher)
+    }
+
+    /// Adds every entry of a recording. Those of a large one are read on a thread of
+    /// their own, a little ahead.
+    fn read(
+        &mut self,
+        source: usize,
+        rules: Rules,
+        recording: &Recording,
+    ) -> Result<(), StoreError> {
+        let mut entries = recording.entries();
+        let mut count = 0;
+        for stored in entries.by_ref().take(ALONE) {
+            self.add(source, rules, stored?);
+            count += 1;
+        }
+        if count < ALONE {
+            return Ok(());
+        }
+        let (sender, receiver) = mpsc::sync_channel(AHEAD);
+        std::thread::scope(|scope| {
+            let ahead = move || {
+                loop {
+                    let batch: Vec<_> = entries.by_ref().take(BATCH).collect();
+                    if batch.is_empty() || sender.send(batch).is_err() {
+                        return;
+                    }
+                }
+            };
+            let named = std::thread::Builder::new().name("loomrec-read".to_owned());
+            if named.spawn_scoped(scope, ahead).is_err() {
+                // A system without a thread to spare: one after the other, then.
+                let rest = recording.entries().skip(ALONE);
+                return self.add_all(source, rules, rest);
+            }
+            self.add_all(source, rules, receiver.into_iter().flatten())
+        })
+    }
+
+    fn add_all(
+        &mut self,
+        source: usize,
+        rules: Rules,
+        entries: impl Iterator<Item = Result<Stored, StoreError>>,
+    ) -> Result<(), StoreError> {
+        for stored in entries {
+            self.add(source, rules, stored?);
+        }
+        Ok(())
+    }
+
+    /// Adds one entry of a recording.
+    fn add(&mut self, source: usize, rules: Rules, stored: Stored) {
+        let Stored { name, take: number, entry, place } = stored;
+        let call = entry.request.as_ref().map(|request| request.recognise());
+        let key = self.key(&name, &entry, call.as_ref(), rules);
+        let under = self.under(&name, &entry);
+        self.note_hash(&entry, key.as_ref());
+        let group = match (key, under.step) {
+            (Some(key), _) => self.group_of_key(key),
+            (None, Some(step)) => self.group_of_step(step),
+            (None, None) => return,
+        };
+        let take = self.takes.len() as u32;
+        let home = &mut self.groups[group as usize];
+        let position = home.takes.len() as u32;
+        home.takes.push(take);
+        if let Some(session) = under.session {
+            home.own.entry(session).or_default().push(position);
+        }
+        self.homes.push((group, position));
+        if let Some(step) = under.step {
+            self.steps.entry(step).or_default().push(take);
+        }
+        let form = Form::of(&entry, call.as_ref());
+        let sketch = entry.request.as_ref().zip(call.as_ref());
+        let sketch = sketch.map(|(request, call)| Sketch::of(request, call));
+        self.takes.push(Take::new((name, number), (source, place), under, form, sketch, entry));
+    }
+
+    /// The key of an entry's request, and the rules it is made under.
+    fn key(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        call: Option<&Call>,
+        rules: Rules,
+    ) -> Option<(usize, RequestKey)> {
+        let named = match name {
+            EntryName::Hash(key) => Some(key),
+            EntryName::Step(_) => None,
+        };
+        let recorded = named.or(entry.request_hash.as_ref()).cloned();
+        let Some((request, call)) = entry.request.as_ref().zip(call) else {
+            return recorded.map(|key| (rules.stored, key));
+        };
+        let index = rules.effective;
+        let recorded = recorded.filter(|_| index == rules.stored);
+        Some((index, recorded.unwrap_or_else(|| request.key(call, &self.rules[index]))))
+    }
+
+    /// Keeps the hash that an entry says its request has, where no key under the
+    /// plain rules is the same.
+    fn note_hash(&mut self, entry: &Entry, key: Option<&(usize, RequestKey)>) {
+        let Some(hash) = &entry.request_hash else { return };
+        let is_key = |(rules, key): &(usize, RequestKey)| {
+            key == hash && self.rules[*rules] == IdentityRules::default()
+        };
+        if !key.is_some_and(is_key) {
+            self.hashes.insert(hash.clone());
+        }
+    }
+
+    /// What an entry was recorded under.
+    fn under(&mut self, name: &EntryName, entry: &Entry) -> Under {
+        if let Some(upstream) = &entry.upstream
+            && !self.upstreams.contains(upstream)
+        {
+            self.upstreams.insert(upstream.clone());
+        }
+        let path = entry.request.as_ref().map(|request| provider::place(&request.path));
+        Under {
+            step: name.step_id().map(|step| self.id(step)),
+            session: entry.session.as_deref().map(|session| self.id(session)),
+            upstream: entry.upstream.as_deref().map(|upstream| self.id(upstream)),
+            mount: path.map(|path| self.id(path)),
+        }
+    }
+
+    /// The id of a name.
+    fn id(&mut self, name: &str) -> u32 {
+        if let Some(id) = self.names.get(name) {
+            return *id;
+        }
+        let id = self.names.len() as u32;
+        self.names.insert(name.to_owned(), id);
+        id
+    }
+
+    fn rule_index(&mut self, rules: &IdentityRules) -> usize {
+        self.rules.iter().position(|known| known == rules).unwrap_or_else(|| {
+            self.rules.push(rules.clone());
+            self.rules.len() - 1
+        })
+    }
+
+    fn group_of_key(&mut self, key: (usize, RequestKey)) -> u32 {
+        match self.groups_by_key.entry(key) {
+            hash_map::Entry::Occupied(known) => *known.get(),
+            hash_map::Entry::Vacant(new) => *new.insert(new_group(&mut self.groups)),
+        }
+    }
+
+    fn group_of_step(&mut self, step: u32) -> u32 {
+        *self.unchecked.entry(step).or_insert_with(|| new_group(&mut self.groups))
+    }
+}
+
+fn new_group(groups: &mut Vec<Group>) -> u32 {
+    groups.push(Group::default());
+    groups.len() as u32 - 1
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -1,0 +1,131 @@
+//! The nearest recorded call to a request that was not answered, and what differs.
+//!
+//! Requests are not kept in memory: a few candidates are chosen by their sketches
+//! and read again. So this blocks on files, and belongs on no thread that serves.
+
+use std::cmp::Reverse;
+
+use serde_json::Value;
+
+use super::matcher::Matcher;
+use super::mismatch::{Difference, Nearest, bounded};
+use super::sketch::Sketch;
+use super::take::Take;
+use crate::identity::delta;
+use crate::recording::Entry;
+use crate::recording::observed::Observed;
+
+/// How many recorded calls are read again because their sketches are like.
+const ALIKE: usize = 48;
+/// … and because the program seems to have come to them.
+const AHEAD: usize = 16;
+/// How many bytes of recorded bodies are read again, about.
+const READ: usize = 32 << 20;
+/// How many differences are told.
+const MAX_DELTAS: usize = 16;
+
+/// A recorded call that was read again, and its place in the order of nearness.
+struct Candidate {
+    rank: (bool, u64, bool, usize),
+    index: usize,
+    entry: Entry,
+}
+
+/// The recorded call that differs least from `observed`, and what differs. Calls
+/// of the same operation only; those at the same upstream come first, and calls
+/// that nothing has asked for yet before used ones. `true` where nothing has.
+pub(super) fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(bool, Nearest)> {
+    let rules = matcher.rules.first()?;
+    let now = observed.request.parts(&observed.call);
+    let body = now.json();
+    let mut best: Option<Candidate> = None;
+    let mut read = 0;
+    for index in candidates(matcher, observed) {
+        let take = &matcher.takes[index];
+        let length = take.sketch.as_ref().map_or(0, Sketch::length);
+        if best.is_some() && read + length > READ {
+            continue;
+        }
+        read += length;
+        let Some(entry) = matcher.entry(take) else { continue };
+        let Some(request) = &entry.request else { continue };
+        let call = request.recognise();
+        let recorded = request.parts(&call);
+        let distance = match (recorded.json(), &body) {
+            (Some(recorded), Some(now)) => delta::distance(&recorded, now, rules),
+            _ if recorded.body == now.body => 0,
+            _ => u64::MAX,
+        };
+        let rank = (is_elsewhere(matcher, take, observed), distance, take.is_used(), index);
+        if best.as_ref().is_none_or(|best| rank < best.rank) {
+            best = Some(Candidate { rank, index, entry });
+        }
+    }
+    let Candidate { index, entry, .. } = best?;
+    let found = &matcher.takes[index];
+    let mut differences = Vec::new();
+    if is_elsewhere(matcher, found, observed) {
+        let quote = |name: &str| Some(Value::from(name).to_string());
+        differences.push(Difference {
+            place: "upstream".to_owned(),
+            recorded: entry.upstream.as_deref().and_then(quote),
+            now: quote(&observed.upstream),
+        });
+    }
+    let request = entry.request?;
+    let call = request.recognise();
+    let deltas = delta::request_deltas(&request.parts(&call), &now, rules, MAX_DELTAS);
+    differences.extend(deltas.into_iter().map(|delta| {
+        let (recorded, now) = bounded(delta.recorded.map(readable), delta.now.map(readable));
+        Difference { place: delta.pointer, recorded, now }
+    }));
+    Some((!found.is_used(), Nearest::of(matcher, found, differences)))
+}
+
+/// The takes that are worth reading again: those whose sketches are most like, and
+/// those that stand where the program is now.
+fn candidates(matcher: &Matcher, observed: &Observed) -> Vec<usize> {
+    let sketch = Sketch::of(&observed.request, &observed.call);
+    let of_operation = |&index: &usize| {
+        let known = matcher.takes[index].sketch.as_ref();
+        known.is_some_and(|known| known.operation == sketch.operation)
+    };
+    let step = observed.step.as_ref().and_then(|step| matcher.names.get(step));
+    let mut all: Vec<usize> = match step.and_then(|step| matcher.steps.get(step)) {
+        Some(turns) => turns.iter().map(|&turn| turn as usize).filter(of_operation).collect(),
+        None => (0..matcher.takes.len()).filter(of_operation).collect(),
+    };
+    if all.len() <= ALIKE + AHEAD {
+        return all;
+    }
+    let likeness = |index: &usize| {
+        let take = &matcher.takes[*index];
+        let distance = take.sketch.as_ref().map(|known| known.distance(&sketch));
+        (is_elsewhere(matcher, take, observed), distance, take.is_used(), *index)
+    };
+    all.select_nth_unstable_by_key(ALIKE, likeness);
+    let mut rest = all.split_off(ALIKE);
+    // A program that makes its calls in the recorded order is now behind the last
+    // take it was given.
+    let ahead = |index: &usize| {
+        let take = &matcher.takes[*index];
+        let next = *index > 0 && matcher.takes[*index - 1].is_used();
+        (is_elsewhere(matcher, take, observed), take.is_used(), Reverse(next), *index)
+    };
+    if rest.len() > AHEAD {
+        rest.select_nth_unstable_by_key(AHEAD, ahead);
+        rest.truncate(AHEAD);
+    }
+    all.append(&mut rest);
+    all
+}
+
+fn is_elsewhere(matcher: &Matcher, take: &Take, observed: &Observed) -> bool {
+    let upstream = matcher.names.get(&observed.upstream);
+    upstream.is_none() || take.under.upstream.as_ref() != upstream
+}
+
+/// Canonical text escapes all that is not ASCII; people read it unescaped.
+fn readable(canonical: String) -> String {
+    serde_json::from_str::<Value>(&canonical).map_or(canonical, |value| value.to_string())
+}

@@ -1,0 +1,292 @@
+//! Pools: the takes of one key that one kind of call may be given, and how far each
+//! session has come in them.
+//!
+//! A take is handed out once a session. Each pool remembers where its first unused
+//! take can be, so the twenty-thousandth identical call costs no more than the first.
+
+use std::collections::BTreeMap;
+
+use super::form::Wanted;
+use super::take::{Spot, Take};
+
+/// What a further identical call gets once its takes are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// A mismatch, reason `exhausted`.
+    Error,
+    /// The last take again.
+    Last,
+    /// All takes again, from the first.
+    Cycle,
+}
+
+/// What tells the pools of one key from each other, within a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PoolKey {
+    pub(super) kind: Kind,
+    pub(super) spot: Spot,
+}
+
+/// Which takes a call may be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// Those that stand under no step id.
+    Plain,
+    /// Those that stand under any.
+    Stepped,
+    /// Those that stand under this one.
+    Step(u32),
+}
+
+impl Kind {
+    /// Whether `take` is one of them.
+    pub(super) fn holds(self, take: &Take) -> bool {
+        match self {
+            Self::Plain => take.under.step.is_none(),
+            Self::Stepped => take.under.step.is_some(),
+            Self::Step(step) => take.under.step == Some(step),
+        }
+    }
+}
+
+/// How far one session has come in the takes of one key.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// By position among the key's takes.
+    used: Bits,
+    /// Kept for keys of many takes only.
+    pools: BTreeMap<PoolKey, Pool>,
+}
+
+/// The takes a call may be given, in order, and where the unused ones begin.
+#[derive(Debug)]
+struct Pool {
+    members: Members,
+    /// No member before this one is unused.
+    first: usize,
+    /// No member before this one is unused and of that form.
+    first_of: [usize; Wanted::COUNT],
+    /// The last member of that form, else the last; once it was asked for.
+    last_of: [Option<usize>; Wanted::COUNT],
+}
+
+/// Positions among a key's takes, ascending.
+#[derive(Debug, PartialEq)]
+pub(super) enum Members {
+    /// All of so many.
+    All(usize),
+    /// Some of few.
+    Few([u8; FEW], u8),
+    /// Some of many.
+    Some(Box<[u32]>),
+}
+
+/// A key of at most so many takes is looked through for each call: that is quicker
+/// than to remember how far one came.
+pub(super) const FEW: usize = 16;
+
+/// What came of asking a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The take at this position.
+    Take(usize),
+    /// All are used.
+    Exhausted,
+    /// There are none.
+    Empty,
+}
+
+impl Progress {
+    /// Uses up the first unused take of a pool that has the form that is wanted,
+    /// else the first unused, else what `repeat` says. `all` is the number of the
+    /// key's takes, `members` finds the pool's among them, and `take` gives each by
+    /// its position; the last of a pool decides on its repetition.
+    pub(super) fn next<'t>(
+        &mut self,
+        (key, all): (PoolKey, usize),
+        wanted: Wanted,
+        repeat: impl Fn(&Take) -> Repeat,
+        members: impl FnOnce() -> Members,
+        take: impl Fn(usize) -> &'t Take + Copy,
+    ) -> Next {
+        let mut fresh;
+        let pool = if all <= FEW {
+            fresh = Pool::new(members());
+            &mut fresh
+        } else {
+            self.pools.entry(key).or_insert_with(|| Pool::new(members()))
+        };
+        let Some(end) = pool.members.len().checked_sub(1) else { return Next::Empty };
+        if let Some(position) = pool.next(&self.used, wanted, take) {
+            self.used.set(position);
+            return Next::Take(position);
+        }
+        match repeat(take(pool.members.position(end))) {
+            Repeat::Error => Next::Exhausted,
+            Repeat::Last => Next::Take(pool.last(wanted, take)),
+            Repeat::Cycle => {
+                for at in 0..=end {
+                    self.used.clear(pool.members.position(at));
+                }
+                pool.look_again_from(0);
+                let position = pool.next(&self.used, wanted, take).unwrap_or(end);
+                let first = pool.members.position(0);
+                self.look_again_from(first);
+                self.used.set(position);
+                Next::Take(position)
+            }
+        }
+    }
+
+    /// Makes one take unused again.
+    pub(super) fn give_back(&mut self, position: usize) {
+        self.used.clear(position);
+        self.look_again_from(position);
+    }
+
+    /// Takes from this position on may be unused again.
+    fn look_again_from(&mut self, position: usize) {
+        for pool in self.pools.values_mut() {
+            pool.look_again_from(pool.members.first_from(position));
+        }
+    }
+}
+
+impl Pool {
+    fn new(members: Members) -> Self {
+        let (first_of, last_of) = ([0; Wanted::COUNT], [None; Wanted::COUNT]);
+        Self { members, first: 0, first_of, last_of }
+    }
+
+    /// The position of the first unused member, of the wanted form if there is one.
+    fn next<'t>(
+        &mut self,
+        used: &Bits,
+        wanted: Wanted,
+        take: impl Fn(usize) -> &'t Take,
+    ) -> Option<usize> {
+        let members = &self.members;
+        let unused = |at: &usize| !used.get(members.position(*at));
+        let fits = |at: &usize| take(members.position(*at)).form.fits(wanted);
+        let count = members.len();
+        let of_form = &mut self.first_of[wanted as usize];
+        *of_form = (*of_form..count).find(|at| unused(at) && fits(at)).unwrap_or(count);
+        if *of_form < count {
+            return Some(members.position(*of_form));
+        }
+        self.first = (self.first..count).find(unused).unwrap_or(count);
+        (self.first < count).then(|| members.position(self.first))
+    }
+
+    /// The position of the last member of the wanted form, else of the last one.
+    /// There must be one.
+    fn last<'t>(&mut self, wanted: Wanted, take: impl Fn(usize) -> &'t Take) -> usize {
+        let members = &self.members;
+        let fits = |at: &usize| take(members.position(*at)).form.fits(wanted);
+        let end = members.len() - 1;
+        let find = || (0..=end).rev().find(fits).unwrap_or(end);
+        members.position(*self.last_of[wanted as usize].get_or_insert_with(find))
+    }
+
+    /// Members from this one on may be unused again.
+    fn look_again_from(&mut self, at: usize) {
+        self.first = self.first.min(at);
+        self.first_of = self.first_of.map(|first| first.min(at));
+    }
+}
+
+impl Members {
+    /// Those of `positions`, ascending, that `is_one` says; there are `all` at all.
+    pub(super) fn of(
+        positions: impl Iterator<Item = u32>,
+        all: usize,
+        is_one: impl Fn(usize) -> bool,
+    ) -> Self {
+        let positions = positions.filter(|&at| is_one(at as usize));
+        if all <= FEW {
+            let (mut few, mut count) = ([0; FEW], 0);
+            for at in positions {
+                few[count] = at as u8;
+                count += 1;
+            }
+            return Self::Few(few, count as u8);
+        }
+        let positions: Vec<u32> = positions.collect();
+        match positions.len() == all {
+            true => Self::All(all),
+            false => Self::Some(positions.into()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::All(count) => *count,
+            Self::Few(_, count) => usize::from(*count),
+            Self::Some(positions) => positions.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn position(&self, at: usize) -> usize {
+        match self {
+            Self::All(_) => at,
+            Self::Few(positions, _) => usize::from(positions[at]),
+            Self::Some(positions) => positions[at] as usize,
+        }
+    }
+
+    /// The first member at or behind this position.
+    fn first_from(&self, position: usize) -> usize {
+        match self {
+            Self::All(_) => position,
+            Self::Few(positions, count) => {
+                let positions = &positions[..usize::from(*count)];
+                positions.partition_point(|&p| usize::from(p) < position)
+            }
+            Self::Some(positions) => positions.partition_point(|&p| (p as usize) < position),
+        }
+    }
+}
+
+/// A growing set of small numbers.
+#[derive(Debug, Default)]
+struct Bits {
+    /// Those below 64: all there are, mostly.
+    low: u64,
+    high: Vec<u64>,
+}
+
+impl Bits {
+    fn get(&self, at: usize) -> bool {
+        let word =
+            if at < 64 { self.low } else { self.high.get(at / 64 - 1).copied().unwrap_or(0) };
+        word & (1 << (at % 64)) != 0
+    }
+
+    fn set(&mut self, at: usize) {
+        if at >= 64 && self.high.len() < at / 64 {
+            self.high.resize(at / 64, 0);
+        }
+        if let Some(word) = self.word(at) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    fn clear(&mut self, at: usize) {
+        if let Some(word) = self.word(at) {
+            *word &= !(1 << (at % 64));
+        }
+    }
+
+    fn word(&mut self, at: usize) -> Option<&mut u64> {
+        if at < 64 { Some(&mut self.low) } else { self.high.get_mut(at / 64 - 1) }
+    }
+}
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! One recorded take: what matching and serving need of it, and no more. What else
+//! its entry holds stays in the recording.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::HeaderValue;
+
+use super::answer::Prepared;
+use super::delivery::Delivery;
+use super::form::{Form, Wanted};
+use super::plain;
+use super::sketch::Sketch;
+use crate::provider::{Answer, Usage};
+use crate::recording::entry::{End, Entry};
+use crate::recording::observed::Observed;
+use crate::recording::{EntryName, RecordedResponse, encoding};
+use crate::store::Place;
+
+/// A take of a recording: one entry under one name.
+#[derive(Debug)]
+pub struct Take {
+    /// What it is kept under.
+    pub name: EntryName,
+    /// Which take of that name, from 1.
+    pub number: usize,
+    /// Which recording it comes from, as an index of the matcher's sources.
+    pub source: usize,
+    /// Tokens that the recorded call used.
+    pub usage: Usage,
+    /// What the recorded call cost.
+    pub cost_usd: f64,
+    /// How long the recorded call took.
+    pub latency_ms: Option<f64>,
+    /// Where its entry can be read again.
+    pub(super) place: Place,
+    /// The ids of the names it was recorded under; what it does not say is `None`.
+    pub(super) under: Under,
+    pub(super) form: Form,
+    /// Whether the answer was recorded to its end.
+    pub(super) servable: bool,
+    /// What the nearest call is chosen by, where the request is recorded.
+    pub(super) sketch: Option<Sketch>,
+    answer: Answering,
+    served: AtomicU64,
+}
+
+/// Ids of the matcher's names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Under {
+    /// The step id it stands under.
+    pub(super) step: Option<u32>,
+    pub(super) session: Option<u32>,
+    pub(super) upstream: Option<u32>,
+    /// Where the path of its request is mounted.
+    pub(super) mount: Option<u32>,
+}
+
+/// What a take answers with.
+#[derive(Debug)]
+enum Answering {
+    /// The recorded response.
+    Wire(Arc<Prepared>),
+    /// What was said; its form is made for whoever asks.
+    Words(Box<Words>),
+    /// Nothing that can be served: why.
+    Nothing(&'static str),
+    /// A response that cannot be one.
+    Unusable(Box<str>),
+}
+
+/// What was said, without the way it was sent.
+#[derive(Debug)]
+struct Words {
+    answer: Answer,
+    label: Option<HeaderValue>,
+}
+
+impl Take {
+    /// What is needed of `entry`, which stands at `place` of the recording `source`.
+    pub(super) fn new(
+        (name, number): (EntryName, usize),
+        (source, place): (usize, Place),
+        under: Under,
+        form: Form,
+        sketch: Option<Sketch>,
+        entry: Entry,
+    ) -> Self {
+        let label = label(&name, &entry);
+        Self {
+            number,
+            source,
+            usage: entry.usage.unwrap_or_default(),
+            cost_usd: entry.cost_usd.unwrap_or(0.0),
+            latency_ms: entry.latency_ms,
+            place,
+            under,
+            form,
+            servable: entry.is_servable(),
+            sketch,
+            answer: Answering::of(entry, label),
+            served: AtomicU64::new(0),
+            name,
+        }
+    }
+
+    /// The answer to `observed` in the mode and encoding it asks for.
+    ///
+    /// # Errors
+    /// Why the recorded answer cannot be given in that form.
+    pub(super) fn deliver(
+        &self,
+        observed: &Observed,
+        wanted: Wanted,
+        accept_encoding: Option<&str>,
+    ) -> Result<Arc<Prepared>, String> {
+        let prepared = match &self.answer {
+            Answering::Wire(prepared) => prepared,
+            Answering::Words(words) => return self.say(words, observed),
+            Answering::Nothing(why) => return Err((*why).to_owned()),
+            Answering::Unusable(why) => return Err(why.to_string()),
+        };
+        if self.form.is_other_framing(wanted) {
+            return Err("it was recorded as an array and is asked for as server-sent events \
+                        (alt=sse), or the reverse; record this call in both forms"
+                .to_owned());
+        }
+        let change_mode = self.form.must_change_mode(wanted);
+        let accepted = |coding| encoding::accepts(accept_encoding, coding);
+        if !change_mode && prepared.coding().is_none_or(accepted) {
+            return Ok(Arc::clone(prepared));
+        }
+        let mut delivery = prepared.delivery();
+        if change_mode {
+            delivery.decode_unless_accepted(None)?;
+            delivery.change_mode(observed)?;
+        } else {
+            delivery.decode_unless_accepted(accept_encoding)?;
+        }
+        delivery.frame();
+        Ok(Arc::new(Prepared::of(delivery, None)))
+    }
+
+    /// What was said, in the shape of the caller's operation.
+    fn say(&self, words: &Words, observed: &Observed) -> Result<Arc<Prepared>, String> {
+        let seed = format!("{}#{}", self.name, self.number);
+        let mut answer = words.answer.clone();
+        answer.model = answer.model.or_else(|| observed.call.model.clone());
+        let at_ms = self.latency_ms.unwrap_or(0.0);
+        let delivery = plain::build(&answer, observed, &seed, at_ms)?;
+        Ok(Arc::new(Prepared::of(delivery, words.label.as_ref())))
+    }
+
+    /// Whether any call was answered by it.
+    pub(super) fn is_used(&self) -> bool {
+        self.served.load(Ordering::Relaxed) > 0
+    }
+
+    /// One more call is answered by it.
+    pub(super) fn serve(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// It was not after all.
+    pub(super) fn take_back(&self) {
+        self.served.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Answering {
+    fn of(entry: Entry, label: Option<HeaderValue>) -> Self {
+        let Some(response) = entry.response else {
+            if entry.fault.is_some() {
+                return Self::Nothing(
+                    "the entry holds a fault, and this version serves answers only",
+                );
+            }
+            let answer = Answer {
+                content: entry.content.unwrap_or_default(),
+                model: entry.model,
+                usage: entry.usage,
+                finish_reason: entry.finish_reason,
+                tool_calls: entry.tool_calls,
+                embeddings: entry.embeddings,
+            };
+            return Self::Words(Box::new(Words { answer, label }));
+        };
+        if entry.fault.is_none() && is_never_served(&response) {
+            return Self::Nothing("the answer was not recorded whole");
+        }
+        match Delivery::of(response) {
+            Ok(mut delivery) => {
+                delivery.frame();
+                Self::Wire(Arc::new(Prepared::of(delivery, label.as_ref())))
+            }
+            Err(why) => Self::Unusable(why.into()),
+        }
+    }
+}
+
+/// Whether nobody gets this response: its bytes need not be kept.
+fn is_never_served(response: &RecordedResponse) -> bool {
+    matches!(response.end, End::ClientAbort | End::Truncated)
+}
+
+/// The name as a header, else the request's hash.
+fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
+    let hash = || entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
+    let name = HeaderValue::from_str(&name.to_string()).ok();
+    name.or_else(|| HeaderValue::from_str(&hash()?).ok())
+}
+
+/// Whether two calls stand at one place: the same upstream and, for the chat form
+/// whose hash has no room for it, the same mount. What a take does not say is not
+/// compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Spot {
+    /// `None` for an upstream that no take names.
+    pub(super) upstream: Option<u32>,
+    pub(super) mount: Mount,
+}
+
+/// Where the path of a call is mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mount {
+    /// It does not matter: the key holds the path.
+    Any,
+    /// Where no take is.
+    Unknown,
+    /// Where takes are.
+    Known(u32),
+}
+
+impl Spot {
+    /// Whether `take` stands there.
+    pub(super) fn holds(self, take: &Take) -> bool {
+        let upstream = take.under.upstream.is_none() || take.under.upstream == self.upstream;
+        let mount = match self.mount {
+            Mount::Any => true,
+            Mount::Unknown => take.under.mount.is_none(),
+            Mount::Known(mount) => take.under.mount.is_none_or(|known| known == mount),
+        };
+        upstream && mount
+    }
+}

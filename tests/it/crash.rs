@@ -1,0 +1,212 @@
+//! Recorders that are killed at any moment: nothing that a client received to
+//! its last byte is lost, and nothing is kept twice.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::chance::{Chance, rounds};
+use crate::support::fleet::{Fleet, kill};
+use crate::support::gate::PATIENCE;
+use crate::support::ledger::{beside, check, check_replay, kept, listed, teller};
+use crate::support::loomrec::{Process, command};
+use crate::support::swarm::{Habit, Swarm, call};
+use crate::support::{Client, Scene};
+
+/// A moment in the life of a process: up to this many microseconds from now.
+fn a_moment(chance: &mut Chance, microseconds: usize) {
+    std::thread::sleep(Duration::from_micros(chance.below(microseconds) as u64));
+}
+
+/// A recorder that ends well, so that whatever the dead left is tidied up.
+fn tidy(scene: &Scene, upstream: &crate::support::Upstream) {
+    let server = scene.record(upstream, &[]);
+    server.call(&call("chat-last")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(beside(scene), [""; 0], "something was left behind");
+}
+
+#[test]
+fn nothing_answered_is_lost_when_one_of_several_recorders_is_killed() {
+    let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
+    let swarm = Swarm::start(3, Habit::default(), &mut chance);
+    let mut fleet = Fleet::start(&scene, &upstream, &[], 3, &swarm);
+    let mut calls = 0;
+    for _ in 0..rounds(8, 80) {
+        calls += 20 + chance.below(60);
+        swarm.ledger.wait_for(calls);
+        a_moment(&mut chance, 3000);
+        fleet.replace(chance.below(3), &swarm);
+        calls = calls.max(swarm.ledger.len());
+    }
+    swarm.ledger.wait_for(calls + 30);
+    let ledger = swarm.ledger.clone();
+    swarm.stop();
+    fleet.stop();
+    assert_eq!(beside(&scene), [""; 0], "something was left behind");
+    let kept = check(&scene, &ledger.marks());
+    check_replay(&scene, &kept);
+}
+
+#[test]
+fn nothing_answered_is_lost_when_all_recorders_are_killed_at_once() {
+    let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
+    let swarm = Swarm::start(3, Habit::default(), &mut chance);
+    let mut fleet = Fleet::start(&scene, &upstream, &[], 3, &swarm);
+    let mut calls = 0;
+    for round in 0..rounds(5, 50) {
+        calls += 20 + chance.below(100);
+        swarm.ledger.wait_for(calls);
+        a_moment(&mut chance, 3000);
+        fleet.kill_all();
+        // Every other time the next recorder finds what the dead left; else a reader does.
+        if round % 2 == 0 {
+            check(&scene, &swarm.ledger.marks());
+        }
+        calls = calls.max(swarm.ledger.len());
+        fleet.restart(3, &swarm);
+    }
+    swarm.ledger.wait_for(calls + 30);
+    fleet.kill_all();
+    let ledger = swarm.ledger.clone();
+    swarm.stop();
+    tidy(&scene, &upstream);
+    let kept = check(&scene, &ledger.marks());
+    check_replay(&scene, &kept);
+}
+
+#[test]
+fn nothing_answered_is_lost_when_a_recorder_is_killed_while_it_ends() {
+    let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
+    let swarm = Swarm::start(1, Habit::default(), &mut chance);
+    let (mut calls, mut killed) = (0, 0);
+    for run in 0..rounds(12, 120) {
+        let server = scene.record(&upstream, &[]);
+        swarm.seat(0, server.address, run);
+        calls = calls.max(swarm.ledger.len()) + 10 + chance.below(20);
+        swarm.ledger.wait_for(calls);
+        server.process.signal("INT");
+        a_moment(&mut chance, 25_000);
+        kill(&server);
+        let code = server.process.wait().code;
+        assert!([0, -9].contains(&code), "{code}");
+        killed += usize::from(code == -9);
+    }
+    assert!(killed > 0, "each ended before it was killed");
+    let ledger = swarm.ledger.clone();
+    swarm.stop();
+    tidy(&scene, &upstream);
+    let kept = check(&scene, &ledger.marks());
+    check_replay(&scene, &kept);
+}
+
+/// A recording of many entries, so that folding takes a while.
+fn large(scene: &Scene, entries: usize) {
+    let mut text = String::from("{\n  \"_version\": 2");
+    for n in 0..entries {
+        let content = format!("<<chat-old{n} => {n}>> {}", "what was said ".repeat(40));
+        text.push_str(&format!(",\n  \"old-{n}\": {{\n    \"content\": \"{content}\"\n  }}"));
+    }
+    scene.write(text + "\n}\n");
+}
+
+/// Runs a command until its fold shows in the folder, and kills it a moment
+/// later; gives whether it died of that.
+fn killed_while_folding(scene: &Scene, args: &[&str], chance: &mut Chance) -> bool {
+    let mut process = Process::spawn(&mut command(scene.dir(), args));
+    let until = Instant::now() + PATIENCE;
+    while !is_folding(scene.dir()) {
+        if process.has_ended() || Instant::now() > until {
+            return false;
+        }
+    }
+    a_moment(chance, 40_000);
+    process.signal("KILL");
+    process.wait().code == -9
+}
+
+/// Whether a temporary file is being written beside the recording.
+fn is_folding(folder: &Path) -> bool {
+    let names = std::fs::read_dir(folder).unwrap();
+    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.unwrap().file_name();
+    names.map(name).any(|name| name.to_string_lossy().ends_with(".loomrec-tmp"))
+}
+
+#[test]
+fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
+    const OLD: usize = 20_000;
+    const NEW: usize = 20;
+    let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
+    large(&scene, OLD);
+    let old = scene.text();
+    let mut killed = 0;
+    for round in 0..rounds(4, 40) {
+        scene.write(&old);
+        let server = scene.record(&upstream, &[]);
+        let mut client = Client::connect(server.address);
+        for n in 0..NEW {
+            client.exchange(&call(&format!("chat-round{round}-call{n}"))).expect(200);
+        }
+        kill(&server);
+        server.process.wait().expect(-9);
+        let log = std::fs::read(scene.beside(".log")).unwrap();
+        killed += usize::from(killed_while_folding(&scene, &["ls", "run.json"], &mut chance));
+        // Whatever is there now, the file is whole and nothing is in doubt.
+        let takes = scene.takes().len();
+        assert!([OLD, OLD + NEW].contains(&takes), "{takes} takes: neither old nor new");
+        assert_eq!(listed(&scene), OLD + NEW);
+        let text = scene.text();
+        // Folding the same log again changes nothing.
+        std::fs::write(scene.beside(".log"), &log).unwrap();
+        assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
+        std::fs::write(scene.beside(".folding"), &log).unwrap();
+        assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text));
+        assert!(!scene.beside(".folding").exists(), "a leftover was not folded");
+    }
+    assert!(killed > 0, "no fold was caught in the act");
+    let leftovers = beside(&scene).into_iter().filter(|name| name.ends_with("tmp")).count();
+    assert!(leftovers <= 1, "{:?}", beside(&scene));
+}
+
+#[test]
+fn every_place_where_a_fold_can_die_reads_the_same() {
+    let (scene, upstream) = (Scene::new(), teller());
+    let calls: Vec<_> = (0..3).map(|n| call(&format!("chat-call{n}"))).collect();
+    // The same calls in the same run: further takes, so that folding twice would show.
+    let record = || {
+        let server = scene.record(&upstream, &["--run", "one"]);
+        calls.iter().for_each(|call| drop(server.call(call).expect(200)));
+        server
+    };
+    record().stop().expect(0);
+    let old = scene.text();
+    let server = record();
+    kill(&server);
+    server.process.wait().expect(-9);
+    let log = std::fs::read(scene.beside(".log")).unwrap();
+    assert_eq!(listed(&scene), 6);
+    let (new, marks) = (scene.text(), kept(&scene));
+    assert_eq!(marks.len(), 6);
+    // What stands beside the file after each step: the log, the log being folded.
+    for (step, text, beside) in [
+        ("before the log is renamed", &old, &[".log"][..]),
+        ("before the file is replaced", &old, &[".folding"]),
+        ("after the file was replaced", &new, &[".folding"]),
+        ("while another log was begun", &old, &[".folding", ".log"]),
+        ("while another log was begun, after the file was replaced", &new, &[".folding", ".log"]),
+        ("after everything", &new, &[]),
+    ] {
+        let scene = Scene::new();
+        scene.write(text);
+        beside.iter().for_each(|suffix| std::fs::write(scene.beside(suffix), &log).unwrap());
+        std::fs::write(scene.path(".run.json.abc.loomrec-tmp"), &new[..new.len() / 2]).unwrap();
+        assert_eq!(listed(&scene), 6, "{step}");
+        check_replay(&scene, &marks);
+        assert_eq!(scene.text(), new, "{step}");
+        for suffix in [".log", ".folding"] {
+            let left = std::fs::metadata(scene.beside(suffix));
+            let gone = left.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            assert!(gone || left.unwrap().len() == 0, "{step}: {suffix} is still there");
+        }
+    }
+}

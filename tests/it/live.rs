@@ -1,0 +1,222 @@
+//! Reading a recording that is being recorded, or that may only be read.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::support::chance::Chance;
+use crate::support::fleet::{Fleet, kill};
+use crate::support::ledger::{check, check_replay, kept, listed, mark, teller};
+use crate::support::loomrec::{Server, command, finish};
+use crate::support::shape::{chat_events, chat_streamed};
+use crate::support::swarm::{Habit, Swarm, call};
+use crate::support::{Answer, Gate, Scene, Upstream};
+
+/// Less than any lock is waited for.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+fn lock(scene: &Scene) -> fs::File {
+    let mut options = fs::OpenOptions::new();
+    let file =
+        options.create(true).truncate(false).write(true).open(scene.beside(".lock")).unwrap();
+    fs2::FileExt::lock_exclusive(&file).unwrap();
+    file
+}
+
+#[test]
+fn a_recording_is_listed_and_replayed_while_it_is_recorded() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-of-an-earlier-run")]);
+    let server = scene.record(&upstream, &[]);
+    for n in 1..6 {
+        server.call(&call(&format!("stream-call{n}"))).expect(200);
+        assert_eq!(listed(&scene), n + 1);
+    }
+    let shown = scene.run(&["show", "run.json", "--json"]);
+    assert!([0, 2].contains(&shown.code), "{}", shown.stderr);
+    let replay = scene.replay(&[]);
+    let heard: Vec<_> =
+        (1..6).map(|n| replay.call(&call(&format!("stream-call{n}"))).expect(200)).collect();
+    // What replay has read stays valid, whatever is recorded after.
+    server.call(&call("chat-later")).expect(200);
+    server.stop().expect(0);
+    replay.call(&call("chat-of-an-earlier-run")).expect(200);
+    replay.stop().expect(0);
+    let marks = heard.iter().map(|answer| mark(&answer.text()).unwrap()).collect();
+    assert_eq!(check(&scene, &marks).len(), 7);
+    assert_eq!(scene.names(), ["run.json"]);
+}
+
+#[test]
+fn readers_do_not_wait_for_a_writer_that_holds_the_lock() {
+    let (scene, upstream) = (Scene::new(), teller());
+    let server = scene.record(&upstream, &[]);
+    server.call(&call("chat-one")).expect(200);
+    let guard = lock(&scene);
+    let began = Instant::now();
+    assert_eq!(listed(&scene), 1);
+    let replay = scene.replay(&[]);
+    replay.call(&call("chat-one")).expect(200);
+    replay.stop().expect(0);
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    drop(guard);
+    server.stop().expect(0);
+}
+
+#[test]
+fn readers_see_everything_answered_and_disturb_nobody() {
+    let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
+    let swarm = Swarm::start(2, Habit::default(), &mut chance);
+    let fleet = Fleet::start(&scene, &upstream, &[], 2, &swarm);
+    for n in 1..12 {
+        swarm.ledger.wait_for(n * 40);
+        let noted = swarm.ledger.len();
+        let listed = listed(&scene);
+        assert!(listed >= noted, "{listed} are listed of {noted} that were answered");
+    }
+    let ledger = swarm.ledger.clone();
+    swarm.stop();
+    fleet.stop();
+    check(&scene, &ledger.marks());
+    assert_eq!(scene.names(), ["run.json"]);
+}
+
+#[test]
+fn the_last_byte_waits_for_the_disk_and_the_rest_does_not() {
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let events = chat_events(&["first", "last"]);
+    let answer = Answer::stream().chunk(events[..2].concat()).wait(&gate);
+    let upstream = Upstream::always(answer.chunk(events[2..].concat()).end());
+    let server = scene.record(&upstream, &[]);
+    let guard = lock(&scene);
+    let mut client = server.connect();
+    client.send(&chat_streamed("hi"));
+    let head = client.head();
+    client.until("first");
+    gate.open();
+    client.until("[DONE]");
+    // All of it is here but its end: that must not come while nothing can be kept.
+    assert!(client.is_quiet_for(Duration::from_millis(400)), "acknowledged before it was kept");
+    drop(guard);
+    client.collect(head).expect(200);
+    kill(&server);
+    server.process.wait().expect(-9);
+    assert_eq!(listed(&scene), 1);
+}
+
+#[test]
+fn the_next_command_after_a_kill_folds_the_log_and_says_so() {
+    let upstream = teller();
+    for reader in ["ls", "show", "replay"] {
+        let scene = Scene::new();
+        let server = scene.record(&upstream, &[]);
+        server.call(&call("chat-one")).expect(200);
+        kill(&server);
+        server.process.wait().expect(-9);
+        assert!(!scene.recording().exists() && scene.beside(".log").exists(), "{reader}");
+        let said = match reader {
+            "replay" => {
+                let server = scene.replay(&[]);
+                server.call(&call("chat-one")).expect(200);
+                server.stop().expect(0).stderr
+            }
+            _ => scene.run(&[reader, "run.json"]).expect(0).stderr,
+        };
+        assert!(said.contains("left in its log"), "{reader}: {said}");
+        assert_eq!(kept(&scene).len(), 1, "{reader}");
+        assert!(!scene.beside(".log").exists(), "{reader}: {:?}", scene.names());
+        let again = scene.run(&["ls", "run.json"]).expect(0);
+        assert_eq!(again.stderr, "", "said twice");
+    }
+}
+
+/// A user other than root, so that permissions hold for it.
+const NOBODY: u32 = 65534;
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// A folder that may only be read, by whoever this makes of a command.
+struct ReadOnly {
+    scene: Scene,
+    binary: PathBuf,
+}
+
+impl ReadOnly {
+    fn new(scene: Scene) -> Self {
+        // Root may write anywhere; nobody may not even reach the build's folder.
+        let binary = scene.path("loomrec");
+        fs::copy(env!("CARGO_BIN_EXE_loomrec"), &binary).unwrap();
+        for name in scene.names() {
+            let mode = if name == "loomrec" { 0o555 } else { 0o400 };
+            Self::hand_over(&scene.path(&name), mode);
+        }
+        Self::hand_over(scene.dir(), 0o500);
+        Self { scene, binary }
+    }
+
+    fn hand_over(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        if is_root() {
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let given = command(self.scene.dir(), args);
+        let mut command = Command::new(&self.binary);
+        command.args(given.get_args()).current_dir(self.scene.dir()).env_clear();
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+}
+
+impl Drop for ReadOnly {
+    fn drop(&mut self) {
+        let _ = fs::set_permissions(self.scene.dir(), Permissions::from_mode(0o700));
+    }
+}
+
+#[test]
+fn a_folder_that_may_only_be_read_is_listed_and_replayed() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-folded")]);
+    let server = scene.record(&upstream, &[]);
+    server.call(&call("chat-in-the-log")).expect(200);
+    kill(&server);
+    server.process.wait().expect(-9);
+    let folder = ReadOnly::new(scene);
+    let before = folder.scene.files();
+    let listed = finish(&mut folder.command(&["ls", "run.json", "--json"]), b"").expect(0);
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(rows.len(), 2, "{}", listed.stderr);
+    let mut replay = folder.command(&["replay", "-r", "run.json", "--listen", "127.0.0.1:0"]);
+    let replay = Server::spawn(&mut replay);
+    replay.call(&call("chat-folded")).expect(200);
+    replay.call(&call("chat-in-the-log")).expect(200);
+    replay.stop().expect(0);
+    assert_eq!(folder.scene.files(), before, "something was written");
+}
+
+#[test]
+fn a_folder_that_may_only_be_read_is_not_recorded_into() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-one")]);
+    let folder = ReadOnly::new(scene);
+    let url = format!("openai={}", upstream.url());
+    let refused = folder.command(&["record", "-r", "run.json", "--upstream", &url]);
+    let mut refused = refused;
+    let said = finish(&mut refused, b"").expect(5);
+    assert!(
+        said.stderr.contains("run.json") && said.stderr.contains("Permission denied"),
+        "{}",
+        said.stderr
+    );
+    check_replay(&folder.scene, &kept(&folder.scene));
+}

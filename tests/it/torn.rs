@@ -1,0 +1,182 @@
+//! Logs with a torn or damaged tail: all whole frames are kept, the rest is put
+//! aside and said.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use crate::support::chance::rounds;
+use crate::support::fleet::kill;
+use crate::support::ledger::{check, kept, listed, mark, teller};
+use crate::support::swarm::call;
+use crate::support::{Finished, Scene};
+
+/// A log that a killed recorder left, and where its frames end.
+struct Log {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    marks: Vec<String>,
+}
+
+impl Log {
+    /// The log of as many calls. A recorder that was held up for long may have
+    /// folded in between: then another is made.
+    fn of(calls: usize) -> Self {
+        (0..9).find_map(|_| Self::try_of(calls)).expect("each log was folded before it was done")
+    }
+
+    fn try_of(calls: usize) -> Option<Self> {
+        let (scene, upstream) = (Scene::new(), teller());
+        let server = scene.record(&upstream, &[]);
+        let mut client = server.connect();
+        let (mut ends, mut marks) = (Vec::new(), Vec::new());
+        for n in 0..calls {
+            let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
+            marks.push(mark(&answer.text()).unwrap());
+            ends.push(std::fs::metadata(scene.beside(".log")).ok()?.len() as usize);
+        }
+        kill(&server);
+        server.process.wait().expect(-9);
+        let bytes = std::fs::read(scene.beside(".log")).ok()?;
+        let grows = ends.is_sorted_by(|a, b| a < b) && ends.last() == Some(&bytes.len());
+        grows.then_some(Self { bytes, ends, marks })
+    }
+
+    /// Where the last frame is.
+    fn last(&self) -> std::ops::Range<usize> {
+        let ends = &self.ends;
+        ends[ends.len() - 2]..ends[ends.len() - 1]
+    }
+
+    /// Places in the last frame: each of its head and of its end, and some between.
+    fn places(&self, stride: usize) -> Vec<usize> {
+        let (last, stride) = (self.last(), rounds(stride, 1));
+        let near = |at: &usize| at - last.start < 24 || last.end - at < 4;
+        last.clone().filter(|at| near(at) || (at - last.start) % stride == 0).collect()
+    }
+}
+
+/// A folder that a crash left: a log of these bytes, and nothing else.
+fn crashed(log: &[u8]) -> Scene {
+    let scene = Scene::new();
+    std::fs::write(scene.beside(".log"), log).unwrap();
+    scene
+}
+
+/// The torn tails beside the recording.
+fn torn(scene: &Scene) -> Vec<PathBuf> {
+    let names = scene.names().into_iter();
+    names
+        .filter(|name| name.starts_with("run.json.log.torn-"))
+        .map(|name| scene.path(&name))
+        .collect()
+}
+
+fn ls(scene: &Scene) -> Finished {
+    scene.run(&["ls", "run.json"]).expect(0)
+}
+
+/// One torn tail, these very bytes, said on stderr by its name, once.
+#[track_caller]
+fn expect_aside(scene: &Scene, said: &str, bytes: &[u8], what: &str) {
+    let torn = torn(scene);
+    assert_eq!(torn.len(), 1, "{what}: {:?}", scene.names());
+    assert!(std::fs::read(&torn[0]).unwrap() == bytes, "{what}: other bytes are aside");
+    let name = torn[0].file_name().unwrap().to_str().unwrap();
+    assert_eq!(said.matches(name).count(), 1, "{what}: {said}");
+}
+
+#[test]
+fn every_whole_frame_is_kept_of_a_log_that_was_cut_anywhere() {
+    let log = Log::of(3);
+    let last = log.last();
+    for cut in log.places(23) {
+        let scene = crashed(&log.bytes[..cut]);
+        let said = ls(&scene).stderr;
+        assert_eq!(listed(&scene), 2, "cut at {cut} of {last:?}");
+        if cut > last.start {
+            expect_aside(&scene, &said, &log.bytes[last.start..cut], &format!("cut at {cut}"));
+        } else {
+            assert!(torn(&scene).is_empty(), "{:?}", scene.names());
+        }
+        assert_eq!(kept(&scene).len(), 2);
+        // It is put aside once, and said once.
+        assert!(!ls(&scene).stderr.contains("torn"));
+    }
+    let scene = crashed(&log.bytes);
+    assert!(!ls(&scene).stderr.contains("torn"));
+    assert_eq!((listed(&scene), kept(&scene).len()), (3, 3));
+}
+
+#[test]
+fn a_frame_with_a_flipped_bit_is_not_believed() {
+    let log = Log::of(3);
+    let last = log.last();
+    for at in log.places(37) {
+        let mut bytes = log.bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        let scene = crashed(&bytes);
+        let said = ls(&scene).stderr;
+        let kept: Vec<String> = kept(&scene).into_iter().collect();
+        assert_eq!(kept, log.marks[..2], "flipped at {at} of {last:?}");
+        expect_aside(&scene, &said, &bytes[last.start..], &format!("flipped at {at}"));
+    }
+}
+
+#[test]
+fn what_follows_a_damaged_frame_is_kept_or_put_aside() {
+    let log = Log::of(4);
+    let mut bytes = log.bytes.clone();
+    bytes[log.ends[0] + 40] ^= 0x10;
+    let scene = crashed(&bytes);
+    let said = ls(&scene);
+    let kept = kept(&scene);
+    assert!(kept.contains(&log.marks[0]) && !kept.contains(&log.marks[1]), "{kept:?}");
+    let aside = std::fs::read(&torn(&scene)[0]).unwrap();
+    let aside = String::from_utf8_lossy(&aside).into_owned();
+    for mark in &log.marks[2..] {
+        assert!(kept.contains(mark) || aside.contains(mark), "{mark} is nowhere: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_torn_tail_is_not_in_the_way_of_the_next_recorder() {
+    let (log, upstream) = (Log::of(3), teller());
+    let scene = crashed(&log.bytes[..log.bytes.len() - 5]);
+    let server = scene.record(&upstream, &[]);
+    server.call(&call("chat-after")).expect(200);
+    let said = server.stop().expect(0);
+    expect_aside(&scene, &said.stderr, &log.bytes[log.last().start..log.bytes.len() - 5], "record");
+    let kept = kept(&scene);
+    assert_eq!(kept.len(), 3);
+    assert!(log.marks[..2].iter().all(|mark| kept.contains(mark)));
+}
+
+#[test]
+fn a_torn_tail_of_a_dead_recorder_is_cut_by_one_that_lives() {
+    let (torn_frame, scene, upstream) = (Log::of(2), Scene::new(), teller());
+    let server = scene.record(&upstream, &[]);
+    let mut client = server.connect();
+    let mut marks = Vec::new();
+    // What another recorder would leave that was killed while it wrote. Where this one has
+    // just folded, there is no log to tear, and it is tried again.
+    let half = loop {
+        let name = format!("chat-before{}", marks.len());
+        marks.push(mark(&client.exchange(&call(&name)).expect(200).text()).unwrap());
+        let half = &torn_frame.bytes[torn_frame.last()][..200];
+        let log = OpenOptions::new().append(true).open(scene.beside(".log"));
+        if let Ok(mut log) = log
+            && log.write_all(half).is_ok()
+        {
+            break half;
+        }
+    };
+    for n in 0..2 {
+        let answer = client.exchange(&call(&format!("chat-after{n}"))).expect(200);
+        marks.push(mark(&answer.text()).unwrap());
+    }
+    let said = server.stop().expect(0);
+    let kept = check(&scene, &marks.iter().cloned().collect());
+    assert_eq!(kept.len(), marks.len());
+    expect_aside(&scene, &said.stderr, half, "while recording");
+}
