@@ -7,7 +7,11 @@ mod architecture;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
 mod delivery;
+#[cfg(test)]
+mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
@@ -15,9 +19,15 @@ mod header;
 #[cfg(test)]
 mod inspect;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
+mod meddle;
+#[cfg(test)]
 mod miss;
 #[cfg(test)]
 mod modes;
+#[cfg(test)]
+mod order;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
@@ -31,6 +41,8 @@ mod secrets;
 #[cfg(test)]
 mod setting;
 #[cfg(test)]
+mod soak;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod stream;
@@ -41,6 +53,10 @@ mod support;
 #[cfg(test)]
 mod takes;
 #[cfg(test)]
+mod torn;
+#[cfg(test)]
 mod transport;
+#[cfg(test)]
+mod unfolded;
 #[cfg(test)]
 mod wrap;

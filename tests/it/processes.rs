@@ -3,14 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use crate::support::chance::rounds;
+use crate::support::ledger::{check, check_replay, mark, teller};
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::swarm::call;
 use crate::support::{Answer, Client, Gate, Scene, Server, Upstream};
 
 const PROCESSES: usize = 8;
-const CALLS: usize = 200;
 const THREADS: usize = 5;
 
+/// The answers in the recording, each of which must stand there once. A reader
+/// folds what a killed recorder left.
 fn contents(scene: &Scene) -> BTreeSet<String> {
+    scene.run(&["ls", "run.json"]).expect(0);
     let takes = scene.takes();
     let all: BTreeSet<String> =
         takes.iter().map(|(_, take)| take["content"].as_str().unwrap().to_owned()).collect();
@@ -28,10 +33,10 @@ fn parrot() -> Upstream {
 
 #[test]
 fn eight_processes_record_into_one_file_and_lose_nothing() {
-    let (scene, upstream) = (Scene::new(), parrot());
+    let (scene, upstream, calls) = (Scene::new(), parrot(), rounds(500, 5_000));
     let servers: Vec<Server> = (0..PROCESSES).map(|_| scene.record(&upstream, &[])).collect();
-    let prompts = |process: usize, thread: usize| {
-        (0..CALLS / THREADS).map(move |n| format!("process {process} thread {thread} call {n}"))
+    let prompts = move |process: usize, thread: usize| {
+        (0..calls / THREADS).map(move |n| format!("process {process} thread {thread} call {n}"))
     };
     let threads: Vec<_> = servers
         .iter()
@@ -53,7 +58,7 @@ fn eight_processes_record_into_one_file_and_lose_nothing() {
     servers.into_iter().for_each(|server| drop(server.stop().expect(0)));
     let expected: BTreeSet<String> =
         (0..PROCESSES).flat_map(|p| (0..THREADS).flat_map(move |t| prompts(p, t))).collect();
-    assert_eq!(expected.len(), PROCESSES * CALLS);
+    assert_eq!(expected.len(), PROCESSES * calls);
     assert_eq!(contents(&scene), expected);
     let left: Vec<_> = scene.files().into_iter().map(|(path, _)| path).collect();
     assert_eq!(left, [scene.recording()], "something was left behind");
@@ -152,32 +157,44 @@ fn idle_keep_alive_connections_do_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_recording_that_someone_deletes_or_replaces_is_not_called_whole() {
-    for replace in [false, true] {
-        let scene = Scene::new();
-        let upstream = Upstream::always(Answer::json(200, "{}"));
-        let server = scene.record(&upstream, &[]);
-        server.call(&chat("one")).expect(200);
-        let before = scene.text();
-        server.call(&chat("two")).expect(200);
-        match replace {
-            true => std::fs::write(scene.recording(), before).unwrap(),
-            false => std::fs::remove_file(scene.recording()).unwrap(),
+fn recorders_that_join_a_run_by_name_keep_each_others_takes() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-shared")]);
+    let mut marks = BTreeSet::new();
+    // One after the other, the second killed, and two at the same time.
+    for kill in [false, true, false] {
+        let servers = [(); 2].map(|()| scene.record(&upstream, &["--run", "nightly"]));
+        for server in servers {
+            let answer = server.call(&call("chat-shared")).expect(200);
+            marks.insert(mark(&answer.text()).unwrap());
+            if kill {
+                server.process.signal("KILL");
+                server.process.wait().expect(-9);
+            } else {
+                server.stop().expect(0);
+            }
         }
-        server.call(&chat("three")).expect(200);
-        let said = server.stop().expect(5);
-        assert!(said.stderr.contains("deleted or replaced"), "{}", said.stderr);
-        assert!(scene.text().contains("three"));
     }
+    assert_eq!(check(&scene, &marks), marks, "the earlier run's take has given way, no other");
+    check_replay(&scene, &marks);
+    assert_eq!(scene.names(), ["run.json", "run.json.run"], "only a named run's file stays");
+    scene.recorded(&upstream, &[call("chat-shared")]);
+    assert_eq!(scene.takes().len(), 1, "a run without a name is a new one");
 }
 
 #[test]
-fn a_recording_that_is_gone_at_the_end_is_not_called_whole() {
-    let scene = Scene::new();
-    let upstream = Upstream::always(Answer::json(200, "{}"));
-    let server = scene.record(&upstream, &[]);
-    server.call(&chat("one")).expect(200);
-    std::fs::remove_file(scene.recording()).unwrap();
-    let said = server.stop().expect(5);
-    assert!(said.stderr.contains("deleted or replaced"), "{}", said.stderr);
+fn equal_calls_with_equal_answers_at_the_same_time_are_each_kept() {
+    const EACH: usize = 200;
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
+    let servers = [scene.record(&upstream, &[]), scene.record(&upstream, &[])];
+    std::thread::scope(|scope| {
+        for thread in 0..PROCESSES {
+            let mut client = servers[thread % servers.len()].connect();
+            let calls =
+                move || (0..EACH).for_each(|_| drop(client.exchange(&chat("a")).expect(200)));
+            scope.spawn(calls);
+        }
+    });
+    servers.into_iter().for_each(|server| drop(server.stop().expect(0)));
+    assert_eq!(scene.takes().len(), PROCESSES * EACH);
 }

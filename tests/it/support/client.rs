@@ -233,7 +233,10 @@ impl Client {
     /// The answer, where one comes in full: the server may die at any moment.
     pub(crate) fn try_collect(&mut self) -> Option<Response> {
         let head = self.wire.head().ok()?;
-        self.rest = Rest::Length(head.length()?);
+        self.rest = match head.is_chunked() {
+            true => Rest::Chunked,
+            false => Rest::Length(head.length()?),
+        };
         let answer = self.collect(head);
         (answer.end == End::Complete).then_some(answer)
     }
@@ -245,6 +248,16 @@ impl Client {
             Err(Stop::Reset) => End::Reset,
             Ok(head) => panic!("an answer where none was due: {head:?}"),
         }
+    }
+
+    /// This side's port.
+    pub(crate) fn port(&self) -> u16 {
+        self.wire.get_ref().local_addr().unwrap().port()
+    }
+
+    /// Waits this long for what comes, and not only as long as tests do.
+    pub(crate) fn wait_up_to(&self, time: Duration) {
+        self.wire.get_ref().set_read_timeout(Some(time)).unwrap();
     }
 
     /// Whether nothing comes within the time: for a proof that something waits.

@@ -126,6 +126,10 @@ impl Process {
         signal(name, &self.pid().to_string());
     }
 
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits until one of the pipes has said `text`; gives all it said.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, text: &str) -> String {

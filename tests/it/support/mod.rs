@@ -1,10 +1,14 @@
 //! What the tests stand on: a scripted upstream, a raw client, the binary.
 
+pub(crate) mod chance;
 pub(crate) mod client;
+pub(crate) mod fleet;
 pub(crate) mod gate;
+pub(crate) mod ledger;
 pub(crate) mod loomrec;
 pub(crate) mod scene;
 pub(crate) mod shape;
+pub(crate) mod swarm;
 pub(crate) mod upstream;
 pub(crate) mod wire;
 
@@ -14,4 +18,4 @@ pub(crate) use client::{Call, Client, End, Response};
 pub(crate) use gate::Gate;
 pub(crate) use loomrec::{Finished, Server, run};
 pub(crate) use scene::Scene;
-pub(crate) use upstream::{Answer, Upstream};
+pub(crate) use upstream::{Answer, Received, Upstream};

@@ -20,6 +20,11 @@ impl Scene {
         Self { dir: TempDir::with_prefix("loomrec-it-").unwrap() }
     }
 
+    /// A folder of its own inside `parent`.
+    pub(crate) fn within(parent: &Path) -> Self {
+        Self { dir: TempDir::with_prefix_in("loomrec-it-", parent).unwrap() }
+    }
+
     pub(crate) fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -115,6 +120,24 @@ impl Scene {
         let takes = self.takes();
         assert_eq!(takes.len(), 1, "{}", self.text());
         takes.into_iter().next().unwrap().1
+    }
+
+    /// A file beside the recording: `beside(".log")` is the recording's log.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.recording().into_os_string();
+        name.push(suffix);
+        name.into()
+    }
+
+    /// The names of the files in the folder, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.dir()).unwrap();
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry.unwrap().file_name().to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
     }
 
     /// Every file below the folder, with its bytes.

@@ -151,6 +151,8 @@ type Handler = dyn Fn(&Received) -> Answer + Send + Sync;
 
 struct Shared {
     handler: Box<Handler>,
+    /// Whether requests are kept to be looked at; a long run must not grow by them.
+    remembers: bool,
     received: Mutex<Vec<Received>>,
     arrived: Condvar,
     connections: AtomicUsize,
@@ -166,10 +168,20 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Answers each request by `handler`.
     pub(crate) fn start(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
+        Self::listen(Box::new(handler), true)
+    }
+
+    /// Answers each request by `handler` and forgets it.
+    pub(crate) fn forgetful(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
+        Self::listen(Box::new(handler), false)
+    }
+
+    fn listen(handler: Box<Handler>, remembers: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            handler: Box::new(handler),
+            handler,
+            remembers,
             received: Mutex::default(),
             arrived: Condvar::new(),
             connections: AtomicUsize::new(0),
@@ -249,8 +261,10 @@ impl Shared {
         let mut wire = Wire::new(stream);
         while let Ok(request) = receive(&mut wire) {
             let answer = (self.handler)(&request);
-            self.received.lock().unwrap().push(request);
-            self.arrived.notify_all();
+            if self.remembers {
+                self.received.lock().unwrap().push(request);
+                self.arrived.notify_all();
+            }
             if !answer.play(wire.get_ref()) {
                 return;
             }
