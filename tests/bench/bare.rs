@@ -9,74 +9,48 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::fault::Fault;
-use crate::role;
-use crate::sample::{HEADER, Kind};
+use crate::role::{self, Writes};
+use crate::sample::Kind;
 
 /// Between two events of a slow stream.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Serves until stdin is closed.
+/// Serves one kind of answer until stdin is closed.
 ///
 /// # Errors
 /// What [`role::serve`] fails for.
-pub fn run() -> Result<(), Fault> {
-    let answers = Answers::default();
-    role::serve(move |request| answer(answers.clone(), request))
-}
-
-/// Every answer, made once.
-#[derive(Clone)]
-struct Answers {
-    call: Arc<[Bytes]>,
-    events: Arc<[Bytes]>,
-    whole: Arc<[Bytes]>,
-    slow: Arc<[Bytes]>,
-}
-
-impl Default for Answers {
-    fn default() -> Self {
-        let chunks = |kind: Kind| kind.chunks().into();
-        Self {
-            call: chunks(Kind::Call),
-            events: chunks(Kind::Events),
-            whole: chunks(Kind::Whole),
-            slow: chunks(Kind::Slow),
+pub fn run(kind: Kind, writes: Writes) -> Result<(), Fault> {
+    let chunks: Arc<[Bytes]> = kind.chunks().into();
+    role::serve(None, writes, move |request| {
+        let chunks = Arc::clone(&chunks);
+        async move {
+            let read = request.into_body().collect().await;
+            answer(kind, if read.is_ok() { chunks } else { Arc::new([]) })
         }
-    }
+    })
 }
 
-/// Answers one request with the bytes it names.
-async fn answer(answers: Answers, request: Request<Incoming>) -> Response<Static> {
-    let (parts, body) = request.into_parts();
-    let kind = parts.headers.get(HEADER).and_then(|value| Kind::of(value.as_bytes()));
-    let read = body.collect().await;
-    let (Some(kind), Ok(_)) = (kind, read) else {
-        let nothing = Static { chunks: Arc::new([]), sent: 0, known: true, timer: None };
-        let mut response = Response::new(nothing);
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-        return response;
-    };
-    let (chunks, known) = match kind {
-        Kind::Call => (answers.call, true),
-        Kind::Events => (answers.events, false),
-        Kind::Whole => (answers.whole, true),
-        Kind::Slow => (answers.slow, false),
-    };
+/// The answer of these chunks; none are an error.
+pub fn answer(kind: Kind, chunks: Arc<[Bytes]>) -> Response<Static> {
+    let found = !chunks.is_empty();
     let timer = (kind == Kind::Slow).then(|| Box::pin(sleep_until(Instant::now() + PAUSE)));
+    let known = chunks.len() < 2;
     let mut response = Response::new(Static { chunks, sent: 0, known, timer });
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind.media()));
+    if !found {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+    }
     response
 }
 
 /// Chunks that were there from the start, a frame each.
-struct Static {
+pub struct Static {
     chunks: Arc<[Bytes]>,
     sent: usize,
     /// Whether the length is announced.

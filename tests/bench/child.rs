@@ -1,11 +1,12 @@
 //! One system under load, as a process of its own.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,7 +14,56 @@ use crate::fault::Fault;
 use crate::role::LISTENING;
 
 /// How long a process may take until it accepts connections.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
+/// How long a process may take to end once it is told to.
+const END: Duration = Duration::from_secs(60);
+
+/// How a process is started.
+pub struct Launch {
+    /// What it is called in the table.
+    pub name: &'static str,
+    /// What is run.
+    pub program: OsString,
+    /// With which words.
+    pub words: Vec<OsString>,
+    /// Where it was told to listen; one that was not says so on stderr.
+    pub port: Option<u16>,
+}
+
+impl Launch {
+    /// This very program in another role.
+    ///
+    /// # Errors
+    /// A program that does not know where it is.
+    pub fn own<W: Into<OsString>>(
+        name: &'static str,
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, Fault> {
+        let program = std::env::current_exe()
+            .map_err(|source| Fault::Io { what: "find this program", source })?;
+        let words = words.into_iter().map(Into::into).collect();
+        Ok(Self { name, program: program.into(), words, port: None })
+    }
+
+    /// loomrec itself.
+    pub fn loomrec<W: Into<OsString>>(
+        name: &'static str,
+        words: impl IntoIterator<Item = W>,
+    ) -> Self {
+        let words = words.into_iter().map(Into::into).collect();
+        Self { name, program: env!("CARGO_BIN_EXE_loomrec").into(), words, port: None }
+    }
+}
+
+/// A port that was free a moment ago.
+///
+/// # Errors
+/// A system without one.
+pub fn free_port() -> Result<u16, Fault> {
+    let failed = |source| Fault::Io { what: "find a free port", source };
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+    Ok(listener.local_addr().map_err(failed)?.port())
+}
 
 /// A serving process. Dropping it kills it.
 pub struct Server {
@@ -25,32 +75,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one of the bare systems: this very program in another role.
+    /// Starts a process and waits until it accepts connections.
     ///
     /// # Errors
     /// A process that does not come to serve.
-    pub fn bare(name: &'static str, words: &[&str]) -> Result<Self, Fault> {
-        let program = std::env::current_exe()
-            .map_err(|source| Fault::Io { what: "find this program", source })?;
-        Self::start(name, program.as_os_str(), words.iter().map(OsStr::new))
-    }
-
-    /// Starts loomrec.
-    ///
-    /// # Errors
-    /// A process that does not come to serve.
-    pub fn loomrec<'a>(
-        name: &'static str,
-        words: impl IntoIterator<Item = &'a OsStr>,
-    ) -> Result<Self, Fault> {
-        Self::start(name, OsStr::new(env!("CARGO_BIN_EXE_loomrec")), words)
-    }
-
-    fn start<'a>(
-        name: &'static str,
-        program: &OsStr,
-        words: impl IntoIterator<Item = &'a OsStr>,
-    ) -> Result<Self, Fault> {
+    pub fn start(launch: Launch) -> Result<Self, Fault> {
+        let Launch { name, program, words, port } = launch;
         let failed = |detail: String| Fault::Child { name, detail };
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -63,14 +93,40 @@ impl Server {
         }
         let mut process = command.spawn().map_err(|error| failed(error.to_string()))?;
         let stderr = process.stderr.take();
-        let (sender, address) = channel();
+        let (sender, announced) = channel();
         let reader = stderr.map(|stderr| std::thread::spawn(move || follow(stderr, &sender)));
         let mut server = Self { name, process, address: String::new(), stderr: reader };
-        match address.recv_timeout(START) {
-            Ok(address) => server.address = address,
-            Err(_) => return Err(failed(format!("it did not start: {}", server.last_words()))),
+        match server.await_address(port, &announced) {
+            Some(address) => server.address = address,
+            None => return Err(failed(format!("it did not start: {}", server.last_words()))),
         }
         Ok(server)
+    }
+
+    /// Where it listens, once it does.
+    fn await_address(&mut self, port: Option<u16>, announced: &Receiver<String>) -> Option<String> {
+        let end = Instant::now() + START;
+        let step = Duration::from_millis(1);
+        while Instant::now() < end {
+            match (port, announced.recv_timeout(step)) {
+                (None, Ok(address)) => return Some(address),
+                (None, Err(RecvTimeoutError::Disconnected)) => return None,
+                (None, Err(RecvTimeoutError::Timeout)) => {}
+                (Some(port), gone) => {
+                    let address = SocketAddr::from(([127, 0, 0, 1], port));
+                    if TcpStream::connect(address).is_ok() {
+                        return Some(address.to_string());
+                    }
+                    if gone == Err(RecvTimeoutError::Disconnected) {
+                        if self.process.try_wait().ok().flatten().is_some() {
+                            return None;
+                        }
+                        std::thread::sleep(step);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// Where it listens.
@@ -78,19 +134,29 @@ impl Server {
         &self.address
     }
 
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Asks it to end and waits until it has.
     ///
     /// # Errors
-    /// A process that does not end in success.
-    pub fn stop(mut self) -> Result<(), Fault> {
+    /// A process that does not end, or `strict`ly: not in success.
+    pub fn stop(mut self, strict: bool) -> Result<(), Fault> {
         let failed = |source| Fault::Io { what: "stop a process", source };
         kill_process(Pid::from_child(&self.process), Signal::TERM)
             .map_err(|error| failed(error.into()))?;
-        let status = self.process.wait().map_err(failed)?;
-        if status.success() {
-            return Ok(());
-        }
-        let detail = format!("it ended with {status}: {}", self.last_words());
+        let end = Instant::now() + END;
+        let detail = loop {
+            match self.process.try_wait().map_err(failed)? {
+                Some(status) if status.success() || !strict => return Ok(()),
+                Some(status) => break format!("it ended with {status}"),
+                None if Instant::now() > end => break "it did not end".to_owned(),
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        let detail = format!("{detail}: {}", self.last_words());
         Err(Fault::Child { name: self.name, detail })
     }
 
@@ -111,7 +177,7 @@ impl Drop for Server {
 
 /// Sends on the address a process announces; returns its last lines.
 fn follow(stderr: ChildStderr, address: &Sender<String>) -> String {
-    const KEPT: usize = 12;
+    const KEPT: usize = 6;
     let mut last: Vec<String> = Vec::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         if let Some((_, origin)) = line.split_once(LISTENING) {
@@ -122,5 +188,5 @@ fn follow(stderr: ChildStderr, address: &Sender<String>) -> String {
         }
         last.push(line);
     }
-    last.join("\n")
+    last.join(" / ")
 }

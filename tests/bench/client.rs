@@ -26,6 +26,8 @@ pub struct Answer {
     /// Chunks of the body as the transfer coding framed them; 1 for a body of
     /// announced length.
     pub chunks: usize,
+    /// Where the boundaries between the chunks were: see [`mark`].
+    pub boundaries: u64,
     /// Until the first byte of the body was there.
     pub first: Duration,
     /// Until the last byte was there.
@@ -82,7 +84,8 @@ impl Connection {
             self.fill().await?;
         }
         let total = start.elapsed();
-        Ok(Answer { status, bytes, chunks: framing.chunks, first: first.unwrap_or(total), total })
+        let Framing { chunks, boundaries, .. } = framing;
+        Ok(Answer { status, bytes, chunks, boundaries, first: first.unwrap_or(total), total })
     }
 
     async fn fill(&mut self) -> io::Result<()> {
@@ -113,6 +116,13 @@ enum State {
 struct Framing {
     state: State,
     chunks: usize,
+    boundaries: u64,
+}
+
+/// Takes the length of one more chunk into a sum that only the same lengths in the same
+/// order give.
+pub fn mark(boundaries: u64, length: usize) -> u64 {
+    boundaries.wrapping_mul(0x100_0000_01b3).wrapping_add(length as u64 + 1)
 }
 
 impl Framing {
@@ -132,6 +142,16 @@ impl Framing {
                     (0, false) => State::Over,
                     (left, chunked) => State::Data { left, chunked },
                 };
+                // Streams are measured: what lies between two of their chunks is taken in
+                // one go where it is all there, as nearly always.
+                if self.state == State::Behind
+                    && let Some((size, behind)) = between(input)
+                {
+                    self.chunks += 1;
+                    self.boundaries = mark(self.boundaries, size);
+                    self.state = State::Data { left: size, chunked: true };
+                    input = behind;
+                }
                 continue;
             }
             input = rest;
@@ -146,6 +166,7 @@ impl Framing {
             (State::Size { value: 0, .. }, b'\n') => State::Trailer { length: 0 },
             (State::Size { value, .. }, b'\n') => {
                 self.chunks += 1;
+                self.boundaries = mark(self.boundaries, value);
                 State::Data { left: value, chunked: true }
             }
             (State::Size { value, digits: true }, byte) => {
@@ -167,6 +188,26 @@ impl Framing {
     }
 }
 
+/// The size of the next chunk and the bytes from there on, if `input` begins with the end
+/// of a chunk and holds the plain size line of another.
+fn between(input: &[u8]) -> Option<(usize, &[u8])> {
+    let mut rest = input.strip_prefix(b"\r\n")?;
+    let mut size = 0;
+    while let [digit, behind @ ..] = rest {
+        size = size * 16
+            + match digit {
+                b'0'..=b'9' => usize::from(digit - b'0'),
+                b'a'..=b'f' => usize::from(digit - b'a') + 10,
+                b'A'..=b'F' => usize::from(digit - b'A') + 10,
+                _ => break,
+            };
+        rest = behind;
+    }
+    // The last chunk has more behind it than a size.
+    let rest = rest.strip_prefix(b"\r\n").filter(|_| size > 0)?;
+    Some((size, rest))
+}
+
 /// Status and framing of an answer's head.
 fn read_head(head: &[u8]) -> io::Result<(u16, Framing)> {
     let text = std::str::from_utf8(head).map_err(|_| wrong("the head is not text"))?;
@@ -180,11 +221,12 @@ fn read_head(head: &[u8]) -> io::Result<(u16, Framing)> {
         if name.eq_ignore_ascii_case("content-length") {
             let left = value.trim().parse().map_err(|_| wrong("the length is no number"))?;
             let state = if left == 0 { State::Over } else { State::Data { left, chunked: false } };
-            return Ok((status, Framing { state, chunks: 1 }));
+            let boundaries = mark(0, left);
+            return Ok((status, Framing { state, chunks: 1, boundaries }));
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
             let state = State::Size { value: 0, digits: true };
-            return Ok((status, Framing { state, chunks: 0 }));
+            return Ok((status, Framing { state, chunks: 0, boundaries: 0 }));
         }
     }
     Err(wrong("the head announces no body"))

@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A word that is none of ours.
-    #[error("understand {words:?}: the only option is --quick")]
+    #[error("understand {words:?}: see the head of scripts/bench for the options")]
     Usage {
         /// All words as they came.
         words: String,

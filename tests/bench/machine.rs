@@ -13,8 +13,9 @@ pub fn describe() -> String {
     let rust = said("rustc", &["--version"]).unwrap_or_else(|| "rustc unknown".to_owned());
     let commit = said("git", &["describe", "--always", "--dirty", "--abbrev=8"])
         .map_or_else(String::new, |commit| format!(" ({commit})"));
+    let memory = memory().map_or_else(String::new, |size| format!(", {size} GB of memory"));
     format!(
-        "{date} \u{b7} {cores} cores, {model} \u{b7} {system}\n\
+        "{date} \u{b7} {cores} cores, {model}{memory} \u{b7} {system}\n\
          loomrec {}{commit} \u{b7} {} \u{b7} {} \u{b7} {} \u{b7} {rust}\n",
         env!("CARGO_PKG_VERSION"),
         locked("hyper"),
@@ -28,6 +29,14 @@ fn model() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+/// All of the machine's memory, in gigabytes.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some((kilobytes + 500_000) / 1_000_000)
 }
 
 /// What a program prints.

@@ -1,46 +1,49 @@
-//! The load benchmark: loomrec beside bare servers, each in a process of its own.
+//! The benchmark: loomrec beside bare servers and its peers, each in a process of
+//! its own.
 //!
-//! Run it with `scripts/bench`. It measures and prints; it asserts nothing about
-//! time. It fails where an answer is not the one that was asked for.
+//! Run it with `scripts/bench`. It measures and prints; it fails where an answer of
+//! loomrec's is not the one that was asked for, never for a time.
 
 mod bare;
 mod child;
 mod client;
 mod fault;
+mod growth;
+mod key;
+mod keyed;
 mod load;
 mod machine;
+mod page;
 mod pass;
+mod peer;
 mod plan;
+mod quantile;
 mod role;
 mod round;
 mod sample;
+mod start;
+mod system;
 mod table;
+mod target;
+mod usage;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use fault::Fault;
 use plan::Scale;
+use role::Writes;
+use sample::Kind;
+use table::Findings;
 use tokio::signal::unix::{SignalKind, signal};
-
-/// What this process is to do.
-enum Task {
-    /// Drive the whole benchmark.
-    Drive(Scale),
-    /// Be the bare server.
-    Bare,
-    /// Be the pass-through in front of this origin.
-    Pass(String),
-}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = task(&words).and_then(|task| match task {
-        Task::Drive(scale) => drive(scale),
-        Task::Bare => bare::run(),
-        Task::Pass(origin) => pass::run(&origin),
-    });
-    match outcome {
+    // Cargo adds `--bench` to whatever it is given.
+    let words: Vec<&str> =
+        words.iter().map(String::as_str).filter(|word| *word != "--bench").collect();
+    match run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             say(&format!("bench: failed to {fault}"));
@@ -49,38 +52,92 @@ fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line.
-fn task(words: &[String]) -> Result<Task, Fault> {
-    // Cargo adds `--bench` to whatever it is given.
-    let words: Vec<&str> =
-        words.iter().map(String::as_str).filter(|word| *word != "--bench").collect();
-    match words.as_slice() {
-        [] => Ok(Task::Drive(Scale::full())),
-        ["--quick"] => Ok(Task::Drive(Scale::quick())),
-        ["bare"] => Ok(Task::Bare),
-        ["pass", origin] => Ok(Task::Pass((*origin).to_owned())),
-        _ => Err(Fault::Usage { words: words.join(" ") }),
+/// Is what the first word says: one of the bare systems, or else the whole benchmark.
+fn run(words: &[&str]) -> Result<(), Fault> {
+    let unknown = || Fault::Usage { words: words.join(" ") };
+    let kind = |word: &str| Kind::of(word).ok_or_else(unknown);
+    match words {
+        ["bare", word] => bare::run(kind(word)?, Writes::Queued),
+        ["flat", word] => bare::run(kind(word)?, Writes::Flat),
+        ["keyed", word] => keyed::run(kind(word)?),
+        ["load", file, port] => keyed::load(Path::new(file), port.parse().map_err(|_| unknown())?),
+        ["pass", origin] => pass::run(origin, None),
+        ["tee", origin, file] => pass::run(origin, Some(Path::new(file))),
+        options => drive(scale(options).ok_or_else(unknown)?),
     }
 }
 
-/// Runs every workload and prints the table.
+/// How thorough the run is to be.
+fn scale(options: &[&str]) -> Option<Scale> {
+    let mut scale = if options.contains(&"--quick") { Scale::quick() } else { Scale::full() };
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        // What is not the whole is no measurement to be kept.
+        scale.writes = false;
+        match *option {
+            "--quick" => {}
+            "--no-peers" => scale.peers = false,
+            "--only" => scale.only = options.next()?.split(',').map(str::to_owned).collect(),
+            "--rounds" => scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?,
+            _ => return None,
+        }
+    }
+    Some(scale)
+}
+
+/// Runs everything, prints the findings and puts them on their page.
 fn drive(scale: Scale) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| Fault::Io { what: "start the runtime", source })?;
     // A benchmark that is told to stop leaves no process and no file behind.
-    let results = runtime.block_on(async {
+    let findings = runtime.block_on(async {
         tokio::select! {
-            results = round::all(scale) => results,
+            findings = findings(&scale) => findings,
             stopped = stopped() => Err(stopped),
         }
     })?;
-    let text = table::render(scale, &machine::describe(), &results);
+    let peers = if scale.peers { table::versions() } else { String::new() };
+    let machine = format!("{}{peers}", machine::describe());
+    let text = table::render(&machine, |name| scale.wants(name), &findings);
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|source| Fault::Io { what: "print the table", source })
+        .map_err(|source| Fault::Io { what: "print the findings", source })?;
+    if scale.writes {
+        page::put(&text)?;
+    }
+    let ours = |outcome: &round::Outcome| {
+        let lost = outcome.results.iter().find(|(system, own)| system.is_ours() && own.is_err());
+        lost.and_then(|(system, own)| Some((*system, own.as_ref().err()?.clone())))
+    };
+    // The rest was worth printing, but this is not a result.
+    match findings.outcomes.iter().find_map(ours) {
+        Some((system, detail)) => Err(Fault::Child { name: system.name(), detail }),
+        None => Ok(()),
+    }
+}
+
+/// Every part that is wanted, one after another.
+async fn findings(scale: &Scale) -> Result<Findings, Fault> {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .map_err(|source| Fault::Io { what: "make a folder", source })?;
+    let folder = folder.path();
+    let mut findings = Findings::default();
+    if scale.wants(key::NAME) {
+        findings.keys = key::run();
+    }
+    for workload in scale.workloads() {
+        findings.outcomes.extend(round::run(workload, scale, folder).await?);
+    }
+    if scale.wants(growth::NAME) {
+        findings.growth = Some(growth::run(scale, folder).await?);
+    }
+    if scale.wants(start::NAME) {
+        findings.starts = start::run(scale, folder).await?;
+    }
+    Ok(findings)
 }
 
 /// Returns once a signal asks this process to end.

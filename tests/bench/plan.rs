@@ -1,159 +1,236 @@
-//! What is measured: the systems, the workloads, and how long for.
+//! What is measured: the workloads, who takes part, and how long for.
 
 use std::time::Duration;
 
+use crate::load::Amount;
+use crate::peer::Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
+use crate::peer::Task;
 use crate::sample::Kind;
+use crate::system::System::{
+    self, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee,
+};
 
-/// Something that answers calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
-    /// The bare server.
+/// Who answers one call again and again.
+const REPLAYS: &[System] = &[
     Hyper,
-    /// The bare server sending a stream's bytes as one body.
-    OneBody,
-    /// The bare pass-through in front of the bare server.
-    PassThrough,
-    /// `loomrec replay`, one recorded call asked for again and again.
+    Keyed,
+    Peer(Nginx, Task::Replay),
     Replay,
-    /// `loomrec record` in front of the bare server.
+    Peer(Llmposter, Task::Replay),
+    Peer(Aimock, Task::Replay),
+    Peer(Mitmdump, Task::Replay),
+    Peer(Wiremock, Task::Replay),
+];
+/// Who answers many calls, each with its own answer.
+const LIBRARIES: &[System] = &[
+    Hyper,
+    Keyed,
+    Replay,
+    Peer(Llmposter, Task::Replay),
+    Peer(Aimock, Task::Replay),
+    Peer(Mitmdump, Task::Replay),
+    Peer(Wiremock, Task::Replay),
+];
+/// Who replays a stream.
+const STREAMS: &[System] = &[
+    OneBody,
+    Hyper,
+    Flat,
+    Peer(Nginx, Task::Replay),
+    Replay,
+    Peer(Llmposter, Task::Replay),
+    Peer(Aimock, Task::Replay),
+    Peer(Mitmdump, Task::Replay),
+    Peer(Wiremock, Task::Replay),
+];
+/// Who forwards.
+const PROXIES: &[System] = &[
+    Hyper,
+    PassThrough,
+    Tee,
+    Peer(Nginx, Task::Record),
     Record,
-}
+    Peer(Llmposter, Task::Record),
+    Peer(Aimock, Task::Record),
+    Peer(Mitmdump, Task::Record),
+    Peer(Wiremock, Task::Record),
+];
 
-impl System {
-    /// What it is called in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Hyper => "bare hyper",
-            Self::OneBody => "bare hyper, one body",
-            Self::PassThrough => "hyper + reqwest pass-through",
-            Self::Replay => "loomrec replay",
-            Self::Record => "loomrec record",
-        }
-    }
-
-    /// The answer it is asked for in a workload about `kind`.
-    pub fn kind(self, kind: Kind) -> Kind {
-        match self {
-            Self::OneBody => Kind::Whole,
-            _ => kind,
-        }
-    }
-}
-
-/// How much is measured of one system in one round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amount {
-    /// Calls for so long.
-    For(Duration),
-    /// So many calls, over all connections.
-    Calls(usize),
-}
-
-/// One table row's group: the same calls to several systems.
+/// The same calls to several systems.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// Its short name.
     pub name: &'static str,
     /// What is called.
     pub what: &'static str,
-    /// The answers.
+    /// What is asked for.
     pub kind: Kind,
-    /// Open connections, each with one call at a time.
-    pub connections: usize,
+    /// Open connections, each with one call at a time; one series for each number.
+    pub connections: &'static [usize],
+    /// How many distinct calls there are; none where each call is one never made before.
+    pub distinct: Option<usize>,
+    /// Whether each recorded call is made but once to a process.
+    pub once: bool,
     /// What is measured of a system in a round.
     pub amount: Amount,
-    /// What is measured of a system that keeps every call, where that differs.
-    pub kept: Option<Amount>,
     /// Who takes part. Added times are those over the first.
     pub systems: &'static [System],
     /// Whose requests per second count as 1.
     pub reference: System,
-    /// Whether each call is one that was never made before.
-    pub distinct: bool,
-}
-
-impl Workload {
-    /// What is measured of `system` in a round.
-    pub fn amount(&self, system: System) -> Amount {
-        match (system, self.kept) {
-            (System::Record, Some(kept)) => kept,
-            _ => self.amount,
-        }
-    }
 }
 
 /// How thorough a run is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Scale {
-    /// Rounds; the table shows their medians.
+    /// Rounds; the tables show their medians.
     pub rounds: usize,
-    /// How long a system that keeps nothing is measured in each round.
+    /// Whether peers take part.
+    pub peers: bool,
+    /// The only workloads to run, where not all.
+    pub only: Vec<String>,
+    /// Whether the page is to be written.
+    pub writes: bool,
+    /// How long a workload may go on beginning rounds.
+    pub patience: Duration,
+    /// How long the making of a recording may take.
+    pub making: Duration,
+    /// How long a system is measured in each round.
     slice: Duration,
-    /// Calls that a system which keeps them gets in each round.
-    calls: usize,
     /// Slow streams that a system gets in each round.
     slow: usize,
+    /// Recorded calls that are each made once; and distinct calls of the long recording.
+    pub many: usize,
+    /// Sizes of the recordings to start with.
+    pub sizes: &'static [usize],
 }
 
 impl Scale {
-    /// Under three minutes.
+    /// Within fifteen minutes.
     pub fn full() -> Self {
-        Self { rounds: 9, slice: Duration::from_millis(700), calls: 60, slow: 6 }
+        Self {
+            rounds: 9,
+            peers: true,
+            only: Vec::new(),
+            writes: true,
+            patience: Duration::from_secs(60),
+            making: Duration::from_secs(40),
+            slice: Duration::from_millis(400),
+            slow: 3,
+            many: 20_000,
+            sizes: &[1, 10_000, 100_000],
+        }
     }
 
-    /// Under twenty seconds: a first impression.
+    /// Under thirty seconds: a first impression.
     pub fn quick() -> Self {
-        Self { rounds: 3, slice: Duration::from_millis(200), calls: 40, slow: 1 }
+        Self {
+            rounds: 3,
+            peers: false,
+            writes: false,
+            patience: Duration::from_secs(3),
+            making: Duration::from_secs(3),
+            slice: Duration::from_millis(120),
+            slow: 1,
+            many: 1_000,
+            sizes: &[1, 500],
+            ..Self::full()
+        }
     }
 
-    /// Every workload.
-    pub fn workloads(self) -> [Workload; 7] {
-        use System::{Hyper, OneBody, PassThrough, Record, Replay};
+    /// How long calls are made before a system is measured.
+    pub fn warm_up(&self) -> Duration {
+        self.slice / 5
+    }
+
+    /// Whether a part of the whole is to be run.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// The workloads that are to be run.
+    pub fn workloads(&self) -> Vec<Workload> {
+        let mut all = self.replays();
+        all.extend(self.records());
+        all.retain(|workload| self.wants(workload.name));
+        all
+    }
+
+    fn replays(&self) -> Vec<Workload> {
         let w1 = Workload {
             name: "W1",
-            what: "replay, 1 KB call, 2 KB answer",
+            what: "replay: one call of 1 KB, an answer of 2 KB",
             kind: Kind::Call,
-            connections: 1,
-            amount: Amount::For(self.slice),
-            kept: None,
-            systems: &[Hyper, Replay],
+            connections: &[1, 16],
+            distinct: Some(1),
+            once: false,
+            amount: Amount { calls: usize::MAX, time: self.slice },
+            systems: REPLAYS,
             reference: Hyper,
-            distinct: false,
         };
-        let w1s = Workload {
+        let w1k = Workload {
+            name: "W1k",
+            what: "replay: 1,000 distinct calls in a cycle",
+            connections: &[16],
+            distinct: Some(1_000),
+            systems: LIBRARIES,
+            ..w1
+        };
+        let once = Workload {
+            name: "W1once",
+            what: "replay: many distinct calls, each made once to a new process",
+            distinct: Some(self.many),
+            once: true,
+            amount: Amount { calls: self.many - 16, time: 4 * self.slice },
+            systems: &[Hyper, Keyed, Replay],
+            ..w1k
+        };
+        let long = Workload {
+            name: "W1L",
+            what: "replay: 64 conversations of 256 KB in a cycle",
+            kind: Kind::Long,
+            connections: &[4],
+            distinct: Some(64),
+            ..w1k
+        };
+        let streamed = Workload {
             name: "W1s",
-            what: "replay, 200-chunk stream",
+            what: "replay: a stream of 200 chunks",
             kind: Kind::Events,
-            connections: 4,
-            systems: &[Hyper, OneBody, Replay],
+            connections: &[4],
+            systems: STREAMS,
             reference: OneBody,
             ..w1
         };
+        vec![w1, w1k, once, long, streamed]
+    }
+
+    fn records(&self) -> Vec<Workload> {
         let w2 = Workload {
             name: "W2",
-            what: "record, 1 KB call, 2 KB answer",
-            kept: Some(Amount::Calls(self.calls)),
-            systems: &[Hyper, PassThrough, Record],
+            what: "record: distinct calls of 1 KB, answers of 2 KB",
+            kind: Kind::Call,
+            connections: &[1, 16],
+            distinct: None,
+            once: false,
+            amount: Amount { calls: usize::MAX, time: self.slice },
+            systems: PROXIES,
             reference: PassThrough,
-            distinct: true,
-            ..w1
         };
-        let w2s = Workload {
+        let streamed = Workload {
             name: "W2s",
-            what: "record, 200-chunk stream",
+            what: "record: distinct calls, streams of 200 chunks",
             kind: Kind::Events,
-            connections: 4,
+            connections: &[4],
             ..w2
         };
         let slow = Workload {
             name: "slow",
-            what: "record, 10 events 20 ms apart",
+            what: "record: streams of 10 events 20 ms apart",
             kind: Kind::Slow,
-            amount: Amount::Calls(self.slow),
-            kept: None,
+            connections: &[1],
+            amount: Amount { calls: self.slow, time: Duration::from_secs(20) },
             ..w2
         };
-        let wide = |workload| Workload { connections: 16, ..workload };
-        [w1, wide(w1), w1s, w2, wide(w2), w2s, slow]
+        vec![w2, streamed, slow]
     }
 }

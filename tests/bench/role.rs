@@ -18,11 +18,20 @@ use crate::fault::Fault;
 /// What a process writes to stderr once it accepts connections, before its origin.
 pub const LISTENING: &str = "listening on http://";
 
-/// Serves `answer` on a free port until stdin is closed.
+/// How a connection puts what is ready on the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// As hyper chooses: a queue of buffers, some at a time.
+    Queued,
+    /// All that is ready copied together, in one write.
+    Flat,
+}
+
+/// Serves `answer` until stdin is closed, on this port or a free one.
 ///
 /// # Errors
 /// A system that refuses a thread or a socket.
-pub fn serve<F, R, B>(answer: F) -> Result<(), Fault>
+pub fn serve<F, R, B>(port: Option<u16>, writes: Writes, answer: F) -> Result<(), Fault>
 where
     F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<B>> + Send,
@@ -33,7 +42,7 @@ where
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
     runtime.spawn(async move {
-        let served = accept(answer).await;
+        let served = accept(port, writes, answer).await;
         if let Err(error) = served {
             crate::say(&format!("bench: failed to serve: {error}"));
             std::process::exit(1);
@@ -45,14 +54,14 @@ where
     Ok(())
 }
 
-async fn accept<F, R, B>(answer: F) -> std::io::Result<()>
+async fn accept<F, R, B>(port: Option<u16>, writes: Writes, answer: F) -> std::io::Result<()>
 where
     F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<B>> + Send,
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: std::error::Error + Send + Sync + 'static,
 {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await?;
     let address = listener.local_addr()?;
     writeln!(std::io::stderr(), "{LISTENING}{address}")?;
     loop {
@@ -64,7 +73,11 @@ where
                 let answer = answer(request);
                 async move { Ok::<_, Infallible>(answer.await) }
             });
-            let serving = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            let mut builder = http1::Builder::new();
+            if writes == Writes::Flat {
+                builder.writev(false);
+            }
+            let serving = builder.serve_connection(TokioIo::new(stream), service);
             // A client that leaves ends its connection; that is all there is to know.
             drop(serving.await);
         });

@@ -1,134 +1,233 @@
 //! The rounds: every system of a workload in turn, again and again, so that what
 //! disturbs the machine disturbs all of them alike.
 
-use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::child::Server;
 use crate::fault::Fault;
-use crate::load::{Load, Sample};
-use crate::plan::{Amount, Scale, System, Workload};
+use crate::load::{Amount, Load, Numbers, Sample};
+use crate::peer::Setting;
+use crate::plan::{Scale, Workload};
 use crate::sample::Kind;
+use crate::system::System;
 
-/// What the rounds of one workload showed.
+/// Connections over which a recording is made.
+const MAKERS: usize = 32;
+
+/// What the rounds of one workload showed, at one number of connections.
 pub struct Outcome {
     /// The workload.
     pub workload: Workload,
-    /// For each of its systems, the samples round by round.
-    pub samples: Vec<Vec<Sample>>,
-    /// How many exchanges `loomrec record` kept in one recording.
-    pub recorded: Option<u64>,
+    /// Open connections.
+    pub connections: usize,
+    /// For each of its systems, what came of it.
+    pub results: Vec<(System, Result<Vec<Sample>, String>)>,
 }
 
-/// The processes that serve every workload.
-struct Stage {
-    folder: tempfile::TempDir,
-    bare: Server,
-    pass: Server,
-    replay: Server,
+impl Outcome {
+    /// What a system showed; nothing where it was left out.
+    pub fn of(&self, system: System) -> &[Sample] {
+        let found = self.results.iter().find(|(other, _)| *other == system);
+        found.and_then(|(_, samples)| samples.as_ref().ok()).map_or(&[], Vec::as_slice)
+    }
 }
 
-/// Runs every workload.
+/// A system at work in a folder of its own.
+struct Stand {
+    system: System,
+    folder: PathBuf,
+    /// None while a new process is started for every round.
+    server: Option<Server>,
+    numbers: Arc<Numbers>,
+}
+
+/// One workload under way.
+struct Stage<'a> {
+    workload: Workload,
+    scale: &'a Scale,
+    origin: Server,
+    stands: Vec<(System, Result<Stand, String>)>,
+}
+
+/// Runs one workload, once for each number of connections.
 ///
 /// # Errors
-/// A process that does not serve, an answer that is wrong.
-pub async fn all(scale: Scale) -> Result<Vec<Outcome>, Fault> {
-    let stage = Stage::set().await?;
+/// A bare server that does not serve: without it there is nothing to compare with.
+pub async fn run(workload: Workload, scale: &Scale, folder: &Path) -> Result<Vec<Outcome>, Fault> {
+    let folder = folder.join(workload.name);
+    let mut stage = Stage::set(workload, scale, &folder).await?;
     let mut outcomes = Vec::new();
-    for workload in scale.workloads() {
-        let Workload { name, what, connections, .. } = workload;
-        crate::say(&format!("bench: {name} {what}, {connections} at a time"));
-        outcomes.push(stage.play(workload, scale.rounds).await?);
+    for &connections in workload.connections {
+        crate::say(&format!("bench: {}, {connections} at a time", workload.name));
+        outcomes.push(stage.play(connections).await);
     }
-    stage.replay.stop()?;
+    drop(stage);
+    // Recordings are large: what is measured has no more need of them.
+    drop(std::fs::remove_dir_all(folder));
     Ok(outcomes)
 }
 
-impl Stage {
-    /// Starts the processes, and makes the recording that is replayed.
-    async fn set() -> Result<Self, Fault> {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-            .map_err(|source| Fault::Io { what: "make a folder", source })?;
-        let bare = Server::bare(System::Hyper.name(), &["bare"])?;
-        let origin = format!("http://{}", bare.address());
-        let pass = Server::bare(System::PassThrough.name(), &["pass", &origin])?;
-        let path = folder.path().join("replayed.json");
-        let recorder = record(&path, &origin)?;
-        for kind in [Kind::Call, Kind::Events] {
-            let load = Load {
-                system: System::Record.name(),
-                address: recorder.address().to_owned(),
-                kind,
-                connections: 1,
-                amount: Amount::Calls(0),
-                numbers: None,
-            };
-            load.run().await?;
+impl<'a> Stage<'a> {
+    /// Starts every system of a workload, with the recordings it needs.
+    async fn set(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
+        let nowhere = Setting { folder, origin: "", kind: workload.kind };
+        let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
+        let mut stage = Self { workload, scale, origin, stands: Vec::new() };
+        for &system in workload.systems {
+            if matches!(system, System::Peer(..)) && !scale.peers {
+                continue;
+            }
+            let stand = stage.stand(system, folder).await.map_err(|fault| fault.to_string());
+            if let Err(reason) = &stand {
+                crate::say(&format!("bench: {}: left out: {reason}", workload.name));
+            }
+            stage.stands.push((system, stand));
         }
-        recorder.stop()?;
-        let words = ["replay", "--strict", "--repeat", "cycle", "--listen", "127.0.0.1:0", "-r"];
-        let words = words.into_iter().map(OsStr::new).chain([path.as_os_str()]);
-        let replay = Server::loomrec(System::Replay.name(), words)?;
-        Ok(Self { folder, bare, pass, replay })
+        Ok(stage)
     }
 
-    /// All rounds of one workload.
-    async fn play(&self, workload: Workload, rounds: usize) -> Result<Outcome, Fault> {
-        let recorder = match workload.systems.contains(&System::Record) {
-            true => Some(self.recorder(&workload)?),
-            false => None,
-        };
-        let numbers = Arc::new(AtomicU64::new(1));
-        let mut recorded = 0;
-        let mut samples: Vec<Vec<Sample>> = workload.systems.iter().map(|_| Vec::new()).collect();
-        for round in 0..rounds {
-            for turn in 0..workload.systems.len() {
+    async fn stand(&self, system: System, folder: &Path) -> Result<Stand, Fault> {
+        let folder = folder.join(format!("{}", self.stands.len()));
+        std::fs::create_dir_all(&folder)
+            .map_err(|source| Fault::Io { what: "make a folder", source })?;
+        let distinct = self.workload.distinct;
+        let numbers = distinct.map_or_else(Numbers::distinct, |some| Numbers::cycle(some as u64));
+        if let (Some(recorder), Some(distinct)) = (system.recorder(), distinct) {
+            let origin = self.origin.address();
+            make(recorder, self.workload.kind, distinct, origin, &folder, self.scale.making)
+                .await?;
+        }
+        let mut stand = Stand { system, folder, server: None, numbers };
+        if !self.is_fresh(system) {
+            stand.server = Some(self.start(&stand, &stand.folder)?);
+        }
+        Ok(stand)
+    }
+
+    /// Whether a process is started for each round: one whose past would show, and whose
+    /// start is quick.
+    fn is_fresh(&self, system: System) -> bool {
+        system == System::Record || (self.workload.once && system == System::Replay)
+    }
+
+    fn start(&self, stand: &Stand, folder: &Path) -> Result<Server, Fault> {
+        let Workload { kind, .. } = self.workload;
+        let at = Setting { folder, origin: self.origin.address(), kind };
+        Server::start(stand.system.launch(&at)?)
+    }
+
+    /// All rounds at one number of connections.
+    async fn play(&mut self, connections: usize) -> Outcome {
+        let began = Instant::now();
+        let mut results: Vec<(System, Result<Vec<Sample>, String>)> = Vec::new();
+        for (system, stand) in &self.stands {
+            results.push((*system, stand.as_ref().map(|_| Vec::new()).map_err(Clone::clone)));
+        }
+        for round in 0..self.scale.rounds {
+            if round > 2 && began.elapsed() > self.scale.patience {
+                break;
+            }
+            for turn in 0..self.stands.len() {
                 // Each round begins with another system.
-                let index = (round + turn) % workload.systems.len();
-                let system = workload.systems[index];
-                let before = numbers.load(Ordering::Relaxed);
-                let load = Load {
-                    system: system.name(),
-                    address: self.address(system, recorder.as_ref()).to_owned(),
-                    kind: system.kind(workload.kind),
-                    connections: workload.connections,
-                    amount: workload.amount(system),
-                    numbers: workload.distinct.then(|| Arc::clone(&numbers)),
-                };
-                samples[index].push(load.run().await?);
-                if system == System::Record {
-                    recorded += numbers.load(Ordering::Relaxed) - before;
+                let index = (round + turn) % self.stands.len();
+                let (_, Ok(stand)) = &self.stands[index] else { continue };
+                match (self.turn(stand, connections, round).await, &mut results[index].1) {
+                    (Ok(sample), Ok(samples)) => samples.push(sample),
+                    (Ok(_), Err(_)) => {}
+                    (Err(fault), result) => {
+                        let reason = fault.to_string();
+                        crate::say(&format!("bench: {}: {reason}", self.workload.name));
+                        self.stands[index].1 = Err(reason.clone());
+                        *result = Err(reason);
+                    }
                 }
             }
         }
-        let kept = recorder.is_some().then_some(recorded);
-        // A recorder that could not keep everything does not end in success.
-        recorder.map_or(Ok(()), Server::stop)?;
-        Ok(Outcome { workload, samples, recorded: kept })
+        Outcome { workload: self.workload, connections, results }
     }
 
-    /// A recorder with a recording of its own.
-    fn recorder(&self, workload: &Workload) -> Result<Server, Fault> {
-        let name = format!("{}-{}.json", workload.name, workload.connections);
-        record(&self.folder.path().join(name), &format!("http://{}", self.bare.address()))
-    }
-
-    fn address<'a>(&'a self, system: System, recorder: Option<&'a Server>) -> &'a str {
-        let server = match system {
-            System::Hyper | System::OneBody => &self.bare,
-            System::PassThrough => &self.pass,
-            System::Replay => &self.replay,
-            System::Record => recorder.unwrap_or(&self.bare),
+    /// One system's turn in a round.
+    async fn turn(&self, stand: &Stand, connections: usize, round: usize) -> Result<Sample, Fault> {
+        let system = stand.system;
+        let (mut folder, mut numbers) = (stand.folder.clone(), Arc::clone(&stand.numbers));
+        let fresh = match &stand.server {
+            Some(_) => None,
+            None => {
+                if system == System::Record {
+                    // A recording of its own.
+                    folder = folder.join(format!("{connections}-{round}"));
+                    std::fs::create_dir_all(&folder)
+                        .map_err(|source| Fault::Io { what: "make a folder", source })?;
+                }
+                numbers = Numbers::distinct();
+                Some(self.start(stand, &folder)?)
+            }
         };
-        server.address()
+        if self.workload.once {
+            numbers = Numbers::distinct();
+        }
+        let Some(server) = fresh.as_ref().or(stand.server.as_ref()) else {
+            let detail = "it is not running".to_owned();
+            return Err(Fault::Child { name: system.name(), detail });
+        };
+        let counted = self.workload.once || self.workload.kind == Kind::Slow;
+        let load = Load {
+            system: system.name(),
+            address: server.address().to_owned(),
+            process: server.process(),
+            kind: system.kind(self.workload.kind),
+            exact: system.is_exact(),
+            connections,
+            warm_up: if counted { Duration::ZERO } else { self.scale.warm_up() },
+            amount: self.workload.amount,
+            numbers,
+        };
+        let sample = load.run().await?;
+        if let Some(server) = fresh {
+            // A recorder that could not keep everything does not end in success.
+            let strict = system == System::Record;
+            server.stop(strict)?;
+        }
+        if system == System::Record {
+            drop(std::fs::remove_dir_all(folder));
+        }
+        Ok(sample)
     }
 }
 
-/// Starts `loomrec record` on a free port.
-fn record(path: &Path, origin: &str) -> Result<Server, Fault> {
-    let words = ["record", "--listen", "127.0.0.1:0", "--upstream", origin, "-r"];
-    let words = words.into_iter().map(OsStr::new).chain([path.as_os_str()]);
-    Server::loomrec(System::Record.name(), words)
+/// Has a system record so many distinct calls.
+///
+/// # Errors
+/// A system that does not keep them, or not in this time.
+pub async fn make(
+    recorder: System,
+    kind: Kind,
+    calls: usize,
+    origin: &str,
+    folder: &Path,
+    time: Duration,
+) -> Result<(), Fault> {
+    let server = Server::start(recorder.launch(&Setting { folder, origin, kind })?)?;
+    let connections = MAKERS.min(calls);
+    let load = Load {
+        system: recorder.name(),
+        address: server.address().to_owned(),
+        process: server.process(),
+        kind,
+        exact: true,
+        connections,
+        warm_up: Duration::ZERO,
+        // Each connection makes one call before it is measured.
+        amount: Amount { calls: calls - connections, time },
+        numbers: Numbers::distinct(),
+    };
+    let made = load.run().await?.calls + connections;
+    if made < calls {
+        let (name, time) = (recorder.name(), time.as_secs());
+        let detail = format!("it recorded {made} of {calls} calls in {time} s");
+        return Err(Fault::Child { name, detail });
+    }
+    server.stop(recorder.is_ours())
 }

@@ -1,17 +1,17 @@
-//! What is asked and what is answered: chat calls of 1 KB, answers of 2 KB, and
-//! streams of events, the same bytes for every system.
+//! What is asked and what is answered: chat calls of 1 KB, conversations of 256 KB,
+//! answers of 2 KB, and streams of events, the same bytes for every system.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// The header by which the bare server knows what to answer.
-pub const HEADER: &str = "x-bench-answer";
-/// Bytes of a request's body.
+/// Bytes of a call's body.
 const REQUEST: usize = 1024;
+/// Bytes of a conversation's body.
+const CONVERSATION: usize = 256 << 10;
 /// Bytes of a complete answer.
 const ANSWER: usize = 2048;
 /// Events of a stream.
-const EVENTS: usize = 200;
+pub const EVENTS: usize = 200;
 /// Events of a slow stream.
 const SLOW_EVENTS: usize = 10;
 /// Stands where a request's number is written, so that prompts can be told apart.
@@ -20,11 +20,13 @@ const NUMBER: &str = "000000000000";
 const PROSE: &str = "The weaver keeps every thread in \"order\".\nWhat was recorded is what is \
                      served \u{2014} na\u{ef}ve copies drift. ";
 
-/// What a call gets from the bare server.
+/// What is asked for, and what comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One complete answer.
+    /// A call with one complete answer.
     Call,
+    /// A long conversation with one complete answer.
+    Long,
     /// A stream, one chunk an event.
     Events,
     /// The bytes of that stream in one body of known length.
@@ -34,45 +36,58 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The value of [`HEADER`].
+    const ALL: [Self; 5] = [Self::Call, Self::Long, Self::Events, Self::Whole, Self::Slow];
+
+    /// The word that a bare server is started with to answer so.
     pub fn word(self) -> &'static str {
         match self {
             Self::Call => "call",
+            Self::Long => "long",
             Self::Events => "events",
             Self::Whole => "whole",
             Self::Slow => "slow",
         }
     }
 
-    /// The kind a value of [`HEADER`] stands for.
-    pub fn of(word: &[u8]) -> Option<Self> {
-        [Self::Call, Self::Events, Self::Whole, Self::Slow]
-            .into_iter()
-            .find(|kind| kind.word().as_bytes() == word)
+    /// The kind that a word stands for.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
     /// The chunks of the answer.
     pub fn chunks(self) -> Vec<Bytes> {
         match self {
-            Self::Call => vec![answer()],
+            Self::Call | Self::Long => vec![answer()],
             Self::Events => events(EVENTS),
             Self::Whole => vec![events(EVENTS).concat().into()],
             Self::Slow => events(SLOW_EVENTS),
         }
     }
 
-    /// The whole body of the answer.
-    pub fn body(self) -> Vec<u8> {
-        self.chunks().concat()
+    /// Whether the answer is a stream of events.
+    pub fn streams(self) -> bool {
+        matches!(self, Self::Events | Self::Whole | Self::Slow)
     }
 
     /// The media type of the answer.
     pub fn media(self) -> &'static str {
-        match self {
-            Self::Call => "application/json",
-            Self::Events | Self::Whole | Self::Slow => "text/event-stream; charset=utf-8",
+        match self.streams() {
+            true => "text/event-stream; charset=utf-8",
+            false => "application/json",
         }
     }
+}
+
+/// What the assistant says in an answer, complete or streamed; nothing where it is none.
+pub fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if let Ok(answer) = serde_json::from_str::<Value>(&text) {
+        return answer["choices"][0]["message"]["content"].as_str().unwrap_or_default().to_owned();
+    }
+    let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let events = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let deltas = events.map(|event| event["choices"][0]["delta"]["content"].clone());
+    deltas.filter_map(|delta| delta.as_str().map(str::to_owned)).collect()
 }
 
 /// A request on the wire, with a place for its number.
@@ -80,38 +95,29 @@ impl Kind {
 pub struct Request {
     bytes: Vec<u8>,
     number: usize,
+    body: usize,
 }
 
 impl Request {
-    /// The request for an answer of `kind` from the server at `host`.
-    pub fn new(kind: Kind, host: &str) -> Self {
-        let body = padded(REQUEST, |prose| {
-            let mut body = json!({
-                "model": "gpt-4o-mini",
-                "messages": [
-                    { "role": "system", "content": "You answer in one paragraph." },
-                    { "role": "user", "content": format!("{} {NUMBER}. {prose}", kind.word()) },
-                ],
-                "temperature": 0.2,
-                "max_tokens": 400,
-            });
-            if kind != Kind::Call {
-                body["stream"] = json!(true);
-            }
-            body
-        });
+    /// The request for an answer of `kind`. It names one host whoever is asked: what is
+    /// asked for must not depend on who is asked.
+    pub fn new(kind: Kind) -> Self {
+        let body = match kind {
+            Kind::Long => conversation(),
+            _ => call(kind.streams()),
+        };
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\n\
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: api.bench.test\r\n\
              content-type: application/json\r\naccept: application/json\r\n\
              accept-encoding: gzip, deflate\r\nuser-agent: loomrec-bench\r\n\
-             authorization: Bearer sk-bench-0123456789abcdefghij\r\n{HEADER}: {}\r\n\
+             authorization: Bearer sk-bench-0123456789abcdefghij\r\n\
              content-length: {}\r\n\r\n",
-            kind.word(),
             body.len()
         );
+        let start = head.len();
         let bytes = [head.into_bytes(), body].concat();
-        let at = memchr::memmem::find(&bytes, NUMBER.as_bytes());
-        Self { number: at.unwrap_or(bytes.len()), bytes }
+        let at = memchr::memmem::rfind(&bytes, NUMBER.as_bytes());
+        Self { number: at.unwrap_or(bytes.len()), bytes, body: start }
     }
 
     /// Its bytes, under another number.
@@ -122,6 +128,53 @@ impl Request {
         }
         &self.bytes
     }
+
+    /// The bytes of its body.
+    pub fn body(&self) -> &[u8] {
+        &self.bytes[self.body..]
+    }
+}
+
+/// The body of a call of 1 KB.
+fn call(stream: bool) -> Vec<u8> {
+    padded(REQUEST, |prose| {
+        let mut body = json!({
+            "model": "gpt-4o-mini",
+            "messages": [
+                { "role": "system", "content": "You answer in one paragraph." },
+                { "role": "user", "content": format!("Call {NUMBER}. {prose}") },
+            ],
+            "temperature": 0.2,
+            "max_tokens": 400,
+        });
+        if stream {
+            body["stream"] = json!(true);
+        }
+        body
+    })
+}
+
+/// The body of a call at the end of a long conversation. Its number stands in the last
+/// message: that is where one turn differs from the turn before.
+fn conversation() -> Vec<u8> {
+    let mut messages = vec![json!({ "role": "system", "content": "You answer in one paragraph." })];
+    let mut size = 0;
+    for (turn, role) in ["user", "assistant"].into_iter().cycle().enumerate() {
+        let message = json!({ "role": role, "content": format!("{turn}: {}", PROSE.repeat(14)) });
+        size += message.to_string().len() + 1;
+        if size > CONVERSATION && role == "user" {
+            break;
+        }
+        messages.push(message);
+    }
+    messages.push(json!({ "role": "user", "content": format!("Call {NUMBER}. Go on.") }));
+    let body = json!({
+        "model": "gpt-4o-mini",
+        "messages": messages,
+        "temperature": 0.2,
+        "max_tokens": 400,
+    });
+    body.to_string().into_bytes()
 }
 
 /// The JSON that `build` makes around as much prose as gives `size` bytes.

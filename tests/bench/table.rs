@@ -1,110 +1,310 @@
-//! The results as Markdown.
+//! The findings as Markdown.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::growth;
+use crate::key::Speed;
 use crate::load::Sample;
-use crate::plan::{Scale, System};
+use crate::peer::Peer;
+use crate::quantile::median;
 use crate::round::Outcome;
+use crate::start::{self, Sized, Started};
+use crate::system::System;
+use crate::target::{self, Bound, Target};
 
-const HEAD: &str = "\
-| workload | connections | system | requests/s | ratio | p50 us | added p50 | p99 us | first byte us | added first byte | chunks |
-|---|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|
-";
+/// All that a run found.
+#[derive(Default)]
+pub struct Findings {
+    /// The workloads, each at each number of connections.
+    pub outcomes: Vec<Outcome>,
+    /// How the cost of a recorded call grows, where that was asked.
+    pub growth: Option<growth::Results>,
+    /// Starts, by size.
+    pub starts: Vec<Sized>,
+    /// How fast requests are told apart.
+    pub keys: Vec<Speed>,
+}
 
-const NOTES: &str = "\
-Every system is a process of its own on loopback, called in turn by one load generator on the
-same machine. Figures are medians over the rounds. `ratio` is requests per second over those of
-the row whose ratio is 1.00, `added` is time over the first row of the workload, both taken round
-by round. `first byte` is the first byte of the body, `chunks` the transfer-coded chunks of an
-answer (fewest\u{2013}most where they differ).
-";
+impl Findings {
+    /// What one workload showed.
+    pub fn outcome(&self, name: &str, connections: usize) -> Option<&Outcome> {
+        let same = |one: &&Outcome| one.workload.name == name && one.connections == connections;
+        self.outcomes.iter().find(same)
+    }
+}
 
 /// The whole text.
-pub fn render(scale: Scale, machine: &str, outcomes: &[Outcome]) -> String {
-    let mut text = format!("# loomrec: load\n\n{machine}{} rounds.\n\n{HEAD}", scale.rounds);
-    for outcome in outcomes {
-        for index in 0..outcome.samples.len() {
-            text.push_str(&row(outcome, index));
+pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) -> String {
+    let mut text = format!("{machine}\n### Targets\n\n");
+    text.push_str("| target | at least / at most | measured (rounds) | |\n|---|--:|--:|---|\n");
+    for target in target::all(findings).iter().filter(|target| wants(target.workload)) {
+        text.push_str(&line(target));
+    }
+    for outcome in &findings.outcomes {
+        text.push_str(&table(outcome));
+    }
+    if let Some(results) = &findings.growth {
+        text.push_str(&grown(results));
+    }
+    if !findings.starts.is_empty() {
+        text.push_str(&started(&findings.starts));
+    }
+    if !findings.keys.is_empty() {
+        text.push_str("\n### key: canonical text and SHA-256, one thread, bodies of 256 KB\n\n");
+        text.push_str("| body | MB/s |\n|---|--:|\n");
+        for Speed { what, megabytes } in &findings.keys {
+            add(&mut text, format_args!("| {what} | {megabytes:.0} |\n"));
         }
     }
-    text.push('\n');
-    text.push_str(NOTES);
-    for outcome in outcomes {
-        if let Some(recorded) = outcome.recorded {
-            let workload = outcome.workload;
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "{}, {} at a time: {recorded} distinct calls into one new recording.",
-                workload.name, workload.connections
-            );
+    text.push_str(&shares(findings));
+    text
+}
+
+fn line(target: &Target) -> String {
+    let Target { what, bound, aim, value, but, .. } = target;
+    let bound = match bound {
+        Bound::AtLeast(bound) => format!("at least {bound:.2}"),
+        Bound::AtMost(bound) => format!("at most {bound:.2}"),
+    };
+    let aim = aim.map_or_else(String::new, |aim| format!(", aim {aim:.2}"));
+    let measured = match value {
+        None => "not measured".to_owned(),
+        Some((value, least, most)) if least == most => format!("{value:.2}"),
+        Some((value, least, most)) => format!("{value:.2} ({least:.2}\u{2013}{most:.2})"),
+    };
+    let verdict = match target.holds() {
+        None => "",
+        Some(true) => "holds",
+        Some(false) => "**does not hold**",
+    };
+    let but = but.as_ref().map_or_else(String::new, |but| format!(": {but}"));
+    format!("| {what} | {bound}{aim} | {measured} | {verdict}{but} |\n")
+}
+
+/// One workload at one number of connections.
+fn table(outcome: &Outcome) -> String {
+    let Outcome { workload, connections, results } = outcome;
+    let rounds = results.iter().filter_map(|(_, own)| own.as_ref().ok().map(Vec::len)).max();
+    let mut text = format!(
+        "\n### {} \u{b7} {} \u{b7} {connections} at a time \u{b7} {} rounds\n\n\
+         | system | requests/s | ratio | p50 us | added | p99 us | first byte us | added | \
+         cpu us | load us | answer |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+        workload.name,
+        workload.what,
+        rounds.unwrap_or(0),
+    );
+    for (system, result) in results {
+        match result {
+            Ok(samples) => text.push_str(&row(outcome, *system, samples)),
+            Err(reason) => add(
+                &mut text,
+                format_args!(
+                    "| {} | left out: {} | | | | | | | | | |\n",
+                    shown(*system),
+                    clean(reason)
+                ),
+            ),
         }
     }
     text
 }
 
 /// The row of one system.
-fn row(outcome: &Outcome, index: usize) -> String {
-    let workload = outcome.workload;
-    let system = workload.systems[index];
-    let own = &outcome.samples[index];
-    let first = &outcome.samples[0];
-    let reference = workload.systems.iter().position(|other| *other == workload.reference);
-    let reference = &outcome.samples[reference.unwrap_or(0)];
-    let name = match system {
-        System::Replay | System::Record => format!("**{}**", system.name()),
-        _ => system.name().to_owned(),
+fn row(outcome: &Outcome, system: System, own: &[Sample]) -> String {
+    let first = outcome.results.first().map_or(system, |(first, _)| *first);
+    let (direct, reference) = (outcome.of(first), outcome.of(outcome.workload.reference));
+    let added = |time: fn(&Sample) -> Duration| match system == first {
+        true => String::new(),
+        false => {
+            let pairs = own.iter().zip(direct);
+            let added = median(pairs.map(|(a, b)| micros(time(a)) - micros(time(b))));
+            format!("{added:+.0}")
+        }
     };
-    let added = |time: fn(&Sample) -> f64| match index {
-        0 => String::new(),
-        _ => format!("{:+.0}", median(pairs(own, first).map(|(a, b)| time(a) - time(b)))),
-    };
-    let of = |value: fn(&Sample) -> f64| median(own.iter().map(value));
+    let of = |time: fn(&Sample) -> Duration| median(own.iter().map(|one| micros(time(one))));
     format!(
-        "| {} {} | {} | {name} | {:.0} | {:.2} | {:.0} | {} | {:.0} | {:.0} | {} | {} |\n",
-        workload.name,
-        workload.what,
-        workload.connections,
-        of(|sample| sample.per_second),
-        median(pairs(own, reference).map(|(a, b)| a.per_second / b.per_second)),
-        of(|sample| micros(sample.p50)),
-        added(|sample| micros(sample.p50)),
-        of(|sample| micros(sample.p99)),
-        of(|sample| micros(sample.first)),
-        added(|sample| micros(sample.first)),
-        chunks(own),
+        "| {} | {} | {} | {:.0} | {} | {:.0} | {:.0} | {} | {:.0} | {:.1} | {} |\n",
+        shown(system),
+        thousands(median(own.iter().map(|sample| sample.per_second))),
+        ratio(median(own.iter().zip(reference).map(|(a, b)| a.per_second / b.per_second))),
+        of(|sample| sample.p50),
+        added(|sample| sample.p50),
+        of(|sample| sample.p99),
+        of(|sample| sample.first),
+        added(|sample| sample.first),
+        of(|sample| sample.cost),
+        of(|sample| sample.load_cost),
+        answer(system, own),
     )
 }
 
-/// Samples of the same rounds.
-fn pairs<'a>(
-    own: &'a [Sample],
-    other: &'a [Sample],
-) -> impl Iterator<Item = (&'a Sample, &'a Sample)> {
-    own.iter().zip(other)
-}
-
-/// The fewest and the most chunks of any answer.
-fn chunks(samples: &[Sample]) -> String {
+/// What came back, in a few words.
+fn answer(system: System, samples: &[Sample]) -> String {
     let fewest = samples.iter().map(|sample| sample.chunks.0).min().unwrap_or(0);
     let most = samples.iter().map(|sample| sample.chunks.1).max().unwrap_or(0);
-    if fewest == most { fewest.to_string() } else { format!("{fewest}\u{2013}{most}") }
+    let chunks = match (fewest, most) {
+        (1, 1) => "1 chunk".to_owned(),
+        (fewest, most) if fewest == most => format!("{fewest} chunks"),
+        (fewest, most) => format!("{fewest}\u{2013}{most} chunks"),
+    };
+    let bytes = if system.is_exact() { "exact" } else { "same words" };
+    let kept = if samples.iter().all(|sample| sample.boundaries) { "" } else { ", not as sent" };
+    format!("{bytes}, {chunks}{kept}")
+}
+
+fn grown(results: &growth::Results) -> String {
+    let mut text = "\n### growth \u{b7} distinct calls into one new recording \u{b7} 16 at a time \
+                    \u{b7} microseconds per call, by tenths of the calls\n\n\
+                    | system | calls | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | last / second | \
+                    peak MB | to end, s |\n\
+                    |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for (system, result) in results {
+        let name = shown(*system);
+        let all = match result {
+            Ok(all) if !all.is_empty() => all,
+            Ok(_) => continue,
+            Err(reason) => {
+                let reason = clean(reason);
+                add(
+                    &mut text,
+                    format_args!("| {name} | left out: {reason} |{}\n", " |".repeat(13)),
+                );
+                continue;
+            }
+        };
+        add(&mut text, format_args!("| {name} | {} |", all[0].calls));
+        for block in 0..growth::BLOCKS {
+            let costs = all.iter().filter_map(|grown| grown.blocks.get(block).copied());
+            let cost = median(costs.map(micros));
+            match cost.is_nan() {
+                true => text.push_str(" |"),
+                false => add(&mut text, format_args!(" {cost:.0} |")),
+            }
+        }
+        let peak = median(all.iter().map(|grown| grown.peak as f64));
+        let closing = median(all.iter().map(|grown| grown.closing.as_secs_f64()));
+        let ratio = growth::ratio(all);
+        add(&mut text, format_args!(" {ratio:.2} | {} | {closing:.2} |\n", megabytes(peak)));
+    }
+    text
+}
+
+fn started(starts: &[Sized]) -> String {
+    let mut text = "\n### start \u{b7} from the start of a process to its first right answer\n\n\
+                    | entries | MB of JSON | system | ready ms | peak MB |\n\
+                    |--:|--:|---|--:|--:|\n"
+        .to_owned();
+    for Sized { entries, bytes, results } in starts {
+        let size = match bytes {
+            0 => String::new(),
+            bytes => megabytes(*bytes as f64),
+        };
+        for (name, result) in results {
+            let name = bold(name, *name == System::Replay.name());
+            let found: &[Started] = match result {
+                Ok(found) => found,
+                Err(reason) => {
+                    let reason = clean(reason);
+                    add(
+                        &mut text,
+                        format_args!("| {entries} | {size} | {name} | left out: {reason} | |\n"),
+                    );
+                    continue;
+                }
+            };
+            let (ready, peak) = (start::ready(found) * 1e3, megabytes(start::peak(found)));
+            add(&mut text, format_args!("| {entries} | {size} | {name} | {ready:.1} | {peak} |\n"));
+        }
+    }
+    text
+}
+
+/// How much of its own time the load generator was at work at the limit, and what a call
+/// costs it: more would make it the limit.
+fn shares(findings: &Findings) -> String {
+    let mut text = String::new();
+    for outcome in &findings.outcomes {
+        let samples = outcome.of(outcome.workload.reference);
+        if samples.is_empty() {
+            continue;
+        }
+        let share = median(samples.iter().map(|sample| sample.load_share * 100.0));
+        let Outcome { workload, connections, .. } = outcome;
+        let name = workload.reference.name();
+        add(
+            &mut text,
+            format_args!("| {} | {connections} | {name} | {share:.0} % |\n", workload.name),
+        );
+    }
+    if text.is_empty() {
+        return text;
+    }
+    format!(
+        "\n### The load generator itself\n\n| workload | connections | calling | at work |\n\
+         |---|--:|---|--:|\n{text}"
+    )
+}
+
+/// The peers that are there, and those that are not, on a line each.
+pub fn versions() -> String {
+    let mut lines = String::new();
+    for peer in Peer::ALL {
+        match peer.version() {
+            Ok(version) => add(&mut lines, format_args!("{version} \u{b7} ")),
+            Err(reason) => {
+                add(
+                    &mut lines,
+                    format_args!("{} left out ({}) \u{b7} ", peer.name(), clean(&reason)),
+                );
+            }
+        }
+    }
+    format!("{}\n", lines.trim_end_matches(" \u{b7} "))
+}
+
+fn shown(system: System) -> String {
+    bold(system.name(), system.is_ours())
+}
+
+fn bold(name: &str, bold: bool) -> String {
+    if bold { format!("**{name}**") } else { name.to_owned() }
+}
+
+/// A reason without what would break a table's row, or name a place on this machine or
+/// one that something was to be had from.
+fn clean(reason: &str) -> String {
+    let reason = reason.split(" / ").next().unwrap_or_default();
+    let named = |word: &str| {
+        let host = word.split('.').skip(1).any(|part| part.starts_with(char::is_alphabetic));
+        host || word.contains('/')
+    };
+    let words = reason.split_whitespace().filter(|word| !named(word));
+    words.collect::<Vec<_>>().join(" ").replace('|', "\u{a6}")
+}
+
+fn ratio(value: f64) -> String {
+    if value < 0.1 { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
+fn thousands(value: f64) -> String {
+    let text = format!("{value:.0}");
+    match text.len() {
+        5.. => format!("{},{}", &text[..text.len() - 3], &text[text.len() - 3..]),
+        _ => text,
+    }
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1e6)
 }
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// The middle value; of two, what lies between them.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.collect();
-    sorted.sort_by(f64::total_cmp);
-    let at = |index: usize| sorted.get(index).copied().unwrap_or(0.0);
-    let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        at(half)
-    } else {
-        f64::midpoint(at(half.saturating_sub(1)), at(half))
-    }
+fn add(text: &mut String, what: std::fmt::Arguments) {
+    // Writing to a String cannot fail.
+    let _ = text.write_fmt(what);
 }

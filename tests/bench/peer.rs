@@ -1,0 +1,224 @@
+//! The peers: where their programs are, which version they are, how they are
+//! told to record and to replay.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::child::{Launch, free_port};
+use crate::fault::Fault;
+use crate::sample::Kind;
+
+/// A program that does a part of loomrec's work, or the limit of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A web server: static files, and a proxy that keeps nothing.
+    Nginx,
+    /// mitmproxy without its screen.
+    Mitmdump,
+    /// A mock of LLM APIs in Node.
+    Aimock,
+    /// A mock of LLM APIs in Rust.
+    Llmposter,
+    /// A mock of HTTP APIs on the JVM.
+    Wiremock,
+}
+
+/// What a peer is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Forward to the upstream; keep what passes, where it can.
+    Record,
+    /// Answer from what was kept.
+    Replay,
+}
+
+/// Where a peer works.
+pub struct Setting<'a> {
+    /// Its own folder.
+    pub folder: &'a Path,
+    /// The upstream, as host and port.
+    pub origin: &'a str,
+    /// What the upstream answers.
+    pub kind: Kind,
+}
+
+impl Peer {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Nginx, Self::Mitmdump, Self::Aimock, Self::Llmposter, Self::Wiremock];
+
+    /// Its own name, that of its installation too.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Mitmdump => "mitmdump",
+            Self::Aimock => "aimock",
+            Self::Llmposter => "llmposter",
+            Self::Wiremock => "wiremock",
+        }
+    }
+
+    /// The program, and the words that come first.
+    fn program(self) -> Result<Vec<OsString>, String> {
+        let cache = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/bench");
+        let (runner, file) = match self {
+            Self::Nginx => (None, cache.join("nginx/root/usr/sbin/nginx")),
+            Self::Mitmdump => (None, cache.join("python/bin/mitmdump")),
+            Self::Llmposter => (None, cache.join("llmposter/bin/llmposter")),
+            Self::Aimock => {
+                let package = "aimock/node_modules/@copilotkit/aimock";
+                (Some("node"), cache.join(package).join("dist/cli.js"))
+            }
+            Self::Wiremock => (Some("java"), jar(&cache).unwrap_or_default()),
+        };
+        if file.is_file() {
+            let mut words: Vec<OsString> = runner.into_iter().map(OsString::from).collect();
+            if self == Self::Wiremock {
+                words.push("-jar".into());
+            }
+            words.push(file.into());
+            return Ok(words);
+        }
+        if self == Self::Nginx && said("nginx", &["-v".into()]).is_some() {
+            return Ok(vec!["nginx".into()]);
+        }
+        let reason = fs::read_to_string(cache.join(format!("{}.missing", self.name())));
+        Err(reason.map_or_else(|_| "not installed".to_owned(), |text| text.trim().to_owned()))
+    }
+
+    /// Its name with its version, or why it is not there.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub fn version(self) -> Result<String, String> {
+        let words = self.program()?;
+        let last = words.last().map(PathBuf::from).unwrap_or_default();
+        let text = match self {
+            Self::Nginx => said_by(&words, "-v"),
+            Self::Mitmdump => said_by(&words, "--version"),
+            // It does not say; cargo wrote down what it installed.
+            Self::Llmposter => last
+                .ancestors()
+                .nth(2)
+                .and_then(|root| fs::read_to_string(root.join(".crates.toml")).ok()),
+            Self::Aimock => last
+                .ancestors()
+                .nth(2)
+                .and_then(|package| fs::read_to_string(package.join("package.json")).ok())
+                .and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok())
+                .and_then(|package| package["version"].as_str().map(str::to_owned)),
+            Self::Wiremock => last.file_stem().map(|stem| stem.to_string_lossy().into_owned()),
+        };
+        let text = text.unwrap_or_default();
+        let number = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.');
+        let number = number.filter(|part| part.contains('.')).find(|part| part.len() > 2);
+        Ok(format!("{} {}", self.name(), number.unwrap_or("of an unknown version")))
+    }
+
+    /// How it is started for a task.
+    ///
+    /// # Errors
+    /// A peer that is not there, a folder that cannot be written.
+    pub fn launch(self, name: &'static str, task: Task, at: &Setting) -> Result<Launch, Fault> {
+        let missing = |detail| Fault::Child { name, detail };
+        let mut words = self.program().map_err(missing)?;
+        let program = words.remove(0);
+        let port = free_port()?;
+        let folder = at.folder.display();
+        let origin = at.origin;
+        let failed = |source| Fault::Io { what: "set a peer up", source };
+        fs::create_dir_all(at.folder.join("fixtures")).map_err(failed)?;
+        let text = match (self, task) {
+            (Self::Nginx, _) => {
+                fs::write(at.folder.join("nginx.conf"), nginx(task, at, port)).map_err(failed)?;
+                fs::write(at.folder.join("answer"), at.kind.chunks().concat()).map_err(failed)?;
+                format!("-e stderr -p {folder} -c {folder}/nginx.conf")
+            }
+            (Self::Mitmdump, Task::Record) => format!(
+                "-q --mode reverse:http://{origin} --listen-host 127.0.0.1 -p {port} \
+                 --set confdir={folder}/conf -w {folder}/flows"
+            ),
+            (Self::Mitmdump, Task::Replay) => format!(
+                "-q --mode reverse:http://{origin} --listen-host 127.0.0.1 -p {port} \
+                 --set confdir={folder}/conf --server-replay {folder}/flows \
+                 --set server_replay_reuse=true --set server_replay_extra=404 \
+                 --set connection_strategy=lazy"
+            ),
+            (Self::Aimock, Task::Record) => format!(
+                "-p {port} -f {folder}/fixtures --log-level silent --record \
+                 --provider-openai http://{origin}"
+            ),
+            (Self::Aimock, Task::Replay) => {
+                format!("-p {port} -f {folder}/fixtures --log-level silent --strict")
+            }
+            (Self::Llmposter, Task::Record) => format!(
+                "--fixtures {folder}/fixtures --port {port} --vcr-mode record \
+                 --record-file {folder}/fixtures/recorded.yaml --proxy-openai http://{origin}"
+            ),
+            (Self::Llmposter, Task::Replay) => {
+                format!("--fixtures {folder}/fixtures/recorded.yaml --port {port}")
+            }
+            (Self::Wiremock, Task::Record) => format!(
+                "--port {port} --bind-address 127.0.0.1 --root-dir {folder} --disable-banner \
+                 --disable-gzip --proxy-all http://{origin} --record-mappings"
+            ),
+            (Self::Wiremock, Task::Replay) => format!(
+                "--port {port} --bind-address 127.0.0.1 --root-dir {folder} --disable-banner \
+                 --disable-gzip --no-request-journal"
+            ),
+        };
+        // The folders are the benchmark's own: no blanks within.
+        words.extend(text.split_whitespace().map(OsString::from));
+        Ok(Launch { name, program, words, port: Some(port) })
+    }
+}
+
+/// A server of one file, or a proxy in front of the upstream. A POST to a file is an error
+/// to nginx, which can be told to answer with a file instead.
+fn nginx(task: Task, at: &Setting, port: u16) -> String {
+    let Setting { folder, origin, kind } = at;
+    let (folder, media) = (folder.display(), kind.media());
+    let location = match task {
+        Task::Replay => format!(
+            "root {folder}; rewrite ^ /answer break; error_page 405 =200 /answer; \
+             open_file_cache max=16; sendfile on;"
+        ),
+        Task::Record => "proxy_pass http://bare; proxy_http_version 1.1; \
+                         proxy_set_header Connection \"\"; proxy_buffering off;"
+            .to_owned(),
+    };
+    let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+    let temporary: String =
+        kinds.iter().map(|kind| format!("{kind}_temp_path {folder}/{kind};\n")).collect();
+    format!(
+        "user root;\nworker_processes auto;\ndaemon off;\npid {folder}/pid;\n\
+         error_log stderr error;\nevents {{ worker_connections 256; }}\nhttp {{\n{temporary}\
+         access_log off;\ntcp_nodelay on;\ntypes {{ }}\ndefault_type \"{media}\";\n\
+         keepalive_requests 1000000000;\nclient_max_body_size 64m;\n\
+         client_body_buffer_size 1m;\n\
+         upstream bare {{ server {origin}; keepalive 64; keepalive_requests 1000000000; }}\n\
+         server {{ listen 127.0.0.1:{port}; location / {{ {location} }} }}\n}}\n"
+    )
+}
+
+/// The jar among the files of WireMock's package.
+fn jar(cache: &Path) -> Option<PathBuf> {
+    let folder = fs::read_dir(cache.join("wiremock/node_modules/wiremock/build")).ok()?;
+    let mut files = folder.flatten().map(|entry| entry.path());
+    files.find(|path| path.extension().is_some_and(|kind| kind == "jar"))
+}
+
+fn said_by(words: &[OsString], last: &str) -> Option<String> {
+    let (program, first) = words.split_first()?;
+    let words: Vec<OsString> = first.iter().cloned().chain([last.into()]).collect();
+    said(&program.to_string_lossy(), &words)
+}
+
+/// The first line a program prints, to stdout or stderr.
+fn said(program: &str, words: &[OsString]) -> Option<String> {
+    let output = Command::new(program).args(words).output().ok()?;
+    let bytes = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+    String::from_utf8_lossy(&bytes).lines().next().map(str::to_owned)
+}

@@ -1,0 +1,23 @@
+//! Medians and other quantiles.
+
+use std::time::Duration;
+
+/// The value that `share` of all values do not exceed.
+pub fn quantile(values: impl Iterator<Item = Duration>, share: f64) -> Duration {
+    let mut sorted: Vec<Duration> = values.collect();
+    sorted.sort_unstable();
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+/// The middle value; of two, what lies between them; nothing where there is none.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+    let half = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => at(half),
+        _ => f64::midpoint(at(half.wrapping_sub(1)), at(half)),
+    }
+}

@@ -1,0 +1,129 @@
+//! The systems: what each is called, how it is started, and what is to be expected
+//! of it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::child::Launch;
+use crate::fault::Fault;
+use crate::peer::{Peer, Setting, Task};
+use crate::sample::Kind;
+
+/// Something that answers calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// The bare server.
+    Hyper,
+    /// The bare server, its frames copied together in one write.
+    Flat,
+    /// The bare server sending a stream's bytes as one body.
+    OneBody,
+    /// The bare server with a JSON parse, a SHA-256 and a map.
+    Keyed,
+    /// The bare pass-through in front of the bare server.
+    PassThrough,
+    /// The bare pass-through appending what passes to a file.
+    Tee,
+    /// A peer, at one of the two tasks.
+    Peer(Peer, Task),
+    /// `loomrec replay`.
+    Replay,
+    /// `loomrec record` in front of the bare server.
+    Record,
+}
+
+impl System {
+    /// What it is called in the table.
+    pub fn name(self) -> &'static str {
+        use Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
+        match self {
+            Self::Hyper => "bare hyper",
+            Self::Flat => "bare hyper, `writev(false)`",
+            Self::OneBody => "bare hyper, one body",
+            Self::Keyed => "bare hyper + JSON, SHA-256, map",
+            Self::PassThrough => "hyper + reqwest pass-through",
+            Self::Tee => "that pass-through + a file",
+            Self::Peer(Nginx, Task::Replay) => "nginx, static file",
+            Self::Peer(Nginx, Task::Record) => "nginx, proxy_pass",
+            Self::Peer(Mitmdump, Task::Replay) => "mitmdump, server replay",
+            Self::Peer(Mitmdump, Task::Record) => "mitmdump, reverse, `-w`",
+            Self::Peer(Aimock, Task::Replay) => "aimock, fixtures",
+            Self::Peer(Aimock, Task::Record) => "aimock, record",
+            Self::Peer(Llmposter, Task::Replay) => "llmposter, vcr replay",
+            Self::Peer(Llmposter, Task::Record) => "llmposter, vcr record",
+            Self::Peer(Wiremock, Task::Replay) => "WireMock, stubs",
+            Self::Peer(Wiremock, Task::Record) => "WireMock, proxy and record",
+            Self::Replay => "loomrec replay",
+            Self::Record => "loomrec record",
+        }
+    }
+
+    /// Whether it is loomrec.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Replay | Self::Record)
+    }
+
+    /// The answer it gives in a workload about `kind`.
+    pub fn kind(self, kind: Kind) -> Kind {
+        match self {
+            Self::OneBody => Kind::Whole,
+            _ => kind,
+        }
+    }
+
+    /// Whether its answers are the upstream's to the byte. These two keep the words of an
+    /// answer, and make the rest anew.
+    pub fn is_exact(self) -> bool {
+        !matches!(self, Self::Peer(Peer::Aimock | Peer::Llmposter, Task::Replay))
+    }
+
+    /// Who makes the recording that it replays, if it replays one.
+    pub fn recorder(self) -> Option<Self> {
+        match self {
+            Self::Replay => Some(Self::Record),
+            Self::Peer(Peer::Nginx, _) => None,
+            Self::Peer(peer, Task::Replay) => Some(Self::Peer(peer, Task::Record)),
+            _ => None,
+        }
+    }
+
+    /// How it is started.
+    ///
+    /// # Errors
+    /// A system that is not there.
+    pub fn launch(self, at: &Setting) -> Result<Launch, Fault> {
+        let name = self.name();
+        let word = self.kind(at.kind).word();
+        let origin = format!("http://{}", at.origin);
+        let recording = recording(at.folder);
+        match self {
+            Self::Hyper | Self::OneBody => Launch::own(name, ["bare", word]),
+            Self::Flat => Launch::own(name, ["flat", word]),
+            Self::Keyed => Launch::own(name, ["keyed", word]),
+            Self::PassThrough => Launch::own(name, ["pass", &origin]),
+            Self::Tee => {
+                let words: [OsString; 3] =
+                    ["tee".into(), origin.into(), at.folder.join("tee").into()];
+                Launch::own(name, words)
+            }
+            Self::Peer(peer, task) => peer.launch(name, task, at),
+            Self::Replay => Ok(Launch::loomrec(name, replay_words(&recording, "127.0.0.1:0"))),
+            Self::Record => {
+                let words = ["record", "--listen", "127.0.0.1:0", "--upstream", &origin, "-r"];
+                let words = words.into_iter().map(OsString::from).chain([recording]);
+                Ok(Launch::loomrec(name, words))
+            }
+        }
+    }
+}
+
+/// Where loomrec's recording is in a system's folder.
+pub fn recording(folder: &Path) -> OsString {
+    folder.join("recording.json").into()
+}
+
+/// What `loomrec replay` is told.
+pub fn replay_words(recording: &OsString, listen: &str) -> Vec<OsString> {
+    let words = ["replay", "--strict", "--repeat", "cycle", "--listen", listen, "-r"];
+    words.into_iter().map(OsString::from).chain([recording.clone()]).collect()
+}

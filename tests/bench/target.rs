@@ -1,0 +1,198 @@
+//! What loomrec is to reach, as ratios within one run, and whether it does.
+
+use crate::growth;
+use crate::key;
+use crate::load::Sample;
+use crate::quantile::median;
+use crate::round::Outcome;
+use crate::sample::EVENTS;
+use crate::start;
+use crate::system::System;
+use crate::table::Findings;
+
+/// What a value is to be.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// At least this.
+    AtLeast(f64),
+    /// At most this.
+    AtMost(f64),
+}
+
+/// One line of the list.
+pub struct Target {
+    /// Its workload: not shown where that was not wanted.
+    pub workload: &'static str,
+    /// What is compared.
+    pub what: String,
+    /// What it is to be.
+    pub bound: Bound,
+    /// What was hoped for beyond that.
+    pub aim: Option<f64>,
+    /// What it is, the least and the most of the rounds; none where it was not measured.
+    pub value: Option<(f64, f64, f64)>,
+    /// Something else that does not hold, though the value may.
+    pub but: Option<String>,
+}
+
+impl Target {
+    /// Whether it holds; none where it was not measured.
+    pub fn holds(&self) -> Option<bool> {
+        let (value, ..) = self.value?;
+        let within = match self.bound {
+            Bound::AtLeast(bound) => value >= bound,
+            Bound::AtMost(bound) => value <= bound,
+        };
+        Some(within && self.but.is_none())
+    }
+}
+
+/// Every target, in the order of the workloads.
+pub fn all(findings: &Findings) -> Vec<Target> {
+    let mut targets = replays(findings);
+    targets.extend(records(findings));
+    targets.extend(growing(findings));
+    targets.extend(starting(findings));
+    targets.push(hashing(findings));
+    targets
+}
+
+fn replays(findings: &Findings) -> Vec<Target> {
+    let ratio = |workload, what: &str, connections, bound, aim| {
+        let outcome = findings.outcome(workload, connections);
+        let against = outcome.map_or("", |outcome| outcome.workload.reference.name());
+        Target {
+            workload,
+            what: format!("{workload}, {connections} connections: {what} against {against}"),
+            bound: Bound::AtLeast(bound),
+            aim: Some(aim),
+            value: outcome.and_then(|outcome| throughput(outcome, System::Replay)),
+            but: None,
+        }
+    };
+    let mut streamed = ratio("W1s", "streams/s", 4, 0.6, 0.9);
+    let samples = findings.outcome("W1s", 4).map_or(&[][..], |one| one.of(System::Replay));
+    let kept = |sample: &Sample| sample.boundaries && sample.chunks == (EVENTS, EVENTS);
+    if !samples.iter().all(kept) {
+        streamed.but = Some("chunk boundaries are lost".to_owned());
+    }
+    vec![
+        ratio("W1", "calls/s", 16, 0.70, 0.87),
+        ratio("W1k", "calls/s", 16, 0.70, 0.87),
+        ratio("W1once", "calls/s", 16, 0.70, 0.87),
+        streamed,
+    ]
+}
+
+fn records(findings: &Findings) -> Vec<Target> {
+    let wide = findings.outcome("W2", 16);
+    let one = findings.outcome("W2", 1);
+    let slow = findings.outcome("slow", 1);
+    vec![
+        Target {
+            workload: "W2",
+            what: "W2, 16 connections: calls/s against the pass-through".to_owned(),
+            bound: Bound::AtLeast(0.8),
+            aim: Some(1.0),
+            value: wide.and_then(|outcome| throughput(outcome, System::Record)),
+            but: None,
+        },
+        Target {
+            workload: "W2",
+            what: "W2, 1 connection: p50 added over direct, against the pass-through's".to_owned(),
+            bound: Bound::AtMost(2.0),
+            aim: None,
+            value: one.and_then(|outcome| added(outcome, |sample| sample.p50.as_secs_f64())),
+            but: None,
+        },
+        Target {
+            workload: "slow",
+            what: "slow: time to first byte added over direct, against the pass-through's"
+                .to_owned(),
+            bound: Bound::AtMost(1.5),
+            aim: None,
+            value: slow.and_then(|outcome| added(outcome, |sample| sample.first.as_secs_f64())),
+            but: None,
+        },
+    ]
+}
+
+fn growing(findings: &Findings) -> Option<Target> {
+    let results = findings.growth.as_ref()?;
+    let found = results.iter().find(|(system, _)| *system == System::Record);
+    let grown = found.and_then(|(_, grown)| grown.as_ref().ok()).filter(|all| !all.is_empty());
+    let ratios = grown.map(|all| all.iter().map(growth::Grown::ratio).collect::<Vec<_>>());
+    let calls = grown.map_or(0, |all| all[0].calls);
+    Some(Target {
+        workload: growth::NAME,
+        what: format!("cost per recorded call: last tenth of {calls} against the second tenth"),
+        bound: Bound::AtMost(1.1),
+        aim: None,
+        value: ratios.map(|ratios| spread(&ratios)),
+        but: grown
+            .filter(|all| !all.iter().all(growth::Grown::is_whole))
+            .map(|_| "its time was over before the last call".to_owned()),
+    })
+}
+
+fn starting(findings: &Findings) -> Vec<Target> {
+    // The size in between is the one the target names; quick runs have a smaller one.
+    let Some(sized) = findings.starts.get(1) else { return Vec::new() };
+    let (base, own) = (sized.of(start::LOADER), sized.of(System::Replay.name()));
+    let ratio = |of: fn(&[start::Started]) -> f64| {
+        let value = of(own) / of(base);
+        (!own.is_empty() && !base.is_empty()).then_some((value, value, value))
+    };
+    let entries = sized.entries;
+    let target = |what: &str, bound, value| Target {
+        workload: start::NAME,
+        what: format!("{what} with {entries} entries against a bare server that loads the same"),
+        bound: Bound::AtMost(bound),
+        aim: None,
+        value,
+        but: None,
+    };
+    vec![
+        target("time to the first answer", 1.5, ratio(start::ready)),
+        target("peak memory", 2.0, ratio(start::peak)),
+    ]
+}
+
+fn hashing(findings: &Findings) -> Target {
+    let least = findings.keys.iter().map(|speed| speed.megabytes).reduce(f64::min);
+    Target {
+        workload: key::NAME,
+        what: "canonical text and hash, the slowest sort of body, MB/s".to_owned(),
+        bound: Bound::AtLeast(400.0),
+        aim: None,
+        value: least.map(|least| (least, least, least)),
+        but: None,
+    }
+}
+
+/// Requests per second over the reference's, round by round.
+fn throughput(outcome: &Outcome, system: System) -> Option<(f64, f64, f64)> {
+    let (own, base) = (outcome.of(system), outcome.of(outcome.workload.reference));
+    let rate = |(own, base): (&Sample, &Sample)| own.per_second / base.per_second;
+    let ratios: Vec<f64> = own.iter().zip(base).map(rate).collect();
+    (!ratios.is_empty()).then(|| spread(&ratios))
+}
+
+/// The time that recording adds to a direct call over what the pass-through adds. Both are
+/// small differences of larger times: medians come first, the ratio last.
+fn added(outcome: &Outcome, time: fn(&Sample) -> f64) -> Option<(f64, f64, f64)> {
+    let direct = outcome.of(System::Hyper);
+    let over = |system| {
+        let samples = outcome.of(system).iter().zip(direct);
+        median(samples.map(|(sample, direct)| time(sample) - time(direct)))
+    };
+    let value = over(System::Record) / over(System::PassThrough);
+    value.is_finite().then_some((value, value, value))
+}
+
+/// The middle, the least and the most.
+fn spread(values: &[f64]) -> (f64, f64, f64) {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (median(values.iter().copied()), least, most)
+}
