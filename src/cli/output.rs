@@ -66,7 +66,7 @@ impl Output {
     /// What the server has to say.
     pub fn notice(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Call(line) if self.verbose => self.call(line),
+            Notice::Call(line) if self.verbose => self.call(&line.to_json()),
             Notice::Call(_) => {}
             Notice::Missed(error) => self.mismatch(error),
             Notice::Refused(text) => self.error(text),

@@ -24,6 +24,7 @@ use super::{progress, setup};
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::replay::Replayer;
+use crate::server::observe::Observer;
 use crate::server::tally::Tally;
 use crate::server::{self, Gateway, Notice, OnMiss, OnNotice};
 
@@ -58,6 +59,15 @@ pub struct Engines {
     pub keep_encoding: bool,
     /// Whether keys that are missing get a stand-in.
     pub stand_in_keys: bool,
+}
+
+impl Engines {
+    /// What observes requests for them.
+    fn observer(&self, redactor: &Arc<Redactor>) -> Observer {
+        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
+        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
+        Observer::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
+    }
 }
 
 /// A run that is over.
@@ -140,6 +150,7 @@ impl Ground {
         let origin = setup::origin(&listener)?;
         let environment = self.environment(args, &origin, engines.stand_in_keys);
         let notify = self.notify();
+        let observer = engines.observer(&self.redactor);
         let gateway = Arc::new(Gateway {
             config: server::Config {
                 max_body: args.max_body,
@@ -149,6 +160,7 @@ impl Ground {
             },
             routes: self.upstreams.routes,
             redactor: self.redactor,
+            observer,
             recorder: engines.recorder,
             replayer: engines.replayer,
             on_miss: engines.on_miss,

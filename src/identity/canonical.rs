@@ -99,6 +99,11 @@ pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
     loop {
         let (plain, special) = rest.split_at(text::run(rest.as_bytes(), Stop::Unprintable));
         out.extend_from_slice(plain.as_bytes());
+        if escaped && let Some((same, after)) = split_same_escape(special) {
+            out.extend_from_slice(same.as_bytes());
+            rest = after;
+            continue;
+        }
         rest = write_foreign(special, out);
         let Some(first) = rest.chars().next() else { break };
         if matches!(first, ' '..='~') && !matches!(first, '"' | '\\') {
@@ -110,6 +115,14 @@ pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
         rest = rest.get(length..).unwrap_or_default();
     }
     out.push(b'"');
+}
+
+/// An escape at the start of `source` that stands in the canonical text as it is.
+fn split_same_escape(source: &str) -> Option<(&str, &str)> {
+    match source.as_bytes() {
+        [b'\\', b'n' | b'"' | b'\\' | b't' | b'r' | b'b' | b'f', ..] => source.split_at_checked(2),
+        _ => None,
+    }
 }
 
 /// Appends the escapes of the characters beyond ASCII that `source` begins with,

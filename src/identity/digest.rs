@@ -1,15 +1,23 @@
 //! SHA-256, written as lower-case hex.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of `bytes` as 64 lower-case hex digits.
-pub(super) fn sha256_hex(bytes: &[u8]) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a String cannot fail.
-        let _done = write!(hex, "{byte:02x}");
+/// A SHA-256 as 64 lower-case hex digits.
+pub(super) type HexDigest = [u8; 64];
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// SHA-256 of `bytes` in lower-case hex.
+pub(super) fn sha256_hex(bytes: &[u8]) -> HexDigest {
+    let mut hex = [0; 64];
+    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
+        pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xf)]]);
     }
     hex
+}
+
+/// The digits as text.
+pub(super) fn as_text(hex: &HexDigest) -> &str {
+    // Hex digits are ASCII.
+    std::str::from_utf8(hex).unwrap_or_default()
 }

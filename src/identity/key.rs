@@ -20,9 +20,10 @@
 //! looks at the body.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use super::canonical::{self, write_text_members};
-use super::digest::sha256_hex;
+use super::digest::{self, HexDigest, sha256_hex};
 use super::json::Json;
 use super::parts::{Form, RequestParts};
 use super::rules::{DELIVERY, IdentityRules};
@@ -34,8 +35,8 @@ const HEADERS: [&str; 3] = ["anthropic-beta", "anthropic-version", "openai-beta"
 
 /// The identity of a request: SHA-256 over its canonical text, as 64 lower-case
 /// hex digits.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestKey(String);
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestKey(HexDigest);
 
 impl RequestKey {
     /// The key of a request under these rules.
@@ -57,23 +58,30 @@ impl RequestKey {
     /// The key written as 64 lower-case hex digits, or `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        hex.then(|| Self(text.to_owned()))
+        if hex { text.as_bytes().try_into().ok().map(Self) } else { None }
     }
 
     /// The 64 hex digits.
     pub fn as_str(&self) -> &str {
-        &self.0
+        digest::as_text(&self.0)
     }
 
     /// The first 12 digits: enough for a person to tell keys apart.
     pub fn short(&self) -> &str {
-        &self.0[..12]
+        self.as_str().get(..12).unwrap_or_default()
+    }
+}
+
+impl Hash for RequestKey {
+    /// Sixteen digits, 64 bits, of a digest tell keys apart as well as all of them.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.0.get(..16).unwrap_or_default());
     }
 }
 
 impl fmt::Display for RequestKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -176,6 +184,7 @@ pub(super) fn write_body(
         return out.push(b'}');
     }
     let (length, hash) = (parts.body.len(), sha256_hex(parts.body));
+    let hash = digest::as_text(&hash);
     out.extend_from_slice(format!("{{\"length\": {length}, \"sha256\": \"{hash}\"}}").as_bytes());
 }
 

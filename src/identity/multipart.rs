@@ -7,7 +7,7 @@
 use memchr::memmem;
 
 use super::canonical::{self, write_text_members};
-use super::digest::sha256_hex;
+use super::digest;
 use super::text::Str;
 
 /// One part of a multipart body.
@@ -69,7 +69,7 @@ fn part(head: &str, content: &[u8]) -> Option<Part> {
         content_type: None,
         headers: Vec::new(),
         length: content.len(),
-        sha256: sha256_hex(content),
+        sha256: digest::as_text(&digest::sha256_hex(content)).to_owned(),
     };
     let lines = if head.is_empty() { None } else { Some(head.split("\r\n")) };
     for line in lines.into_iter().flatten() {

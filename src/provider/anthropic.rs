@@ -4,32 +4,33 @@
 //! from a cache or written to one. [`Usage::prompt_tokens`] is their sum, so that
 //! it means the same for every provider, and the parts stand beside it.
 
+mod brief;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Merged, ToolCall, Usage, count, items, sse, text};
+use super::doc::{Doc, count, items, nested, says, text, text_or_empty};
+use super::{Answer, Merged, ToolCall, Usage, sse};
 
 /// Reads a complete body; `None` where it is no message.
-pub(super) fn complete(body: &Value) -> Option<Answer> {
-    body.get("content")?.as_array()?;
+pub(super) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    body.member("content")?.list()?;
     let mut answer = Answer {
-        model: text(body, "model").map(str::to_owned),
-        usage: body.get("usage").and_then(usage),
-        finish_reason: text(body, "stop_reason").map(str::to_owned),
+        model: text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(usage),
+        finish_reason: text(body, "stop_reason").map(Cow::into_owned),
         ..Answer::default()
     };
     for block in items(body, "content") {
-        match text(block, "type") {
-            Some("text") => answer.content.push_str(text(block, "text").unwrap_or("")),
-            // Tools that run on Anthropic's side (`server_tool_use`) ask nothing
-            // of the program.
-            Some("tool_use") => answer.tool_calls.push(ToolCall::from_value(
-                text(block, "id").unwrap_or(""),
-                text(block, "name").unwrap_or(""),
-                block.get("input"),
-            )),
-            _ => {}
+        // Tools that run on Anthropic's side (`server_tool_use`) ask nothing of the
+        // program.
+        if says(block, "type", "text") {
+            answer.content.push_str(&text_or_empty(block, "text"));
+        } else if says(block, "type", "tool_use") {
+            let (id, name) = (text_or_empty(block, "id"), text_or_empty(block, "name"));
+            answer.tool_calls.push(ToolCall::from_doc(&id, &name, block.member("input")));
         }
     }
     Some(answer)
@@ -37,11 +38,18 @@ pub(super) fn complete(body: &Value) -> Option<Answer> {
 
 /// Reads a stream, or what arrived of it; `None` where it has no `message_start`.
 pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
+    brief::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+}
+
+/// The same, of the merged events.
+fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
-    usage.as_object()?;
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    if !usage.is_map() {
+        return None;
+    }
     let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
     let written = count(usage, "cache_creation_input_tokens").unwrap_or(0);
     let prompt =
@@ -51,9 +59,8 @@ fn usage(usage: &Value) -> Option<Usage> {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
-        reasoning_tokens: usage
-            .pointer("/output_tokens_details/thinking_tokens")
-            .and_then(Value::as_u64)
+        reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
+            .and_then(Doc::whole)
             .unwrap_or(0),
         cached_tokens: cached,
         cache_write_tokens: written,

@@ -1,34 +1,34 @@
 //! Reads the answers of embedding endpoints: OpenAI's and Gemini's.
 
-use serde_json::Value;
+use std::borrow::Cow;
 
-use super::{Answer, items, openai_chat, text};
+use super::doc::{Doc, items, text};
+use super::{Answer, openai_chat};
 
 /// Reads OpenAI's shape. Vectors in base64 stay unread, their usage does not.
-pub(super) fn openai(body: &Value) -> Option<Answer> {
-    let data = body.get("data")?.as_array()?;
+pub(super) fn openai<D: Doc>(body: &D) -> Option<Answer> {
+    let data = body.member("data")?.list()?;
     Some(Answer {
-        model: text(body, "model").map(str::to_owned),
+        model: text(body, "model").map(Cow::into_owned),
         usage: openai_chat::usage(body),
-        embeddings: vectors(data.iter().map(|item| item.get("embedding"))),
+        embeddings: vectors(data.iter().map(|item| item.member("embedding"))),
         ..Answer::default()
     })
 }
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
-pub(super) fn gemini(body: &Value) -> Option<Answer> {
-    let one = body.get("embedding");
-    body.get("embeddings").or(one)?;
+pub(super) fn gemini<D: Doc>(body: &D) -> Option<Answer> {
+    let one = body.member("embedding");
+    body.member("embeddings").or(one)?;
     let all = one.into_iter().chain(items(body, "embeddings"));
-    Some(Answer { embeddings: vectors(all.map(|item| item.get("values"))), ..Answer::default() })
+    Some(Answer { embeddings: vectors(all.map(|item| item.member("values"))), ..Answer::default() })
 }
 
 /// The vectors; none at all where one of them is not plain numbers, since a gap
 /// would move the others to the wrong input.
-fn vectors<'a>(values: impl Iterator<Item = Option<&'a Value>>) -> Vec<Vec<f64>> {
-    let vector = |value: Option<&Value>| -> Option<Vec<f64>> {
-        value?.as_array()?.iter().map(Value::as_f64).collect()
-    };
+fn vectors<'a, D: Doc + 'a>(values: impl Iterator<Item = Option<&'a D>>) -> Vec<Vec<f64>> {
+    let vector =
+        |value: Option<&D>| -> Option<Vec<f64>> { value?.list()?.iter().map(Doc::float).collect() };
     values.map(vector).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 

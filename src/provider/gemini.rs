@@ -4,19 +4,38 @@
 //! Thoughts are no part of the content; their tokens count as reasoning and as
 //! completion.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::{Answer, ToolCall, Usage, count, items, sse, text};
+use serde_json::Value;
+
+use super::doc::{Doc, items, nested, text, text_or_empty};
+use super::{Answer, ToolCall, Usage, doc, sse};
+use crate::identity;
 
 /// Reads a body that is not server-sent events: one object, or an array of chunks.
 pub(super) fn whole(bytes: &[u8]) -> Option<Answer> {
-    fold(chunks_of_body(bytes).iter())
+    match bytes.trim_ascii_start().strip_prefix(b"[") {
+        Some(array) => fold(&chunks_of_array(array)),
+        None => doc::whole(
+            bytes,
+            |json| fold(std::slice::from_ref(json)),
+            |body| fold(std::slice::from_ref(body)),
+        ),
+    }
 }
 
 /// Reads a stream of server-sent events, or what arrived of it.
 pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
-    let chunks: Vec<Value> = sse::events(bytes).filter_map(|event| event.json()).collect();
-    fold(chunks.iter())
+    let data: Vec<Cow<'_, [u8]>> = sse::events(bytes).filter_map(|event| event.data).collect();
+    let borrowed: Result<Vec<_>, _> = data.iter().map(|data| identity::parse(data)).collect();
+    match borrowed {
+        Ok(chunks) => fold(&chunks),
+        // An event that is no plain JSON is skipped where it is no JSON at all.
+        Err(_) => {
+            let parsed = data.iter().filter_map(|data| serde_json::from_slice(data).ok());
+            fold(&parsed.collect::<Vec<Value>>())
+        }
+    }
 }
 
 /// Whether the stream, in either form, says why it ended.
@@ -26,12 +45,8 @@ pub(super) fn ended(bytes: &[u8]) -> bool {
     answer.is_some_and(|answer| answer.finish_reason.is_some())
 }
 
-/// The chunks of a JSON array, as far as they came whole; one for an object.
-fn chunks_of_body(bytes: &[u8]) -> Vec<Value> {
-    let bytes = bytes.trim_ascii_start();
-    let Some(mut rest) = bytes.strip_prefix(b"[") else {
-        return super::value(bytes).into_iter().collect();
-    };
+/// The chunks of a JSON array behind its bracket, as far as they came whole.
+fn chunks_of_array(mut rest: &[u8]) -> Vec<Value> {
     let mut chunks = vec![];
     loop {
         let skip =
@@ -47,60 +62,58 @@ fn chunks_of_body(bytes: &[u8]) -> Vec<Value> {
 }
 
 /// Puts the chunks together; `None` where none of them is an answer's.
-fn fold<'a>(chunks: impl Iterator<Item = &'a Value>) -> Option<Answer> {
+pub(super) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
     let mut answer = Answer::default();
-    let mut counts = Map::new();
+    let mut counts = vec![];
     let mut seen = false;
     for chunk in chunks {
-        let blocked = chunk.pointer("/promptFeedback/blockReason");
-        let candidates = items(chunk, "candidates");
-        seen |= chunk.get("candidates").is_some() || blocked.is_some();
+        let blocked = nested(chunk, &["promptFeedback", "blockReason"]);
+        seen |= chunk.member("candidates").is_some() || blocked.is_some();
         if let Some(model) = text(chunk, "modelVersion") {
-            answer.model = Some(model.to_owned());
+            answer.model = Some(model.into_owned());
         }
-        let first = candidates.iter().find(|candidate| count(candidate, "index").unwrap_or(0) == 0);
+        let is_first = |candidate: &&D| doc::count(*candidate, "index").unwrap_or(0) == 0;
+        let first = items(chunk, "candidates").iter().find(is_first);
         let reason = first.and_then(|candidate| text(candidate, "finishReason"));
-        if let Some(reason) = reason.or(blocked.and_then(Value::as_str)) {
-            answer.finish_reason = Some(reason.to_owned());
+        if let Some(reason) = reason.or_else(|| blocked?.string()) {
+            answer.finish_reason = Some(reason.into_owned());
         }
-        if let Some(content) = first.and_then(|candidate| candidate.get("content")) {
+        if let Some(content) = first.and_then(|candidate| candidate.member("content")) {
             parts_into(items(content, "parts"), &mut answer);
         }
-        // Counts are cumulative; a chunk may carry only some of them.
-        if let Some(Value::Object(metadata)) = chunk.get("usageMetadata") {
-            counts.extend(metadata.clone());
-        }
+        let told = chunk.member("usageMetadata");
+        counts.extend(told.filter(|counts| counts.is_map() && !counts.is_empty_map()));
     }
-    answer.usage = (!counts.is_empty()).then(|| usage(&Value::Object(counts)));
+    answer.usage = (!counts.is_empty()).then(|| usage(&counts));
     (seen || answer.usage.is_some()).then_some(answer)
 }
 
-fn parts_into(parts: &[Value], answer: &mut Answer) {
+fn parts_into<D: Doc>(parts: &[D], answer: &mut Answer) {
     for part in parts {
-        let thought = part.get("thought") == Some(&Value::Bool(true));
+        let thought = part.member("thought").is_some_and(Doc::is_true);
         if let Some(piece) = text(part, "text").filter(|_| !thought) {
-            answer.content.push_str(piece);
+            answer.content.push_str(&piece);
         }
-        if let Some(call @ Value::Object(_)) = part.get("functionCall") {
-            answer.tool_calls.push(ToolCall::from_value(
-                text(call, "id").unwrap_or(""),
-                text(call, "name").unwrap_or(""),
-                call.get("args"),
-            ));
+        if let Some(call) = part.member("functionCall").filter(|call| call.is_map()) {
+            let (id, name) = (text_or_empty(call, "id"), text_or_empty(call, "name"));
+            answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("args")));
         }
     }
 }
 
-fn usage(counts: &Value) -> Usage {
-    let of = |name| count(counts, name).unwrap_or(0);
+/// The counts of a stream are cumulative; a chunk may carry only some of them.
+fn usage<D: Doc>(counts: &[&D]) -> Usage {
+    let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
+    let of = |name| told(name).and_then(Doc::whole).unwrap_or(0);
     let thoughts = of("thoughtsTokenCount");
     // What a tool of Google's brought into the prompt is counted apart from it.
     let prompt = of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount"));
     let completion = of("candidatesTokenCount").saturating_add(thoughts);
+    let total = told("totalTokenCount").and_then(Doc::whole);
     Usage {
         prompt_tokens: prompt,
         completion_tokens: completion,
-        total_tokens: count(counts, "totalTokenCount").unwrap_or(prompt.saturating_add(completion)),
+        total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
         reasoning_tokens: thoughts,
         cached_tokens: of("cachedContentTokenCount"),
         cache_write_tokens: 0,

@@ -14,6 +14,7 @@
 mod anthropic;
 pub mod delivery;
 pub mod directory;
+mod doc;
 mod embedding;
 pub mod error_body;
 mod gemini;
@@ -28,7 +29,12 @@ pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use recognise::{Seen, delivery, place, recognise};
 
+use doc::Doc;
 use serde_json::Value;
+
+/// Deepest nesting of a tool call's arguments: the reader of the file stops at 128
+/// levels, some of which are the file's own.
+const DEPTH_LIMIT: usize = 100;
 
 /// A family of wire shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,7 +186,7 @@ impl ToolCall {
     /// `_raw`, so that a broken call stays visible.
     fn from_text(id: &str, name: &str, arguments: &str) -> Self {
         let arguments = match serde_json::from_str(arguments) {
-            Ok(object @ Value::Object(_)) => object,
+            Ok(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,
             _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
             _ => serde_json::json!({ "_raw": arguments }),
         };
@@ -189,15 +195,18 @@ impl ToolCall {
 
     /// A tool call whose arguments came as a JSON value, as Anthropic and Gemini
     /// send them.
-    fn from_value(id: &str, name: &str, arguments: Option<&Value>) -> Self {
-        match arguments {
-            Some(object @ Value::Object(_)) => {
-                Self { id: id.to_owned(), name: name.to_owned(), arguments: object.clone() }
-            }
-            None | Some(Value::Null) => Self::from_text(id, name, ""),
-            Some(Value::String(text)) => Self::from_text(id, name, text),
-            Some(other) => Self::from_text(id, name, &other.to_string()),
+    fn from_doc<D: Doc>(id: &str, name: &str, arguments: Option<&D>) -> Self {
+        let Some(arguments) = arguments.filter(|arguments| !arguments.is_nothing()) else {
+            return Self::from_text(id, name, "");
+        };
+        if let Some(text) = arguments.string() {
+            return Self::from_text(id, name, &text);
         }
+        let arguments = arguments.owned();
+        if arguments.is_object() && depth(&arguments) <= DEPTH_LIMIT {
+            return Self { id: id.to_owned(), name: name.to_owned(), arguments };
+        }
+        Self::from_text(id, name, &arguments.to_string())
     }
 }
 
@@ -210,16 +219,24 @@ pub fn read(operation: Operation, streamed_body: bool, bytes: &[u8]) -> Option<A
     match (operation, streamed_body) {
         (Operation::ChatCompletions | Operation::Completions, true) => openai_chat::stream(bytes),
         (Operation::ChatCompletions | Operation::Completions, false) => {
-            openai_chat::complete(&value(bytes)?)
+            doc::whole(bytes, |json| openai_chat::complete(json), openai_chat::complete)
         }
         (Operation::Responses, true) => openai_responses::stream(bytes),
-        (Operation::Responses, false) => openai_responses::complete(&value(bytes)?),
-        (Operation::Embeddings, false) => embedding::openai(&value(bytes)?),
+        (Operation::Responses, false) => {
+            doc::whole(bytes, |json| openai_responses::complete(json), openai_responses::complete)
+        }
+        (Operation::Embeddings, false) => {
+            doc::whole(bytes, |json| embedding::openai(json), embedding::openai)
+        }
         (Operation::Messages, true) => anthropic::stream(bytes),
-        (Operation::Messages, false) => anthropic::complete(&value(bytes)?),
+        (Operation::Messages, false) => {
+            doc::whole(bytes, |json| anthropic::complete(json), anthropic::complete)
+        }
         (Operation::GenerateContent, true) => gemini::stream(bytes),
         (Operation::GenerateContent, false) => gemini::whole(bytes),
-        (Operation::EmbedContent, false) => embedding::gemini(&value(bytes)?),
+        (Operation::EmbedContent, false) => {
+            doc::whole(bytes, |json| embedding::gemini(json), embedding::gemini)
+        }
         _ => None,
     }
 }
@@ -254,19 +271,13 @@ fn value(bytes: &[u8]) -> Option<Value> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// A token count; a missing or negative one is `None`.
-fn count(object: &Value, name: &str) -> Option<u64> {
-    object.get(name)?.as_u64()
-}
-
-/// A string member.
-fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
-    object.get(name)?.as_str()
-}
-
-/// The members of an array, or nothing where it is not one.
-fn items<'a>(object: &'a Value, name: &str) -> &'a [Value] {
-    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+/// How deep arrays and objects nest.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 #[cfg(test)]

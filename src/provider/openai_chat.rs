@@ -6,29 +6,33 @@
 //! come: Groq's `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields,
 //! Mistral's content parts, xAI's reasoning tokens beside the completion tokens.
 
+mod brief;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Merged, ToolCall, Usage, count, items, sse, text};
+use super::doc::{Doc, count, items, nested, says, text, text_or_empty};
+use super::{Answer, Merged, ToolCall, Usage, sse};
 
 /// Reads a complete body; `None` where it has no `choices`.
-pub(super) fn complete(body: &Value) -> Option<Answer> {
-    let choices = body.get("choices")?.as_array()?;
-    let first = choices.iter().min_by_key(|choice| count(choice, "index").unwrap_or(0));
+pub(super) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    let choices = body.member("choices")?.list()?;
+    let first = choices.iter().min_by_key(|choice| count(*choice, "index").unwrap_or(0));
     let mut answer = Answer {
-        model: text(body, "model").map(str::to_owned),
+        model: text(body, "model").map(Cow::into_owned),
         usage: usage(body),
         ..Answer::default()
     };
     let Some(choice) = first else {
         return Some(answer);
     };
-    answer.finish_reason = text(choice, "finish_reason").map(str::to_owned);
+    answer.finish_reason = text(choice, "finish_reason").map(Cow::into_owned);
     if let Some(legacy) = text(choice, "text") {
-        legacy.clone_into(&mut answer.content);
+        answer.content = legacy.into_owned();
     }
-    if let Some(message) = choice.get("message") {
+    if let Some(message) = choice.member("message") {
         message_into(message, &mut answer);
     }
     Some(answer)
@@ -36,62 +40,68 @@ pub(super) fn complete(body: &Value) -> Option<Answer> {
 
 /// Reads a stream, or what arrived of it; `None` where it has no chunk.
 pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
+    brief::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+}
+
+/// The same, of the merged chunks.
+fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
 
-fn message_into(message: &Value, answer: &mut Answer) {
-    match message.get("content") {
-        Some(Value::String(content)) => answer.content.push_str(content),
-        Some(Value::Array(parts)) => {
-            for part in parts {
-                if text(part, "type") == Some("text") {
-                    answer.content.push_str(text(part, "text").unwrap_or(""));
-                }
-            }
+fn message_into<D: Doc>(message: &D, answer: &mut Answer) {
+    if let Some(content) = text(message, "content") {
+        answer.content.push_str(&content);
+    }
+    for part in items(message, "content") {
+        if says(part, "type", "text") {
+            answer.content.push_str(&text_or_empty(part, "text"));
         }
-        _ => {}
     }
     for call in items(message, "tool_calls") {
-        let id = text(call, "id").unwrap_or("");
         // A custom tool takes free text as `input` where a function has arguments.
-        let function = call.get("function").or_else(|| call.get("custom"));
+        let function = call.member("function").or_else(|| call.member("custom"));
         let Some(function) = function else { continue };
-        let arguments = function.get("arguments").or_else(|| function.get("input"));
-        let name = text(function, "name").unwrap_or("");
-        answer.tool_calls.push(ToolCall::from_value(id, name, arguments));
+        let arguments = function.member("arguments").or_else(|| function.member("input"));
+        let (id, name) = (text_or_empty(call, "id"), text_or_empty(function, "name"));
+        answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
     }
-    if let Some(function @ Value::Object(_)) = message.get("function_call") {
-        let name = text(function, "name").unwrap_or("");
-        answer.tool_calls.push(ToolCall::from_value("", name, function.get("arguments")));
+    if let Some(function) = message.member("function_call").filter(|call| call.is_map()) {
+        let name = text_or_empty(function, "name");
+        answer.tool_calls.push(ToolCall::from_doc("", &name, function.member("arguments")));
     }
 }
 
 /// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
-pub(super) fn usage(body: &Value) -> Option<Usage> {
-    let usage = [body.get("usage"), body.pointer("/x_groq/usage")]
+pub(super) fn usage<D: Doc>(body: &D) -> Option<Usage> {
+    [body.member("usage"), nested(body, &["x_groq", "usage"])]
         .into_iter()
         .flatten()
-        .find(|usage| usage.is_object())?;
-    let nested = |pointer| usage.pointer(pointer).and_then(Value::as_u64);
+        .find(|usage| usage.is_map())
+        .map(counts)
+}
+
+/// The counts of a `usage` object.
+fn counts<D: Doc>(usage: &D) -> Usage {
+    let within = |object, name| nested(usage, &[object, name]).and_then(Doc::whole);
     let prompt = count(usage, "prompt_tokens").unwrap_or(0);
     let mut completion = count(usage, "completion_tokens").unwrap_or(0);
-    let reasoning = nested("/completion_tokens_details/reasoning_tokens").unwrap_or(0);
+    let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
     let total = count(usage, "total_tokens");
     // xAI counts reasoning beside the completion tokens; its total tells.
     let beside = prompt.saturating_add(completion).saturating_add(reasoning);
     if reasoning > 0 && total == Some(beside) {
         completion = completion.saturating_add(reasoning);
     }
-    Some(Usage {
+    Usage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
         reasoning_tokens: reasoning,
-        cached_tokens: nested("/prompt_tokens_details/cached_tokens")
+        cached_tokens: within("prompt_tokens_details", "cached_tokens")
             .or_else(|| count(usage, "prompt_cache_hit_tokens"))
             .unwrap_or(0),
-        cache_write_tokens: nested("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
-    })
+        cache_write_tokens: within("prompt_tokens_details", "cache_write_tokens").unwrap_or(0),
+    }
 }
 
 /// One choice while its chunks come in.

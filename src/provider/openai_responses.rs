@@ -1,18 +1,24 @@
 //! Reads OpenAI's Responses: complete bodies, and streams by their terminal
 //! event, or by their deltas where the stream was cut before it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use memchr::memmem;
 use serde_json::Value;
 
-use super::{Answer, ToolCall, Usage, count, items, sse, text};
+use super::doc::{Doc, count, items, nested, says, text, text_or_empty};
+use super::{Answer, ToolCall, Usage, doc, sse};
+
+/// The events that end a stream.
+const TERMINAL: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
 
 /// Reads a complete body; `None` where it has no `output`.
-pub(super) fn complete(body: &Value) -> Option<Answer> {
-    body.get("output")?.as_array()?;
+pub(super) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    body.member("output")?.list()?;
     let mut answer = Answer {
-        model: text(body, "model").map(str::to_owned),
-        usage: body.get("usage").and_then(usage),
+        model: text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(usage),
         finish_reason: finish_reason(body),
         ..Answer::default()
     };
@@ -23,41 +29,44 @@ pub(super) fn complete(body: &Value) -> Option<Answer> {
 }
 
 /// Why an answer is incomplete says more than that it is.
-fn finish_reason(body: &Value) -> Option<String> {
-    let reason = body.pointer("/incomplete_details/reason");
-    reason.and_then(Value::as_str).or_else(|| text(body, "status")).map(str::to_owned)
+fn finish_reason<D: Doc>(body: &D) -> Option<String> {
+    let reason = nested(body, &["incomplete_details", "reason"]).and_then(Doc::string);
+    reason.or_else(|| text(body, "status")).map(Cow::into_owned)
 }
 
-fn item_into(item: &Value, answer: &mut Answer) {
-    let (id, name) = (text(item, "call_id"), text(item, "name"));
-    let arguments = match text(item, "type") {
-        Some("message") => {
+fn item_into<D: Doc>(item: &D, answer: &mut Answer) {
+    let arguments = match text_or_empty(item, "type").as_ref() {
+        "message" => {
             for part in items(item, "content") {
-                if text(part, "type") == Some("output_text") {
-                    answer.content.push_str(text(part, "text").unwrap_or(""));
+                if says(part, "type", "output_text") {
+                    answer.content.push_str(&text_or_empty(part, "text"));
                 }
             }
             return;
         }
-        Some("function_call") => item.get("arguments"),
-        Some("custom_tool_call") => item.get("input"),
+        "function_call" => item.member("arguments"),
+        "custom_tool_call" => item.member("input"),
         _ => return,
     };
-    answer.tool_calls.push(ToolCall::from_value(id.unwrap_or(""), name.unwrap_or(""), arguments));
+    let (id, name) = (text_or_empty(item, "call_id"), text_or_empty(item, "name"));
+    answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
 }
 
-fn usage(usage: &Value) -> Option<Usage> {
-    usage.as_object()?;
-    let nested = |pointer| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    if !usage.is_map() {
+        return None;
+    }
+    let within =
+        |object, name| nested(usage, &[object, name]).and_then(Doc::whole).unwrap_or_default();
     let prompt = count(usage, "input_tokens").unwrap_or(0);
     let completion = count(usage, "output_tokens").unwrap_or(0);
     Some(Usage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
-        reasoning_tokens: nested("/output_tokens_details/reasoning_tokens"),
-        cached_tokens: nested("/input_tokens_details/cached_tokens"),
-        cache_write_tokens: nested("/input_tokens_details/cache_write_tokens"),
+        reasoning_tokens: within("output_tokens_details", "reasoning_tokens"),
+        cached_tokens: within("input_tokens_details", "cached_tokens"),
+        cache_write_tokens: within("input_tokens_details", "cache_write_tokens"),
     })
 }
 
@@ -71,14 +80,30 @@ struct Item {
 }
 
 /// Reads a stream, or what arrived of it; `None` where it has no Responses event.
+/// A terminal event says again what all before it said: only it is read then.
 pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
+    let terminal = sse::events(bytes).filter_map(|event| event.data).find_map(|data| {
+        let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
+        let read = || doc::whole(&data, |json| terminal(json), terminal);
+        words.then(read).flatten()
+    });
+    terminal.unwrap_or_else(|| pieces(bytes))
+}
+
+/// The answer in a terminal event; `None` where it is another event.
+fn terminal<D: Doc>(event: &D) -> Option<Option<Answer>> {
+    is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(complete))
+}
+
+/// Reads a stream piece by piece.
+fn pieces(bytes: &[u8]) -> Option<Answer> {
     let mut opened: Option<Value> = None;
     let mut output: BTreeMap<u64, Item> = BTreeMap::new();
     for event in sse::events(bytes) {
         let Some(mut data) = event.json() else {
             continue;
         };
-        let kind = text(&data, "type").unwrap_or("").to_owned();
+        let kind = text_or_empty(&data, "type").into_owned();
         if is_terminal(&kind) {
             return complete(data.get("response")?);
         }
@@ -100,8 +125,8 @@ pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
             "response.output_text.delta"
             | "response.function_call_arguments.delta"
             | "response.custom_tool_call_input.delta" => {
-                let piece = text(&data, "delta").unwrap_or("");
-                output.entry(index).or_default().pieces.push_str(piece);
+                let piece = text_or_empty(&data, "delta");
+                output.entry(index).or_default().pieces.push_str(&piece);
             }
             _ => {}
         }
@@ -112,7 +137,7 @@ pub(super) fn stream(bytes: &[u8]) -> Option<Answer> {
 /// The answer of a stream that has no terminal event: no usage, no finish reason.
 fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
     let mut answer = Answer {
-        model: opened.and_then(|response| text(response, "model")).map(str::to_owned),
+        model: opened.and_then(|response| text(response, "model")).map(Cow::into_owned),
         ..Answer::default()
     };
     for mut item in output.into_values() {
@@ -120,9 +145,9 @@ fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
             item_into(&item.value, &mut answer);
             continue;
         }
-        let slot = match text(&item.value, "type") {
-            Some("function_call") => "arguments",
-            Some("custom_tool_call") => "input",
+        let slot = match text_or_empty(&item.value, "type").as_ref() {
+            "function_call" => "arguments",
+            "custom_tool_call" => "input",
             _ => {
                 answer.content.push_str(&item.pieces);
                 continue;
@@ -140,11 +165,11 @@ fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
 pub(super) fn ended(bytes: &[u8]) -> bool {
     sse::events(bytes)
         .filter_map(|event| event.json())
-        .any(|data| text(&data, "type").is_some_and(is_terminal))
+        .any(|data| is_terminal(&text_or_empty(&data, "type")))
 }
 
 fn is_terminal(kind: &str) -> bool {
-    matches!(kind, "response.completed" | "response.incomplete" | "response.failed")
+    TERMINAL.contains(&kind)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ struct Said<'a> {
 impl<'a> Said<'a> {
     fn of(answer: &'a Answer, seed: &'a str) -> Self {
         let call =
-            |call: &ToolCall| ToolCall::from_value(&call.id, &call.name, Some(&call.arguments));
+            |call: &ToolCall| ToolCall::from_doc(&call.id, &call.name, Some(&call.arguments));
         Self {
             answer,
             seed,

@@ -109,7 +109,10 @@ fn decoded(segment: &str) -> Option<String> {
 
 /// Azure's deployment, which stands for the model.
 fn deployment(path: &str) -> Option<String> {
-    let (_, rest) = path.split_once("/openai/deployments/")?;
+    const MOUNT: &[u8] = b"/openai/deployments/";
+    // Most paths are no longer than that: nothing is prepared to search them.
+    let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
+    let rest = path.get(at + MOUNT.len()..)?;
     decoded(rest.split('/').next()?)
 }
 

@@ -2,6 +2,7 @@
 //! into an entry, freed of secrets, when the exchange is over.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -47,8 +48,8 @@ impl Capture {
     }
 
     /// The credentials that the request carried.
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.job.secrets
+    pub(super) fn secrets(&self) -> Arc<Secrets> {
+        Arc::clone(&self.job.secrets)
     }
 
     /// Whether every chunk so far is still held by the copy.
@@ -68,7 +69,6 @@ impl Capture {
             header(&self.headers, "content-length").is_some(),
             self.chunks.len(),
         );
-        let hash = observed.request.key(&observed.call, &shared.config.rules);
         let cost = answer.usage.as_ref().and_then(|usage| {
             let model = answer.model.as_deref().or(observed.call.model.as_deref())?;
             shared.config.prices.cost(Some(&observed.upstream), model, usage)
@@ -88,7 +88,7 @@ impl Capture {
             finish_reason: answer.finish_reason,
             tool_calls: answer.tool_calls,
             embeddings: Vec::new(),
-            request_hash: Some(hash),
+            request_hash: Some(self.job.key),
             provider: Some(observed.call.provider.name().to_owned()),
             upstream: Some(observed.upstream),
             session: observed.session,
@@ -105,23 +105,28 @@ impl Capture {
     fn read_and_redact(&mut self, shared: &Shared) -> Answer {
         self.decode_if_unclean(shared);
         let secrets = &self.job.secrets;
-        shared.redactor.redact_chunks(&mut self.chunks, secrets);
-        let joined = join(&self.chunks);
+        let joined = shared.redactor.redact_chunks(&mut self.chunks, secrets);
+        if !(200..300).contains(&self.status) {
+            return Answer::default();
+        }
         let encoding = header(&self.headers, "content-encoding").unwrap_or_default();
-        let plain = encoding::decode(encoding, &joined, self.max).unwrap_or(joined);
+        let plain = match encoding {
+            "" | "identity" => None,
+            coded => encoding::decode(coded, &joined, self.max),
+        };
+        let plain = plain.as_deref().unwrap_or(&joined);
         let streamed = media_type(&self.headers).is_some_and(|media| media == "text/event-stream");
         let operation = self.job.observed.call.operation;
-        let mut answer = if (200..300).contains(&self.status) {
-            provider::read(operation, streamed, &plain).unwrap_or_default()
-        } else {
-            Answer::default()
-        };
-        // A secret spread over several events is whole again in the assembled text.
-        answer.content = text_of(shared.redactor.redact(answer.content.as_bytes(), secrets));
+        let mut answer = provider::read(operation, streamed, plain).unwrap_or_default();
+        // A secret spread over several events, or written with escapes, is whole
+        // again in the assembled text.
+        if let Cow::Owned(clean) = shared.redactor.redact(answer.content.as_bytes(), secrets) {
+            answer.content = String::from_utf8_lossy(&clean).into_owned();
+        }
         for call in &mut answer.tool_calls {
             let text = call.arguments.to_string();
-            let clean = text_of(shared.redactor.redact(text.as_bytes(), secrets));
-            if clean != text {
+            if let Cow::Owned(clean) = shared.redactor.redact(text.as_bytes(), secrets) {
+                let clean = String::from_utf8_lossy(&clean);
                 call.arguments = serde_json::from_str(&clean)
                     .unwrap_or_else(|_| serde_json::json!({ "_raw": clean }));
             }
@@ -154,11 +159,6 @@ impl Capture {
         self.chunks = vec![Chunk { at_ms, data: plain.into() }];
         self.headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
     }
-}
-
-/// Redacted text as text again.
-fn text_of(bytes: Cow<'_, [u8]>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Milliseconds from `start` to now.

@@ -1,24 +1,26 @@
 //! Recording: forwards a call to its upstream and keeps what came back.
 //!
 //! [`Recorder::run`] sends the request on and hands the response back as
-//! soon as its head is there. A pump task owns the upstream's body from then on:
-//! it feeds the client and the copy side by side, so a client that leaves early
-//! does not lose the recording, and a copy that fails does not touch the client.
+//! soon as its head is there; one whose body came with the head is kept first. A
+//! pump task owns any other body from then on: it feeds the client and the copy
+//! side by side, so a copy that fails does not touch the client. A client that
+//! leaves early does not lose the recording, whenever it leaves ([`carry`]).
 //! The last byte of a response (or its end, where the length is not announced)
 //! is passed on only once the exchange is kept.
 
 pub mod capture;
+mod carry;
 pub mod tee;
 pub mod writer;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response};
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 
-use crate::identity::IdentityRules;
+use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::EntryName;
 use crate::recording::cost::PriceTable;
 use crate::recording::entry::End;
@@ -26,7 +28,8 @@ use crate::recording::observed::Observed;
 use crate::recording::redact::{HOP_BY_HOP, Redactor, Secrets};
 use crate::upstream::{Client, Forward, UpstreamError};
 use capture::Capture;
-use tee::{Pump, TeeBody};
+use carry::Carried;
+use tee::{Opened, TeeBody};
 use writer::Writer;
 
 /// How often the end of the last exchange is looked for.
@@ -50,10 +53,12 @@ pub struct Config {
 pub struct Job {
     /// The request as it is stored.
     pub observed: Observed,
+    /// Its key.
+    pub key: RequestKey,
     /// The name it is stored under.
     pub name: EntryName,
     /// The credentials it carried: none of them may be stored.
-    pub secrets: Secrets,
+    pub secrets: Arc<Secrets>,
     /// When it arrived: times in the recording count from here.
     pub arrived: Instant,
     /// The same moment as text: RFC 3339, UTC, microseconds, unique in this process.
@@ -67,7 +72,7 @@ pub struct Kept {
     pub outcome: Result<(), String>,
     /// How it ended, where that makes it an exchange that is never replayed.
     pub incomplete: Option<End>,
-    /// The request, in a few words.
+    /// The request, in a few words; empty where the exchange is complete.
     pub label: String,
     /// The model that answered.
     pub model: Option<String>,
@@ -84,12 +89,13 @@ pub type OnKept = Arc<dyn Fn(Kept) + Send + Sync>;
 pub struct Recorder {
     client: Client,
     shared: Arc<Shared>,
-    pumps: std::sync::Mutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
 }
 
-/// What every pump needs.
+/// What every exchange needs.
 pub(crate) struct Shared {
+    /// Exchanges under way.
+    busy: AtomicUsize,
     pub(crate) config: Config,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) writer: Writer,
@@ -105,9 +111,9 @@ impl Recorder {
         redactor: Arc<Redactor>,
         on_kept: OnKept,
     ) -> Self {
-        let shared = Arc::new(Shared { config, redactor, writer, on_kept });
-        let pumps = std::sync::Mutex::new(JoinSet::new());
-        Self { client, shared, pumps, stop: watch::channel(false).0 }
+        let busy = AtomicUsize::new(0);
+        let shared = Arc::new(Shared { busy, config, redactor, writer, on_kept });
+        Self { client, shared, stop: watch::channel(false).0 }
     }
 
     /// The rules keys are made under.
@@ -121,9 +127,9 @@ impl Recorder {
     }
 
     /// Sends the request on, keeps the exchange, and returns the response as the
-    /// upstream gave it, hop-by-hop headers removed. All of it is done in a task of
-    /// its own: a caller that stops waiting for the response loses it, the
-    /// recording does not, as long as its head comes within [`Config::drain`].
+    /// upstream gave it, hop-by-hop headers removed. A caller that stops waiting for
+    /// the response loses it, the recording does not, as long as its head comes
+    /// within [`Config::drain`].
     ///
     /// # Errors
     /// [`UpstreamError`] when there was no response; nothing is recorded then.
@@ -132,55 +138,32 @@ impl Recorder {
         job: Job,
         forward: Forward,
     ) -> Result<Response<TeeBody>, UpstreamError> {
-        let (mut sender, receiver) = oneshot::channel();
         let recorder = Arc::clone(self);
-        let mut stop = self.stop.subscribe();
-        let upstream = forward.upstream.clone();
-        self.track(async move {
-            let abandoned = async {
-                sender.closed().await;
-                tokio::time::sleep(recorder.shared.config.drain).await;
-            };
-            let response = tokio::select! {
-                response = recorder.forward(job, forward) => response,
-                _ = stop.wait_for(|stop| *stop) => return,
-                () = abandoned => return,
-            };
-            // A caller that has left drops its body, and the pump drains the rest.
-            drop(sender.send(response));
-        });
-        receiver.await.unwrap_or(Err(UpstreamError::Stopped { upstream }))
+        let busy = Busy::new(&self.shared);
+        Carried::new(recorder.open(job, forward, busy), self.shared.config.drain).await
     }
 
-    /// The response's head as soon as it is there; its body is a pump's from then on.
-    async fn forward(
-        &self,
+    /// The response's head as soon as it is there, unless the run ends before.
+    async fn open(
+        self: Arc<Self>,
         job: Job,
         forward: Forward,
-    ) -> Result<Response<TeeBody>, UpstreamError> {
+        busy: Busy,
+    ) -> Result<Opened, UpstreamError> {
         let head = forward.method == http::Method::HEAD;
-        let (mut parts, body) = self.client.send(forward).await?.into_parts();
+        let upstream = forward.upstream.clone();
+        let mut stop = self.stop.subscribe();
+        let response = tokio::select! {
+            biased;
+            response = self.client.send(forward) => response?,
+            _ = stop.wait_for(|stop| *stop) => return Err(UpstreamError::Stopped { upstream }),
+        };
+        let (mut parts, body) = response.into_parts();
         remove_hop_by_hop(&mut parts.headers);
         let announced = announced_length(&parts.headers);
         let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
         let capture = Capture::new(job, &parts, self.shared.config.max_copy);
-        let pump = Pump::new(body, capture, Arc::clone(&self.shared));
-        let body = if bodiless {
-            pump.keep_whole().await;
-            TeeBody::empty()
-        } else {
-            let (body, task) = pump.start(announced, self.stop.subscribe());
-            self.track(task);
-            body
-        };
-        Ok(Response::from_parts(parts, body))
-    }
-
-    /// Starts `task` so that [`Recorder::finish`] waits for it.
-    fn track(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut pumps = self.pumps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        while pumps.try_join_next().is_some() {}
-        pumps.spawn(task);
+        Ok(Opened { parts, body, capture, announced, bodiless, busy, stop })
     }
 
     /// Waits up to `grace` for responses still under way, then ends them as
@@ -196,7 +179,7 @@ impl Recorder {
         self.shared.writer.close().await
     }
 
-    /// Returns when no task is left; tasks may start others.
+    /// Returns when no exchange is under way.
     async fn idle(&self) {
         while self.busy() > 0 {
             tokio::time::sleep(POLL).await;
@@ -205,9 +188,25 @@ impl Recorder {
 
     /// How many exchanges are under way.
     pub fn busy(&self) -> usize {
-        let mut pumps = self.pumps.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        while pumps.try_join_next().is_some() {}
-        pumps.len()
+        self.shared.busy.load(Ordering::Acquire)
+    }
+}
+
+/// One exchange under way: [`Recorder::finish`] waits for it.
+pub(crate) struct Busy {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Busy {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.busy.fetch_add(1, Ordering::AcqRel);
+        Self { shared: Arc::clone(shared) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.shared.busy.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

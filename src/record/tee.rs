@@ -1,24 +1,29 @@
-//! The tee: one task owns the upstream's body and feeds the client and the copy.
+//! The tee: one owner of the upstream's body feeds the client and the copy.
 //!
-//! While the copy holds a response's chunks, the client's queue shares them and
-//! needs no bound of its own; once the copy has been dropped, the queue is held
-//! to a megabyte by slowing the upstream down.
+//! A body that is there with its head needs no task: it is kept, then handed over
+//! whole. Any other is a pump's, in a task of its own. While the copy holds a
+//! response's chunks, the client's queue shares them and needs no bound of its
+//! own; once the copy has been dropped, the queue is held to a megabyte by slowing
+//! the upstream down.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::Response;
+use http::response::Parts;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Sleep, sleep};
 
 use super::capture::Capture;
-use super::{Kept, Shared};
+use super::{Busy, Kept};
 use crate::recording::entry::{Cut, End};
-use crate::upstream::cut_of;
+use crate::upstream::{self, cut_of};
 
 /// Bytes a slow client may lag behind once the copy no longer holds them.
 const HIGH_WATER: usize = 1 << 20;
@@ -40,15 +45,27 @@ struct Gauge {
 
 /// The client's side of the tee.
 pub struct TeeBody {
-    parts: Option<mpsc::UnboundedReceiver<Part>>,
-    gauge: Arc<Gauge>,
+    /// What came with the head.
+    first: Option<Bytes>,
+    rest: Rest,
     remaining: Option<u64>,
 }
 
+/// What follows.
+enum Rest {
+    Queue { parts: mpsc::UnboundedReceiver<Part>, gauge: Arc<Gauge> },
+    Cut(Cut),
+    Nothing,
+}
+
 impl TeeBody {
-    /// A body of no bytes.
-    pub fn empty() -> Self {
-        Self { parts: None, gauge: Arc::default(), remaining: Some(0) }
+    /// A body that is there, of this length where one is known, and how it ended.
+    fn whole(first: Option<Bytes>, remaining: Option<u64>, end: End) -> Self {
+        let rest = match end {
+            End::UpstreamAbort(cut) => Rest::Cut(cut),
+            _ => Rest::Nothing,
+        };
+        Self { first, rest, remaining }
     }
 }
 
@@ -60,27 +77,32 @@ impl Body for TeeBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let Some(parts) = self.parts.as_mut() else { return Poll::Ready(None) };
-        match ready!(parts.poll_recv(cx)) {
-            Some(Part::Data(data)) => {
-                self.gauge.bytes.fetch_sub(data.len(), Ordering::Relaxed);
-                self.gauge.drained.notify_one();
-                if let Some(remaining) = self.remaining.as_mut() {
-                    *remaining = remaining.saturating_sub(data.len() as u64);
+        let data = match (self.first.take(), &mut self.rest) {
+            (Some(data), _) => data,
+            (None, Rest::Nothing) => return Poll::Ready(None),
+            (None, Rest::Cut(cut)) => return Poll::Ready(Some(Err(*cut))),
+            (None, Rest::Queue { parts, gauge }) => match ready!(parts.poll_recv(cx)) {
+                Some(Part::Data(data)) => {
+                    gauge.bytes.fetch_sub(data.len(), Ordering::Relaxed);
+                    gauge.drained.notify_one();
+                    data
                 }
-                Poll::Ready(Some(Ok(Frame::data(data))))
-            }
-            Some(Part::Cut(cut)) => Poll::Ready(Some(Err(cut))),
-            Some(Part::End) => {
-                self.parts = None;
-                Poll::Ready(None)
-            }
-            None => Poll::Ready(Some(Err(Cut::Close))),
+                Some(Part::Cut(cut)) => return Poll::Ready(Some(Err(cut))),
+                Some(Part::End) => {
+                    self.rest = Rest::Nothing;
+                    return Poll::Ready(None);
+                }
+                None => return Poll::Ready(Some(Err(Cut::Close))),
+            },
+        };
+        if let Some(remaining) = self.remaining.as_mut() {
+            *remaining = remaining.saturating_sub(data.len() as u64);
         }
+        Poll::Ready(Some(Ok(Frame::data(data))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.parts.is_none()
+        self.first.is_none() && matches!(self.rest, Rest::Nothing)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -95,104 +117,172 @@ struct Feed {
 }
 
 impl Feed {
-    /// Queues `data`, and where `bounded` waits until the client has taken enough
-    /// of what is queued; `false` once the client has left.
-    async fn send(&self, data: Bytes, bounded: bool) -> bool {
+    /// Queues `data`; `false` once the client has left.
+    fn send(&self, data: Bytes) -> bool {
         self.gauge.bytes.fetch_add(data.len(), Ordering::Relaxed);
-        if self.parts.send(Part::Data(data)).is_err() {
-            return false;
-        }
-        while bounded && self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
+        self.parts.send(Part::Data(data)).is_ok()
+    }
+
+    /// Returns once the client has taken enough of what is queued, or has left.
+    async fn drained(&self) {
+        while self.gauge.bytes.load(Ordering::Relaxed) > HIGH_WATER {
             tokio::select! {
                 () = self.gauge.drained.notified() => {}
-                () = self.parts.closed() => return false,
+                () = self.parts.closed() => return,
             }
         }
-        true
+    }
+}
+
+/// A response whose head is there.
+pub(super) struct Opened {
+    pub(super) parts: Parts,
+    pub(super) body: upstream::Body,
+    pub(super) capture: Capture,
+    /// The length that the head announces.
+    pub(super) announced: Option<u64>,
+    /// Whether it has no body by its nature.
+    pub(super) bodiless: bool,
+    pub(super) busy: Busy,
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl Opened {
+    /// The response for the client. One that is there in full is kept first; the
+    /// rest of any other is pumped, and what came with its head goes on with it.
+    pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
+        let (first, end) = self.first().await;
+        let Some(end) = end else {
+            let (response, pump) = self.tee(first);
+            tokio::spawn(pump.run());
+            return response;
+        };
+        drop(self.body);
+        keep(self.capture, end, &self.busy).await;
+        let body = match self.bodiless {
+            true => TeeBody::whole(None, Some(0), End::Complete),
+            false => TeeBody::whole(first, self.announced, end),
+        };
+        Response::from_parts(self.parts, body)
+    }
+
+    /// The chunk that came with the head, and how the body ended, where it has.
+    async fn first(&mut self) -> (Option<Bytes>, Option<End>) {
+        if self.bodiless {
+            let end = match self.body.frame().await {
+                Some(Err(error)) => End::UpstreamAbort(cut_of(&error)),
+                _ => End::Complete,
+            };
+            return (None, Some(end));
+        }
+        let mut frame = pin!(self.body.frame());
+        let frame = poll_fn(|cx| Poll::Ready(frame.as_mut().poll(cx))).await;
+        match frame.map(|frame| frame.map(|frame| frame.map(Frame::into_data))) {
+            Poll::Pending | Poll::Ready(Some(Ok(Err(_)))) => (None, None),
+            Poll::Ready(None) => (None, Some(End::Complete)),
+            Poll::Ready(Some(Err(error))) => (None, Some(End::UpstreamAbort(cut_of(&error)))),
+            Poll::Ready(Some(Ok(Ok(data)))) => {
+                self.capture.add(data.clone());
+                let whole = self.announced == Some(data.len() as u64);
+                (Some(data), whole.then_some(End::Complete))
+            }
+        }
+    }
+
+    /// The client's response and the pump that feeds it.
+    fn tee(self, first: Option<Bytes>) -> (Response<TeeBody>, Pump) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let gauge = Arc::<Gauge>::default();
+        let received = first.as_ref().map_or(0, |data| data.len() as u64);
+        let rest = Rest::Queue { parts: receiver, gauge: Arc::clone(&gauge) };
+        let body = TeeBody { first, rest, remaining: self.announced };
+        let feed = Feed { parts: sender, gauge };
+        let Self { body: upstream, capture, announced, busy, stop, .. } = self;
+        let pump = Pump { body: upstream, capture, busy, stop, feed, announced, received };
+        (Response::from_parts(self.parts, body), pump)
     }
 }
 
 /// A response on its way to its client and into the recording.
-pub(super) struct Pump {
-    body: reqwest::Body,
+struct Pump {
+    body: upstream::Body,
     capture: Capture,
-    shared: Arc<Shared>,
+    busy: Busy,
+    stop: watch::Receiver<bool>,
+    feed: Feed,
+    announced: Option<u64>,
+    received: u64,
 }
 
 impl Pump {
-    pub(super) fn new(body: reqwest::Body, capture: Capture, shared: Arc<Shared>) -> Self {
-        Self { body, capture, shared }
-    }
-
-    /// Keeps a response that has no body; its head must not be sent before.
-    pub(super) async fn keep_whole(mut self) {
-        let end = match self.body.frame().await {
-            Some(Err(error)) => End::UpstreamAbort(cut_of(&error)),
-            _ => End::Complete,
-        };
-        keep(self.capture, end, &self.shared).await;
-    }
-
-    /// The client's body, and the task that feeds it.
-    pub(super) fn start(
-        self,
-        announced: Option<u64>,
-        stop: watch::Receiver<bool>,
-    ) -> (TeeBody, impl Future<Output = ()> + Send + 'static) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        let gauge = Arc::<Gauge>::default();
-        let body =
-            TeeBody { parts: Some(receiver), gauge: Arc::clone(&gauge), remaining: announced };
-        let feed = Feed { parts: sender, gauge };
-        (body, self.run(feed, announced, stop))
-    }
-
     /// Relays the body to its end, keeps the exchange, then lets the client have
     /// the last byte.
-    async fn run(mut self, feed: Feed, announced: Option<u64>, mut stop: watch::Receiver<bool>) {
-        let mut held = None;
-        let mut received = 0_u64;
-        let mut left: Option<Instant> = None;
-        let end = loop {
-            let give_up = left.map(|since| since + self.shared.config.drain);
-            tokio::select! {
-                frame = self.body.frame() => match frame {
-                    None => break End::Complete,
-                    Some(Err(error)) => break End::UpstreamAbort(cut_of(&error)),
-                    Some(Ok(frame)) => {
-                        let Ok(data) = frame.into_data() else { continue };
-                        received += data.len() as u64;
-                        self.capture.add(data.clone());
-                        if announced == Some(received) {
-                            held = Some(data);
-                        } else if left.is_none() {
-                            let here = tokio::select! {
-                                here = feed.send(data, !self.capture.is_whole()) => here,
-                                () = stopped(&mut stop) => break End::ClientAbort,
-                            };
-                            left = (!here).then(Instant::now);
-                        }
-                    }
-                },
-                () = feed.parts.closed(), if left.is_none() => left = Some(Instant::now()),
-                () = sleep_until(give_up.unwrap_or_else(Instant::now)), if give_up.is_some() => {
-                    break End::ClientAbort;
-                }
-                () = stopped(&mut stop) => break End::ClientAbort,
-            }
-        };
+    async fn run(mut self) {
+        let (held, end) = self.relay().await;
         // A body dropped half-way closes its connection; one that is over is pooled.
         drop(self.body);
-        keep(self.capture, end, &self.shared).await;
+        keep(self.capture, end, &self.busy).await;
         if let Some(data) = held {
-            feed.send(data, false).await;
+            self.feed.send(data);
         }
         // A client that has left does not need to be told.
-        drop(feed.parts.send(match end {
+        drop(self.feed.parts.send(match end {
             End::UpstreamAbort(cut) => Part::Cut(cut),
             End::ClientAbort => Part::Cut(Cut::Close),
             End::Complete | End::Truncated => Part::End,
         }));
+    }
+
+    /// Relays until the body ends; gives the chunk that is to wait for the copy.
+    async fn relay(&mut self) -> (Option<Bytes>, End) {
+        let Self { body, capture, busy, stop, feed, announced, received } = self;
+        let mut held = None;
+        let mut closed = pin!(feed.parts.closed());
+        let mut stopped = pin!(stopped(stop));
+        // Counts from the moment the client has left.
+        let mut give_up: Option<Pin<Box<Sleep>>> = None;
+        loop {
+            let frame = tokio::select! {
+                biased;
+                frame = body.frame() => frame,
+                () = &mut closed, if give_up.is_none() => {
+                    give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+                    continue;
+                }
+                () = expired(&mut give_up) => return (held, End::ClientAbort),
+                () = &mut stopped => return (held, End::ClientAbort),
+            };
+            let data = match frame {
+                None => return (held, End::Complete),
+                Some(Err(error)) => return (held, End::UpstreamAbort(cut_of(&error))),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+            };
+            *received += data.len() as u64;
+            capture.add(data.clone());
+            if *announced == Some(*received) {
+                held = Some(data);
+            } else if give_up.is_some() {
+                continue;
+            } else if !feed.send(data) {
+                give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
+            } else if !capture.is_whole() {
+                tokio::select! {
+                    () = feed.drained() => {}
+                    () = &mut stopped => return (held, End::ClientAbort),
+                }
+            }
+        }
+    }
+}
+
+/// Returns when the time of a client that has left is over; never without one.
+async fn expired(give_up: &mut Option<Pin<Box<Sleep>>>) {
+    match give_up {
+        Some(sleep) => sleep.as_mut().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -203,18 +293,18 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Hands the exchange to the writer and tells what became of it.
-async fn keep(capture: Capture, end: End, shared: &Shared) {
-    let secrets = capture.secrets().clone();
+async fn keep(capture: Capture, end: End, busy: &Busy) {
+    let shared = &busy.shared;
+    let secrets = capture.secrets();
     let (name, entry, cost_usd) = capture.finish(end, shared);
     let usage = entry.usage.unwrap_or_default();
     let incomplete = entry.response.as_ref().map(|response| response.end);
+    let incomplete = incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated));
+    let label = entry.request.as_ref().filter(|_| incomplete.is_some());
     let kept = Kept {
         outcome: Ok(()),
-        incomplete: incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated)),
-        label: entry
-            .request
-            .as_ref()
-            .map_or_else(String::new, |request| format!("{} {}", request.method, request.path)),
+        incomplete,
+        label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd,

@@ -89,14 +89,14 @@ impl Writer {
         &self,
         name: EntryName,
         entry: Entry,
-        secrets: impl Into<Arc<Secrets>>,
+        secrets: Arc<Secrets>,
     ) -> Result<(), String> {
         let (done, word) = oneshot::channel();
         let gone = || "keep it: the recording is already closed".to_owned();
         {
             let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             let sender = tasks.as_ref().ok_or_else(gone)?;
-            let task = Task::Keep(Item { name, entry, secrets: secrets.into() }, done);
+            let task = Task::Keep(Item { name, entry, secrets }, done);
             sender.send(task).map_err(|_| gone())?;
         }
         word.await.map_err(|_| gone())?

@@ -263,4 +263,4 @@ fn style_of(fields: Fields<'_>) -> Result<Style, EntryError> {
 
 #[cfg(test)]
 #[path = "body_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -86,7 +86,7 @@ fn a_wrong_payload_is_refused_with_its_place() {
     }
 }
 
-fn any_piece() -> impl Strategy<Value = Vec<u8>> {
+pub(crate) fn any_piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
         any::<String>().prop_map(String::into_bytes),

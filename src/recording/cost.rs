@@ -4,6 +4,8 @@
 //! table knows list prices for plain calls; batch and priority tiers, audio tokens
 //! and one-hour cache writes are not told apart, since [`Usage`] does not.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::provider::Usage;
@@ -12,6 +14,8 @@ use crate::provider::Usage;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceTable {
     models: Vec<Price>,
+    /// For each name, the places in `models` it is given at, in order.
+    names: BTreeMap<String, Vec<usize>>,
 }
 
 /// Why a text is no price table.
@@ -114,7 +118,13 @@ impl PriceTable {
                 return Err(PriceError::Rate { model });
             }
         }
-        Ok(Self { models: file.models })
+        let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (place, price) in file.models.iter().enumerate() {
+            for name in &price.names {
+                names.entry(name.clone()).or_default().push(place);
+            }
+        }
+        Ok(Self { models: file.models, names })
     }
 
     /// What these tokens cost in US dollars, to ten decimals; `None` where the
@@ -141,11 +151,11 @@ impl PriceTable {
     /// The price of a model: by its very name, else by its name before a date.
     fn find(&self, upstream: Option<&str>, model: &str) -> Option<&Price> {
         let named = |name: &str| {
-            self.models.iter().find(|price| {
-                let sold = price.upstream.is_none()
+            let places = self.names.get(name)?;
+            places.iter().filter_map(|place| self.models.get(*place)).find(|price| {
+                price.upstream.is_none()
                     || upstream.is_none()
-                    || price.upstream.as_deref() == upstream;
-                sold && price.names.iter().any(|known| known == name)
+                    || price.upstream.as_deref() == upstream
             })
         };
         named(model).or_else(|| named(undated(model)?))

@@ -1,6 +1,9 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::body::Layout;
+use super::super::body::tests::any_piece;
+use super::super::body::{Chunk, Layout};
+use super::super::text::write_file_value;
 use super::*;
 
 fn parsed(value: &Value) -> Entry {
@@ -44,6 +47,44 @@ fn full_entry_is_written_as_it_was_read() {
     assert_eq!(response.headers.len(), 3);
     assert_eq!(&*entry.request.unwrap().body, b"{\"seed\":9007199254740993}");
     assert_eq!(entry.usage.unwrap().cached_tokens, 7);
+}
+
+/// The text of an entry by way of its value.
+fn text_by_value(entry: &Entry) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_file_value(&mut text, &entry.to_json(), 1);
+    text
+}
+
+#[test]
+fn text_is_that_of_the_value() {
+    let mut entry = parsed(&full());
+    assert_eq!(entry.to_text(), text_by_value(&entry));
+    entry.extra.insert("content".to_owned(), json!("a stray"));
+    entry.extra.insert("fault".to_owned(), json!({}));
+    assert_eq!(entry.to_text(), text_by_value(&entry));
+    assert_eq!(Entry::default().to_text(), text_by_value(&Entry::default()));
+}
+
+proptest! {
+    #[test]
+    fn text_is_that_of_the_value_whatever_the_bodies(
+        body in any_piece(),
+        pieces in prop::collection::vec((0_u32..1_000_000, any_piece()), 0..4),
+        layout in 0..3,
+    ) {
+        let mut entry = parsed(&full());
+        let layout = [Layout::Whole, Layout::Frames, Layout::Chunks][layout as usize];
+        let chunk = |(ms, data): (u32, Vec<u8>)| Chunk { at_ms: f64::from(ms) / 10.0, data: data.into() };
+        let chunks = pieces.into_iter().map(chunk).collect();
+        if let Some(request) = &mut entry.request {
+            request.body = body.into();
+        }
+        if let Some(response) = &mut entry.response {
+            response.payload = Payload { layout, chunks };
+        }
+        prop_assert_eq!(entry.to_text(), text_by_value(&entry));
+    }
 }
 
 #[test]

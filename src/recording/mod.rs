@@ -15,11 +15,13 @@ mod field;
 pub mod format;
 pub mod meta;
 pub mod name;
+mod object;
 pub mod observed;
 pub(crate) mod outline;
 pub mod packed;
 pub mod redact;
 pub(crate) mod scan;
+mod spelled;
 mod text;
 mod token;
 

@@ -2,7 +2,7 @@
 //! looked up or recorded.
 
 use super::entry::RecordedRequest;
-use crate::identity::{self, Form, IdentityRules, RequestKey, RequestParts};
+use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts};
 use crate::provider::recognise::{Seen, recognise};
 use crate::provider::{self, Call};
 
@@ -19,13 +19,44 @@ pub struct Observed {
     pub session: Option<String>,
     /// The step id it was given, if one was.
     pub step: Option<String>,
+    /// Its keys under the rules that were asked for when it was observed.
+    keys: Vec<(IdentityRules, RequestKey)>,
+}
+
+impl Observed {
+    /// `request` as it was sent to `upstream`, in no session and no step, with its
+    /// keys under each of `rules` made ready. The body is read once for all of it.
+    pub fn new(upstream: String, request: RecordedRequest, rules: &[IdentityRules]) -> Self {
+        let body = identity::parse(&request.body).ok();
+        let call = request.recognise_parsed(body.as_ref());
+        let parts = request.parts(&call);
+        let mut keys: Vec<(IdentityRules, RequestKey)> = Vec::with_capacity(rules.len());
+        for rules in rules {
+            if keys.iter().all(|(known, _)| known != rules) {
+                let key = RequestKey::of_parsed(&parts, body.as_ref(), rules);
+                keys.push((rules.clone(), key));
+            }
+        }
+        Self { upstream, request, call, session: None, step: None, keys }
+    }
+
+    /// The key of the request under `rules`: without work where they are among
+    /// those it was observed with.
+    pub fn key(&self, rules: &IdentityRules) -> RequestKey {
+        let known = self.keys.iter().find(|(known, _)| known == rules);
+        known.map_or_else(|| self.request.key(&self.call, rules), |(_, key)| key.clone())
+    }
 }
 
 impl RecordedRequest {
     /// What this request asks for.
     pub fn recognise(&self) -> Call {
-        let body = identity::parse(&self.body).ok();
-        let field = |name: &str| body.as_ref().and_then(|json| json.get(name));
+        self.recognise_parsed(identity::parse(&self.body).ok().as_ref())
+    }
+
+    /// The same, of a body that has been read already.
+    fn recognise_parsed(&self, body: Option<&Json<'_>>) -> Call {
+        let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
         recognise(&Seen {
             method: &self.method,

@@ -18,7 +18,7 @@ use bytes::{Bytes, BytesMut};
 use regex::bytes::Regex;
 
 use super::body::Chunk;
-pub use header::{HOP_BY_HOP, stored_query, stored_request_headers};
+pub use header::{HOP_BY_HOP, stored_query, stores};
 pub use secret::Secrets;
 use shape::Shapes;
 
@@ -80,32 +80,44 @@ impl Redactor {
         replaced(bytes, &self.ranges(bytes, secrets))
     }
 
-    /// The bytes without what the patterns find.
-    pub fn redact_patterns_only<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        self.redact(bytes, &Secrets::default())
+    /// The bytes without what the patterns find; and, where these secrets stand in
+    /// them too, without both. One search for the patterns serves both.
+    pub fn redact_apart<'a>(
+        &self,
+        bytes: &'a [u8],
+        secrets: &Secrets,
+    ) -> (Cow<'a, [u8]>, Option<Cow<'a, [u8]>>) {
+        let mut patterns = self.pattern_ranges(bytes);
+        let mut own = Vec::new();
+        secrets.find(bytes, &mut own);
+        if own.is_empty() {
+            return (replaced(bytes, &settled(bytes, patterns)), None);
+        }
+        let by_patterns = replaced(bytes, &settled(bytes, patterns.clone()));
+        patterns.append(&mut own);
+        let all = replaced(bytes, &settled(bytes, patterns));
+        let differs = all != by_patterns;
+        (by_patterns, differs.then_some(all))
     }
 
     /// Removes credentials from a stream, those that lie across chunks too: the
     /// mark goes into the first chunk touched, and the rest of the match out of
-    /// the later ones. Boundaries and times stay. Gives whether anything changed.
-    pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &Secrets) -> bool {
-        let mut joined = BytesMut::with_capacity(chunks.iter().map(|c| c.data.len()).sum());
-        for chunk in &*chunks {
-            joined.extend_from_slice(&chunk.data);
-        }
+    /// the later ones. Boundaries and times stay. Gives what is left, in one piece.
+    pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
+        let joined = join(chunks);
         let ranges = self.ranges(&joined, secrets);
         if ranges.is_empty() {
-            return false;
+            return joined;
         }
         let mut start = 0;
-        for chunk in chunks {
+        for chunk in &mut *chunks {
             let end = start + chunk.data.len();
             if let Some(data) = part(&joined, start..end, &ranges) {
                 chunk.data = data;
             }
             start = end;
         }
-        true
+        join(chunks)
     }
 
     /// A text for people (an error, a log line, a header's value) without
@@ -137,16 +149,27 @@ impl Redactor {
 
     /// Where credentials stand: in order, without overlap.
     fn ranges(&self, bytes: &[u8], secrets: &Secrets) -> Vec<Range<usize>> {
+        let mut ranges = self.pattern_ranges(bytes);
+        secrets.find(bytes, &mut ranges);
+        settled(bytes, ranges)
+    }
+
+    /// Where the patterns match, in no order.
+    fn pattern_ranges(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         self.shapes.find(bytes, &mut ranges);
         for regex in &self.extra {
             ranges.extend(regex.find_iter(bytes).map(|found| found.range()));
         }
-        secrets.find(bytes, &mut ranges);
-        // A pattern as wide as `\w+` must leave the mark as it is.
-        ranges.retain(|range| !range.is_empty() && !inside_mark(bytes, range));
-        merged(ranges)
+        ranges
     }
+}
+
+/// What is to be replaced of what was found: in order, without overlap.
+fn settled(bytes: &[u8], mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    // A pattern as wide as `\w+` must leave the mark as it is.
+    ranges.retain(|range| !range.is_empty() && !inside_mark(bytes, range));
+    merged(ranges)
 }
 
 /// Whether none of these secrets stands in the bytes, in any of its encodings.
@@ -198,6 +221,18 @@ fn replaced<'a>(bytes: &'a [u8], ranges: &[Range<usize>]) -> Cow<'a, [u8]> {
     }
     out.extend_from_slice(&bytes[at..]);
     Cow::Owned(out)
+}
+
+/// The chunks' bytes in one piece; a single chunk is not copied.
+fn join(chunks: &[Chunk]) -> Bytes {
+    if let [only] = chunks {
+        return only.data.clone();
+    }
+    let mut joined = BytesMut::with_capacity(chunks.iter().map(|c| c.data.len()).sum());
+    for chunk in chunks {
+        joined.extend_from_slice(&chunk.data);
+    }
+    joined.freeze()
 }
 
 /// One chunk of a redacted stream; `None` where nothing in it was touched.

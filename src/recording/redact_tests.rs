@@ -204,13 +204,15 @@ fn secret_across_chunks_is_removed_and_the_boundaries_stay() {
         .zip(1_u8..)
         .map(|(text, at)| Chunk { at_ms: at.into(), data: Bytes::from_static(text.as_bytes()) })
         .collect();
-    assert!(redactor().redact_chunks(&mut chunks, &secrets));
+    redactor().redact_chunks(&mut chunks, &secrets);
     let texts: Vec<&[u8]> = chunks.iter().map(|chunk| &*chunk.data).collect();
     let expected: [&[u8]; 6] = [b"a [REDACTED]", b"", b"", b" b", b" [REDACTED]", b""];
     assert_eq!(texts, expected);
     let times: Vec<f64> = chunks.iter().map(|chunk| chunk.at_ms).collect();
     assert_eq!(times, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert!(!redactor().redact_chunks(&mut chunks, &secrets));
+    let before = chunks.clone();
+    redactor().redact_chunks(&mut chunks, &secrets);
+    assert_eq!(chunks, before);
 }
 
 #[test]
@@ -233,16 +235,9 @@ fn text_for_people_loses_what_follows_a_scheme() {
 
 #[test]
 fn only_listed_request_headers_are_stored() {
-    let stored = stored_request_headers(&headers(&[
-        ("Content-Type", "application/json"),
-        ("authorization", "Bearer x"),
-        ("x-stainless-os", "Linux"),
-        ("anthropic-version", "2026-10-21"),
-    ]));
-    assert_eq!(
-        stored,
-        headers(&[("content-type", "application/json"), ("anthropic-version", "2026-10-21")])
-    );
+    let names = ["content-type", "authorization", "x-stainless-os", "anthropic-version", "cookie"];
+    let stored: Vec<&str> = names.into_iter().filter(|name| stores(name)).collect();
+    assert_eq!(stored, ["content-type", "anthropic-version"]);
 }
 
 #[test]

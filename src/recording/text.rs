@@ -8,13 +8,15 @@
 
 use serde_json::Value;
 
+use crate::identity::text::plain_run;
+
 /// Bodies above this many bytes are kept as text: a value tree of them would
 /// cost many times their size in memory.
-const JSON_LIMIT: usize = 8 * 1024 * 1024;
+pub(super) const JSON_LIMIT: usize = 8 * 1024 * 1024;
 
 /// Deepest nesting that is kept as a JSON value; the reader of the file stops
 /// at 128 levels, some of which are the file's own.
-const DEPTH_LIMIT: usize = 100;
+pub(super) const DEPTH_LIMIT: usize = 100;
 
 /// Where white space stands between tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,37 +84,18 @@ impl Style {
         if bytes.len() > JSON_LIMIT {
             return None;
         }
-        let (core, newline) = match bytes.strip_suffix(b"\n") {
-            Some(core) => (core, true),
-            None => (bytes, false),
-        };
+        let core = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let value: Value = serde_json::from_slice(core).ok()?;
         if depth(&value) > DEPTH_LIMIT {
             return None;
         }
-        let spacings: &[Spacing] = if core.get(1) == Some(&b'\n') {
-            &[Spacing::Pretty]
-        } else if memchr::memmem::find(core, b"\": ").is_some()
-            || memchr::memmem::find(core, b", ").is_some()
-        {
-            &[Spacing::Spaced, Spacing::Compact]
-        } else {
-            &[Spacing::Compact]
-        };
-        let escaped = core.is_ascii() && memchr::memmem::find(core, b"\\u").is_some();
-        let escapes: &[bool] = if escaped { &[true, false] } else { &[false] };
         let mut text = Vec::with_capacity(core.len() + 1);
-        for &spacing in spacings {
-            for &ascii in escapes {
-                let style = Self { spacing, ascii, newline };
-                text.clear();
-                write_value(&mut text, &value, style, 0);
-                if text == core {
-                    return Some((value, style));
-                }
-            }
-        }
-        None
+        let style = candidates(bytes).find(|style| {
+            text.clear();
+            write_value(&mut text, &value, *style, 0);
+            text == core
+        })?;
+        Some((value, style))
     }
 
     /// The value's text in this style.
@@ -124,6 +107,29 @@ impl Style {
         }
         out
     }
+}
+
+/// The styles that a body may have by the look of its bytes, the likelier first.
+pub(super) fn candidates(bytes: &[u8]) -> impl Iterator<Item = Style> {
+    let (core, newline) = match bytes.strip_suffix(b"\n") {
+        Some(core) => (core, true),
+        None => (bytes, false),
+    };
+    let spacings: &[Spacing] = if core.get(1) == Some(&b'\n') {
+        &[Spacing::Pretty]
+    } else if memchr::memmem::find(core, b"\": ").is_some()
+        || memchr::memmem::find(core, b", ").is_some()
+    {
+        &[Spacing::Spaced, Spacing::Compact]
+    } else {
+        &[Spacing::Compact]
+    };
+    let escaped = core.is_ascii() && memchr::memmem::find(core, b"\\u").is_some();
+    let escapes: &[bool] = if escaped { &[true, false] } else { &[false] };
+    let style = move |spacing, ascii| Style { spacing, ascii, newline };
+    spacings
+        .iter()
+        .flat_map(move |&spacing| escapes.iter().map(move |&ascii| style(spacing, ascii)))
 }
 
 /// The value in the recording's own spelling, its lines indented for `level`.
@@ -213,7 +219,7 @@ fn is_base64(value: &Value) -> bool {
         .is_some_and(|map| map.len() == 1 && map.get("base64").is_some_and(Value::is_string))
 }
 
-fn separate(out: &mut Vec<u8>, style: Style, level: usize, first: bool) {
+pub(super) fn separate(out: &mut Vec<u8>, style: Style, level: usize, first: bool) {
     if !first {
         out.push(b',');
     }
@@ -225,7 +231,7 @@ fn separate(out: &mut Vec<u8>, style: Style, level: usize, first: bool) {
     }
 }
 
-fn close(out: &mut Vec<u8>, style: Style, level: usize) {
+pub(super) fn close(out: &mut Vec<u8>, style: Style, level: usize) {
     if matches!(style.spacing, Spacing::Pretty | Spacing::File) {
         line(out, level);
     }
@@ -236,11 +242,22 @@ fn line(out: &mut Vec<u8>, level: usize) {
     out.resize(out.len() + 2 * level, b' ');
 }
 
-fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
+pub(super) fn write_string(out: &mut Vec<u8>, text: &str, ascii: bool) {
     out.push(b'"');
+    if !ascii {
+        let mut rest = text;
+        loop {
+            let (plain, special) = rest.split_at(plain_run(rest.as_bytes()));
+            out.extend_from_slice(plain.as_bytes());
+            if special.is_empty() {
+                return out.push(b'"');
+            }
+            rest = &special[escape(out, special, 0)..];
+        }
+    }
     let mut clean = 0;
     for (at, &byte) in text.as_bytes().iter().enumerate() {
-        let plain = byte >= 0x20 && byte != b'"' && byte != b'\\' && !(ascii && byte >= 0x7f);
+        let plain = byte >= 0x20 && byte != b'"' && byte != b'\\' && byte < 0x7f;
         if plain {
             continue;
         }

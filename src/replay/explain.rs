@@ -40,7 +40,7 @@ impl RecordingMismatchError {
         Self {
             reason: miss.reason,
             detail: refused.map(|(_, why)| why.clone()),
-            key: observed.request.key(&observed.call, &rules),
+            key: observed.key(&rules),
             method: observed.request.method.clone(),
             path: observed.request.path.clone(),
             upstream: observed.upstream.clone(),

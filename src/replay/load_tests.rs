@@ -46,8 +46,7 @@ fn observed(words: &str) -> Observed {
         headers: Vec::new(),
         body: body(words).into(),
     };
-    let call = request.recognise();
-    Observed { upstream: "openai".into(), request, call, session: None, step: None }
+    Observed::new("openai".into(), request, &[])
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Matcher {
     /// Why no take is owed to it.
     pub fn find(&self, observed: &Observed) -> Result<Hit<'_>, Reason> {
         let group = |(index, rules): (usize, &IdentityRules)| {
-            let key = observed.request.key(&observed.call, rules);
+            let key = observed.key(rules);
             self.groups_by_key.get(&(index, key)).copied()
         };
         let mut groups = self.rules.iter().enumerate().filter_map(group);
@@ -277,7 +277,7 @@ impl Matcher {
         }
         let observed = asked.observed;
         let plain = IdentityRules::default();
-        let strict = observed.request.key(&observed.call, &plain);
+        let strict = observed.key(&plain);
         let index = self.rules.iter().position(|rules| *rules == plain);
         let known = self.hashes.contains(&strict)
             || index.is_some_and(|index| self.groups_by_key.contains_key(&(index, strict)));

@@ -87,15 +87,11 @@ fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
 }
 
 fn observed(call: Kept) -> Observed {
-    let request = request(call.streamed);
-    let recognised = request.recognise();
-    Observed {
-        upstream: name("upstream", call.upstream).unwrap_or_else(|| "elsewhere".into()),
-        request,
-        call: recognised,
-        session: name("session", call.session),
-        step: name("step", call.step),
-    }
+    let upstream = name("upstream", call.upstream).unwrap_or_else(|| "elsewhere".into());
+    let mut observed = Observed::new(upstream, request(call.streamed), &[]);
+    observed.session = name("session", call.session);
+    observed.step = name("step", call.step);
+    observed
 }
 
 /// The rules of takes, as plainly as they can be put.

@@ -1,31 +1,52 @@
 //! A request that has been read and placed, and what every way of answering it
 //! needs: the shape of its errors, the request as it goes on, its journal line.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use serde_json::{Value, json};
+use url::Url;
 
+use super::journal::{Line, More};
+use super::known::Known;
 use super::route::Place;
 use super::{Gateway, Notice};
 use crate::provider::{Provider, directory};
 use crate::record::remove_hop_by_hop;
 use crate::recording::observed::Observed;
+use crate::recording::redact::Secrets;
 use crate::upstream::Forward;
 
-/// A request that has been read in full and placed.
+/// A request that has been read in full, placed and observed.
 pub(super) struct Asked {
-    pub(super) place: Place,
+    pub(super) known: Arc<Known>,
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
     pub(super) arrived: Instant,
-    pub(super) recorded_at: String,
+    /// The same moment in microseconds since 1970, unique in this run.
+    pub(super) at: i64,
+}
+
+impl Asked {
+    pub(super) fn place(&self) -> &Place {
+        &self.known.place
+    }
+
+    /// The shape that errors have for this call.
+    pub(super) fn shape(&self) -> Provider {
+        shape_of(&self.known.seen.observed, self.known.place.provider)
+    }
+
+    /// Its credentials.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.known.seen.secrets
+    }
 }
 
 /// The shape of errors for a call: its own, else its upstream's.
-pub(super) fn shape_of(observed: &Observed, upstream: Provider) -> Provider {
+fn shape_of(observed: &Observed, upstream: Provider) -> Provider {
     match observed.call.provider {
         Provider::Unknown => upstream,
         known => known,
@@ -47,12 +68,14 @@ pub(super) fn forward_of(gateway: &Gateway, asked: &Asked) -> Option<Forward> {
     if !gateway.config.keep_encoding {
         headers.insert("accept-encoding", http::HeaderValue::from_static("identity"));
     }
+    let place = asked.place();
+    let base = gateway.routes.base(place)?;
     Some(Forward {
-        upstream: asked.place.upstream.clone(),
-        base: asked.place.base.clone()?,
+        upstream: place.upstream.clone(),
+        base: base.clone(),
         method: asked.method.clone(),
-        path: upstream_path(&asked.place),
-        query: asked.place.query.clone(),
+        path: upstream_path(place, base),
+        query: place.query.clone(),
         headers,
         body: asked.body.clone(),
     })
@@ -61,14 +84,12 @@ pub(super) fn forward_of(gateway: &Gateway, asked: &Asked) -> Option<Forward> {
 /// The path as the upstream takes it. Anthropic's SDKs share one variable and
 /// disagree on whether its value ends in `/v1`, so both ways are understood;
 /// every other path goes on as it came.
-fn upstream_path(place: &Place) -> String {
+fn upstream_path(place: &Place, base: &Url) -> String {
     let Some(known) = directory::Upstream::find(&place.upstream) else {
         return place.path.clone();
     };
     let path = known.own_path(&place.path);
-    let doubled = place.base.as_ref().is_some_and(|base| {
-        known.name == "anthropic" && base.path().trim_end_matches('/').ends_with("/v1")
-    });
+    let doubled = known.name == "anthropic" && base.path().trim_end_matches('/').ends_with("/v1");
     let path = if doubled { path.strip_prefix("/v1").unwrap_or(&path) } else { &path };
     path.to_owned()
 }
@@ -78,26 +99,18 @@ fn upstream_path(place: &Place) -> String {
 pub(super) fn note(
     gateway: &Gateway,
     asked: &Asked,
-    observed: &Observed,
-    outcome: &str,
+    outcome: &'static str,
     status: StatusCode,
-    more: Value,
+    more: More,
 ) {
-    let line = json!({
-        "at": asked.recorded_at,
-        "outcome": outcome,
-        "status": status.as_u16(),
-        "method": observed.request.method,
-        "path": observed.request.path,
-        "upstream": observed.upstream,
-        "operation": observed.call.operation.name(),
-        "model": observed.call.model,
-        "streamed": observed.call.streamed,
-        "step_id": observed.step,
-        "session": observed.session,
-        "head_ms": (asked.arrived.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
-        "more": more,
-    });
+    let line = Line {
+        at: asked.at,
+        outcome,
+        status,
+        head: asked.arrived.elapsed(),
+        facts: Arc::clone(&asked.known.facts),
+        more,
+    };
     (gateway.notify)(Notice::Call(&line));
     gateway.journal.add(line);
 }

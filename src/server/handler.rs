@@ -1,39 +1,43 @@
 //! One request, from its head to its response: read, placed, observed, answered.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
+use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use serde_json::{Value, json};
+use hyper::body::{Body as _, Incoming};
 
-use super::asked::{Asked, note, shape_of};
+use super::asked::{Asked, note};
+use super::caller::Caller;
+use super::clock::arrival;
+use super::journal::More;
+use super::known::Known;
 use super::live;
-use super::observe::{Seen, arrival, observe, timestamp};
+use super::memo::{Raw, Recalled};
 use super::respond::{self, AnyBody};
+use super::route::Place;
 use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control};
 use crate::provider::Provider;
-use crate::record::capture::header_list;
 use crate::recording::observed::Observed;
-use crate::recording::redact::Secrets;
 use crate::replay::{Miss, RecordingMismatchError, Replayer};
 
+/// A body that announces no more than this is read before its request is placed:
+/// whether the request was made before is told by all of it.
+const READ_BEFORE_PLACING: u64 = 1 << 20;
+
 /// Answers one request.
-pub async fn handle(
-    gateway: &Arc<Gateway>,
-    request: Request<Incoming>,
-    peer: SocketAddr,
-) -> Response<AnyBody> {
+pub async fn handle(caller: &Caller, request: Request<Incoming>) -> Response<AnyBody> {
+    let gateway = &caller.gateway;
     if control::is_control(request.uri().path()) {
-        return control::handle(gateway, &request, peer);
+        return control::handle(gateway, &request, caller.peer);
     }
     let (mut parts, body) = request.into_parts();
-    match read(gateway, &mut parts, body).await {
+    match read(caller, &mut parts, body).await {
         Ok(asked) => answer(gateway, asked).await,
-        Err(refusal) => refuse(gateway, &parts, &refusal),
+        Err(refusal) => refuse(caller, &parts, &refusal),
     }
 }
 
@@ -46,17 +50,18 @@ struct Refusal {
 }
 
 /// Says so to the caller and to the person at the terminal, without credentials.
-fn refuse(gateway: &Gateway, parts: &Parts, refusal: &Refusal) -> Response<AnyBody> {
-    let secrets = Secrets::of(&header_list(&parts.headers), parts.uri.query().unwrap_or_default());
+fn refuse(caller: &Caller, parts: &Parts, refusal: &Refusal) -> Response<AnyBody> {
+    let gateway = &*caller.gateway;
+    let secrets = caller.secrets(&parts.headers, parts.uri.query().unwrap_or_default());
     let message = gateway.redactor.redact_text(&refusal.message, &secrets);
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(&message));
     respond::error(refusal.provider, refusal.status, refusal.kind, &message)
 }
 
-/// Reads and places a request, or says why that cannot be. The head is taken out
-/// of `parts` only where it can.
-async fn read(gateway: &Gateway, parts: &mut Parts, body: Incoming) -> Result<Asked, Refusal> {
+/// Reads a request, and knows it again or observes it; or says why that cannot
+/// be. The head is taken out of `parts` only where it can.
+async fn read(caller: &Caller, parts: &mut Parts, body: Incoming) -> Result<Asked, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
@@ -66,34 +71,73 @@ async fn read(gateway: &Gateway, parts: &mut Parts, body: Incoming) -> Result<As
         let status = StatusCode::NOT_IMPLEMENTED;
         return Err(refusal(Provider::Unknown, status, "UnsupportedTransport", message.to_owned()));
     }
-    let place =
-        gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| {
-            let message = format!("failed to {error}");
-            refusal(Provider::Unknown, StatusCode::NOT_FOUND, "UnknownUpstream", message)
-        })?;
+    let gateway = &*caller.gateway;
+    // A body of some length is not read for a request that has no place.
+    let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
+    let mut placed = if early { Some(place(gateway, parts)?) } else { None };
     let max = gateway.config.max_body;
     let body = match respond::collect(body, max).await {
         Ok(Some(body)) => body,
-        Ok(None) => {
-            let message =
-                format!("the request's body is over the limit of {max} bytes; see --max-body");
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(refusal(place.provider, status, "RequestTooLarge", message));
-        }
-        Err(_) => {
-            let message = "the request's body ended before its announced length".to_owned();
-            let status = StatusCode::BAD_REQUEST;
-            return Err(refusal(place.provider, status, "IncompleteRequest", message));
+        unread => {
+            let place = placed.take().map_or_else(|| place(gateway, parts), Ok)?;
+            let (status, kind, message) = match unread {
+                Ok(_) => (
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "RequestTooLarge",
+                    format!("the request's body is over the limit of {max} bytes; see --max-body"),
+                ),
+                Err(_) => (
+                    StatusCode::BAD_REQUEST,
+                    "IncompleteRequest",
+                    "the request's body ended before its announced length".to_owned(),
+                ),
+            };
+            return Err(refusal(place.provider, status, kind, message));
         }
     };
-    Ok(Asked {
-        place,
-        method: parts.method.clone(),
-        headers: std::mem::take(&mut parts.headers),
-        body,
-        arrived: Instant::now(),
-        recorded_at: timestamp(arrival(&gateway.clock)),
+    let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
+    let known = know(caller, parts, &body, placed)?;
+    let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
+    Ok(Asked { known, method, headers, body, arrived, at })
+}
+
+/// Where a request goes, or that it has no place.
+fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
+    gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
+        provider: Provider::Unknown,
+        status: StatusCode::NOT_FOUND,
+        kind: "UnknownUpstream",
+        message: format!("failed to {error}"),
     })
+}
+
+/// What is known of a request: from an earlier time, else looked at now.
+fn know(
+    caller: &Caller,
+    parts: &Parts,
+    body: &Bytes,
+    placed: Option<Place>,
+) -> Result<Arc<Known>, Refusal> {
+    let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
+    let gateway = &*caller.gateway;
+    let observer = &gateway.observer;
+    let raw = Raw { method, uri, headers, body };
+    // What is recorded is mostly new, and what it needs is taken out of it.
+    let recalled =
+        if gateway.replayer.is_some() { observer.memo.recall(&raw) } else { Recalled::New };
+    if let Recalled::Known(known) = recalled {
+        return Ok(known);
+    }
+    let place = placed.map_or_else(|| place(gateway, parts), Ok)?;
+    let secrets = caller.secrets(headers, &place.query);
+    let Recalled::Again(print) = recalled else {
+        return Ok(Arc::new(observer.observe(place, method, headers, body, secrets)));
+    };
+    // Not the buffer it was read into, which may be a lot larger.
+    let body = Bytes::copy_from_slice(body);
+    let known = Arc::new(observer.observe(place, method, headers, &body, secrets));
+    observer.memo.keep(&print, &Raw { body: &body, ..raw }, Arc::clone(&known));
+    Ok(known)
 }
 
 /// Whether a request asks for another protocol and cannot do without. One that
@@ -107,12 +151,11 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 
 /// Has the engines of this run answer a request.
 async fn answer(gateway: &Arc<Gateway>, asked: Asked) -> Response<AnyBody> {
-    let seen = observe(&asked.place, &asked.method, &asked.headers, &asked.body, &gateway.redactor);
-    let Some(replayer) = &gateway.replayer else { return live::record(gateway, asked, seen).await };
-    match replay(gateway, replayer, &asked, &seen).await {
+    let Some(replayer) = &gateway.replayer else { return live::record(gateway, asked).await };
+    match replay(gateway, replayer, &asked).await {
         Ok(response) => response,
-        Err(_) if gateway.recorder.is_some() => live::record(gateway, asked, seen).await,
-        Err(miss) => missed(gateway, replayer, asked, &seen, miss).await,
+        Err(_) if gateway.recorder.is_some() => live::record(gateway, asked).await,
+        Err(miss) => missed(gateway, replayer, asked, miss).await,
     }
 }
 
@@ -121,9 +164,9 @@ async fn replay(
     gateway: &Gateway,
     replayer: &Replayer,
     asked: &Asked,
-    seen: &Seen,
 ) -> Result<Response<AnyBody>, Miss> {
-    let accepted = asked.headers.get("accept-encoding").and_then(|value| value.to_str().ok());
+    let seen = &asked.known.seen;
+    let accepted = asked.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let find = |observed: &Observed| replayer.answer(observed, accepted, asked.arrived.into());
     // A body that holds the caller's own key was recorded without it, and a miss
     // is explained without it.
@@ -136,9 +179,8 @@ async fn replay(
         tokio::time::sleep_until(due).await;
     }
     let response = answered.response.map(AnyBody::Replay);
-    let entry = response.headers().get("x-loomrec-entry").and_then(|value| value.to_str().ok());
-    let more = json!({ "entry": entry });
-    note(gateway, asked, seen.storable(), "served", response.status(), more);
+    let more = More::Entry(response.headers().get("x-loomrec-entry").cloned());
+    note(gateway, asked, "served", response.status(), more);
     Ok(response)
 }
 
@@ -147,24 +189,22 @@ async fn missed(
     gateway: &Arc<Gateway>,
     replayer: &Replayer,
     asked: Asked,
-    seen: &Seen,
     miss: Miss,
 ) -> Response<AnyBody> {
-    let observed = seen.storable();
+    let observed = asked.known.seen.storable();
     if let OnMiss::Forward(client) = &gateway.on_miss {
-        return live::pass(gateway, client, asked, seen).await;
+        return live::pass(gateway, client, asked).await;
     }
     if matches!(gateway.on_miss, OnMiss::Default)
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
         Tally::count(&gateway.tally.defaulted);
-        note(gateway, &asked, observed, "default", response.status(), Value::Null);
+        note(gateway, &asked, "default", response.status(), More::Nothing);
         return response.map(AnyBody::Replay);
     }
     let error = explain(gateway, replayer, miss, observed).await;
-    let shape = shape_of(observed, asked.place.provider);
-    let response = respond::mismatch(shape, &error);
-    note(gateway, &asked, observed, "missed", response.status(), error.to_json());
+    let response = respond::mismatch(asked.shape(), &error);
+    note(gateway, &asked, "missed", response.status(), More::Value(error.to_json()));
     (gateway.notify)(Notice::Missed(&error));
     gateway.tally.miss(error);
     response

@@ -4,10 +4,15 @@
 //! and the signal to stop, so tests bind port 0 and commands decide when to end.
 
 mod asked;
+mod caller;
+mod clock;
 pub mod control;
+mod credential;
 pub mod handler;
 pub mod journal;
+mod known;
 mod live;
+mod memo;
 pub mod observe;
 pub mod respond;
 pub mod route;
@@ -22,7 +27,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 
@@ -30,13 +35,16 @@ use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::replay::{RecordingMismatchError, Replayer};
 use crate::upstream::Client;
-use journal::Journal;
+use caller::Caller;
+use journal::{Journal, Line};
+use observe::Observer;
 use route::Routes;
-use socket::Socket;
+use socket::{Connection, Socket};
 use tally::Tally;
 
-/// A client must have sent its request's head within this time.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A client has twice this time to send a request's head, and a little more. One
+/// timer for each connection: hyper's own would be set and taken back at every request.
+const SILENCE: Duration = Duration::from_secs(30);
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -74,7 +82,7 @@ pub enum Notice<'a> {
     /// Something that is well again, or was put right, and is worth knowing.
     Warning(&'a str),
     /// A call was answered: its line in the journal.
-    Call(&'a serde_json::Value),
+    Call(&'a Line),
     /// An exchange was kept, but not whole: it will not be replayed.
     Incomplete(&'a str),
 }
@@ -90,6 +98,8 @@ pub struct Gateway {
     pub routes: Routes,
     /// What must never be stored or shown.
     pub redactor: Arc<Redactor>,
+    /// What is made of a request before an engine has it.
+    pub observer: Observer,
     /// The recording engine, where this run records.
     pub recorder: Option<Arc<Recorder>>,
     /// The replaying engine, where this run replays.
@@ -133,17 +143,16 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
     drop(stream.set_nodelay(true));
     let socket = Socket::new(stream);
     let connection = socket.connection();
+    let caller = Arc::new(Caller::new(gateway, peer, socket.connection()));
     let service = service_fn(move |request| {
-        let gateway = Arc::clone(&gateway);
-        let connection = Arc::clone(&connection);
+        let caller = Arc::clone(&caller);
+        caller.connection.begin();
         async move {
-            let response = handler::handle(&gateway, request, peer).await;
-            Ok::<_, Infallible>(respond::tie(response, connection))
+            let response = handler::handle(&caller, request).await;
+            Ok::<_, Infallible>(respond::tie(response, Arc::clone(&caller.connection)))
         }
     });
     let serving = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIMEOUT)
         // A date that the upstream did not send is none of ours to add.
         .auto_date_header(false)
         // Chunks that are ready together go out together, each framed as it was:
@@ -151,8 +160,56 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
         .writev(false)
         .serve_connection(TokioIo::new(socket), service);
     let serving = graceful.watch(serving);
-    tokio::spawn(async move {
-        // A connection's end is the client's business, and a recorded cut is an error here.
-        drop(serving.await);
-    });
+    tokio::spawn(async move { attend(serving, &connection, SILENCE).await });
+}
+
+/// Serves a connection until it is over, or its client has had no request for us
+/// for too long.
+async fn attend(serving: impl Future, connection: &Connection, silence: Duration) {
+    let mut serving = std::pin::pin!(serving);
+    let mut seen = [None; 2];
+    // A connection's end is the client's business, and a recorded cut is an error here.
+    while tokio::time::timeout(silence, serving.as_mut()).await.is_err() {
+        let idle = connection.idle();
+        if idle.is_some() && seen == [idle; 2] {
+            break;
+        }
+        seen = [seen[1], idle];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(5);
+
+    #[tokio::test]
+    async fn connection_is_left_when_no_request_comes() {
+        let connection = Connection::default();
+        connection.begin();
+        connection.end();
+        attend(std::future::pending::<()>(), &connection, SHORT).await;
+    }
+
+    #[tokio::test]
+    async fn connection_is_kept_when_a_request_is_being_answered_or_others_come() {
+        let connection = Connection::default();
+        connection.begin();
+        let attended = attend(std::future::pending::<()>(), &connection, SHORT);
+        assert!(tokio::time::timeout(SHORT * 20, attended).await.is_err());
+        connection.end();
+        let coming = async {
+            for _ in 0..100 {
+                tokio::time::sleep(SHORT / 5).await;
+                connection.begin();
+                connection.end();
+            }
+        };
+        let attended = attend(std::future::pending::<()>(), &connection, SHORT * 4);
+        tokio::select! {
+            () = attended => panic!("left although requests came"),
+            () = coming => {}
+        }
+    }
 }

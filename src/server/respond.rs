@@ -60,6 +60,12 @@ impl OutBody {
     }
 }
 
+impl Drop for OutBody {
+    fn drop(&mut self) {
+        self.connection.end();
+    }
+}
+
 impl Body for OutBody {
     type Data = Bytes;
     type Error = Cut;
@@ -145,20 +151,40 @@ pub fn tie(response: Response<AnyBody>, connection: Arc<Connection>) -> Response
     response.map(|body| OutBody::new(body, connection))
 }
 
-/// All of a request's body, up to `max` bytes.
+/// How much is set aside at once for a body that announces its length: it is only
+/// an announcement.
+const SET_ASIDE: usize = 1 << 20;
+
+/// All of a request's body, up to `max` bytes. One that comes in one piece is not
+/// copied.
 ///
 /// # Errors
 /// `None` inside `Ok` when the body is larger; the transport's error otherwise.
 pub async fn collect(
-    body: hyper::body::Incoming,
+    mut body: hyper::body::Incoming,
     max: usize,
-) -> Result<Option<Bytes>, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Option<Bytes>, hyper::Error> {
     if body.size_hint().lower() > max as u64 {
         return Ok(None);
     }
-    match http_body_util::Limited::new(body, max).collect().await {
-        Ok(collected) => Ok(Some(collected.to_bytes())),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Ok(None),
-        Err(error) => Err(error),
+    let mut first = Bytes::new();
+    let mut all: Vec<u8> = Vec::new();
+    while let Some(frame) = body.frame().await {
+        // Trailers are no part of a body.
+        let Ok(data) = frame?.into_data() else { continue };
+        if first.len() + all.len() + data.len() > max {
+            return Ok(None);
+        }
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            let left = usize::try_from(body.size_hint().lower()).unwrap_or(SET_ASIDE);
+            all.reserve(first.len() + data.len() + left.min(SET_ASIDE));
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        all.extend_from_slice(&data);
     }
+    Ok(Some(if all.is_empty() { first } else { all.into() }))
 }

@@ -15,6 +15,8 @@ use crate::provider::{self, Provider, directory};
 /// The name of an upstream whose calls have no known shape.
 pub const UNNAMED: &str = "default";
 
+const ANTHROPIC_VERSION: &str = "anthropic-version";
+
 /// One upstream.
 #[derive(Clone, Debug)]
 pub struct Upstream {
@@ -43,8 +45,8 @@ pub struct Routes {
 pub struct Place {
     /// The upstream's name.
     pub upstream: String,
-    /// Where it is, if that is known.
-    pub base: Option<Url>,
+    /// Whether it is where the single `--upstream URL` says; see [`Routes::base`].
+    pub single: bool,
     /// The shape of its errors, where the request itself does not tell.
     pub provider: Provider,
     /// The raw path behind the mount.
@@ -107,21 +109,25 @@ impl Routes {
         let shape = provider::upstream_for(method.as_str(), path, &shape_headers(headers));
         let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
         match (named, &self.single) {
-            (Some(upstream), Some(url)) => {
-                let base = Some(url.clone());
-                Ok(Upstream { base, ..upstream.clone() }.place(path, query, session))
+            (Some(upstream), Some(_)) => {
+                Ok(Place { single: true, ..upstream.place(path, query, session) })
             }
             (Some(upstream), None) => Ok(upstream.place(path, query, session)),
             (None, single) if single.is_some() || self.unnamed => {
-                let unnamed = Upstream {
-                    name: UNNAMED.to_owned(),
-                    base: single.clone(),
-                    provider: Provider::Unknown,
-                };
-                Ok(unnamed.place(path, query, session))
+                let (name, provider) = (UNNAMED.to_owned(), Provider::Unknown);
+                let unnamed = Upstream { name, base: None, provider };
+                Ok(Place { single: true, ..unnamed.place(path, query, session) })
             }
             (None, _) => Err(NoPlace::Path { path: path.to_owned(), known: self.names() }),
         }
+    }
+
+    /// Where the upstream of a place is, if that is known.
+    pub fn base(&self, place: &Place) -> Option<&Url> {
+        if place.single {
+            return self.single.as_ref();
+        }
+        self.named.iter().find(|upstream| upstream.name == place.upstream)?.base.as_ref()
     }
 
     /// The upstream an absolute-form request line names by its host: the host it
@@ -159,7 +165,7 @@ impl Upstream {
     fn place(&self, path: &str, query: String, session: Option<String>) -> Place {
         Place {
             upstream: self.name.clone(),
-            base: self.base.clone(),
+            single: false,
             provider: self.provider,
             path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
             query,
@@ -190,15 +196,11 @@ fn split_first(path: &str) -> (&str, &str) {
     tail.split_at(tail.find('/').unwrap_or(tail.len()))
 }
 
-/// The headers that tell a request's shape.
+/// The header that tells a request's shape where its path does not.
 fn shape_headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    ["anthropic-version", "x-goog-api-key", "x-api-key", "api-key"]
-        .iter()
-        .filter_map(|name| {
-            let value = headers.get(*name)?.to_str().ok()?;
-            Some(((*name).to_owned(), value.to_owned()))
-        })
-        .collect()
+    let version = headers.get(ANTHROPIC_VERSION).and_then(|value| value.to_str().ok());
+    let header = |value: &str| (ANTHROPIC_VERSION.to_owned(), value.to_owned());
+    version.map(header).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -246,7 +248,10 @@ mod tests {
         let mut routes = routes();
         routes.single = Url::parse("http://127.0.0.1:9").ok();
         let chat = place(&routes, "/v1/chat/completions").unwrap();
-        assert_eq!((chat.upstream.as_str(), chat.base), ("openai", routes.single.clone()));
+        assert_eq!(
+            (chat.upstream.as_str(), routes.base(&chat)),
+            ("openai", routes.single.as_ref())
+        );
         assert_eq!(place(&routes, "/what/ever").unwrap().upstream, UNNAMED);
     }
 
@@ -274,7 +279,8 @@ mod tests {
         let mut routes = routes();
         routes.named[0].base = Url::parse("http://127.0.0.1:9").ok();
         let place = place(&routes, "http://api.openai.com/v1/anything").unwrap();
-        assert_eq!((place.upstream.as_str(), place.base), ("openai", routes.named[0].base.clone()));
+        let base = routes.named[0].base.as_ref();
+        assert_eq!((place.upstream.as_str(), routes.base(&place)), ("openai", base));
     }
 
     #[test]

@@ -14,12 +14,32 @@ use tokio::net::TcpStream;
 /// What response bodies may know and ask of their connection.
 #[derive(Debug, Default)]
 pub struct Connection {
+    /// Requests whose head has come.
+    begun: AtomicU64,
+    /// Requests whose response is over.
+    ended: AtomicU64,
     reset: AtomicBool,
     flushes: AtomicU64,
     waiting: Mutex<Option<Waker>>,
 }
 
 impl Connection {
+    /// A request's head has come.
+    pub fn begin(&self) {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request's response has gone, or never will.
+    pub fn end(&self) {
+        self.ended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many requests have come, if none is being answered.
+    pub fn idle(&self) -> Option<u64> {
+        let ended = self.ended.load(Ordering::Relaxed);
+        (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
+    }
+
     /// Makes the connection end in a TCP reset instead of a close.
     pub fn reset_at_end(&self) {
         self.reset.store(true, Ordering::Release);

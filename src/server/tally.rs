@@ -29,6 +29,11 @@ pub struct Tally {
     pub unreachable: AtomicU64,
     /// Calls refused before they were looked at (too large, no upstream meant).
     pub refused: AtomicU64,
+    input_tokens: AtomicU64,
+    output_tokens: AtomicU64,
+    /// The bits of a sum of US dollars.
+    cost_usd: AtomicU64,
+    /// What no answered call adds to; the sums in it are filled in when it is read.
     more: Mutex<More>,
 }
 
@@ -66,7 +71,12 @@ impl Tally {
 
     /// A copy of the rest.
     pub fn more(&self) -> More {
-        self.with(|more| more.clone())
+        More {
+            input_tokens: Self::read(&self.input_tokens),
+            output_tokens: Self::read(&self.output_tokens),
+            cost_usd: f64::from_bits(Self::read(&self.cost_usd)),
+            ..self.with(|more| more.clone())
+        }
     }
 
     /// All mismatches so far.
@@ -86,11 +96,13 @@ impl Tally {
 
     /// Adds tokens and cost.
     pub fn spend(&self, input: u64, output: u64, cost_usd: f64) {
-        self.with(|more| {
-            more.input_tokens += input;
-            more.output_tokens += output;
-            more.cost_usd += cost_usd;
-        });
+        self.input_tokens.fetch_add(input, Ordering::Relaxed);
+        self.output_tokens.fetch_add(output, Ordering::Relaxed);
+        let sum = |bits| Some((f64::from_bits(bits) + cost_usd).to_bits());
+        if cost_usd != 0.0 {
+            // Never refused: there is always a sum.
+            let _before = self.cost_usd.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        }
     }
 
     /// Adds a call answered from a recording.
@@ -132,5 +144,23 @@ impl Tally {
 
     fn with<T>(&self, work: impl FnOnce(&mut More) -> T) -> T {
         work(&mut self.more.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_whole_when_several_threads_add_to_them() {
+        let tally = Tally::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| tally.spend(2, 3, 0.5)));
+            }
+        });
+        let more = tally.more();
+        assert_eq!((more.input_tokens, more.output_tokens), (8000, 12000));
+        assert!((more.cost_usd - 2000.0).abs() < f64::EPSILON);
     }
 }

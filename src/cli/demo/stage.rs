@@ -22,6 +22,7 @@ use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, Replayer, Source};
 use crate::server::journal::Journal;
+use crate::server::observe::Observer;
 use crate::server::route::{Routes, Upstream};
 use crate::server::tally::Tally;
 use crate::server::{self, Gateway, OnMiss, OnNotice};
@@ -77,9 +78,11 @@ impl Stage {
         replayer: Option<Replayer>,
     ) -> Result<Self, Failure> {
         let openai = Upstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
+        let rules = vec![IdentityRules::default()];
         let gateway = Arc::new(Gateway {
             config: server::Config { max_body: LIMIT, keep_encoding: false, control_token: None },
             routes: Routes { named: vec![openai], single: None, unnamed: false },
+            observer: Observer::new(Arc::clone(&redactor), rules),
             redactor,
             recorder,
             replayer,

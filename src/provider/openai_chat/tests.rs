@@ -189,3 +189,11 @@ fn the_end_is_known_by_the_marker_or_every_choices_reason() {
     marked.extend(DONE);
     assert!(ended(&marked));
 }
+
+#[test]
+fn arguments_nested_too_deep_for_a_recording_are_kept_as_text() {
+    let deep = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+    let call = |arguments: &str| ToolCall::from_text("", "f", arguments).arguments;
+    assert_eq!(call(&deep(100)).to_string(), deep(100));
+    assert_eq!(call(&deep(101)), json!({ "_raw": deep(101) }));
+}

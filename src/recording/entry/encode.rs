@@ -4,21 +4,74 @@ use serde_json::{Map, Value};
 
 use super::super::body::encode_bytes;
 use super::super::field::{decimal, milliseconds};
-use super::super::text::write_file_value;
+use super::super::object::Object;
 use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
 use crate::provider::{ToolCall, Usage};
 
 impl Entry {
-    /// The entry's text in the file, as the value of a top-level key.
+    /// The entry's text in the file, as the value of a top-level key: that of
+    /// [`Entry::to_json`], without a value built of what the bodies hold.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        write_file_value(&mut text, &self.to_json(), 1);
+        let mut out = Object::open(&mut text, 1);
+        let summary = self.summary();
+        out.values(&summary);
+        if let Some(request) = &self.request {
+            let mut inner = out.object("request");
+            inner.values(&request_head(request));
+            inner.bytes(&request.body);
+            inner.close();
+        }
+        if let Some(fault) = &self.fault {
+            out.value("fault", fault);
+        }
+        if let Some(response) = &self.response {
+            let mut inner = out.object("response");
+            inner.values(&response_head(response));
+            inner.payload(&response.payload);
+            inner.close();
+        }
+        out.values(self.extra.iter().filter(|(name, _)| !self.holds(&summary, name)));
+        out.close();
         text
     }
 
     /// The entry as it stands in the file. `null` is never written: AgentLoom
     /// reads a null content as the text `None`, and a null count stops it.
     pub fn to_json(&self) -> Value {
+        let mut out = self.summary();
+        let extra = self.extra.iter().filter(|(name, _)| !self.holds(&out, name));
+        let extra: Map<String, Value> =
+            extra.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let Some(request) = &self.request {
+            let mut inner = request_head(request);
+            encode_bytes(&request.body, &mut inner);
+            out.insert("request".into(), Value::Object(inner));
+        }
+        if let Some(fault) = &self.fault {
+            out.insert("fault".into(), fault.clone());
+        }
+        if let Some(response) = &self.response {
+            let mut inner = response_head(response);
+            response.payload.encode(&mut inner);
+            out.insert("response".into(), Value::Object(inner));
+        }
+        out.extend(extra);
+        Value::Object(out)
+    }
+
+    /// Whether a field we know stands above a stray of the same name.
+    fn holds(&self, summary: &Map<String, Value>, name: &str) -> bool {
+        match name {
+            "request" => self.request.is_some(),
+            "fault" => self.fault.is_some(),
+            "response" => self.response.is_some(),
+            _ => summary.contains_key(name),
+        }
+    }
+
+    /// The fields in front of the request.
+    fn summary(&self) -> Map<String, Value> {
         let mut out = Map::new();
         if let Some(content) = &self.content {
             out.insert("content".into(), content.as_str().into());
@@ -53,22 +106,7 @@ impl Entry {
         put_text(&mut out, "upstream", self.upstream.as_deref());
         put_text(&mut out, "session", self.session.as_deref());
         put_text(&mut out, "recorded_at", self.recorded_at.as_deref());
-        if let Some(request) = &self.request {
-            out.insert("request".into(), request_json(request));
-        }
-        if let Some(fault) = &self.fault {
-            out.insert("fault".into(), fault.clone());
-        }
-        if let Some(response) = &self.response {
-            out.insert("response".into(), response_json(response));
-        }
-        for (key, value) in &self.extra {
-            // A field we know stands above a stray of the same name.
-            if !out.contains_key(key) {
-                out.insert(key.clone(), value.clone());
-            }
-        }
-        Value::Object(out)
+        out
     }
 }
 
@@ -102,7 +140,8 @@ fn tool_call_json(call: &ToolCall) -> Value {
     Value::Object(out)
 }
 
-fn request_json(request: &RecordedRequest) -> Value {
+/// A request but for its body.
+fn request_head(request: &RecordedRequest) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("method".into(), request.method.as_str().into());
     out.insert("path".into(), request.path.as_str().into());
@@ -110,11 +149,11 @@ fn request_json(request: &RecordedRequest) -> Value {
         out.insert("query".into(), request.query.as_str().into());
     }
     out.insert("headers".into(), headers_json(&request.headers));
-    encode_bytes(&request.body, &mut out);
-    Value::Object(out)
+    out
 }
 
-fn response_json(response: &RecordedResponse) -> Value {
+/// A response but for its body.
+fn response_head(response: &RecordedResponse) -> Map<String, Value> {
     let mut out = Map::new();
     out.insert("status".into(), response.status.into());
     out.insert("headers".into(), headers_json(&response.headers));
@@ -127,8 +166,7 @@ fn response_json(response: &RecordedResponse) -> Value {
     };
     out.insert("end".into(), end.into());
     put_text(&mut out, "cut", cut);
-    response.payload.encode(&mut out);
-    Value::Object(out)
+    out
 }
 
 /// An object, or, where a name repeats, a list of pairs: the order is kept

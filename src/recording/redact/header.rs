@@ -36,13 +36,9 @@ const ACCOUNT: [&str; 6] = [
     "anthropic-workspace-id",
 ];
 
-/// What of a request's headers is stored, names in lower case.
-pub fn stored_request_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.clone()))
-        .filter(|(name, _)| REQUEST.contains(&name.as_str()))
-        .collect()
+/// Whether a request header of this name, in lower case, is stored.
+pub fn stores(name: &str) -> bool {
+    REQUEST.contains(&name)
 }
 
 /// The raw query without credentials; the key leaves out the very same ones.

@@ -84,6 +84,13 @@ impl Secrets {
         secrets
     }
 
+    /// Whether a header of this name, in lower case, is looked at for credentials.
+    pub fn may_be_in(header: &str) -> bool {
+        matches!(header, "cookie" | "sec-websocket-protocol")
+            || PRIVATE.contains(&header)
+            || TELLING.iter().any(|part| header.contains(part))
+    }
+
     /// Adds the credentials of another request.
     pub fn extend(&mut self, other: &Self) {
         for value in &other.values {

@@ -1,0 +1,93 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::provider::{anthropic, embedding, gemini, openai_chat, openai_responses};
+
+/// Names and values that mean something to a reader, put together at random.
+fn document() -> impl Strategy<Value = Value> {
+    let names = prop::sample::select(vec![
+        "choices",
+        "index",
+        "message",
+        "content",
+        "text",
+        "type",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "usage",
+        "prompt_tokens",
+        "completion_tokens",
+        "model",
+        "finish_reason",
+        "stop_reason",
+        "input",
+        "output",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "usageMetadata",
+        "promptTokenCount",
+        "embedding",
+        "data",
+        "é\n",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        Just(json!(7)),
+        prop::sample::select(vec!["text", "tool_use", "message", "function_call", "{\"b\":1}"])
+            .prop_map(Value::from),
+        ".*".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((names.clone(), inner), 0..6).prop_map(|members| {
+                let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+                Value::Object(members.collect())
+            }),
+        ]
+    })
+}
+
+fn borrowed(text: &str) -> Json<'_> {
+    identity::parse(text.as_bytes()).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn borrowed_and_owned_documents_are_read_alike(value in document()) {
+        let text = value.to_string();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let json = borrowed(&text);
+        prop_assert_eq!(json.owned().to_string(), text.clone());
+        prop_assert_eq!(openai_chat::complete(&json), openai_chat::complete(&value));
+        prop_assert_eq!(openai_responses::complete(&json), openai_responses::complete(&value));
+        prop_assert_eq!(anthropic::complete(&json), anthropic::complete(&value));
+        prop_assert_eq!(embedding::openai(&json), embedding::openai(&value));
+        prop_assert_eq!(embedding::gemini(&json), embedding::gemini(&value));
+        prop_assert_eq!(gemini::fold(&[json]), gemini::fold(&[value]));
+    }
+}
+
+#[test]
+fn members_are_owned_in_the_order_they_were_written_in() {
+    let text = r#"{"z":1.50,"a":{"y":[],"\u0062":-0,"":1E5},"é":"\n"}"#;
+    let owned = borrowed(text).owned();
+    assert_eq!(owned, serde_json::from_str::<Value>(text).unwrap());
+    assert_eq!(owned.to_string(), r#"{"z":1.50,"a":{"y":[],"b":-0,"":1e+5},"é":"\n"}"#);
+}
+
+#[test]
+fn a_body_that_holds_a_name_twice_is_read_as_before() {
+    let body = br#"{"model":"a","model":"b","choices":[]}"#;
+    let answer = whole(body, |json| openai_chat::complete(json), openai_chat::complete).unwrap();
+    assert_eq!(answer.model.as_deref(), Some("b"));
+}

@@ -1,0 +1,50 @@
+//! One connection as its requests see it: the gateway behind it, who is at the
+//! other end, and what its last request carried.
+//!
+//! A request costs one count on this, not one on what all connections share.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::HeaderMap;
+
+use super::Gateway;
+use super::credential::Carried;
+use super::socket::Connection;
+use crate::recording::redact::Secrets;
+
+/// One connection, for its requests.
+pub struct Caller {
+    /// What answers them.
+    pub(super) gateway: Arc<Gateway>,
+    /// Who makes them.
+    pub(super) peer: SocketAddr,
+    /// The socket's side of it.
+    pub(super) connection: Arc<Connection>,
+    /// The credentials of the last request: a connection's next one mostly carries
+    /// the same.
+    carried: Mutex<Option<Arc<Carried>>>,
+}
+
+impl Caller {
+    /// The caller at the other end of `connection`.
+    pub(super) fn new(
+        gateway: Arc<Gateway>,
+        peer: SocketAddr,
+        connection: Arc<Connection>,
+    ) -> Self {
+        Self { gateway, peer, connection, carried: Mutex::default() }
+    }
+
+    /// The credentials in a request's headers and raw query.
+    pub(super) fn secrets(&self, headers: &HeaderMap, query: &str) -> Arc<Secrets> {
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = carried.as_ref().filter(|last| last.is_of(headers, query)) {
+            return last.secrets();
+        }
+        let found = self.gateway.observer.carried(headers, query);
+        let secrets = found.secrets();
+        *carried = Some(found);
+        secrets
+    }
+}

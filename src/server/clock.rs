@@ -1,0 +1,44 @@
+//! When requests arrived: unique, rising, and as text.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
+/// Now, as microseconds since 1970, later than every time given out before, so
+/// that arrival times order the calls of a process.
+pub fn arrival(clock: &AtomicI64) -> i64 {
+    let micros = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
+    let now = i64::try_from(micros).unwrap_or(i64::MAX - 1);
+    let next = |last: i64| now.max(last + 1);
+    match clock.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last))) {
+        Ok(last) | Err(last) => next(last),
+    }
+}
+
+/// Such a time as text: RFC 3339, UTC, always six digits of a second.
+pub fn timestamp(micros: i64) -> String {
+    let time = OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros);
+    let seconds = time.replace_nanosecond(0).unwrap_or(time);
+    let text = seconds.format(&Rfc3339).unwrap_or_default();
+    format!("{}.{:06}Z", text.trim_end_matches('Z'), micros.rem_euclid(1_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrival_times_are_unique_and_rising() {
+        let clock = AtomicI64::new(0);
+        let times: Vec<i64> = (0..1000).map(|_| arrival(&clock)).collect();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(clock.load(Ordering::Relaxed), times[999]);
+    }
+
+    #[test]
+    fn timestamps_sort_as_text() {
+        assert_eq!(timestamp(1_700_000_000_000_042), "2023-11-14T22:13:20.000042Z");
+        assert!(timestamp(999_999) < timestamp(1_000_000));
+    }
+}

@@ -1,0 +1,132 @@
+//! The credentials that requests carry, worked out once for all requests that
+//! carry the same.
+//!
+//! To search a text for a credential in every encoding takes preparing, far more
+//! than the search itself. Whether a request carries the same ones is told by
+//! comparing every header and parameter that could hold one, never by a hash.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::record::capture::header_list;
+use crate::recording::redact::Secrets;
+
+/// How many different ones are kept for connections to come.
+const KEPT: usize = 32;
+/// What is longer is worked out again each time.
+const LONGEST: usize = 16 << 10;
+
+/// The credentials of requests with these headers and this query. Never printed.
+pub(super) struct Carried {
+    /// The names of all headers in their order; the values of those that can hold
+    /// a credential.
+    headers: Vec<(HeaderName, Option<HeaderValue>)>,
+    query: String,
+    secrets: Arc<Secrets>,
+}
+
+impl Carried {
+    fn new(headers: &HeaderMap, query: &str) -> Self {
+        let secrets = Arc::new(Secrets::of(&header_list(headers), query));
+        // Copies: a value is a part of the buffer its request was read into.
+        let copy = |value: &HeaderValue| {
+            HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
+        };
+        let headers = headers.iter().map(|(name, value)| {
+            (name.clone(), Secrets::may_be_in(name.as_str()).then(|| copy(value)))
+        });
+        Self { headers: headers.collect(), query: query.to_owned(), secrets }
+    }
+
+    /// Whether a request with these headers and this query carries the same.
+    pub(super) fn is_of(&self, headers: &HeaderMap, query: &str) -> bool {
+        self.query == query
+            && self.headers.len() == headers.len()
+            && self.headers.iter().zip(headers).all(|((name, value), (other, given))| {
+                name == other && value.as_ref().is_none_or(|value| value == given)
+            })
+    }
+
+    /// The credentials, ready to be searched for.
+    pub(super) fn secrets(&self) -> Arc<Secrets> {
+        Arc::clone(&self.secrets)
+    }
+
+    fn is_small(&self) -> bool {
+        let values = self.headers.iter().filter_map(|(_, value)| value.as_ref());
+        self.query.len() + values.map(HeaderValue::len).sum::<usize>() <= LONGEST
+    }
+}
+
+/// The credentials seen lately, for connections that are new.
+#[derive(Default)]
+pub(super) struct Credentials {
+    recent: RwLock<Vec<Arc<Carried>>>,
+}
+
+impl Credentials {
+    /// What a request carries.
+    pub(super) fn of(&self, headers: &HeaderMap, query: &str) -> Arc<Carried> {
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = recent.iter().find(|known| known.is_of(headers, query)) {
+            return Arc::clone(known);
+        }
+        drop(recent);
+        let found = Arc::new(Carried::new(headers, query));
+        if found.is_small() {
+            let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+            if recent.len() == KEPT {
+                recent.remove(0);
+            }
+            recent.push(Arc::clone(&found));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&'static str, &str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        list.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn credentials_are_shared_when_only_other_headers_differ() {
+        let credentials = Credentials::default();
+        let call = |length: &str, key: &str| {
+            let headers = headers(&[("content-length", length), ("authorization", key)]);
+            credentials.of(&headers, "a=b")
+        };
+        let first = call("17", "Bearer one-long-secret");
+        assert!(Arc::ptr_eq(&first, &call("18", "Bearer one-long-secret")));
+        assert!(!Arc::ptr_eq(&first, &call("17", "Bearer two-long-secret")));
+    }
+
+    #[test]
+    fn credentials_are_not_shared_when_the_query_or_the_names_differ() {
+        let carried = Carried::new(&headers(&[("x-api-key", "one-long-secret")]), "a=b");
+        assert!(carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=b"));
+        assert!(!carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=c"));
+        let more = [("x-api-key", "one-long-secret"), ("cookie", "a=another-secret")];
+        assert!(!carried.is_of(&headers(&more), "a=b"));
+        assert!(!carried.is_of(&headers(&[("api-key", "one-long-secret")]), "a=b"));
+    }
+
+    #[test]
+    fn no_more_are_kept_than_the_limit_when_every_request_carries_another() {
+        let credentials = Credentials::default();
+        for number in 0..KEPT * 2 {
+            credentials.of(&headers(&[("x-api-key", &format!("secret-{number:08}"))]), "");
+        }
+        assert_eq!(credentials.recent.read().unwrap().len(), KEPT);
+        credentials.of(&headers(&[("x-api-key", &"k".repeat(LONGEST + 1))]), "");
+        let recent = credentials.recent.read().unwrap();
+        assert!(recent.iter().all(|known| known.is_small()));
+    }
+}

@@ -1,0 +1,56 @@
+//! What is known of a request: everything that follows from its bytes alone.
+
+use std::sync::Arc;
+
+use super::journal::Facts;
+use super::route::Place;
+use crate::recording::observed::Observed;
+use crate::recording::redact::{self, Secrets};
+
+/// A request with its secrets apart.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Freed of everything that looks like a key, for looking it up: the caller's
+    /// own credentials may still stand in its body, so it is never shown.
+    pub observed: Observed,
+    /// The same with this request's own credentials taken out of its body too,
+    /// where they stood in it.
+    pub scrubbed: Option<Observed>,
+    /// The request's own credentials.
+    pub secrets: Arc<Secrets>,
+}
+
+impl Seen {
+    /// What may be stored or shown of the request.
+    pub fn storable(&self) -> &Observed {
+        self.scrubbed.as_ref().unwrap_or(&self.observed)
+    }
+
+    /// The same, and the credentials that were taken out of it.
+    pub fn into_stored(self) -> (Observed, Arc<Secrets>) {
+        (self.scrubbed.unwrap_or(self.observed), self.secrets)
+    }
+}
+
+/// Everything that follows from a request's bytes alone.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) place: Place,
+    pub(super) seen: Seen,
+    /// What its lines in the journal say, apart from the body: lines outlive it.
+    pub(super) facts: Arc<Facts>,
+}
+
+impl Known {
+    /// The bytes of the bodies it holds.
+    pub(super) fn body_bytes(&self) -> usize {
+        let scrubbed = self.seen.scrubbed.as_ref().map_or(0, |other| other.request.body.len());
+        self.seen.observed.request.body.len() + scrubbed
+    }
+}
+
+/// Whether a header of this name, in lower case, has a part in placing a request,
+/// in recognising it, or in what is kept of it.
+pub(super) fn looks_at(name: &str) -> bool {
+    redact::stores(name) || Secrets::may_be_in(name) || name.starts_with("x-loomrec-")
+}

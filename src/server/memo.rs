@@ -1,0 +1,232 @@
+//! Requests that were made before, with what was observed of them then.
+//!
+//! What a request is placed at and recognised as, what of it is kept and which
+//! keys it has depend on nothing but its bytes, so a program that repeats a call
+//! has it read once. A request is known again only if its method, its target,
+//! its body and every header that enters any of this are the same, byte for
+//! byte: the hash says where to look, never that it is the same.
+//!
+//! A request is kept when it comes a second time: one that is made once costs a
+//! hash and a number in a table. Entries and bytes are bounded, the oldest give
+//! way. Each shard has a lock of its own.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+
+use super::known::{Known, looks_at};
+
+const SHARDS: usize = 16;
+/// The most bytes of requests that one shard holds.
+const SHARD_BYTES: usize = 4 << 20;
+/// The largest request that is kept.
+const LARGEST: usize = 1 << 20;
+/// What an entry takes beside its request, about.
+const OVERHEAD: usize = 1 << 10;
+/// How many requests are remembered to have come once.
+const FIRST_SEEN: usize = 1 << 14;
+
+/// What is compared of a request.
+#[derive(Clone, Copy)]
+pub(super) struct Raw<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Bytes,
+}
+
+/// What the memo says of a request.
+pub(super) enum Recalled {
+    /// It was made before, and this was observed then.
+    Known(Arc<Known>),
+    /// It came once before: what is observed now is to be kept.
+    Again(Print),
+    /// It is new, or not to be kept.
+    New,
+}
+
+/// The hash of a request that is to be kept.
+pub(super) struct Print(u64);
+
+/// One request, and what was observed of it.
+struct Remembered {
+    method: Method,
+    target: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Bytes,
+    known: Arc<Known>,
+}
+
+#[derive(Default)]
+struct Shard {
+    entries: HashMap<u64, Remembered>,
+    /// The entries' hashes, oldest first.
+    order: VecDeque<u64>,
+    bytes: usize,
+}
+
+/// The memo of one run.
+pub(super) struct Memo {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Hashes of requests that came once, each at its own place.
+    first_seen: Box<[AtomicU64]>,
+    seed: u64,
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Self {
+            shards: Default::default(),
+            first_seen: (0..FIRST_SEEN).map(|_| AtomicU64::new(0)).collect(),
+            seed: RandomState::new().hash_one(0),
+        }
+    }
+}
+
+impl Raw<'_> {
+    /// The path and query, where the request names no host in its first line.
+    fn target(&self) -> Option<&str> {
+        let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
+        self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
+    }
+
+    fn print(&self, target: &str, seed: u64) -> u64 {
+        let mut print = fold(seed ^ self.body.len() as u64, self.body);
+        print = fold(print, target.as_bytes());
+        for (name, value) in self.headers {
+            // Those that tell apart calls of one and the same body.
+            if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
+                print = fold(print, value.as_bytes());
+            }
+        }
+        print
+    }
+
+    fn copied(&self, target: &str, known: Arc<Known>) -> Remembered {
+        // Copies: a value is a part of the buffer its request was read into.
+        let copy = |value: &HeaderValue| {
+            HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
+        };
+        let headers = self.headers.iter().map(|(name, value)| (name.clone(), copy(value)));
+        Remembered {
+            method: self.method.clone(),
+            target: target.to_owned(),
+            headers: headers.collect(),
+            body: self.body.clone(),
+            known,
+        }
+    }
+}
+
+impl Remembered {
+    /// Whether `raw` is this very request, in all that matters.
+    fn is(&self, raw: &Raw<'_>, target: &str) -> bool {
+        self.method == *raw.method
+            && self.target == target
+            && self.headers.len() == raw.headers.len()
+            && self.headers.iter().zip(raw.headers).all(|((name, value), (other, given))| {
+                name == other && (value == given || !looks_at(name.as_str()))
+            })
+            && self.body == *raw.body
+    }
+
+    fn size(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        let bodies = self.body.len() + self.known.body_bytes();
+        OVERHEAD + self.target.len() + bodies + headers.sum::<usize>()
+    }
+}
+
+impl Memo {
+    /// What is known of a request.
+    pub(super) fn recall(&self, raw: &Raw<'_>) -> Recalled {
+        let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
+            return Recalled::New;
+        };
+        let print = raw.print(target, self.seed);
+        {
+            let shard = self.shard(print).lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = shard.entries.get(&print).filter(|found| found.is(raw, target)) {
+                return Recalled::Known(Arc::clone(&found.known));
+            }
+        }
+        let place = &self.first_seen[(print >> 32) as usize % FIRST_SEEN];
+        match place.swap(print, Ordering::Relaxed) == print {
+            true => Recalled::Again(Print(print)),
+            false => Recalled::New,
+        }
+    }
+
+    /// Keeps what was observed of a request. `raw` must own its body alone.
+    pub(super) fn keep(&self, print: &Print, raw: &Raw<'_>, known: Arc<Known>) {
+        let Some(target) = raw.target() else { return };
+        let entry = raw.copied(target, known);
+        let size = entry.size();
+        if size > SHARD_BYTES / 2 {
+            return;
+        }
+        let mut shard = self.shard(print.0).lock().unwrap_or_else(PoisonError::into_inner);
+        if shard.remove(print.0) {
+            shard.order.retain(|other| *other != print.0);
+        }
+        while shard.bytes + size > SHARD_BYTES {
+            let Some(oldest) = shard.order.pop_front() else { break };
+            shard.remove(oldest);
+        }
+        shard.bytes += size;
+        shard.order.push_back(print.0);
+        shard.entries.insert(print.0, entry);
+    }
+
+    fn shard(&self, print: u64) -> &Mutex<Shard> {
+        &self.shards[print as usize % SHARDS]
+    }
+}
+
+impl Shard {
+    /// Takes an entry out, but for its place in the order; whether it was there.
+    fn remove(&mut self, print: u64) -> bool {
+        let removed = self.entries.remove(&print);
+        self.bytes -= removed.as_ref().map_or(0, Remembered::size);
+        removed.is_some()
+    }
+}
+
+/// Mixes bytes into a hash, 32 at a time.
+fn fold(seed: u64, bytes: &[u8]) -> u64 {
+    const KEYS: [u64; 4] = [
+        0x9e37_79b9_7f4a_7c15,
+        0xbf58_476d_1ce4_e5b9,
+        0x94d0_49bb_1331_11eb,
+        0xd6e8_feb8_6659_fd93,
+    ];
+    let mix = |lane: u64, word: [u8; 8], key: u64| {
+        let product = u128::from(lane ^ u64::from_le_bytes(word)) * u128::from(key);
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(lane.rotate_left(23))
+    };
+    let mut lanes = KEYS.map(|key| seed ^ key);
+    let (blocks, tail) = bytes.as_chunks::<32>();
+    for block in blocks {
+        for ((lane, word), key) in lanes.iter_mut().zip(block.as_chunks::<8>().0).zip(KEYS) {
+            *lane = mix(*lane, *word, key);
+        }
+    }
+    let mut state = bytes.len() as u64;
+    for lane in lanes {
+        state = mix(state, lane.to_le_bytes(), KEYS[0]);
+    }
+    for part in tail.chunks(8) {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        state = mix(state, word, KEYS[1]);
+    }
+    state
+}
+
+#[cfg(test)]
+#[path = "memo_tests.rs"]
+mod tests;
