@@ -1,10 +1,15 @@
-//! The writer: one thread that owns the open recording and appends finished
-//! exchanges to it, as many at once as have come in, and another one for the time
-//! of each fold, so that no exchange waits for one.
+//! The writer: appends finished exchanges to the open recording.
+//!
+//! An append is a copy into the system's memory, quicker than waking a thread. So
+//! where nobody is in the way, the task of the call makes it at once. Everything
+//! that may take time is a thread's: appends that have to wait for another process
+//! or for the storage, as many at once as have come in, and the closing. Folds have
+//! a thread of their own each, so that no exchange waits for one.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -13,10 +18,13 @@ use tokio::sync::oneshot;
 use crate::recording::EntryName;
 use crate::recording::entry::Entry;
 use crate::recording::redact::Secrets;
-use crate::store::{self, FoldDone, Item, Note, StoreError};
+use crate::store::{self, FoldDone, Item, Note, Outcome, StoreError};
 
 /// Exchanges written in one go at the most.
 const BATCH: usize = 1024;
+
+/// How much less of the processor a fold asks for than the traffic does.
+const FOLD_NICENESS: i32 = 10;
 
 /// What the writer has to tell beside the word on each exchange.
 #[derive(Debug)]
@@ -33,20 +41,34 @@ pub enum Told<'a> {
 pub type OnTold = Arc<dyn Fn(Told<'_>) + Send + Sync>;
 
 /// What the thread waits for.
-#[expect(clippy::large_enum_variant, reason = "nearly every task is the large one")]
 enum Task {
     /// One exchange to be kept, and who waits for the word.
-    Keep(Item, oneshot::Sender<Result<(), String>>),
+    Keep(Box<Item>, oneshot::Sender<Word>),
+    /// An exchange was kept without the thread: a fold may be due some time, and
+    /// there may be something to tell.
+    Kept,
     /// A fold is over.
     Folded(FoldDone),
     /// Nothing more will come.
     Close,
 }
 
-/// A handle to the writer's thread.
+/// A handle to the writer.
 pub struct Writer {
+    recording: Arc<Mutex<store::Recorder>>,
+    replace: bool,
+    /// Whether the thread waits for others or for the storage, and holds the
+    /// recording meanwhile: whatever is finished then is the thread's.
+    waits: Arc<AtomicBool>,
     tasks: Mutex<Option<Sender<Task>>>,
     thread: Mutex<Option<Thread>>,
+}
+
+/// What became of one exchange: kept, or the text of the store's error.
+type Word = Result<(), String>;
+
+fn gone() -> String {
+    "keep it: the recording is already closed".to_owned()
 }
 
 /// The thread, and its word on the recording when it was closed.
@@ -65,12 +87,16 @@ impl Writer {
     ) -> std::io::Result<Self> {
         // Unbounded, because each waiting exchange is already bounded by its client.
         let (sender, tasks) = mpsc::channel();
+        let recording = Arc::new(Mutex::new(recording));
+        let waits = Arc::new(AtomicBool::new(false));
+        let (shared, waiting) = (Arc::clone(&recording), Arc::clone(&waits));
         let folds = sender.clone();
         let thread =
             std::thread::Builder::new().name("loomrec-writer".to_owned()).spawn(move || {
                 let work = Work {
-                    recording,
+                    recording: shared,
                     replace,
+                    waits: waiting,
                     on_told,
                     folds,
                     folding: None,
@@ -78,28 +104,54 @@ impl Writer {
                 };
                 work.run(&tasks)
             })?;
-        Ok(Self { tasks: Mutex::new(Some(sender)), thread: Mutex::new(Some(thread)) })
+        let (tasks, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
+        Ok(Self { recording, replace, waits, tasks, thread })
     }
 
     /// Returns once the exchange, freed of `secrets`, is on disk, or with the reason why it is not.
     ///
     /// # Errors
     /// The text of the store's error.
-    pub async fn keep(
-        &self,
-        name: EntryName,
-        entry: Entry,
-        secrets: Arc<Secrets>,
-    ) -> Result<(), String> {
+    pub async fn keep(&self, name: EntryName, entry: Entry, secrets: Arc<Secrets>) -> Word {
+        let item = match self.keep_now(Item { name, entry, secrets }) {
+            Ok(word) => return word,
+            Err(item) => item,
+        };
         let (done, word) = oneshot::channel();
-        let gone = || "keep it: the recording is already closed".to_owned();
-        {
-            let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            let sender = tasks.as_ref().ok_or_else(gone)?;
-            let task = Task::Keep(Item { name, entry, secrets }, done);
-            sender.send(task).map_err(|_| gone())?;
-        }
+        self.send(Task::Keep(item, done)).ok_or_else(gone)?;
         word.await.map_err(|_| gone())?
+    }
+
+    /// Keeps an exchange here and now, unless that would mean to wait.
+    fn keep_now(&self, item: Item) -> Result<Word, Box<Item>> {
+        if self.waits.load(Ordering::Acquire) {
+            return Err(Box::new(item));
+        }
+        // Whoever holds it now is about to be done: an append is a few microseconds.
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = recording.fold_due().is_none();
+        let outcome = match recording.keep_now(vec![item], self.replace) {
+            Ok(outcome) => outcome,
+            Err(mut batch) => {
+                return batch.pop().map_or_else(|| Ok(Err(gone())), |item| Err(Box::new(item)));
+            }
+        };
+        let tell = first || recording.has_notes();
+        drop(recording);
+        if tell {
+            // A thread that is gone has been told to close.
+            let _ = self.send(Task::Kept);
+        }
+        Ok(match outcome.map(|mut refused| refused.pop()) {
+            Ok(None) => Ok(()),
+            Ok(Some((_, error))) | Err(error) => Err(error.chain()),
+        })
+    }
+
+    /// Hands a task to the thread; `None` where it is gone.
+    fn send(&self, task: Task) -> Option<()> {
+        let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.as_ref()?.send(task).ok()
     }
 
     /// Writes what is queued, folds it into the recording, closes that and waits
@@ -142,8 +194,9 @@ impl Drop for Writer {
 
 /// What the thread holds.
 struct Work {
-    recording: store::Recorder,
+    recording: Arc<Mutex<store::Recorder>>,
     replace: bool,
+    waits: Arc<AtomicBool>,
     on_told: OnTold,
     /// How a fold's thread says that it is over.
     folds: Sender<Task>,
@@ -175,9 +228,13 @@ impl Work {
         self.close()
     }
 
+    fn recording(&self) -> MutexGuard<'_, store::Recorder> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next task; `None` when it is time for a fold.
     fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
-        let due = if self.folding.is_none() { self.recording.fold_due() } else { None };
+        let due = if self.folding.is_none() { self.recording().fold_due() } else { None };
         let Some(due) = due else {
             // We hold a sender ourselves, so this ends with a task only.
             return Some(tasks.recv().unwrap_or(Task::Close));
@@ -192,7 +249,8 @@ impl Work {
     /// Takes a task; `false` when it was the last.
     fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
         match task {
-            Task::Keep(item, done) => batch.push((item, done)),
+            Task::Keep(item, done) => batch.push((*item, done)),
+            Task::Kept => self.tell_notes(),
             Task::Folded(done) => self.folded(done),
             Task::Close => return false,
         }
@@ -204,7 +262,7 @@ impl Work {
             return;
         }
         let (items, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-        match self.recording.keep(items, self.replace) {
+        match self.keep(items) {
             Ok(refused) => {
                 let mut words: Vec<_> = waiting.iter().map(|_| Ok(())).collect();
                 for (index, error) in refused {
@@ -225,18 +283,31 @@ impl Work {
         self.tell_notes();
     }
 
+    /// Keeps a batch; while that means to wait, exchanges are queued.
+    fn keep(&self, batch: Vec<Item>) -> Outcome {
+        let kept = self.recording().keep_now(batch, self.replace);
+        kept.unwrap_or_else(|batch| {
+            self.waits.store(true, Ordering::Release);
+            let kept = self.recording().keep(batch, self.replace);
+            self.waits.store(false, Ordering::Release);
+            kept
+        })
+    }
+
     /// Has a fold done on a thread of its own.
     fn fold(&mut self) {
-        let job = self.recording.fold();
+        let job = self.recording().fold();
         let folds = self.folds.clone();
         let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
             // A writer that is gone has closed the recording itself.
+            // Traffic has the processor first; a system that refuses is as well.
+            let _ = rustix::process::nice(FOLD_NICENESS);
             drop(folds.send(Task::Folded(job.run())));
         });
         match thread {
             Ok(thread) => self.folding = Some(thread),
             Err(error) => {
-                self.recording.fold_refused();
+                self.recording().fold_refused();
                 self.trouble(format!("failed to start a thread to fold the log: {error}"));
             }
         }
@@ -247,7 +318,8 @@ impl Work {
             // It has sent its last.
             drop(thread.join());
         }
-        match self.recording.folded(done) {
+        let folded = self.recording().folded(done);
+        match folded {
             Ok(_) => self.said.clear(),
             Err(error) => self.complain(&error),
         }
@@ -269,7 +341,8 @@ impl Work {
     }
 
     fn tell_notes(&mut self) {
-        for note in self.recording.take_notes() {
+        let notes = self.recording().take_notes();
+        for note in notes {
             (self.on_told)(Told::Note(&note));
         }
     }
@@ -279,7 +352,8 @@ impl Work {
             // What it did is found out by the recording itself.
             drop(thread.join());
         }
-        let closed = self.recording.close();
+        self.waits.store(true, Ordering::Release);
+        let closed = self.recording().close();
         self.tell_notes();
         match closed {
             Err(error @ StoreError::Gone { .. }) => {
@@ -292,4 +366,4 @@ impl Work {
 }
 
 /// An exchange and who waits for the word.
-type Waiting = (Item, oneshot::Sender<Result<(), String>>);
+type Waiting = (Item, oneshot::Sender<Word>);

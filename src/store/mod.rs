@@ -33,6 +33,6 @@ pub use error::{Class, StoreError};
 pub use job::{FoldDone, FoldJob};
 pub use note::Note;
 pub use reader::{Entries, Place, Recording, Stored, load};
-pub use recorder::{Item, Recorder};
+pub use recorder::{Item, Outcome, Recorder};
 pub use run::RunChoice;
 pub use tail::Durability;

@@ -79,6 +79,10 @@ pub struct Item {
     pub secrets: Arc<Secrets>,
 }
 
+/// What became of a batch: those of it that were refused, by their places in it, or
+/// why nothing of it is known to be kept.
+pub type Outcome = Result<Vec<(usize, StoreError)>, StoreError>;
+
 /// An exchange on its way into the log.
 struct Packed {
     item: Item,
@@ -140,31 +144,64 @@ impl Recorder {
     /// A lock that is not to be had, storage that fails: nothing of the batch is
     /// known to be kept, what was kept before is untouched, and the next batch is
     /// tried afresh.
-    pub fn keep(
-        &mut self,
-        batch: Vec<Item>,
-        replace: bool,
-    ) -> Result<Vec<(usize, StoreError)>, StoreError> {
-        let (packed, mut frames, refused) = self.pack(batch, replace);
-        if packed.is_empty() {
-            return Ok(refused);
+    pub fn keep(&mut self, batch: Vec<Item>, replace: bool) -> Outcome {
+        let (packed, frames, refused) = self.pack(batch, replace);
+        if !packed.is_empty() {
+            let guard = self.acquire()?;
+            self.write(&packed, frames, guard)?;
         }
-        let guard = self.acquire()?;
+        Ok(refused)
+    }
+
+    /// Keeps a batch, as [`Recorder::keep`] does, if that needs nobody to be waited
+    /// for and is sure to be quick; else gives it back.
+    ///
+    /// # Errors
+    /// The batch, where others hold the lock or the storage is slow.
+    pub fn keep_now(&mut self, batch: Vec<Item>, replace: bool) -> Result<Outcome, Vec<Item>> {
+        if self.run.is_none() || !self.tail.is_quick() {
+            return Err(batch);
+        }
+        let (packed, frames, refused) = self.pack(batch, replace);
+        if packed.is_empty() {
+            return Ok(Ok(refused));
+        }
+        match self.lock.acquire(Duration::ZERO) {
+            Ok(guard) => Ok(self.write(&packed, frames, guard).map(|()| refused)),
+            Err(StoreError::Held { .. }) if refused.is_empty() => {
+                Err(packed.into_iter().map(|packed| packed.item).collect())
+            }
+            // Those that were refused are gone, so the rest cannot be given back.
+            Err(StoreError::Held { .. }) => Ok(self
+                .acquire()
+                .and_then(|guard| self.write(&packed, frames, guard))
+                .map(|()| refused)),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Appends a batch that is packed.
+    fn write(
+        &mut self,
+        packed: &[Packed],
+        mut frames: Vec<u8>,
+        guard: lock::Guard,
+    ) -> Result<(), StoreError> {
         self.catch_up()?;
-        let Some(run) = &mut self.run else { return Ok(refused) };
+        let Some(run) = &mut self.run else { return Ok(()) };
         if packed.iter().any(|packed| packed.first && run.knows(packed.name)) {
             // Another recorder of this run was quicker.
-            frames = repack(&packed, run);
+            frames = repack(packed, run);
         }
         let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
-        for packed in &packed {
+        for packed in packed {
             run.learn(packed.name);
             self.own.insert(packed.name);
         }
         self.schedule.appended(Instant::now());
-        Ok(refused)
+        Ok(())
     }
 
     /// Packs a batch as far as it may be kept. No lock is held: whether a name is
@@ -206,6 +243,11 @@ impl Recorder {
             _ => lock::WAIT,
         };
         guard
+    }
+
+    /// Whether there is something to be told.
+    pub fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
     }
 
     /// What is to be told, once each.

@@ -8,8 +8,9 @@ const IDLE: Duration = Duration::from_secs(2);
 /// What is older than this is folded, however busy it is.
 const AGE: Duration = Duration::from_secs(30);
 
-/// A log below this many bytes is not folded for its size.
-const SIZE: u64 = 16 << 20;
+/// A log below this many bytes is not folded for its size: as long as there is
+/// traffic, it has the processor.
+const SIZE: u64 = 128 << 20;
 
 /// After a fold that failed: first this long, then twice as long each time, up to
 /// [`AGE`].

@@ -3,9 +3,16 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::lock::{self, FileId};
+
+/// An append that took longer says that the storage is slow at present.
+const SLOW: Duration = Duration::from_millis(2);
+
+/// For how long that is believed.
+const SLOW_FOR: Duration = Duration::from_secs(1);
 
 /// When what was kept is safe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub(super) struct Tail {
     disk: Disk,
     durability: Durability,
     open: Option<Open>,
+    /// Until when appends are taken to be slow.
+    slow_until: Option<Instant>,
 }
 
 /// A log that is open.
@@ -58,12 +67,20 @@ impl Tail {
             disk: disk.clone(),
             durability: Durability::default(),
             open: None,
+            slow_until: None,
         }
     }
 
     /// From now on what is appended is as safe as this.
     pub(super) fn set_durability(&mut self, durability: Durability) {
         self.durability = durability;
+    }
+
+    /// Whether an append is no more than a copy into the system's memory, and has
+    /// been as quick as one lately.
+    pub(super) fn is_quick(&self) -> bool {
+        self.durability == Durability::Process
+            && self.slow_until.is_none_or(|until| until <= Instant::now())
     }
 
     /// Looks at the path.
@@ -127,6 +144,7 @@ impl Tail {
         if begins {
             frames.splice(..0, first.iter().copied());
         }
+        let began = Instant::now();
         let written = self.disk.write_all(&open.file, frames).and_then(|()| {
             if self.durability == Durability::Process {
                 return Ok(());
@@ -137,6 +155,7 @@ impl Tail {
                 _ => Ok(()),
             }
         });
+        self.slow_until = (began.elapsed() > SLOW).then(|| began + SLOW_FOR);
         match written {
             Ok(()) => {
                 open.end += frames.len() as u64;

@@ -17,8 +17,6 @@ impl Recorder {
             self.settled = self.lock.id();
         }
         match seen {
-            // A log that others began may have come and gone.
-            Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
             // A log that came and went while none was open here has left its names.
             Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
             Seen::Same => {}
