@@ -239,7 +239,12 @@ impl Work {
             // We hold a sender ourselves, so this ends with a task only.
             return Some(tasks.recv().unwrap_or(Task::Close));
         };
-        match tasks.recv_timeout(due.saturating_duration_since(Instant::now())) {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            // Tasks that never cease must not put it off.
+            return None;
+        }
+        match tasks.recv_timeout(left) {
             Ok(task) => Some(task),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => Some(Task::Close),

@@ -42,10 +42,16 @@ pub(super) fn sweep(target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder(target))? {
         let entry = entry?;
         let name = entry.file_name();
-        let left =
-            name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(SUFFIX));
-        if left {
-            fs::remove_file(entry.path())?;
+        let middle = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX))
+            // With another dot it belongs to a recording whose name begins as this one's.
+            .filter(|middle| !middle.contains('.'));
+        if middle.is_some() {
+            match fs::remove_file(entry.path()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
     }
     Ok(())
@@ -77,11 +83,12 @@ mod tests {
     #[test]
     fn sweep_removes_only_what_was_left_beside_this_file() {
         let dir = tempfile::tempdir().unwrap();
-        for name in [".a.json.123.loomrec-tmp", ".b.json.1.loomrec-tmp", "a.json"] {
+        let others = [".b.json.1.loomrec-tmp", ".a.json.b.fold.loomrec-tmp", "a.json"];
+        for name in others.into_iter().chain([".a.json.123.loomrec-tmp"]) {
             fs::write(dir.path().join(name), "").unwrap();
         }
         sweep(&dir.path().join("a.json")).unwrap();
         assert!(!dir.path().join(".a.json.123.loomrec-tmp").exists());
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), others.len());
     }
 }

@@ -36,6 +36,20 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
+    /// With what is in its log it would be above that size.
+    #[error(
+        "fold the log of {}: its {bytes} bytes would be above the limit of {limit}; \
+         record into another file from now on",
+        path.display()
+    )]
+    WouldBeTooLarge {
+        /// The recording.
+        path: PathBuf,
+        /// The size it would have.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Damaged, of a newer format, or not a recording.
     #[error("read the recording {}: {problem}", path.display())]
     Format {
@@ -193,6 +207,7 @@ impl StoreError {
             | Self::Log { .. }
             | Self::Read { .. } => Class::Unusable,
             Self::Write { .. }
+            | Self::WouldBeTooLarge { .. }
             | Self::Lock { .. }
             | Self::Held { .. }
             | Self::Gone { .. }

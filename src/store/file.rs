@@ -7,7 +7,7 @@ use std::path::Path;
 use super::error::StoreError;
 
 /// Recordings above this many bytes are refused.
-const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
+pub(super) const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
 
 /// The file, open for reading; `None` where there is none.
 ///

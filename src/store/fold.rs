@@ -19,12 +19,14 @@ use super::atomic;
 use super::compose::compose;
 use super::disk::Disk;
 use super::error::StoreError;
+use super::file::SIZE_LIMIT;
 use super::lock::{self, Lock};
+use super::log::{FrameAt, HEAD};
 use super::note::Note;
 use super::paths::Paths;
-use super::rotate::{Rotated, rotate};
+use super::rotate::{Rotated, keep_damaged, rotate};
 use super::run::is_live;
-use super::source::Source;
+use super::source::{Source, unreadable};
 use crate::identity::IdentityRules;
 
 /// How long a fold of someone else's is waited for.
@@ -46,6 +48,8 @@ pub(super) struct Folded {
     pub(super) folded: usize,
     /// Whether there is more to fold.
     pub(super) left: bool,
+    /// Whether nothing was done, since someone else is folding.
+    pub(super) busy: bool,
     /// What people should know.
     pub(super) notes: Vec<Note>,
 }
@@ -112,13 +116,22 @@ fn fold(
         match rotate(paths, disk, &mut lock, lock::WAIT)? {
             Rotated::Nothing => return Ok(done),
             Rotated::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),
+            Rotated::Busy if wait => {
+                return Err(StoreError::Held {
+                    path: paths.folding.clone(),
+                    seconds: OTHERS.as_secs(),
+                    holder: "another process, which folds it".to_owned(),
+                });
+            }
             Rotated::Busy => {
-                done.left = true;
+                (done.left, done.busy) = (true, true);
                 return Ok(done);
             }
             Rotated::Folding { file, note } => {
                 done.notes.extend(note);
-                done.folded += one(paths, disk, rules, &mut lock, &file)?;
+                let (folded, note) = one(paths, disk, rules, &mut lock, &file)?;
+                done.folded += folded;
+                done.notes.extend(note);
                 // A recorder that is busy would never let this end.
                 if !leftover {
                     done.left = fs::metadata(&paths.log).is_ok_and(|log| log.len() > 0);
@@ -129,32 +142,88 @@ fn fold(
     }
 }
 
-/// Folds the log that has been moved; gives how many entries it held.
+/// Folds the log that has been moved; gives how many entries it held. Those that
+/// cannot be read are set aside, so that they are not in the way of the others
+/// for ever.
 fn one(
     paths: &Paths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     lock: &mut Lock,
     log: &File,
-) -> Result<usize, StoreError> {
+) -> Result<(usize, Option<Note>), StoreError> {
+    let at_log = |source| StoreError::Read { path: paths.folding.clone(), source };
+    let mut aside = Vec::new();
     for _ in 0..TRIES {
-        let source = Source::folding(paths, log)?;
-        let before = stamp(source.as_ref().and_then(Source::file), &paths.target)?;
-        let fresh = match &source {
-            Some(source) if !source.plan.is_empty() => Some(write(paths, disk, rules, source)?),
-            _ => None,
+        let next = match prepare(paths, disk, rules, log, &aside) {
+            Err(error @ StoreError::Log { .. }) if aside.is_empty() => {
+                aside = unreadable(log).map_err(at_log)?;
+                if aside.is_empty() {
+                    return Err(error);
+                }
+                continue;
+            }
+            next => next?,
         };
-        let done = commit(paths, disk, lock, fresh.as_deref(), before);
-        if let (Ok(false) | Err(_), Some(fresh)) = (&done, &fresh) {
-            // What is left of it is written over by the next fold.
+        let (done, note) = match keep_aside(paths, disk, log, &aside) {
+            Ok(note) => (commit(paths, disk, lock, &next), note),
+            Err(error) => (Err(error), None),
+        };
+        if let Ok(true) = done {
+            return Ok((next.entries, note));
+        }
+        // What is left of these is written over or again by the next fold.
+        if let Some(fresh) = &next.fresh {
             let _ = disk.remove_if_there(fresh);
         }
-        if done? {
-            return Ok(source.map_or(0, |source| source.logged()));
+        if let Some(Note::Damaged { aside, .. }) = &note {
+            let _ = disk.remove_if_there(aside);
         }
+        done?;
     }
     let source = io::Error::other("others keep replacing it");
     Err(StoreError::Write { path: paths.target.clone(), source })
+}
+
+/// A fold that only has to be committed.
+struct Next {
+    /// How many entries of the log it has.
+    entries: usize,
+    /// The file that was read.
+    before: Option<Stamp>,
+    /// The one for its place; `None` where that holds everything already.
+    fresh: Option<PathBuf>,
+}
+
+fn prepare(
+    paths: &Paths,
+    disk: &Disk,
+    rules: Option<&IdentityRules>,
+    log: &File,
+    aside: &[FrameAt],
+) -> Result<Next, StoreError> {
+    let source = Source::folding(paths, log, aside)?;
+    let before = stamp(source.as_ref().and_then(Source::file), &paths.target)?;
+    let fresh = match &source {
+        Some(source) if !source.plan.is_empty() => Some(write(paths, disk, rules, source)?),
+        _ => None,
+    };
+    Ok(Next { entries: source.map_or(0, |source| source.logged()), before, fresh })
+}
+
+/// Copies the frames that are left out into a file of their own.
+fn keep_aside(
+    paths: &Paths,
+    disk: &Disk,
+    log: &File,
+    frames: &[FrameAt],
+) -> Result<Option<Note>, StoreError> {
+    if frames.is_empty() {
+        return Ok(None);
+    }
+    let range = |frame: &FrameAt| frame.at - HEAD as u64..frame.end();
+    let ranges: Vec<_> = frames.iter().map(range).collect();
+    keep_damaged(paths, disk, log, &ranges).map(Some)
 }
 
 /// Writes the new file; gives where it is.
@@ -180,6 +249,12 @@ fn write(
         }
         compose(source, &rules, &mut disk.writer(&file))
             .map_err(|error| error.at(&paths.target))?;
+        // A larger one could never be read again.
+        let bytes = file.metadata().map_err(failed)?.len();
+        if bytes > SIZE_LIMIT {
+            let (path, limit) = (paths.target.clone(), SIZE_LIMIT);
+            return Err(StoreError::WouldBeTooLarge { path, bytes, limit });
+        }
         disk.sync_all(&file).map_err(failed)
     })();
     if written.is_err() {
@@ -190,19 +265,13 @@ fn write(
 
 /// Puts the new file in the old one's place, where that is still the one that was
 /// read, and removes the log; gives whether it did.
-fn commit(
-    paths: &Paths,
-    disk: &Disk,
-    lock: &mut Lock,
-    fresh: Option<&Path>,
-    before: Option<Stamp>,
-) -> Result<bool, StoreError> {
+fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bool, StoreError> {
     let failed = |source| StoreError::Write { path: paths.target.clone(), source };
     let _guard = lock.acquire(lock::WAIT)?;
-    if stamp_at(&paths.target).map_err(failed)? != before {
+    if stamp_at(&paths.target).map_err(failed)? != next.before {
         return Ok(false);
     }
-    if let Some(fresh) = fresh {
+    if let Some(fresh) = &next.fresh {
         disk.rename(fresh, &paths.target).map_err(failed)?;
         disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
     }

@@ -360,3 +360,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn entry_that_cannot_be_read_is_set_aside_and_the_rest_is_folded() {
+    let whole = packed::pack(&step("c"), true, &entry("3", ""));
+    let longer = [&whole[..], b"?"].concat();
+    for (unreadable, readers_pass_it) in [(&b"no entry"[..], true), (&longer[..], false)] {
+        let folder = Folder::new();
+        let log = &folder.paths.log;
+        folder.log(log, &[(step("a"), true, entry("1", ""))]);
+        let mut frame = Vec::new();
+        log::frame(fingerprint(&step("c")), unreadable, &mut frame).unwrap();
+        fs::File::options().append(true).open(log).unwrap().write_all(&frame).unwrap();
+        folder.log(log, &[(step("b"), true, entry("2", ""))]);
+        if readers_pass_it {
+            assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
+        }
+        let folded = folder.fold().unwrap();
+        let aside = folder.paths.torn(1);
+        assert_eq!((folded.folded, folded.left), (2, false));
+        assert!(
+            matches!(&folded.notes[..], [Note::Damaged { aside: at, .. }] if *at == aside),
+            "{:?}",
+            folded.notes
+        );
+        assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(fs::read(aside).unwrap(), frame);
+        assert_eq!(folder.names(), ["r.json", "r.json.lock", "r.json.log.torn-1"]);
+    }
+}

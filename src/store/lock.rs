@@ -28,6 +28,13 @@ const TRIES: u32 = 16;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// A wait no longer than this is spent trying: nobody is left waiting when it is
+/// over, however often that happens while someone sits on the lock.
+const SHORT: Duration = Duration::from_millis(500);
+
+/// The pause between two tries then.
+const LONG_PAUSE: Duration = Duration::from_millis(2);
+
 /// A signature this fresh is not renewed, so that who takes turn after turn signs
 /// only now and then.
 const FRESH: Duration = Duration::from_millis(500);
@@ -174,6 +181,15 @@ fn lock_until(file: &Arc<File>, deadline: Instant) -> io::Result<bool> {
             return Ok(false);
         }
         thread::sleep(PAUSE);
+    }
+    if deadline.saturating_duration_since(Instant::now()) <= SHORT {
+        while Instant::now() < deadline {
+            if try_lock(file)? {
+                return Ok(true);
+            }
+            thread::sleep(LONG_PAUSE);
+        }
+        return try_lock(file);
     }
     let (send, receive) = mpsc::channel();
     let waiting = Arc::clone(file);

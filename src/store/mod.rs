@@ -1,10 +1,11 @@
 //! Recordings on disk: read whole, and kept up to date by any number of
 //! processes at once.
 //!
-//! [`load`] reads a recording. A [`Recorder`] adds to one: each
-//! [`Recorder::append`] reads, merges and renames under the exclusive lock of
-//! the sidecar `FILE.lock`, so nothing is lost and a reader never sees half a
-//! file. Everything here blocks; callers give it a thread of its own.
+//! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`Recorder`]
+//! adds to one: each [`Recorder::keep`] appends to the log `FILE.log` under the
+//! exclusive lock of the sidecar `FILE.lock`, and folds bring the log into the file
+//! as a whole, so nothing is lost and a reader never sees half a file. Everything
+//! here blocks.
 
 mod atomic;
 mod compose;

@@ -107,6 +107,24 @@ impl Recording {
         }
     }
 
+    /// How many bytes its file has.
+    pub(super) fn size(&self) -> u64 {
+        self.source.size()
+    }
+
+    /// Checks that there is an entry, or a list of entries, wherever one must be,
+    /// as far as that is seen without reading them.
+    ///
+    /// # Errors
+    /// The first place where there is none.
+    pub(super) fn check_shapes(&self) -> Result<(), StoreError> {
+        self.source
+            .outline
+            .names()
+            .iter()
+            .try_for_each(|named| self.source.takes_of(named).map(drop))
+    }
+
     /// Reads an entry again.
     ///
     /// # Errors

@@ -300,7 +300,10 @@ impl Recorder {
                 return Err(error);
             }
         };
-        self.schedule.done(Instant::now(), folded.left);
+        match folded.busy {
+            true => self.schedule.busy(Instant::now()),
+            false => self.schedule.done(Instant::now(), folded.left),
+        }
         self.notes.extend(folded.notes);
         self.stamp = done.stamp;
         self.suspicious = false;
@@ -323,8 +326,9 @@ impl Recorder {
     /// removed.
     pub fn close(&mut self) -> Result<(), StoreError> {
         let folded = self.fold_all();
-        self.leave()?;
-        folded
+        let left = self.leave();
+        // Where both went wrong, the calls matter more than what stands beside.
+        folded.and(left)
     }
 
     fn fold_all(&mut self) -> Result<(), StoreError> {

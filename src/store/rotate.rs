@@ -69,7 +69,7 @@ pub(super) fn rotate(
         return Err(StoreError::NewerLog { path: paths.log.clone() });
     }
     let note = match &scanned.damaged {
-        Some(damaged) => Some(keep_damaged(paths, disk, &file, damaged)?),
+        Some(damaged) => Some(keep_damaged(paths, disk, &file, std::slice::from_ref(damaged))?),
         None => set_aside(paths, disk, &file, &scanned)?,
     };
     let id = lock::id_of(&file.metadata().map_err(at_log)?);
@@ -110,20 +110,25 @@ pub(super) fn set_aside(
     Ok(Some(Note::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
 }
 
-/// Copies bytes that are no frame into a file of their own: the log that holds
-/// them is about to be folded.
-fn keep_damaged(
+/// Copies bytes that hold no entry into a file of their own: the log that they
+/// are in is about to be folded.
+pub(super) fn keep_damaged(
     paths: &Paths,
     disk: &Disk,
     file: &File,
-    damaged: &Range<u64>,
+    damaged: &[Range<u64>],
 ) -> Result<Note, StoreError> {
     let (aside, kept) = free_place(paths, disk)?;
-    let bytes = damaged.end - damaged.start;
-    let mut source = log::from(file, damaged.start).take(bytes);
-    if let Err(source) = io::copy(&mut source, &mut disk.writer(&kept)) {
-        let _ = disk.remove_if_there(&aside);
-        return Err(StoreError::Write { path: aside, source });
+    let mut bytes = 0;
+    for range in damaged {
+        let mut source = log::from(file, range.start).take(range.end - range.start);
+        match io::copy(&mut source, &mut disk.writer(&kept)) {
+            Ok(copied) => bytes += copied,
+            Err(source) => {
+                let _ = disk.remove_if_there(&aside);
+                return Err(StoreError::Write { path: aside, source });
+            }
+        }
     }
     Ok(Note::Damaged { log: paths.log.clone(), aside, bytes })
 }
@@ -140,21 +145,23 @@ fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), 
     }
 }
 
-/// What of a log was not read ahead.
+/// Reads what of a log was not read ahead. What was read without the lock at its
+/// very end may have been cut off again, by one whose write failed, and other
+/// frames may stand there now: the last one is read again, and where it is not the
+/// same, everything is.
 fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanned> {
     let id = lock::id_of(&file.metadata()?);
-    match ahead {
-        Some((before, mut scanned)) if lock::id_of(&before.metadata()?) == id => {
-            let rest = log::scan_from(file, scanned.whole)?;
-            scanned.frames.extend(rest.frames);
-            (scanned.whole, scanned.len) = (rest.whole, rest.len);
-            scanned.newer = rest.newer;
-            scanned.damaged = rest.damaged.or(scanned.damaged);
-            scanned.rules = rest.rules.or(scanned.rules);
-            Ok(scanned)
-        }
-        _ => log::scan(file),
+    let Some((before, mut scanned)) = ahead else { return log::scan(file) };
+    let last = scanned.frames.pop().filter(|_| scanned.damaged.is_none());
+    let (Some(last), true) = (last, lock::id_of(&before.metadata()?) == id) else {
+        return log::scan(file);
+    };
+    let rest = log::scan_from(file, last.at - log::HEAD as u64)?;
+    if rest.frames.first() != Some(&last) {
+        return log::scan(file);
     }
+    scanned.frames.extend(rest.frames);
+    Ok(Scanned { frames: scanned.frames, rules: rest.rules.or(scanned.rules), ..rest })
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
@@ -162,5 +169,40 @@ fn open(path: &Path) -> io::Result<Option<File>> {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn frame(name: u128, bytes: usize) -> Vec<u8> {
+        let mut frame = Vec::new();
+        log::frame(name, &vec![b'x'; bytes], &mut frame).unwrap();
+        frame
+    }
+
+    #[test]
+    fn log_that_was_cut_and_grew_again_while_it_was_read_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json.log");
+        let mut file =
+            File::options().create_new(true).read(true).append(true).open(&path).unwrap();
+        file.write_all(&frame(1, 10)).unwrap();
+        let kept = file.metadata().unwrap().len();
+        for (before, after) in [(20, 50), (50, 20), (20, 20)] {
+            file.write_all(&frame(2, before)).unwrap();
+            let ahead = Some((open(&path).unwrap().unwrap(), log::scan(&file).unwrap()));
+            // The write of the second failed after all, and another one follows.
+            file.set_len(kept).unwrap();
+            file.write_all(&frame(3, after)).unwrap();
+            file.write_all(&frame(4, 7)).unwrap();
+            let scanned = finish_scan(&file, ahead).unwrap();
+            assert_eq!(scanned, log::scan(&file).unwrap());
+            assert_eq!((scanned.frames.len(), scanned.torn()), (3, 0));
+            file.set_len(kept).unwrap();
+        }
     }
 }

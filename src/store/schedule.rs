@@ -51,9 +51,17 @@ impl Schedule {
     pub(super) fn done(&mut self, now: Instant, left: bool) {
         self.retry = None;
         self.took = self.begun.take().map_or(Duration::ZERO, |begun| now - begun);
-        if left {
-            self.since.get_or_insert(now);
+        if left && self.since.is_none() {
+            // Of others, who may go on.
+            (self.since, self.last) = (Some(now), Some(now));
         }
+    }
+
+    /// Someone else is folding: there is nothing to do until he is done.
+    pub(super) fn busy(&mut self, now: Instant) {
+        self.begun = None;
+        self.retry = Some((now + RETRY, RETRY / 2));
+        self.since.get_or_insert(now);
     }
 
     /// A fold failed; what it was to fold is still there.
@@ -106,7 +114,23 @@ mod tests {
         assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
         schedule.begun(start + AGE);
         schedule.done(start + AGE, true);
-        assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
+        assert_eq!(schedule.due(1, 0), Some(start + AGE + IDLE));
+    }
+
+    #[test]
+    fn fold_waits_while_another_one_folds() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.appended(start);
+        let mut now = start + AGE;
+        for _ in 0..3 {
+            schedule.begun(now);
+            schedule.appended(now);
+            schedule.busy(now);
+            let due = schedule.due(SIZE + 1, 0).unwrap();
+            assert_eq!(due, now + RETRY);
+            now = due;
+        }
     }
 
     #[test]

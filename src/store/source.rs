@@ -6,10 +6,11 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-use super::log::{self, Scanned};
+use super::lock::{self, FileId};
+use super::log::{self, FrameAt, Scanned};
 use super::merge::{Frame, Origin, Place, Plan, plan};
 use super::paths::Paths;
-use super::{file, index, lock};
+use super::{file, index};
 use crate::identity::IdentityRules;
 use crate::recording::entry::Unread;
 use crate::recording::outline::{Named, Outline};
@@ -22,6 +23,9 @@ const GLANCE: u32 = 640;
 /// The least that is read at once where entries are read one after the other.
 const WINDOW: u64 = 256 * 1024;
 
+/// How often a recording is opened again whose log was folded meanwhile.
+const TRIES: usize = 100;
+
 /// A recording and its logs, open, and how they make one.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -33,6 +37,13 @@ pub(super) struct Source {
     pub(super) plan: Plan,
 }
 
+/// The files of a recording, open, and not looked into.
+struct Files {
+    file: Option<File>,
+    /// The older first.
+    logs: Vec<(PathBuf, File, FileId)>,
+}
+
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
@@ -42,37 +53,57 @@ struct Log {
 
 impl Source {
     /// Opens a recording and whatever logs there are; `None` where there is none
-    /// of them. What moves from the log to the file meanwhile is not missed: they
-    /// are opened in that order.
+    /// of them. An entry in a log that cannot be read is passed over, as one that
+    /// was not finished is: a fold sets it aside.
     ///
     /// # Errors
     /// A file that cannot be read or used.
     pub(super) fn open(path: &Path, paths: &Paths) -> Result<Option<Self>, StoreError> {
-        let newer = Log::open(&paths.log)?;
-        let mut logs: Vec<Log> = Log::open(&paths.folding)?.into_iter().collect();
-        if let Some(log) = newer {
-            let same = |other: &Log| Ok::<_, io::Error>(other.id()? == log.id()?);
-            let failed = |source| StoreError::Read { path: log.path.clone(), source };
-            // It may have been moved between the two.
-            if !logs.first().map_or(Ok(false), same).map_err(failed)? {
-                logs.push(log);
-            }
-        }
-        Self::of(path, file::open(path)?, logs)
+        Self::open_with(path, paths, || {})
     }
 
-    /// A recording and the one log that is being folded into it.
+    /// The same; `between` is called wherever others may come between two steps.
+    fn open_with(
+        path: &Path,
+        paths: &Paths,
+        mut between: impl FnMut(),
+    ) -> Result<Option<Self>, StoreError> {
+        for _ in 0..TRIES {
+            let Files { file, logs } = match Files::open(path, paths, &mut between)? {
+                Some(files) => files,
+                None => continue,
+            };
+            let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
+            return Self::of(path, file, logs.collect::<Result<_, _>>()?, false);
+        }
+        let source = io::Error::other("its log is folded again and again");
+        Err(StoreError::Read { path: path.to_owned(), source })
+    }
+
+    /// A recording and the one log that is being folded into it, without the
+    /// entries that have been set aside.
     ///
     /// # Errors
-    /// A file that cannot be read or used.
-    pub(super) fn folding(paths: &Paths, log: &File) -> Result<Option<Self>, StoreError> {
+    /// A file that cannot be read or used; [`StoreError::Log`] for a log with an
+    /// entry that cannot be read.
+    pub(super) fn folding(
+        paths: &Paths,
+        log: &File,
+        aside: &[FrameAt],
+    ) -> Result<Option<Self>, StoreError> {
         let failed = |source| StoreError::Read { path: paths.folding.clone(), source };
         let log = log.try_clone().map_err(failed)?;
-        let log = Log::scan(&paths.folding, log)?;
-        Self::of(&paths.target, file::open(&paths.target)?, vec![log])
+        let mut log = Log::scan(&paths.folding, log)?;
+        log.scanned.frames.retain(|frame| !aside.contains(frame));
+        Self::of(&paths.target, file::open(&paths.target)?, vec![log], true)
     }
 
-    fn of(path: &Path, file: Option<File>, logs: Vec<Log>) -> Result<Option<Self>, StoreError> {
+    fn of(
+        path: &Path,
+        file: Option<File>,
+        logs: Vec<Log>,
+        strict: bool,
+    ) -> Result<Option<Self>, StoreError> {
         let is_empty = |log: &Log| log.scanned.frames.is_empty();
         let outline = match &file {
             Some(file) => index::read(path, file)?,
@@ -83,7 +114,7 @@ impl Source {
             }
         };
         let mut source = Self { path: path.to_owned(), file, outline, logs, plan: Plan::default() };
-        let frames = source.frames()?;
+        let frames = source.frames(strict)?;
         source.plan = plan(
             &source.outline,
             frames,
@@ -98,6 +129,11 @@ impl Source {
         self.file.as_ref()
     }
 
+    /// How many bytes the file has.
+    pub(super) fn size(&self) -> u64 {
+        self.file().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len())
+    }
+
     /// The rules that the logs' entries were recorded under, where they say so.
     pub(super) fn rules(&self) -> Option<&IdentityRules> {
         self.logs.iter().find_map(|log| log.scanned.rules.as_ref())
@@ -108,15 +144,18 @@ impl Source {
         self.logs.iter().map(|log| log.scanned.frames.len()).sum()
     }
 
-    fn frames(&self) -> Result<Vec<Frame>, StoreError> {
+    fn frames(&self, strict: bool) -> Result<Vec<Frame>, StoreError> {
         let mut frames = Vec::with_capacity(self.logged());
         for (number, log) in self.logs.iter().enumerate() {
             let mut window = Window::default();
             for frame in &log.scanned.frames {
                 let (at, length) = (frame.at, u64::from(frame.len));
                 let place = Place { origin: Origin::Log(number), at, length };
-                let head = self.head(&place, &mut window)?;
-                frames.push(Frame { head, place });
+                match self.head(&place, &mut window) {
+                    Ok(head) => frames.push(Frame { head, place }),
+                    Err(StoreError::Log { .. }) if !strict => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(frames)
@@ -215,15 +254,65 @@ impl Place {
     }
 }
 
-impl Log {
-    fn open(path: &Path) -> Result<Option<Self>, StoreError> {
-        match File::open(path) {
-            Ok(file) => Self::scan(path, file).map(Some),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(StoreError::Read { path: path.to_owned(), source }),
+impl Files {
+    /// Opens the log, the folding log and the file, in that order: what moves on
+    /// meanwhile is not missed. `None` where it has moved too far: had the newest
+    /// log that is open been folded before the file was opened, that could hold
+    /// what was recorded after it, and the older entries would be put over it.
+    fn open(
+        path: &Path,
+        paths: &Paths,
+        between: &mut impl FnMut(),
+    ) -> Result<Option<Self>, StoreError> {
+        let newer = open_log(&paths.log)?;
+        between();
+        let older = open_log(&paths.folding)?;
+        between();
+        let file = file::open(path)?;
+        between();
+        let mut logs: Vec<_> = older.into_iter().collect();
+        // It may have been moved between the two.
+        let moved = |log: &(_, _, FileId)| logs.first().is_some_and(|older| older.2 == log.2);
+        logs.extend(newer.filter(|log| !moved(log)).into_iter().collect::<Vec<_>>());
+        let is_at = |at: &Path, id: FileId| {
+            let failed = |source| StoreError::Read { path: at.to_owned(), source };
+            lock::id_at(at).map(|there| there == Some(id)).map_err(failed)
+        };
+        let current = match logs.last() {
+            // In the order in which a log moves.
+            Some(&(_, _, id)) => is_at(&paths.log, id)? || is_at(&paths.folding, id)?,
+            None => true,
+        };
+        Ok(current.then_some(Self { file, logs }))
+    }
+}
+
+fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> {
+    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let id = lock::id_of(&file.metadata().map_err(failed)?);
+    Ok(Some((path.to_owned(), file, id)))
+}
+
+/// The frames of a log that are whole, and whose entries cannot be read.
+///
+/// # Errors
+/// A log that cannot be read.
+pub(super) fn unreadable(log: &File) -> io::Result<Vec<FrameAt>> {
+    let mut found = Vec::new();
+    for frame in log::scan(log)?.frames {
+        if packed::unpack(&log::payload(log, frame)?).is_err() {
+            found.push(frame);
         }
     }
+    Ok(found)
+}
 
+impl Log {
     fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
         let scanned = log::scan(&file)
             .map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
@@ -231,10 +320,6 @@ impl Log {
             return Err(StoreError::NewerLog { path: path.to_owned() });
         }
         Ok(Self { path: path.to_owned(), file, scanned })
-    }
-
-    fn id(&self) -> io::Result<lock::FileId> {
-        Ok(lock::id_of(&self.file.metadata()?))
     }
 }
 
@@ -284,3 +369,7 @@ impl Window {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

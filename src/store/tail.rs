@@ -44,6 +44,8 @@ pub(super) struct Open {
     pub(super) end: u64,
     /// How many logs of the run had been moved away when it was opened.
     pub(super) rotations: usize,
+    /// Whether its name is known to be on the device.
+    named: bool,
 }
 
 /// What has become of the log since it was looked at last.
@@ -107,7 +109,7 @@ impl Tail {
         let open = match File::options().read(true).append(true).open(&self.path) {
             Ok(file) => {
                 let id = lock::id_of(&file.metadata()?);
-                Some(Open { file, id, end: 0, rotations })
+                Some(Open { file, id, end: 0, rotations, named: false })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -137,11 +139,10 @@ impl Tail {
         if self.open.is_none() {
             let file = self.disk.open_to_append(&self.path)?;
             let id = lock::id_of(&file.metadata()?);
-            self.open = Some(Open { file, id, end: 0, rotations });
+            self.open = Some(Open { file, id, end: 0, rotations, named: false });
         }
         let Some(open) = &mut self.open else { return Ok(()) };
-        let begins = open.end == 0;
-        if begins {
+        if open.end == 0 {
             frames.splice(..0, first.iter().copied());
         }
         let began = Instant::now();
@@ -150,10 +151,12 @@ impl Tail {
                 return Ok(());
             }
             self.disk.sync_data(&open.file)?;
-            match self.path.parent() {
-                Some(folder) if begins => self.disk.sync_folder(folder),
-                _ => Ok(()),
+            // Whoever began it may have died before, or have asked for less.
+            if let Some(folder) = self.path.parent().filter(|_| !open.named) {
+                self.disk.sync_folder(folder)?;
             }
+            open.named = true;
+            Ok(())
         });
         self.slow_until = (began.elapsed() > SLOW).then(|| began + SLOW_FOR);
         match written {

@@ -5,6 +5,9 @@ use crate::store::error::StoreError;
 use crate::store::rotate;
 use crate::store::tail::Seen;
 
+/// How much of a log that someone removed is written again at once.
+const AT_ONCE: usize = 16 << 20;
+
 impl Recorder {
     /// Learns what others have done to the log and the run. Only under the lock.
     pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
@@ -71,6 +74,7 @@ impl Recorder {
             .collect();
             let mut frames = Vec::new();
             let mut entries = 0;
+            let rotations = self.run.as_ref().map_or(0, Run::rotations);
             for frame in log::scan(&orphan.file).map_err(at_log)?.frames {
                 if there.contains(&(frame.name, frame.sum, frame.len)) {
                     continue;
@@ -79,9 +83,13 @@ impl Recorder {
                 if log::frame(frame.name, &bytes, &mut frames).is_ok() {
                     entries += 1;
                 }
+                // A log may be large; what is there already is not written twice.
+                if frames.len() > AT_ONCE {
+                    self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
+                    frames.clear();
+                }
             }
             if entries > 0 {
-                let rotations = self.run.as_ref().map_or(0, Run::rotations);
                 self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
                 self.schedule.appended(Instant::now());
                 self.notes.push(Note::Recovered { log: self.paths.log.clone(), entries });

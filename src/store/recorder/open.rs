@@ -10,6 +10,10 @@ use crate::store::{atomic, fold, reader::Recording, run};
 /// time, another recorder has come and died meanwhile.
 const LEFTOVERS: usize = 8;
 
+/// A file up to this many bytes is read through before it is added to; of a larger
+/// one only its outline is, so that recording begins soon.
+const READ_THROUGH: u64 = 64 << 20;
+
 impl Recorder {
     /// Opens a recording for adding to; its file is created with the first fold,
     /// its folder here. What is there already is read and checked, and what an
@@ -109,18 +113,19 @@ fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
     if folds { Ok(()) } else { atomic::sweep(&paths.target).map_err(failed) }
 }
 
-/// Reads a recording through, where there is one, and checks its rules.
+/// Checks a recording, where there is one, and its rules. The entries of a large
+/// one are not read: a fold copies those that it does not change as they stand.
 fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
     let recording = match Recording::look(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let mut any = false;
-    for stored in recording.entries() {
-        stored?;
-        any = true;
+    match recording.size() {
+        0..=READ_THROUGH => recording.entries().try_for_each(|stored| stored.map(drop))?,
+        _ => recording.check_shapes()?,
     }
+    let any = recording.names().next().is_some();
     let theirs = recording.meta().rules();
     if any && theirs != rules {
         return Err(StoreError::other_rules(path, rules, theirs));
