@@ -270,18 +270,16 @@ fn is_unprintable(byte: u8) -> bool {
 }
 
 /// The high bit of every byte of `word` that stops; bytes above the first one
-/// may be marked wrongly (a borrow runs upward), so only the lowest counts.
+/// may be marked wrongly (a borrow or a carry runs upward), so only the lowest counts.
 fn stops(word: u64, stop: Stop) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    let equal = |byte: u8| {
-        let zeroed = word ^ (ONES * u64::from(byte));
-        zeroed.wrapping_sub(ONES) & !zeroed & HIGH
-    };
-    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-    let special = control | equal(b'"') | equal(b'\\');
+    let equal = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
+    // In a byte that is ASCII, the high bit of each of these is set where it stops.
+    let special = word.wrapping_sub(ONES * 0x20) | equal(b'"') | equal(b'\\');
     match stop {
-        Stop::Special => special,
-        Stop::Unprintable => special | (word & HIGH) | equal(0x7f),
+        Stop::Special => special & !word & HIGH,
+        // DEL is the one such byte that one more makes 0x80.
+        Stop::Unprintable => (special | word | word.wrapping_add(ONES)) & HIGH,
     }
 }

@@ -85,7 +85,7 @@ pub enum Operation {
 }
 
 /// A request, recognised.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     /// Whose wire shape it has.
     pub provider: Provider,

@@ -40,6 +40,17 @@ impl Observed {
         Self { upstream, request, call, session: None, step: None, keys }
     }
 
+    /// The same, where it is known what `request` asks for and which key it has under
+    /// `rules`: nothing of it is read.
+    pub fn recalled(
+        upstream: String,
+        request: RecordedRequest,
+        call: Call,
+        (rules, key): (IdentityRules, RequestKey),
+    ) -> Self {
+        Self { upstream, request, call, session: None, step: None, keys: vec![(rules, key)] }
+    }
+
     /// The key of the request under `rules`: without work where they are among
     /// those it was observed with.
     pub fn key(&self, rules: &IdentityRules) -> RequestKey {
@@ -54,7 +65,15 @@ impl RecordedRequest {
         self.recognise_parsed(identity::parse(&self.body).ok().as_ref())
     }
 
-    /// The same, of a body that has been read already.
+    /// What this request asks for, and its key under `rules`: its body is read once.
+    pub fn recognise_with_key(&self, rules: &IdentityRules) -> (Call, RequestKey) {
+        let body = identity::parse(&self.body).ok();
+        let call = self.recognise_parsed(body.as_ref());
+        let key = RequestKey::of_parsed(&self.parts(&call), body.as_ref(), rules);
+        (call, key)
+    }
+
+    /// What this request asks for, of a body that has been read already.
     fn recognise_parsed(&self, body: Option<&Json<'_>>) -> Call {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));

@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use super::form::Form;
 use super::matcher::{Group, Matcher, Source};
 use super::pool::Repeat;
+use super::recalled::Recalled;
 use super::sketch::Sketch;
 use super::take::{Take, Under};
 use crate::identity::{IdentityRules, Pointer, RequestKey};
@@ -110,8 +111,8 @@ impl Matcher {
     /// Adds one entry of a recording.
     fn add(&mut self, source: usize, rules: Rules, stored: Stored) {
         let Stored { name, take: number, entry, place } = stored;
-        let call = entry.request.as_ref().map(|request| request.recognise());
-        let key = self.key(&name, &entry, call.as_ref(), rules);
+        let (call, made) = self.recognise(&entry, rules).unzip();
+        let key = self.key(&name, &entry, call.as_ref(), made.flatten(), rules);
         let under = self.under(&name, &entry);
         self.note_hash(&entry, key.as_ref());
         let group = match (key, under.step) {
@@ -136,12 +137,27 @@ impl Matcher {
         self.takes.push(Take::new((name, number), (source, place), under, form, sketch, entry));
     }
 
-    /// The key of an entry's request, and the rules it is made under.
+    /// What an entry's request asks for; and its key, where that had to be made so that
+    /// the request is known again.
+    fn recognise(&mut self, entry: &Entry, rules: Rules) -> Option<(Call, Option<RequestKey>)> {
+        let request = entry.request.as_ref()?;
+        // Keys under more than one set of rules are made when they are asked for.
+        if self.rules.len() > 1 || !Recalled::holds(request) {
+            return Some((request.recognise(), None));
+        }
+        let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
+        self.recalled.keep(request, &call, key.clone());
+        Some((call, Some(key)))
+    }
+
+    /// The key of an entry's request, and the rules it is made under. `made` is the one
+    /// under the effective rules, where it has been made already.
     fn key(
         &self,
         name: &EntryName,
         entry: &Entry,
         call: Option<&Call>,
+        made: Option<RequestKey>,
         rules: Rules,
     ) -> Option<(usize, RequestKey)> {
         let named = match name {
@@ -154,7 +170,8 @@ impl Matcher {
         };
         let index = rules.effective;
         let recorded = recorded.filter(|_| index == rules.stored);
-        Some((index, recorded.unwrap_or_else(|| request.key(call, &self.rules[index]))))
+        let key = recorded.or(made).unwrap_or_else(|| request.key(call, &self.rules[index]));
+        Some((index, key))
     }
 
     /// Keeps the hash that an entry says its request has, where no key under the

@@ -10,11 +10,12 @@ use std::sync::{Mutex, PoisonError};
 use super::form::Wanted;
 use super::pool::{Kind, Members, Next, PoolKey, Progress, Repeat};
 use super::reason::Reason;
+use super::recalled::Recalled;
 use super::take::{Mount, Spot, Take};
 use crate::identity::{IdentityRules, RequestKey};
-use crate::provider;
-use crate::recording::Entry;
+use crate::provider::{self, Call};
 use crate::recording::observed::Observed;
+use crate::recording::{Entry, RecordedRequest};
 use crate::store::Recording;
 
 /// By what a take was found.
@@ -96,6 +97,8 @@ pub struct Matcher {
     /// Steps, sessions, upstreams and mounts of paths, by their text.
     pub(super) names: HashMap<String, u32>,
     pub(super) upstreams: BTreeSet<String>,
+    /// The recorded requests, where all keys are made under one set of rules.
+    pub(super) recalled: Recalled,
 }
 
 /// A call in the terms that takes are kept in.
@@ -119,6 +122,15 @@ impl Matcher {
     /// The rules that keys are made under.
     pub fn rules(&self) -> &[IdentityRules] {
         &self.rules
+    }
+
+    /// What `request` asks for, and its key, where it is just what some recorded
+    /// request is: it is not read for that. `None` where it is not, or where keys under
+    /// several rules are needed.
+    pub fn recall(&self, request: &RecordedRequest) -> Option<(Call, (IdentityRules, RequestKey))> {
+        let [rules] = self.rules.as_slice() else { return None };
+        let (call, key) = self.recalled.find(request)?;
+        Some((call.clone(), (rules.clone(), key.clone())))
     }
 
     /// The take that `observed` is owed; it is used up by this call.

@@ -21,6 +21,7 @@ mod nearest;
 mod plain;
 mod pool;
 pub mod reason;
+mod recalled;
 pub mod responder;
 mod sketch;
 pub mod take;

@@ -10,6 +10,9 @@ use http::HeaderMap;
 
 use super::Gateway;
 use super::credential::Carried;
+use super::head::Last;
+use super::memo::Raw;
+use super::observe::Opening;
 use super::socket::Connection;
 use crate::recording::redact::Secrets;
 
@@ -24,6 +27,8 @@ pub struct Caller {
     /// The credentials of the last request: a connection's next one mostly carries
     /// the same.
     carried: Mutex<Option<Arc<Carried>>>,
+    /// The last head that was looked at, and what follows from it.
+    last: Last<Opening>,
 }
 
 impl Caller {
@@ -33,7 +38,7 @@ impl Caller {
         peer: SocketAddr,
         connection: Arc<Connection>,
     ) -> Self {
-        Self { gateway, peer, connection, carried: Mutex::default() }
+        Self { gateway, peer, connection, carried: Mutex::default(), last: Last::default() }
     }
 
     /// The credentials in a request's headers and raw query.
@@ -46,5 +51,17 @@ impl Caller {
         let secrets = found.secrets();
         *carried = Some(found);
         secrets
+    }
+
+    /// What follows from the head of a request: known from the last one, else opened.
+    ///
+    /// # Errors
+    /// What `open` fails for.
+    pub(super) fn opening<E>(
+        &self,
+        raw: &Raw<'_>,
+        open: impl FnOnce() -> Result<Opening, E>,
+    ) -> Result<Arc<Opening>, E> {
+        self.last.of(raw, open)
     }
 }

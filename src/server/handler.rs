@@ -128,14 +128,18 @@ fn know(
     if let Recalled::Known(known) = recalled {
         return Ok(known);
     }
-    let place = placed.map_or_else(|| place(gateway, parts), Ok)?;
-    let secrets = caller.secrets(headers, &place.query);
+    let opening = caller.opening(&raw, || {
+        let place = placed.map_or_else(|| place(gateway, parts), Ok)?;
+        let secrets = caller.secrets(headers, &place.query);
+        Ok(observer.open(place, method, headers, secrets))
+    })?;
+    let recorded = gateway.replayer.as_ref().map(Replayer::matcher);
     let Recalled::Again(print) = recalled else {
-        return Ok(Arc::new(observer.observe(place, method, headers, body, secrets)));
+        return Ok(Arc::new(observer.observe(&opening, body, recorded)));
     };
     // Not the buffer it was read into, which may be a lot larger.
     let body = Bytes::copy_from_slice(body);
-    let known = Arc::new(observer.observe(place, method, headers, &body, secrets));
+    let known = Arc::new(observer.observe(&opening, &body, recorded));
     observer.memo.keep(&print, &Raw { body: &body, ..raw }, Arc::clone(&known));
     Ok(known)
 }

@@ -35,7 +35,7 @@ impl Seen {
 /// Everything that follows from a request's bytes alone.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
-    pub(super) place: Place,
+    pub(super) place: Arc<Place>,
     pub(super) seen: Seen,
     /// What its lines in the journal say, apart from the body: lines outlive it.
     pub(super) facts: Arc<Facts>,

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::{HeaderMap, Method, Uri};
 
-use super::known::{Known, looks_at};
+use super::head::Head;
+use super::known::Known;
 
 const SHARDS: usize = 16;
 /// The most bytes of requests that one shard holds.
@@ -54,9 +55,7 @@ pub(super) struct Print(u64);
 
 /// One request, and what was observed of it.
 struct Remembered {
-    method: Method,
-    target: String,
-    headers: Vec<(HeaderName, HeaderValue)>,
+    head: Head,
     body: Bytes,
     known: Arc<Known>,
 }
@@ -89,7 +88,7 @@ impl Default for Memo {
 
 impl Raw<'_> {
     /// The path and query, where the request names no host in its first line.
-    fn target(&self) -> Option<&str> {
+    pub(super) fn target(&self) -> Option<&str> {
         let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
         self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
     }
@@ -107,37 +106,18 @@ impl Raw<'_> {
     }
 
     fn copied(&self, target: &str, known: Arc<Known>) -> Remembered {
-        // Copies: a value is a part of the buffer its request was read into.
-        let copy = |value: &HeaderValue| {
-            HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
-        };
-        let headers = self.headers.iter().map(|(name, value)| (name.clone(), copy(value)));
-        Remembered {
-            method: self.method.clone(),
-            target: target.to_owned(),
-            headers: headers.collect(),
-            body: self.body.clone(),
-            known,
-        }
+        Remembered { head: Head::of(self, target), body: self.body.clone(), known }
     }
 }
 
 impl Remembered {
     /// Whether `raw` is this very request, in all that matters.
     fn is(&self, raw: &Raw<'_>, target: &str) -> bool {
-        self.method == *raw.method
-            && self.target == target
-            && self.headers.len() == raw.headers.len()
-            && self.headers.iter().zip(raw.headers).all(|((name, value), (other, given))| {
-                name == other && (value == given || !looks_at(name.as_str()))
-            })
-            && self.body == *raw.body
+        self.head.is(raw, target) && self.body == *raw.body
     }
 
     fn size(&self) -> usize {
-        let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
-        let bodies = self.body.len() + self.known.body_bytes();
-        OVERHEAD + self.target.len() + bodies + headers.sum::<usize>()
+        OVERHEAD + self.head.size() + self.body.len() + self.known.body_bytes()
     }
 }
 

@@ -1,3 +1,4 @@
+use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 use url::Url;
 
@@ -65,7 +66,8 @@ impl Scene {
         let place = self.routes.place(&sent.method, &sent.uri, &sent.headers).unwrap();
         let list = crate::record::capture::header_list(&sent.headers);
         let secrets = Arc::new(Secrets::of(&list, &place.query));
-        Arc::new(self.observer.observe(place, &sent.method, &sent.headers, &sent.body, secrets))
+        let opening = self.observer.open(place, &sent.method, &sent.headers, secrets);
+        Arc::new(self.observer.observe(&opening, &sent.body, None))
     }
 
     /// What the memo says of a request; kept, if it is to be.

@@ -9,6 +9,7 @@ mod clock;
 pub mod control;
 mod credential;
 pub mod handler;
+mod head;
 pub mod journal;
 mod known;
 mod live;

@@ -15,11 +15,22 @@ use crate::identity::IdentityRules;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Redactor, Secrets};
+use crate::replay::Matcher;
 
 /// Names the session of a call.
 pub const SESSION_HEADER: &str = "x-loomrec-session";
 /// Names the step of a call.
 pub const STEP_HEADER: &str = "x-loomrec-step-id";
+
+/// What follows from the head of a request alone: freed of secrets, but for its place.
+pub(super) struct Opening {
+    place: Arc<Place>,
+    /// All but its body.
+    request: RecordedRequest,
+    session: Option<String>,
+    step: Option<String>,
+    secrets: Arc<Secrets>,
+}
 
 /// Observes the requests of a run.
 pub struct Observer {
@@ -42,16 +53,15 @@ impl Observer {
         self.credentials.of(headers, query)
     }
 
-    /// Recognises a request and frees it of secrets. What it is made of, beside
-    /// its body: the headers that [`looks_at`](super::known::looks_at) names.
-    pub(super) fn observe(
+    /// Frees the head of a request of secrets. What it is made of: the headers that
+    /// [`looks_at`](super::known::looks_at) names.
+    pub(super) fn open(
         &self,
         place: Place,
         method: &Method,
         headers: &HeaderMap,
-        body: &Bytes,
         secrets: Arc<Secrets>,
-    ) -> Known {
+    ) -> Opening {
         let redactor = &*self.redactor;
         let clean = |text: &str| match redactor.redact(text.as_bytes(), &secrets) {
             Cow::Borrowed(_) => text.to_owned(),
@@ -61,37 +71,56 @@ impl Observer {
             let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
             Some(clean(&value)).filter(|_| !value.is_empty())
         };
+        let stored = headers.iter().filter(|(name, _)| redact::stores(name.as_str()));
+        let request = RecordedRequest {
+            method: method.as_str().to_owned(),
+            path: clean(&place.path),
+            query: clean(&redact::stored_query(&place.query)),
+            headers: stored
+                .map(|(name, value)| {
+                    let value = String::from_utf8_lossy(value.as_bytes());
+                    (name.as_str().to_owned(), clean(&value))
+                })
+                .collect(),
+            body: Bytes::new(),
+        };
+        let session = match &place.session {
+            Some(session) => Some(clean(session)),
+            None => named(SESSION_HEADER),
+        };
+        let step = named(STEP_HEADER);
+        Opening { place: Arc::new(place), request, session, step, secrets }
+    }
+
+    /// Recognises a request and frees its body of secrets. What is just as it is
+    /// `recorded` need not be read.
+    pub(super) fn observe(
+        &self,
+        opening: &Opening,
+        body: &Bytes,
+        recorded: Option<&Matcher>,
+    ) -> Known {
+        let Opening { place, request, session, step, secrets } = opening;
         let build = |body: Bytes| {
-            let stored = headers.iter().filter(|(name, _)| redact::stores(name.as_str()));
-            let request = RecordedRequest {
-                method: method.as_str().to_owned(),
-                path: clean(&place.path),
-                query: clean(&redact::stored_query(&place.query)),
-                headers: stored
-                    .map(|(name, value)| {
-                        let value = String::from_utf8_lossy(value.as_bytes());
-                        (name.as_str().to_owned(), clean(&value))
-                    })
-                    .collect(),
-                body,
+            let request = RecordedRequest { body, ..request.clone() };
+            let upstream = place.upstream.clone();
+            let mut observed = match recorded.and_then(|matcher| matcher.recall(&request)) {
+                Some((call, key)) => Observed::recalled(upstream, request, call, key),
+                None => Observed::new(upstream, request, &self.rules),
             };
-            let mut observed = Observed::new(place.upstream.clone(), request, &self.rules);
-            observed.session = match &place.session {
-                Some(session) => Some(clean(session)),
-                None => named(SESSION_HEADER),
-            };
-            observed.step = named(STEP_HEADER);
+            observed.session.clone_from(session);
+            observed.step.clone_from(step);
             observed
         };
         let owned = |text: Cow<'_, [u8]>| match text {
             Cow::Borrowed(_) => body.clone(),
             Cow::Owned(bytes) => Bytes::from(bytes),
         };
-        let (patterns, scrubbed) = redactor.redact_apart(body, &secrets);
+        let (patterns, scrubbed) = self.redactor.redact_apart(body, secrets);
         let scrubbed = scrubbed.map(|text| build(owned(text)));
         let observed = build(owned(patterns));
-        let seen = Seen { observed, scrubbed, secrets };
+        let seen = Seen { observed, scrubbed, secrets: Arc::clone(secrets) };
         let facts = Arc::new(Facts::of(seen.storable()));
-        Known { place, seen, facts }
+        Known { place: Arc::clone(place), seen, facts }
     }
 }
