@@ -23,7 +23,7 @@ use tokio::time::{Sleep, sleep};
 use super::capture::Capture;
 use super::{Busy, Kept};
 use crate::recording::entry::{Cut, End};
-use crate::upstream::{self, cut_of};
+use crate::upstream;
 
 /// Bytes a slow client may lag behind once the copy no longer holds them.
 const HIGH_WATER: usize = 1 << 20;
@@ -170,7 +170,7 @@ impl Opened {
     async fn first(&mut self) -> (Option<Bytes>, Option<End>) {
         if self.bodiless {
             let end = match self.body.frame().await {
-                Some(Err(error)) => End::UpstreamAbort(cut_of(&error)),
+                Some(Err(cut)) => End::UpstreamAbort(cut),
                 _ => End::Complete,
             };
             return (None, Some(end));
@@ -180,7 +180,7 @@ impl Opened {
         match frame.map(|frame| frame.map(|frame| frame.map(Frame::into_data))) {
             Poll::Pending | Poll::Ready(Some(Ok(Err(_)))) => (None, None),
             Poll::Ready(None) => (None, Some(End::Complete)),
-            Poll::Ready(Some(Err(error))) => (None, Some(End::UpstreamAbort(cut_of(&error)))),
+            Poll::Ready(Some(Err(cut))) => (None, Some(End::UpstreamAbort(cut))),
             Poll::Ready(Some(Ok(Ok(data)))) => {
                 self.capture.add(data.clone());
                 let whole = self.announced == Some(data.len() as u64);
@@ -254,7 +254,7 @@ impl Pump {
             };
             let data = match frame {
                 None => return (held, End::Complete),
-                Some(Err(error)) => return (held, End::UpstreamAbort(cut_of(&error))),
+                Some(Err(cut)) => return (held, End::UpstreamAbort(cut)),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,

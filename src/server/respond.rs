@@ -17,7 +17,7 @@ use crate::provider::{self, Provider};
 use crate::record::tee::TeeBody;
 use crate::recording::entry::Cut;
 use crate::replay::{RecordingMismatchError, ReplayBody};
-use crate::upstream::cut_of;
+use crate::upstream;
 
 /// How long a reset waits behind the last bytes. A client that finds both at once
 /// may see the end and not the reset (Node does): upstreams leave it time, so must we.
@@ -32,7 +32,7 @@ pub enum AnyBody {
     /// A recorded response.
     Replay(ReplayBody),
     /// A live response of which nothing is kept.
-    Live(reqwest::Body),
+    Live(upstream::Body),
 }
 
 /// A body that ends its connection as it is told to.
@@ -55,7 +55,7 @@ impl OutBody {
             AnyBody::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             AnyBody::Tee(body) => Pin::new(body).poll_frame(cx),
             AnyBody::Replay(body) => Pin::new(body).poll_frame(cx),
-            AnyBody::Live(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
+            AnyBody::Live(body) => Pin::new(body).poll_frame(cx),
         }
     }
 }

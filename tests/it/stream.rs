@@ -155,6 +155,31 @@ fn a_long_stream_is_kept_whole() {
     assert_eq!(replayed.chunks, recorded.chunks);
 }
 
+#[test]
+fn chunks_sent_in_one_write_are_kept_as_they_were_sent() {
+    let chunks: Vec<String> =
+        (0..200).map(|n| format!("data: {n:03} {}\n\n", "x".repeat(138))).collect();
+    // In one step, not in one for each chunk.
+    let mut burst = Vec::new();
+    for chunk in &chunks {
+        burst.extend_from_slice(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes());
+    }
+    let (scene, gate) = (Scene::new(), Gate::new());
+    let upstream = Upstream::always(Answer::stream().wait(&gate).bytes(burst).end());
+    let server = scene.record(&upstream, &[]);
+    let mut client = server.connect();
+    client.send(&chat_streamed("hi"));
+    let head = client.head();
+    gate.open();
+    let passed = client.collect(head).expect(200);
+    server.stop().expect(0);
+    assert_eq!(passed.chunks.len(), 200);
+    assert!(passed.chunks.iter().zip(&chunks).all(|(passed, sent)| passed == sent.as_bytes()));
+    assert_eq!(scene.only_take()["response"]["chunks"].as_array().map(Vec::len), Some(200));
+    let replayed = scene.replayed(&["--strict"], &[chat_streamed("hi")], 0).remove(0).expect(200);
+    assert_eq!(replayed.chunks, passed.chunks);
+}
+
 /// The one recorded entry once it is there: a client that left cannot say when.
 fn entry_after_stop(scene: &Scene, server: Server) -> Value {
     server.stop().expect(0);

@@ -3,29 +3,28 @@
 //!
 //! Nothing is decompressed, redirected or retried here: what the upstream said
 //! is what the caller gets. Only `record` builds a [`Client`]; replay has none.
+//! There are two clients in it: hyper's own, where neither TLS nor a proxy is in
+//! the way, and reqwest.
 
-use std::borrow::Cow;
+mod body;
+mod connect;
+mod near;
+mod target;
+
 use std::error::Error;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderValue, Method, Response, Version};
-use tower_layer::Layer;
-use tower_service::Service;
+use http::header::{ACCEPT, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
+use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use crate::recording::entry::Cut;
+use connect::{CONNECT_TIMEOUT, Count};
+use near::Near;
 
-pub use reqwest::Body;
-
-/// How long a connection to an upstream may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+pub use body::Body;
 
 /// Why an upstream gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +71,13 @@ pub enum UpstreamError {
     },
 }
 
+impl UpstreamError {
+    fn unreachable(upstream: &str, base: &Url, detail: String) -> Self {
+        let origin = base.origin().ascii_serialization();
+        Self::Unreachable { upstream: upstream.to_owned(), origin, detail }
+    }
+}
+
 /// A request to be sent on.
 #[derive(Debug)]
 pub struct Forward {
@@ -94,10 +100,14 @@ pub struct Forward {
 /// A client with its connection pools.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Through the proxy that the environment names, where it names one.
+    /// With TLS, or through the proxy that the environment names, where it names one.
     away: reqwest::Client,
-    /// For upstreams on this machine, which no proxy could reach.
+    /// With TLS, for upstreams on this machine, which no proxy could reach.
     local: reqwest::Client,
+    /// With neither.
+    near: Near,
+    /// The proxies that the environment names.
+    proxies: Arc<Matcher>,
     connections: Arc<AtomicU64>,
 }
 
@@ -126,7 +136,10 @@ impl Client {
         };
         let away = build(reqwest::Client::builder())?;
         let local = build(reqwest::Client::builder().no_proxy())?;
-        Ok(Self { away, local, connections })
+        let near = Near::new(Arc::clone(&connections));
+        // Read as reqwest reads them.
+        let proxies = Arc::new(Matcher::from_system());
+        Ok(Self { away, local, near, proxies, connections })
     }
 
     /// How many connections were opened so far.
@@ -138,82 +151,65 @@ impl Client {
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] when no response head arrived.
-    pub async fn send(&self, forward: Forward) -> Result<Response<reqwest::Body>, UpstreamError> {
-        let url = target(&forward)?;
-        let mut request = reqwest::Request::new(forward.method, url);
-        *request.headers_mut() = forward.headers;
-        let may_have_body = matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH);
-        if !forward.body.is_empty() {
-            *request.body_mut() = Some(forward.body.into());
-        } else if may_have_body {
+    pub async fn send(&self, mut forward: Forward) -> Result<Response<Body>, UpstreamError> {
+        let may_have_body = matches!(forward.method, Method::POST | Method::PUT | Method::PATCH);
+        if forward.body.is_empty() && may_have_body {
             // Some servers answer 411 to a method that could have a body and does not say.
-            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            forward.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let client = if is_local(request.url()) { &self.local } else { &self.away };
-        let response =
-            client.execute(request).await.map_err(|error| UpstreamError::Unreachable {
-                upstream: forward.upstream.clone(),
-                origin: forward.base.origin().ascii_serialization(),
-                detail: chain(&error.without_url()),
-            })?;
+        let upstream = forward.upstream.clone();
+        let mut response = match self.near_of(&forward)? {
+            Some(uri) => self.send_near(uri, forward).await?,
+            None => self.send_away(forward).await?,
+        };
         if response.status().is_informational() {
             let status = response.status().as_u16();
-            return Err(UpstreamError::NoAnswer { upstream: forward.upstream, status });
+            return Err(UpstreamError::NoAnswer { upstream, status });
         }
-        let mut response: Response<reqwest::Body> = response.into();
         // The upstream's version is a matter of its connection, not of ours.
         *response.version_mut() = Version::HTTP_11;
         Ok(response)
     }
-}
 
-/// Whether an address is on this machine.
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
-/// The full URL, with path and query exactly as they came.
-fn target(forward: &Forward) -> Result<Url, UpstreamError> {
-    let refused = |detail: String| UpstreamError::Path {
-        upstream: forward.upstream.clone(),
-        path: forward.path.clone(),
-        detail,
-    };
-    let prefix = forward.base.path().trim_end_matches('/');
-    // The base is not read again: its host is most of the work of reading a URL.
-    let mut url = forward.base.clone();
-    url.set_fragment(None);
-    url.set_path(&format!("{prefix}{}", forward.path));
-    url.set_query(Some(forward.query.as_str()).filter(|query| !query.is_empty()));
-    let segments = |path: &str| path.split('/').count();
-    let dots = forward.path.split('/').any(|part| matches!(decoded(part).as_ref(), b"." | b".."));
-    if dots || segments(url.path()) != segments(prefix) + segments(&forward.path) - 1 {
-        return Err(refused("dot segments in a path would change it on the way".to_owned()));
-    }
-    Ok(url)
-}
-
-/// A path's segment, percent-decoded.
-fn decoded(segment: &str) -> Cow<'_, [u8]> {
-    percent_encoding::percent_decode_str(segment).into()
-}
-
-/// How the connection under a response body was cut.
-pub fn cut_of(error: &reqwest::Error) -> Cut {
-    let mut source: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = source {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        if kind == Some(io::ErrorKind::ConnectionReset) {
-            return Cut::Reset;
+    /// Where `forward` goes, if neither TLS nor a proxy is on the way there.
+    fn near_of(&self, forward: &Forward) -> Result<Option<Uri>, UpstreamError> {
+        if forward.base.scheme() != "http" {
+            return Ok(None);
         }
-        source = error.source();
+        let uri = target::uri(forward)?;
+        let near = target::is_local(&forward.base) || self.proxies.intercept(&uri).is_none();
+        Ok(near.then_some(uri))
     }
-    Cut::Close
+
+    async fn send_near(&self, uri: Uri, forward: Forward) -> Result<Response<Body>, UpstreamError> {
+        let Forward { upstream, base, method, mut headers, body, .. } = forward;
+        // As reqwest does: the upstream sees the same whichever client it is.
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        let mut request = Request::new(body.into());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let response = self.near.send(request).await.map_err(|error| {
+            let detail = format!("error sending request: {}", chain(&error));
+            UpstreamError::unreachable(&upstream, &base, detail)
+        })?;
+        Ok(response.map(Body::near))
+    }
+
+    async fn send_away(&self, forward: Forward) -> Result<Response<Body>, UpstreamError> {
+        let url = target::url(&forward)?;
+        let Forward { upstream, base, method, headers, body, .. } = forward;
+        let mut request = reqwest::Request::new(method, url);
+        *request.headers_mut() = headers;
+        if !body.is_empty() {
+            *request.body_mut() = Some(body.into());
+        }
+        let client = if target::is_local(&base) { &self.local } else { &self.away };
+        let response = client.execute(request).await.map_err(|error| {
+            UpstreamError::unreachable(&upstream, &base, chain(&error.without_url()))
+        })?;
+        Ok(Response::<reqwest::Body>::from(response).map(Body::away))
+    }
 }
 
 /// An error and its causes on one line, each said once.
@@ -229,49 +225,4 @@ fn chain(error: &dyn Error) -> String {
         source = cause.source();
     }
     text
-}
-
-/// Counts the connections that are opened.
-#[derive(Clone)]
-struct Count {
-    opened: Arc<AtomicU64>,
-}
-
-/// A connector under [`Count`].
-#[derive(Clone)]
-struct Counted<S> {
-    inner: S,
-    opened: Arc<AtomicU64>,
-}
-
-impl<S> Layer<S> for Count {
-    type Service = Counted<S>;
-
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, opened: Arc::clone(&self.opened) }
-    }
-}
-
-impl<S, R> Service<R> for Counted<S>
-where
-    S: Service<R>,
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let opened = Arc::clone(&self.opened);
-        let connecting = self.inner.call(request);
-        Box::pin(async move {
-            let connection = connecting.await?;
-            opened.fetch_add(1, Ordering::Relaxed);
-            Ok(connection)
-        })
-    }
 }

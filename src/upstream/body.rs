@@ -1,0 +1,101 @@
+//! The body of an upstream's response, whichever client it comes from.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::near::READ_BUFFER;
+use crate::recording::entry::Cut;
+
+/// A frame of up to this size does not keep a read buffer alive: it is copied out.
+/// A larger one is a good part of the buffer that it keeps.
+const SMALL: usize = READ_BUFFER / 4;
+
+/// What small frames are copied into, one behind the other.
+const SHELF: usize = 4096;
+
+/// The body of a response; its error says how the connection under it was cut.
+#[derive(Debug)]
+pub struct Body(Source);
+
+#[derive(Debug)]
+enum Source {
+    Near { incoming: Incoming, shelf: BytesMut },
+    Away(reqwest::Body),
+}
+
+impl Body {
+    /// A body from a connection without TLS.
+    pub(super) fn near(incoming: Incoming) -> Self {
+        Self(Source::Near { incoming, shelf: BytesMut::new() })
+    }
+
+    /// A body from reqwest.
+    pub(super) fn away(body: reqwest::Body) -> Self {
+        Self(Source::Away(body))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut self.0 {
+            Source::Near { incoming, shelf } => Pin::new(incoming).poll_frame(cx).map(|frame| {
+                let frame = frame?.map_err(|error| cut_of(&error));
+                Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
+            }),
+            Source::Away(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Source::Near { incoming, .. } => incoming.is_end_stream(),
+            Source::Away(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Source::Near { incoming, .. } => incoming.size_hint(),
+            Source::Away(body) => body.size_hint(),
+        }
+    }
+}
+
+/// `data`, off the read buffer where it is a small part of it. A slow stream's
+/// chunks come in a read each, and each would keep a buffer for as long as the
+/// exchange is held.
+fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
+    if data.len() > SMALL {
+        return data;
+    }
+    if shelf.capacity() < data.len() {
+        *shelf = BytesMut::with_capacity(SHELF.max(data.len()));
+    }
+    shelf.extend_from_slice(&data);
+    shelf.split().freeze()
+}
+
+/// How the connection under a response body was cut.
+fn cut_of(error: &(dyn Error + 'static)) -> Cut {
+    let mut source = Some(error);
+    while let Some(error) = source {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if kind == Some(io::ErrorKind::ConnectionReset) {
+            return Cut::Reset;
+        }
+        source = error.source();
+    }
+    Cut::Close
+}
