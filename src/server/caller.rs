@@ -10,8 +10,7 @@ use http::HeaderMap;
 
 use super::Gateway;
 use super::credential::Carried;
-use super::head::Last;
-use super::memo::Raw;
+use super::head::{Last, Raw};
 use super::observe::Opening;
 use super::socket::Connection;
 use crate::recording::redact::Secrets;

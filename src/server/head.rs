@@ -3,13 +3,30 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::{HeaderName, HeaderValue, Method};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::known::looks_at;
-use super::memo::Raw;
 
 /// A longer head is looked at each time.
 const LONGEST: usize = 16 << 10;
+
+/// What is compared of a request.
+#[derive(Clone, Copy)]
+pub(super) struct Raw<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Bytes,
+}
+
+impl Raw<'_> {
+    /// The path and query, where the request names no host in its first line.
+    pub(super) fn target(&self) -> Option<&str> {
+        let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
+        self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
+    }
+}
 
 /// The method, the target and the headers of a request that was made before.
 pub(super) struct Head {
@@ -81,9 +98,6 @@ impl<T> Last<T> {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use http::{HeaderMap, Uri};
-
     use super::*;
 
     /// What `last` says of a head, where `made` is what would be made of it now.

@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Uri};
 
-use super::head::Head;
+use super::head::{Head, Raw};
 use super::known::Known;
 
 const SHARDS: usize = 16;
@@ -30,15 +29,6 @@ const LARGEST: usize = 1 << 20;
 const OVERHEAD: usize = 1 << 10;
 /// How many requests are remembered to have come once.
 const FIRST_SEEN: usize = 1 << 14;
-
-/// What is compared of a request.
-#[derive(Clone, Copy)]
-pub(super) struct Raw<'a> {
-    pub(super) method: &'a Method,
-    pub(super) uri: &'a Uri,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) body: &'a Bytes,
-}
 
 /// What the memo says of a request.
 pub(super) enum Recalled {
@@ -86,28 +76,17 @@ impl Default for Memo {
     }
 }
 
-impl Raw<'_> {
-    /// The path and query, where the request names no host in its first line.
-    pub(super) fn target(&self) -> Option<&str> {
-        let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
-        self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
-    }
-
-    fn print(&self, target: &str, seed: u64) -> u64 {
-        let mut print = fold(seed ^ self.body.len() as u64, self.body);
-        print = fold(print, target.as_bytes());
-        for (name, value) in self.headers {
-            // Those that tell apart calls of one and the same body.
-            if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
-                print = fold(print, value.as_bytes());
-            }
+/// Where to look for a request of this target.
+fn print_of(raw: &Raw<'_>, target: &str, seed: u64) -> u64 {
+    let mut print = fold(seed ^ raw.body.len() as u64, raw.body);
+    print = fold(print, target.as_bytes());
+    for (name, value) in raw.headers {
+        // Those that tell apart calls of one and the same body.
+        if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
+            print = fold(print, value.as_bytes());
         }
-        print
     }
-
-    fn copied(&self, target: &str, known: Arc<Known>) -> Remembered {
-        Remembered { head: Head::of(self, target), body: self.body.clone(), known }
-    }
+    print
 }
 
 impl Remembered {
@@ -127,7 +106,7 @@ impl Memo {
         let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
             return Recalled::New;
         };
-        let print = raw.print(target, self.seed);
+        let print = print_of(raw, target, self.seed);
         {
             let shard = self.shard(print).lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(found) = shard.entries.get(&print).filter(|found| found.is(raw, target)) {
@@ -144,7 +123,7 @@ impl Memo {
     /// Keeps what was observed of a request. `raw` must own its body alone.
     pub(super) fn keep(&self, print: &Print, raw: &Raw<'_>, known: Arc<Known>) {
         let Some(target) = raw.target() else { return };
-        let entry = raw.copied(target, known);
+        let entry = Remembered { head: Head::of(raw, target), body: raw.body.clone(), known };
         let size = entry.size();
         if size > SHARD_BYTES / 2 {
             return;
