@@ -110,6 +110,7 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
         Durable::Power => store::Durability::Power,
     });
     let unexpected = |text: String| Failure::new(UNEXPECTED, text);
+    let place = recording.place();
     let told = on_told(Arc::clone(&ground.tally), ground.notify());
     let writer = Writer::start(recording, args.mode == Mode::All, told)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
@@ -119,6 +120,7 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
         drain: Duration::from_secs(args.drain),
         rules,
         prices: prices(args.prices.as_deref())?,
+        place,
     };
     let on_kept = on_kept(Arc::clone(&ground.tally), ground.notify());
     Ok(Recorder::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))

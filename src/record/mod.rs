@@ -46,6 +46,10 @@ pub struct Config {
     pub rules: IdentityRules,
     /// What models cost.
     pub prices: PriceTable,
+    /// Which recorder of its run this is: [`store::Recorder::place`].
+    ///
+    /// [`store::Recorder::place`]: crate::store::Recorder::place
+    pub place: usize,
 }
 
 /// What is recorded of a request, and under which name.
@@ -61,7 +65,7 @@ pub struct Job {
     pub secrets: Arc<Secrets>,
     /// When it arrived: times in the recording count from here.
     pub arrived: Instant,
-    /// The same moment as text: RFC 3339, UTC, microseconds, unique in this process.
+    /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
 }
 
@@ -114,6 +118,11 @@ impl Recorder {
         let busy = AtomicUsize::new(0);
         let shared = Arc::new(Shared { busy, config, redactor, writer, on_kept });
         Self { client, shared, stop: watch::channel(false).0 }
+    }
+
+    /// Which recorder of its run this is, counted from 0.
+    pub fn place(&self) -> usize {
+        self.shared.config.place
     }
 
     /// The rules keys are made under.

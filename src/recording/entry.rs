@@ -45,7 +45,8 @@ pub struct Entry {
     pub upstream: Option<String>,
     /// The session it was recorded in.
     pub session: Option<String>,
-    /// When the request arrived: RFC 3339, UTC, microseconds.
+    /// When the request arrived: RFC 3339, UTC, microseconds; three more
+    /// digits tell apart the recorders of one run.
     pub recorded_at: Option<String>,
     /// The request, freed of secrets.
     pub request: Option<RecordedRequest>,

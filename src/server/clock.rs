@@ -24,6 +24,16 @@ pub fn timestamp(micros: i64) -> String {
     format!("{}.{:06}Z", text.trim_end_matches('Z'), micros.rem_euclid(1_000_000))
 }
 
+/// The same as the recorder at this place in its run says it. Two may have a call
+/// in the same microsecond: but for the first, nine digits tell them apart.
+pub fn timestamp_of(micros: i64, place: usize) -> String {
+    let text = timestamp(micros);
+    match place % 1000 {
+        0 => text,
+        place => format!("{}{place:03}Z", text.trim_end_matches('Z')),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +50,9 @@ mod tests {
     fn timestamps_sort_as_text() {
         assert_eq!(timestamp(1_700_000_000_000_042), "2023-11-14T22:13:20.000042Z");
         assert!(timestamp(999_999) < timestamp(1_000_000));
+        let of_third = |micros| timestamp_of(micros, 2);
+        assert_eq!(of_third(1_700_000_000_000_042), "2023-11-14T22:13:20.000042002Z");
+        assert!(timestamp(41) < of_third(42) && of_third(42) < timestamp(43));
+        assert_ne!(of_third(42), timestamp_of(42, 0));
     }
 }

@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::asked::{Asked, forward_of, note};
-use super::clock::timestamp;
+use super::clock::timestamp_of;
 use super::journal::More;
 use super::respond::{self, AnyBody};
 use super::tally::Tally;
@@ -38,7 +38,7 @@ pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody>
         None => EntryName::Hash(key.clone()),
     };
     let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
-    let (arrived, recorded_at) = (asked.arrived, timestamp(asked.at));
+    let (arrived, recorded_at) = (asked.arrived, timestamp_of(asked.at, recorder.place()));
     let job = Job { observed, key, name, secrets, arrived, recorded_at };
     match recorder.run(job, forward).await {
         Ok(response) => {

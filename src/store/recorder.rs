@@ -99,6 +99,12 @@ impl Recorder {
         self.watch.keep(secrets);
     }
 
+    /// Which recorder of its run this is, counted from 0: it tells apart what two
+    /// of them record at the same moment.
+    pub fn place(&self) -> usize {
+        self.run.as_ref().map_or(0, Run::place)
+    }
+
     /// From now on what is kept is as safe as this.
     pub fn set_durability(&mut self, durability: Durability) {
         self.tail.set_durability(durability);

@@ -8,7 +8,8 @@
 //! Its first line holds the run's name. Then come the fingerprints of the names
 //! that have been moved out of the log, a line each in hex, and a line
 //! `{"rotated":[device,inode]}` behind those of each log that was moved. The names
-//! that still are in the log are read from there.
+//! that still are in the log are read from there. A line `{"joined":N}` is left by
+//! each recorder that entered: N tells them apart.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -40,6 +41,10 @@ pub(super) struct Run {
     name: Option<String>,
     names: HashSet<Fingerprint>,
     rotations: Vec<FileId>,
+    /// How many recorders have entered so far.
+    joined: usize,
+    /// How many had when this one did.
+    place: usize,
     /// Up to where the file has been read.
     read_to: u64,
 }
@@ -58,6 +63,8 @@ impl Run {
             name: None,
             names: HashSet::new(),
             rotations: Vec::new(),
+            joined: 0,
+            place: 0,
             read_to: 0,
         };
         run.name = run.read_name()?;
@@ -69,6 +76,10 @@ impl Run {
         if !joins {
             run.begin(choice)?;
         }
+        run.refresh()?;
+        run.place = run.joined;
+        let line = format!("{{\"joined\":{}}}\n", run.place);
+        append(&run.disk, &run.file, run.read_to, line.as_bytes())?;
         run.refresh()?;
         // Turns the exclusive lock into a shared one; nobody else can be in
         // between, since this is done under the recording's lock.
@@ -89,6 +100,7 @@ impl Run {
         again.refresh()?;
         // Rotations are counted from where a log was opened: none was lost.
         again.rotations.splice(..0, self.rotations.iter().copied());
+        again.place = self.place;
         *self = again;
         Ok(())
     }
@@ -101,6 +113,11 @@ impl Run {
     /// Remembers a name that stands in the log.
     pub(super) fn learn(&mut self, name: Fingerprint) {
         self.names.insert(name);
+    }
+
+    /// Which recorder of the run this is, counted from 0.
+    pub(super) fn place(&self) -> usize {
+        self.place
     }
 
     /// How many logs have been moved away so far.
@@ -126,6 +143,7 @@ impl Run {
                     self.names.insert(name);
                 }
                 Some(Line::Rotated(log)) => self.rotations.push(log),
+                Some(Line::Joined) => self.joined += 1,
                 None => {}
             }
         }
@@ -212,6 +230,7 @@ const LONGEST_LINE: u64 = 256;
 enum Line {
     Name(Fingerprint),
     Rotated(FileId),
+    Joined,
 }
 
 fn read_line(line: &[u8]) -> Option<Line> {
@@ -220,6 +239,9 @@ fn read_line(line: &[u8]) -> Option<Line> {
         return u128::from_str_radix(text, 16).ok().map(Line::Name);
     }
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    if value.get("joined").is_some() {
+        return Some(Line::Joined);
+    }
     let log = value.get("rotated")?;
     Some(Line::Rotated((log.get(0)?.as_u64()?, log.get(1)?.as_u64()?)))
 }

@@ -35,6 +35,19 @@ fn names_of_a_log_that_was_moved_are_known_to_all_in_the_run() {
 }
 
 #[test]
+fn recorders_of_a_run_have_places_of_their_own_after_others_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let one = enter(&path);
+    let two = enter(&path);
+    assert_eq!((one.place(), two.place()), (0, 1));
+    assert!(!one.leave().unwrap());
+    assert_eq!(enter(&path).place(), 2);
+    assert!(two.leave().unwrap());
+    assert_eq!(enter(&path).place(), 0);
+}
+
+#[test]
 fn line_that_was_cut_is_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");

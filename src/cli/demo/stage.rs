@@ -51,12 +51,13 @@ impl Stage {
         let redactor = redactor()?;
         let rules = IdentityRules::default();
         let recording = store::Recorder::open(file, &store::RunChoice::New, &rules)?;
+        let (place, prices) = (recording.place(), PriceTable::builtin());
         let told = record::on_told(Arc::clone(&tally), silent());
         let writer =
             Writer::start(recording, true, told).map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
         let client = Client::new().map_err(|error| broken(&format!("failed to {error}")))?;
-        let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices: PriceTable::builtin() };
+        let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices, place };
         let on_kept = record::on_kept(Arc::clone(&tally), silent());
         let recorder = Recorder::new(config, client, writer, Arc::clone(&redactor), on_kept);
         Self::start(Some(base), redactor, tally, Some(Arc::new(recorder)), None).await
