@@ -229,7 +229,9 @@ fn find_mark(file: &File, from: u64, len: u64) -> io::Result<Option<u64>> {
     while at + (BARE as u64) <= len {
         let read = file.read_at(&mut buffer, at)?;
         if let Some(found) = memchr::memmem::find(&buffer[..read], &MARK) {
-            return Ok(Some(at + found as u64));
+            let mark = at + found as u64;
+            // A log that is being written may be longer by now.
+            return Ok((mark + BARE as u64 <= len).then_some(mark));
         }
         if read < MARK.len() {
             break;

@@ -174,3 +174,17 @@ fn log_says_the_rules_of_its_keys_before_its_entries() {
     let scanned = scan(&file(&newer)).unwrap();
     assert!(scanned.newer && scanned.torn() == 0);
 }
+
+#[test]
+fn log_that_grows_while_it_is_scanned_is_not_read_past_its_former_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("log");
+    let mut bytes = vec![b'x'; 40];
+    let former = bytes.len() as u64;
+    frame(7, b"a whole frame", &mut bytes).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    let file = File::open(&path).unwrap();
+    assert_eq!(find_mark(&file, 1, former).unwrap(), None);
+    assert_eq!(resume(&file, 0, former).unwrap(), None);
+    assert_eq!(resume(&file, 0, bytes.len() as u64).unwrap(), Some(former));
+}

@@ -86,7 +86,8 @@ fn nothing_answered_is_lost_when_a_recorder_is_killed_while_it_ends() {
         calls = calls.max(swarm.ledger.len()) + 10 + chance.below(20);
         swarm.ledger.wait_for(calls);
         server.process.signal("INT");
-        a_moment(&mut chance, 25_000);
+        // The first at once; later ones may be anywhere in the ending, or behind it.
+        a_moment(&mut chance, 1 + 2_000 * run);
         kill(&server);
         let code = server.process.wait().code;
         assert!([0, -9].contains(&code), "{code}");
