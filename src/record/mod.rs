@@ -4,7 +4,7 @@
 //! soon as its head is there; one whose body came with the head is kept first. A
 //! pump task owns any other body from then on: it feeds the client and the copy
 //! side by side, so a copy that fails does not touch the client. A client that
-//! leaves early does not lose the recording, whenever it leaves ([`carry`]).
+//! leaves early does not lose the recording, whenever it leaves (`carry`).
 //! The last byte of a response (or its end, where the length is not announced)
 //! is passed on only once the exchange is kept.
 
