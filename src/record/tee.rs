@@ -309,6 +309,7 @@ async fn keep(capture: Capture, end: End, busy: &Busy) {
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd,
     };
-    let outcome = shared.writer.keep(name, entry, secrets).await;
+    let alone = shared.busy.load(Ordering::Relaxed) <= 1;
+    let outcome = shared.writer.keep(name, entry, secrets, alone).await;
     (shared.on_kept)(Kept { outcome, ..kept });
 }

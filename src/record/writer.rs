@@ -1,30 +1,30 @@
 //! The writer: appends finished exchanges to the open recording.
 //!
 //! An append is a copy into the system's memory, quicker than waking a thread. So
-//! where nobody is in the way, the task of the call makes it at once. Everything
-//! that may take time is a thread's: appends that have to wait for another process
-//! or for the storage, as many at once as have come in, and the closing. Folds have
-//! a thread of their own each, so that no exchange waits for one.
+//! where nobody is in the way, the task of a call makes it at once, together with
+//! those of the calls that end meanwhile: nobody waits for the recording, and
+//! several exchanges cost one write. Everything that may take time is a thread's:
+//! appends that have to wait for another process or for the storage, as many at
+//! once as have come in, and the closing. Folds have a thread of their own each,
+//! so that no exchange waits for one.
 
-use std::collections::HashSet;
+mod work;
+
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 use crate::recording::EntryName;
 use crate::recording::entry::Entry;
 use crate::recording::redact::Secrets;
-use crate::store::{self, FoldDone, Item, Note, Outcome, StoreError};
+use crate::store::{self, FoldDone, Item, Note, Packer, Parcel, StoreError};
+use work::Work;
 
-/// Exchanges written in one go at the most.
-const BATCH: usize = 1024;
-
-/// How much less of the processor a fold asks for than the traffic does.
-const FOLD_NICENESS: i32 = 10;
+/// How often the task of one call writes what stands in line.
+const TURNS: usize = 16;
 
 /// What the writer has to tell beside the word on each exchange.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ pub type OnTold = Arc<dyn Fn(Told<'_>) + Send + Sync>;
 
 /// What the thread waits for.
 enum Task {
-    /// One exchange to be kept, and who waits for the word.
-    Keep(Box<Item>, oneshot::Sender<Word>),
+    /// Exchanges to be kept, and who waits for the word.
+    Keep(Vec<Waiting>),
     /// An exchange was kept without the thread: a fold may be due some time, and
     /// there may be something to tell.
     Kept,
@@ -56,12 +56,27 @@ enum Task {
 /// A handle to the writer.
 pub struct Writer {
     recording: Arc<Mutex<store::Recorder>>,
-    replace: bool,
+    packer: Packer,
+    line: Mutex<Line>,
     /// Whether the thread waits for others or for the storage, and holds the
     /// recording meanwhile: whatever is finished then is the thread's.
     waits: Arc<AtomicBool>,
     tasks: Mutex<Option<Sender<Task>>>,
     thread: Mutex<Option<Thread>>,
+}
+
+/// The exchanges that are ready and not written yet.
+#[derive(Default)]
+struct Line {
+    waiting: Vec<Waiting>,
+    /// Whether a call's task is writing, and will look here again.
+    served: bool,
+}
+
+/// An exchange and who waits for the word.
+struct Waiting {
+    parcel: Parcel,
+    done: oneshot::Sender<Word>,
 }
 
 /// What became of one exchange: kept, or the text of the store's error.
@@ -87,54 +102,92 @@ impl Writer {
     ) -> std::io::Result<Self> {
         // Unbounded, because each waiting exchange is already bounded by its client.
         let (sender, tasks) = mpsc::channel();
+        let packer = recording.packer(replace);
         let recording = Arc::new(Mutex::new(recording));
         let waits = Arc::new(AtomicBool::new(false));
         let (shared, waiting) = (Arc::clone(&recording), Arc::clone(&waits));
         let folds = sender.clone();
-        let thread =
-            std::thread::Builder::new().name("loomrec-writer".to_owned()).spawn(move || {
-                let work = Work {
-                    recording: shared,
-                    replace,
-                    waits: waiting,
-                    on_told,
-                    folds,
-                    folding: None,
-                    said: HashSet::new(),
-                };
-                work.run(&tasks)
-            })?;
+        let thread = std::thread::Builder::new()
+            .name("loomrec-writer".to_owned())
+            .spawn(move || Work::new(shared, waiting, on_told, folds).run(&tasks))?;
         let (tasks, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
-        Ok(Self { recording, replace, waits, tasks, thread })
+        let line = Mutex::default();
+        Ok(Self { recording, packer, line, waits, tasks, thread })
     }
 
     /// Returns once the exchange, freed of `secrets`, is on disk, or with the reason why it is not.
+    /// `alone`: no other call is under way.
     ///
     /// # Errors
     /// The text of the store's error.
-    pub async fn keep(&self, name: EntryName, entry: Entry, secrets: Arc<Secrets>) -> Word {
-        let item = match self.keep_now(Item { name, entry, secrets }) {
-            Ok(word) => return word,
-            Err(item) => item,
-        };
+    pub async fn keep(
+        &self,
+        name: EntryName,
+        entry: Entry,
+        secrets: Arc<Secrets>,
+        alone: bool,
+    ) -> Word {
+        let item = Item { name, entry, secrets };
+        let parcel = self.packer.pack(&item).map_err(|error| error.chain())?;
+        drop(item);
         let (done, word) = oneshot::channel();
-        self.send(Task::Keep(item, done)).ok_or_else(gone)?;
+        self.line().waiting.push(Waiting { parcel, done });
+        if !alone {
+            // Calls that are at their end as well come to stand in line, too.
+            tokio::task::yield_now().await;
+        }
+        if self.claim() {
+            self.serve();
+        }
         word.await.map_err(|_| gone())?
     }
 
-    /// Keeps an exchange here and now, unless that would mean to wait.
-    fn keep_now(&self, item: Item) -> Result<Word, Box<Item>> {
-        if self.waits.load(Ordering::Acquire) {
-            return Err(Box::new(item));
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the line is the caller's to serve.
+    fn claim(&self) -> bool {
+        let mut line = self.line();
+        let free = !line.waiting.is_empty() && !line.served;
+        line.served |= free;
+        free
+    }
+
+    /// Writes what stands in line until nothing does. Where more and more come, they
+    /// are the thread's in the end: the caller has a client of its own.
+    fn serve(&self) {
+        for turn in 1.. {
+            let mut line = self.line();
+            if line.waiting.is_empty() {
+                line.served = false;
+                return;
+            }
+            let batch = std::mem::take(&mut line.waiting);
+            line.served = turn < TURNS;
+            drop(line);
+            let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
+            if let Err(batch) = left {
+                // Where the thread is gone, those who wait are told by that.
+                let _ = self.send(Task::Keep(batch));
+            }
+            if turn == TURNS {
+                return;
+            }
         }
-        // Whoever holds it now is about to be done: an append is a few microseconds.
+    }
+
+    /// Keeps exchanges here and now, unless that would mean to wait.
+    fn keep_now(&self, batch: Vec<Waiting>) -> Result<(), Vec<Waiting>> {
+        if self.waits.load(Ordering::Acquire) {
+            return Err(batch);
+        }
+        // The thread may hold it, but not for long.
         let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recording.fold_due().is_none();
-        let outcome = match recording.keep_now(vec![item], self.replace) {
-            Ok(outcome) => outcome,
-            Err(mut batch) => {
-                return batch.pop().map_or_else(|| Ok(Err(gone())), |item| Err(Box::new(item)));
-            }
+        let (mut parcels, waiting) = Waiting::apart(batch);
+        let Some(outcome) = recording.keep_now(&mut parcels) else {
+            return Err(Waiting::together(parcels, waiting));
         };
         let tell = first || recording.has_notes();
         drop(recording);
@@ -142,10 +195,8 @@ impl Writer {
             // A thread that is gone has been told to close.
             let _ = self.send(Task::Kept);
         }
-        Ok(match outcome.map(|mut refused| refused.pop()) {
-            Ok(None) => Ok(()),
-            Ok(Some((_, error))) | Err(error) => Err(error.chain()),
-        })
+        tell_all(waiting, &outcome);
+        Ok(())
     }
 
     /// Hands a task to the thread; `None` where it is gone.
@@ -160,6 +211,10 @@ impl Writer {
     /// # Errors
     /// Why the recording does not hold, at its end, what was kept in it.
     pub async fn close(&self) -> Result<(), String> {
+        if self.claim() {
+            // Of calls whose tasks are gone.
+            self.serve();
+        }
         self.stop();
         let Some(thread) = self.take_thread() else { return Ok(()) };
         let ended = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -192,183 +247,27 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread holds.
-struct Work {
-    recording: Arc<Mutex<store::Recorder>>,
-    replace: bool,
-    waits: Arc<AtomicBool>,
-    on_told: OnTold,
-    /// How a fold's thread says that it is over.
-    folds: Sender<Task>,
-    /// The fold that is going on.
-    folding: Option<JoinHandle<()>>,
-    /// The troubles that have been told.
-    said: HashSet<String>,
-}
+type Done = oneshot::Sender<Word>;
 
-impl Work {
-    /// Takes all that is there, appends it, tells everyone; folds now and then.
-    fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
-        let mut batch = Vec::new();
-        let mut open = true;
-        self.tell_notes();
-        while open {
-            match self.next(tasks) {
-                Some(task) => open = self.take(task, &mut batch),
-                None => self.fold(),
-            }
-            while open && batch.len() < BATCH {
-                match tasks.try_recv() {
-                    Ok(task) => open = self.take(task, &mut batch),
-                    Err(_) => break,
-                }
-            }
-            self.append(&mut batch);
-        }
-        self.close()
+impl Waiting {
+    fn apart(batch: Vec<Self>) -> (Vec<Parcel>, Vec<Done>) {
+        batch.into_iter().map(|waiting| (waiting.parcel, waiting.done)).unzip()
     }
 
-    fn recording(&self) -> MutexGuard<'_, store::Recorder> {
-        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The next task; `None` when it is time for a fold.
-    fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
-        let due = if self.folding.is_none() { self.recording().fold_due() } else { None };
-        let Some(due) = due else {
-            // We hold a sender ourselves, so this ends with a task only.
-            return Some(tasks.recv().unwrap_or(Task::Close));
-        };
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            // Tasks that never cease must not put it off.
-            return None;
-        }
-        match tasks.recv_timeout(left) {
-            Ok(task) => Some(task),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Task::Close),
-        }
-    }
-
-    /// Takes a task; `false` when it was the last.
-    fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
-        match task {
-            Task::Keep(item, done) => batch.push((*item, done)),
-            Task::Kept => self.tell_notes(),
-            Task::Folded(done) => self.folded(done),
-            Task::Close => return false,
-        }
-        true
-    }
-
-    fn append(&mut self, batch: &mut Vec<Waiting>) {
-        if batch.is_empty() {
-            return;
-        }
-        let (items, waiting): (Vec<_>, Vec<_>) = batch.drain(..).unzip();
-        match self.keep(items) {
-            Ok(refused) => {
-                let mut words: Vec<_> = waiting.iter().map(|_| Ok(())).collect();
-                for (index, error) in refused {
-                    words[index] = Err(error.chain());
-                }
-                for (done, word) in waiting.into_iter().zip(words) {
-                    // A receiver that is gone has no client to answer any more.
-                    drop(done.send(word));
-                }
-            }
-            Err(error) => {
-                let reason = error.chain();
-                for done in waiting {
-                    drop(done.send(Err(reason.clone())));
-                }
-            }
-        }
-        self.tell_notes();
-    }
-
-    /// Keeps a batch; while that means to wait, exchanges are queued.
-    fn keep(&self, batch: Vec<Item>) -> Outcome {
-        let kept = self.recording().keep_now(batch, self.replace);
-        kept.unwrap_or_else(|batch| {
-            self.waits.store(true, Ordering::Release);
-            let kept = self.recording().keep(batch, self.replace);
-            self.waits.store(false, Ordering::Release);
-            kept
-        })
-    }
-
-    /// Has a fold done on a thread of its own.
-    fn fold(&mut self) {
-        let job = self.recording().fold();
-        let folds = self.folds.clone();
-        let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
-            // A writer that is gone has closed the recording itself.
-            // Traffic has the processor first; a system that refuses is as well.
-            let _ = rustix::process::nice(FOLD_NICENESS);
-            drop(folds.send(Task::Folded(job.run())));
-        });
-        match thread {
-            Ok(thread) => self.folding = Some(thread),
-            Err(error) => {
-                self.recording().fold_refused();
-                self.trouble(format!("failed to start a thread to fold the log: {error}"));
-            }
-        }
-    }
-
-    fn folded(&mut self, done: FoldDone) {
-        if let Some(thread) = self.folding.take() {
-            // It has sent its last.
-            drop(thread.join());
-        }
-        let folded = self.recording().folded(done);
-        match folded {
-            Ok(_) => self.said.clear(),
-            Err(error) => self.complain(&error),
-        }
-        self.tell_notes();
-    }
-
-    fn complain(&mut self, error: &StoreError) {
-        match error {
-            StoreError::Gone { names, .. } => (self.on_told)(Told::Lost(&error.chain(), *names)),
-            _ => self.trouble(error.chain()),
-        }
-    }
-
-    /// Tells of a trouble, once for as long as it lasts.
-    fn trouble(&mut self, text: String) {
-        if self.said.insert(text.clone()) {
-            (self.on_told)(Told::Trouble(&text));
-        }
-    }
-
-    fn tell_notes(&mut self) {
-        let notes = self.recording().take_notes();
-        for note in notes {
-            (self.on_told)(Told::Note(&note));
-        }
-    }
-
-    fn close(mut self) -> Result<(), String> {
-        if let Some(thread) = self.folding.take() {
-            // What it did is found out by the recording itself.
-            drop(thread.join());
-        }
-        self.waits.store(true, Ordering::Release);
-        let closed = self.recording().close();
-        self.tell_notes();
-        match closed {
-            Err(error @ StoreError::Gone { .. }) => {
-                self.complain(&error);
-                Ok(())
-            }
-            closed => closed.map_err(|error| error.chain()),
-        }
+    fn together(parcels: Vec<Parcel>, waiting: Vec<Done>) -> Vec<Self> {
+        parcels.into_iter().zip(waiting).map(|(parcel, done)| Self { parcel, done }).collect()
     }
 }
 
-/// An exchange and who waits for the word.
-type Waiting = (Item, oneshot::Sender<Word>);
+/// Tells everyone what became of their exchanges.
+fn tell_all(waiting: Vec<Done>, outcome: &Result<(), StoreError>) {
+    let word = outcome.as_ref().copied().map_err(|error| error.chain());
+    for done in waiting {
+        // A receiver that is gone has no client to answer any more.
+        drop(done.send(word.clone()));
+    }
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -65,33 +65,49 @@ pub enum PackedError {
 
 /// Packs an entry. `first`: the takes that an earlier run left under the name
 /// give way to it.
+#[cfg(test)]
 pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
+    let mut out = Vec::new();
+    pack_to(&mut out, name, first, entry);
+    out
+}
+
+/// Packs an entry behind what `out` holds. `first`: the takes that an earlier run
+/// left under the name give way to it.
+pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, first: bool, entry: &Entry) {
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, Payload::len);
     let rows = payload.map_or(0, |payload| payload.chunks.len());
-    let mut out = Vec::with_capacity(1024 + request.len() + length + 16 * rows);
+    out.reserve(1024 + request.len() + length + 16 * rows);
     let layout = payload.map_or(Layout::Whole, |payload| payload.layout);
     let time = entry.recorded_at.as_deref();
     let flags = if first { FIRST } else { 0 } | if time.is_some() { TIMED } else { 0 };
     out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
     match name {
-        EntryName::Step(id) => put(&mut out, id.as_bytes()),
-        EntryName::Hash(key) => put(&mut out, key.as_str().as_bytes()),
+        EntryName::Step(id) => put(out, id.as_bytes()),
+        EntryName::Hash(key) => put(out, key.as_str().as_bytes()),
     }
-    put(&mut out, time.unwrap_or_default().as_bytes());
+    put(out, time.unwrap_or_default().as_bytes());
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
-    head::write(&mut out, entry);
+    head::write(out, entry);
     let head = count(out.len() - at - 4).to_le_bytes();
     out[at..at + 4].copy_from_slice(&head);
     out.extend_from_slice(&(request.len() as u64).to_le_bytes());
-    put_rows(&mut out, payload, entry.latency_ms, length);
+    put_rows(out, payload, entry.latency_ms, length);
     out.extend_from_slice(request);
     for chunk in payload.map_or(&[][..], |payload| &payload.chunks) {
         out.extend_from_slice(&chunk.data);
     }
-    out
+}
+
+/// Says of an entry that is packed whether the takes that an earlier run left under
+/// its name give way to it. Its length stays the same.
+pub fn set_first(packed: &mut [u8], first: bool) {
+    if let Some(flags) = packed.first_mut() {
+        *flags = *flags & !FIRST | if first { FIRST } else { 0 };
+    }
 }
 
 /// Reads what is needed to put a packed entry in its place.

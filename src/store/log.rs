@@ -54,11 +54,11 @@ pub(super) type Fingerprint = u128;
 /// The fingerprint of a name: the first half of a request's hash, or of the
 /// SHA-256 of a step id.
 pub(super) fn fingerprint(name: &EntryName) -> Fingerprint {
-    let text = name.to_string();
-    let half = match name {
-        EntryName::Hash(_) => text.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok()),
-        EntryName::Step(_) => None,
+    let (text, half) = match name {
+        EntryName::Hash(key) => (key.as_str(), key.as_str().get(..32)),
+        EntryName::Step(id) => (id.as_str(), None),
     };
+    let half = half.and_then(|half| u128::from_str_radix(half, 16).ok());
     let fingerprint = half.unwrap_or_else(|| {
         let hash = Sha256::digest(text.as_bytes());
         hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
@@ -73,23 +73,30 @@ pub(super) struct TooLong(usize);
 
 /// Adds a frame to what is to be written.
 pub(super) fn frame(name: Fingerprint, payload: &[u8], out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let at = out.len();
+    out.reserve(HEAD + payload.len());
+    out.extend_from_slice(&[0; HEAD]);
+    out.extend_from_slice(payload);
+    seal(name, &mut out[at..]).inspect_err(|_| out.truncate(at))
+}
+
+/// Makes a frame of a payload that stands behind room for what comes before it.
+pub(super) fn seal(name: Fingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
+    let Some((head, payload)) = frame.split_first_chunk_mut::<HEAD>() else {
+        return Err(TooLong(0));
+    };
     let whole = HEAD - BARE + payload.len();
     let length = u32::try_from(whole).ok().filter(|length| *length <= LONGEST);
     let length = length.ok_or(TooLong(payload.len()))?;
-    let mut checked = [0; 8];
-    checked[..4].copy_from_slice(&VERSION.to_le_bytes());
-    checked[4..].copy_from_slice(&length.to_le_bytes());
-    let name = name.to_le_bytes();
+    head[..4].copy_from_slice(&MARK);
+    head[4..8].copy_from_slice(&VERSION.to_le_bytes());
+    head[8..12].copy_from_slice(&length.to_le_bytes());
+    head[BARE..].copy_from_slice(&name.to_le_bytes());
     let mut sum = crc32fast::Hasher::new();
-    sum.update(&checked);
-    sum.update(&name);
+    sum.update(&head[4..12]);
+    sum.update(&head[BARE..]);
     sum.update(payload);
-    out.reserve(HEAD + payload.len());
-    out.extend_from_slice(&MARK);
-    out.extend_from_slice(&checked);
-    out.extend_from_slice(&sum.finalize().to_le_bytes());
-    out.extend_from_slice(&name);
-    out.extend_from_slice(payload);
+    head[12..BARE].copy_from_slice(&sum.finalize().to_le_bytes());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! processes at once.
 //!
 //! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`Recorder`]
-//! adds to one: each [`Recorder::keep`] appends to the log `FILE.log` under the
+//! adds to one: a [`Packer`] makes exchanges ready, each [`Recorder::keep`] appends to the log `FILE.log` under the
 //! exclusive lock of the sidecar `FILE.lock`, and folds bring the log into the file
 //! as a whole, so nothing is lost and a reader never sees half a file. Everything
 //! here blocks.
@@ -20,6 +20,7 @@ mod log;
 mod merge;
 mod network;
 pub mod note;
+mod parcel;
 mod paths;
 mod reader;
 mod recorder;
@@ -33,7 +34,8 @@ mod watch;
 pub use error::{Class, StoreError};
 pub use job::{FoldDone, FoldJob};
 pub use note::Note;
+pub use parcel::{Item, Packer, Parcel};
 pub use reader::{Entries, Place, Recording, Stored, load};
-pub use recorder::{Item, Outcome, Recorder};
+pub use recorder::Recorder;
 pub use run::RunChoice;
 pub use tail::Durability;

@@ -12,9 +12,10 @@ use super::disk::Disk;
 use super::error::StoreError;
 use super::job::{FoldDone, FoldJob, Stamp, stamp_of};
 use super::lock::{self, FileId, Lock};
-use super::log::{self, Fingerprint, fingerprint};
+use super::log::{self, Fingerprint};
 use super::network;
 use super::note::Note;
+use super::parcel::{Item, Packer, Parcel};
 use super::paths::Paths;
 use super::run::{Run, RunChoice};
 use super::schedule::Schedule;
@@ -22,7 +23,7 @@ use super::tail::{Durability, Open, Tail};
 use super::watch::Watch;
 use crate::identity::IdentityRules;
 use crate::recording::redact::Secrets;
-use crate::recording::{Entry, EntryName, packed};
+use crate::recording::{Entry, EntryName};
 
 mod follow;
 mod open;
@@ -37,7 +38,7 @@ const ROUNDS: usize = 3;
 
 /// A recording, open for adding to.
 ///
-/// What [`Recorder::append`] has returned from is on disk. Dropping the recorder
+/// What [`Recorder::keep`] has returned from is on disk. Dropping the recorder
 /// ends its part in the run, as [`Recorder::close`] does.
 #[derive(Debug)]
 pub struct Recorder {
@@ -57,7 +58,7 @@ pub struct Recorder {
     about: Vec<u8>,
     /// Logs that someone else removed, whose entries are still to be saved.
     orphans: Vec<Open>,
-    watch: Watch,
+    watch: Arc<Watch>,
     /// What this recorder has kept.
     own: HashSet<Fingerprint>,
     schedule: Schedule,
@@ -68,35 +69,18 @@ pub struct Recorder {
     notes: Vec<Note>,
 }
 
-/// An exchange to be kept.
-#[derive(Debug)]
-pub struct Item {
-    /// What it is kept under.
-    pub name: EntryName,
-    /// The exchange.
-    pub entry: Entry,
-    /// The credentials that its request carried.
-    pub secrets: Arc<Secrets>,
-}
-
-/// What became of a batch: those of it that were refused, by their places in it, or
-/// why nothing of it is known to be kept.
-pub type Outcome = Result<Vec<(usize, StoreError)>, StoreError>;
-
-/// An exchange on its way into the log.
-struct Packed {
-    item: Item,
-    name: Fingerprint,
-    /// Whether it was taken for the first of its name in this run.
-    first: bool,
-    bytes: Vec<u8>,
-}
-
 impl Recorder {
     /// Has every entry looked through for these credentials, too, before it is
     /// written.
-    pub fn watch(&mut self, secrets: &Secrets) {
+    pub fn watch(&self, secrets: &Secrets) {
         self.watch.keep(secrets);
+    }
+
+    /// Makes exchanges ready for [`Recorder::keep`]. With `replace`, the takes that
+    /// an earlier run left under a name give way to the first that this run records
+    /// of it; without, all are kept.
+    pub fn packer(&self, replace: bool) -> Packer {
+        Packer::new(self.path.clone(), Arc::clone(&self.watch), replace)
     }
 
     /// Which recorder of its run this is, counted from 0: it tells apart what two
@@ -110,7 +94,7 @@ impl Recorder {
         self.tail.set_durability(durability);
     }
 
-    /// Keeps a batch, as [`Recorder::keep`] does.
+    /// Packs a batch and keeps it, as [`Recorder::keep`] does.
     ///
     /// # Errors
     /// [`StoreError::Secret`] where an entry holds a credential of this run: it is
@@ -120,28 +104,25 @@ impl Recorder {
         batch: Vec<(EntryName, Entry)>,
         replace: bool,
     ) -> Result<(), StoreError> {
-        let item = |(name, entry)| Item { name, entry, secrets: Arc::default() };
-        let refused = self.keep(batch.into_iter().map(item).collect(), replace)?;
+        let packer = self.packer(replace);
+        let mut parcels = Vec::with_capacity(batch.len());
         let mut secret = Vec::new();
-        for (_, error) in refused {
-            match error {
-                StoreError::Secret { names, .. } => secret.extend(names),
-                other => return Err(other),
+        for (name, entry) in batch {
+            match packer.pack(&Item { name, entry, secrets: Arc::default() }) {
+                Ok(parcel) => parcels.push(parcel),
+                Err(StoreError::Secret { names, .. }) => secret.extend(names),
+                Err(other) => return Err(other),
             }
         }
+        self.keep(&mut parcels)?;
         if secret.is_empty() {
             return Ok(());
         }
         Err(StoreError::Secret { path: self.path.clone(), names: secret })
     }
 
-    /// Keeps a batch. With `replace`, the takes that an earlier run left under a
-    /// name give way to the first that this run records of it; without, all are
-    /// kept. Entries of one name take their places by `recorded_at`.
-    ///
-    /// Gives those which were refused, by their places in the batch, each with the
-    /// reason: one that holds a credential of this run, or is too large. All
-    /// others are on disk.
+    /// Keeps a batch: once this returns, it is on disk. Entries of one name take
+    /// their places by `recorded_at`.
     ///
     /// A batch may be given again after an error: an entry that is there already
     /// is kept once.
@@ -150,96 +131,48 @@ impl Recorder {
     /// A lock that is not to be had, storage that fails: nothing of the batch is
     /// known to be kept, what was kept before is untouched, and the next batch is
     /// tried afresh.
-    pub fn keep(&mut self, batch: Vec<Item>, replace: bool) -> Outcome {
-        let (packed, frames, refused) = self.pack(batch, replace);
-        if !packed.is_empty() {
-            let guard = self.acquire()?;
-            self.write(&packed, frames, guard)?;
+    pub fn keep(&mut self, batch: &mut [Parcel]) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
         }
-        Ok(refused)
+        let guard = self.acquire()?;
+        self.write(batch, guard)
     }
 
     /// Keeps a batch, as [`Recorder::keep`] does, if that needs nobody to be waited
-    /// for and is sure to be quick; else gives it back.
-    ///
-    /// # Errors
-    /// The batch, where others hold the lock or the storage is slow.
-    pub fn keep_now(&mut self, batch: Vec<Item>, replace: bool) -> Result<Outcome, Vec<Item>> {
+    /// for and is sure to be quick; `None` where others hold the lock or the storage
+    /// is slow.
+    pub fn keep_now(&mut self, batch: &mut [Parcel]) -> Option<Result<(), StoreError>> {
         if self.run.is_none() || !self.tail.is_quick() {
-            return Err(batch);
-        }
-        let (packed, frames, refused) = self.pack(batch, replace);
-        if packed.is_empty() {
-            return Ok(Ok(refused));
+            return None;
         }
         match self.lock.acquire(Duration::ZERO) {
-            Ok(guard) => Ok(self.write(&packed, frames, guard).map(|()| refused)),
-            Err(StoreError::Held { .. }) if refused.is_empty() => {
-                Err(packed.into_iter().map(|packed| packed.item).collect())
-            }
-            // Those that were refused are gone, so the rest cannot be given back.
-            Err(StoreError::Held { .. }) => Ok(self
-                .acquire()
-                .and_then(|guard| self.write(&packed, frames, guard))
-                .map(|()| refused)),
-            Err(error) => Ok(Err(error)),
+            Ok(guard) => Some(self.write(batch, guard)),
+            Err(StoreError::Held { .. }) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 
-    /// Appends a batch that is packed.
-    fn write(
-        &mut self,
-        packed: &[Packed],
-        mut frames: Vec<u8>,
-        guard: lock::Guard,
-    ) -> Result<(), StoreError> {
+    /// Appends a batch.
+    fn write(&mut self, batch: &mut [Parcel], guard: lock::Guard) -> Result<(), StoreError> {
         self.catch_up()?;
         let Some(run) = &mut self.run else { return Ok(()) };
-        if packed.iter().any(|packed| packed.first && run.knows(packed.name)) {
-            // Another recorder of this run was quicker.
-            frames = repack(packed, run);
+        let mut frames = Vec::with_capacity(batch.iter().map(Parcel::len).sum());
+        let mut seen = HashSet::new();
+        let single = batch.len() == 1;
+        for parcel in &mut *batch {
+            let new = !run.knows(parcel.name) && (single || seen.insert(parcel.name));
+            frames.extend_from_slice(parcel.frame(new));
         }
         let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
-        for packed in packed {
-            run.learn(packed.name);
-            self.own.insert(packed.name);
+        for parcel in batch {
+            run.learn(parcel.name);
+            self.own.insert(parcel.name);
         }
         self.schedule.appended(Instant::now());
         Ok(())
-    }
-
-    /// Packs a batch as far as it may be kept. No lock is held: whether a name is
-    /// new to the run is what is known now.
-    fn pack(
-        &mut self,
-        batch: Vec<Item>,
-        replace: bool,
-    ) -> (Vec<Packed>, Vec<u8>, Vec<(usize, StoreError)>) {
-        let mut kept = Vec::with_capacity(batch.len());
-        let mut frames = Vec::new();
-        let mut refused = Vec::new();
-        let mut seen = HashSet::new();
-        for (index, item) in batch.into_iter().enumerate() {
-            let name = fingerprint(&item.name);
-            let known = self.run.as_ref().is_some_and(|run| run.knows(name));
-            let first = replace && !known && !seen.contains(&name);
-            let bytes = packed::pack(&item.name, first, &item.entry);
-            if !self.watch.is_clean(&bytes, &item.entry, &item.secrets) {
-                let names = vec![item.name.to_string()];
-                refused.push((index, StoreError::Secret { path: self.path.clone(), names }));
-                continue;
-            }
-            if let Err(error) = log::frame(name, &bytes, &mut frames) {
-                let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, error);
-                refused.push((index, StoreError::Write { path: self.path.clone(), source }));
-                continue;
-            }
-            seen.insert(name);
-            kept.push(Packed { item, name, first, bytes });
-        }
-        (kept, frames, refused)
     }
 
     fn acquire(&mut self) -> Result<lock::Guard, StoreError> {
@@ -372,21 +305,6 @@ impl Drop for Recorder {
         // Nobody is left to tell; what stays behind does no harm.
         let _ = self.close();
     }
-}
-
-/// The frames of a batch whose names others have recorded meanwhile.
-fn repack(batch: &[Packed], run: &Run) -> Vec<u8> {
-    let mut frames = Vec::new();
-    for packed in batch {
-        // It fitted before, and `first` does not change its length.
-        let _ = if packed.first && run.knows(packed.name) {
-            let bytes = packed::pack(&packed.item.name, false, &packed.item.entry);
-            log::frame(packed.name, &bytes, &mut frames)
-        } else {
-            log::frame(packed.name, &packed.bytes, &mut frames)
-        };
-    }
-    frames
 }
 
 #[cfg(test)]

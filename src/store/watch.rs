@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::recording::Entry;
 use crate::recording::redact::{Secrets, is_clean};
@@ -17,10 +18,15 @@ const LASTING: usize = 256;
 /// How many are remembered to have been seen once.
 const ONCE: usize = 256;
 
-/// The credentials of a run.
+/// The credentials of a run, for any number of threads.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
-    lasting: Secrets,
+pub(super) struct Watch(Mutex<Known>);
+
+/// What is known of them.
+#[derive(Debug, Default)]
+struct Known {
+    /// Shared, so that an entry is looked through beside others.
+    lasting: Arc<Secrets>,
     /// The turn in which each of them was used last.
     turns: HashMap<String, u64>,
     turn: u64,
@@ -31,30 +37,37 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Has these looked for in every entry from now on.
-    pub(super) fn keep(&mut self, secrets: &Secrets) {
-        self.turn += 1;
+    pub(super) fn keep(&self, secrets: &Secrets) {
+        let mut known = self.known();
+        known.turn += 1;
         for value in secrets.values() {
-            self.promote(value);
+            known.promote(value);
         }
     }
 
     /// Whether an entry, packed as it will be written, holds none of the run's
     /// credentials nor any of its own request's.
-    pub(super) fn is_clean(&mut self, packed: &[u8], entry: &Entry, own: &Secrets) -> bool {
-        let covered = self.see(own);
-        if self.lasting.is_empty() && own.is_empty() {
+    pub(super) fn is_clean(&self, packed: &[u8], entry: &Entry, own: &Secrets) -> bool {
+        let (covered, lasting) = self.known().see(own);
+        if lasting.is_empty() && own.is_empty() {
             return true;
         }
-        let clean =
-            |bytes: &[u8]| is_clean(bytes, &self.lasting) && (covered || is_clean(bytes, own));
+        let clean = |bytes: &[u8]| is_clean(bytes, &lasting) && (covered || is_clean(bytes, own));
         // The file spells the letters that a body may have escaped, and its bytes
         // otherwise: for plain ASCII either both hold a credential or neither.
-        let plain = self.lasting.is_ascii() && own.is_ascii();
+        let plain = lasting.is_ascii() && own.is_ascii();
         clean(packed) && (plain || clean(&entry.to_text()))
     }
 
-    /// Notes the use of a request's credentials; gives whether all are watched.
-    fn see(&mut self, own: &Secrets) -> bool {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Notes the use of a request's credentials; gives whether all are watched, and
+    /// those that are.
+    fn see(&mut self, own: &Secrets) -> (bool, Arc<Secrets>) {
         self.turn += 1;
         let mut covered = true;
         for value in own.values() {
@@ -73,7 +86,7 @@ impl Watch {
                 self.once.pop_front();
             }
         }
-        covered
+        (covered, Arc::clone(&self.lasting))
     }
 
     fn promote(&mut self, value: &str) {
@@ -82,17 +95,18 @@ impl Watch {
             return;
         }
         if self.turns.len() <= LASTING {
-            self.lasting.extend(&Secrets::of_value(value));
+            Arc::make_mut(&mut self.lasting).extend(&Secrets::of_value(value));
             return;
         }
         let oldest = self.turns.iter().min_by_key(|(_, turn)| **turn);
         if let Some(oldest) = oldest.map(|(value, _)| value.clone()) {
             self.turns.remove(&oldest);
         }
-        self.lasting = Secrets::default();
+        let mut lasting = Secrets::default();
         for value in self.turns.keys() {
-            self.lasting.extend(&Secrets::of_value(value));
+            lasting.extend(&Secrets::of_value(value));
         }
+        self.lasting = Arc::new(lasting);
     }
 }
 
@@ -104,42 +118,45 @@ mod tests {
         Secrets::of(&[("x-api-key".to_owned(), value.to_owned())], "")
     }
 
-    fn is_clean(watch: &mut Watch, text: &str, own: &Secrets) -> bool {
+    fn is_clean(watch: &Watch, text: &str, own: &Secrets) -> bool {
         watch.is_clean(text.as_bytes(), &Entry::default(), own)
     }
 
     #[test]
     fn key_that_came_twice_is_looked_for_in_every_entry() {
-        let mut watch = Watch::default();
+        let watch = Watch::default();
         let none = Secrets::default();
         let canary = key("canary-key-42");
-        assert!(is_clean(&mut watch, "canary-key-42", &none));
-        assert!(!is_clean(&mut watch, "my canary-key-42", &canary));
-        assert!(is_clean(&mut watch, "canary-key-42", &none), "seen once");
-        assert!(is_clean(&mut watch, "other", &canary));
-        assert!(!is_clean(&mut watch, "canary-key-42", &none));
-        assert!(!is_clean(&mut watch, "Y2FuYXJ5LWtleS00Mg", &none), "as base64");
+        assert!(is_clean(&watch, "canary-key-42", &none));
+        assert!(!is_clean(&watch, "my canary-key-42", &canary));
+        assert!(is_clean(&watch, "canary-key-42", &none), "seen once");
+        assert!(is_clean(&watch, "other", &canary));
+        assert!(!is_clean(&watch, "canary-key-42", &none));
+        assert!(!is_clean(&watch, "Y2FuYXJ5LWtleS00Mg", &none), "as base64");
     }
 
     #[test]
     fn credentials_used_once_do_not_pile_up_and_the_lasting_ones_stay() {
-        let mut watch = Watch::default();
+        let watch = Watch::default();
         watch.keep(&key("the-lasting-key"));
         for n in 0..600 {
             let mut own = key(&format!("signature-{n:06}"));
-            assert!(!is_clean(&mut watch, &format!("x signature-{n:06}"), &own));
+            assert!(!is_clean(&watch, &format!("x signature-{n:06}"), &own));
             own.extend(&key("the-lasting-key"));
-            assert!(is_clean(&mut watch, "fine", &key(&format!("unique-{n:06}"))));
-            assert!(!is_clean(&mut watch, "the-lasting-key", &own));
+            assert!(is_clean(&watch, "fine", &key(&format!("unique-{n:06}"))));
+            assert!(!is_clean(&watch, "the-lasting-key", &own));
         }
-        assert!(watch.turns.len() <= LASTING && watch.once.len() <= ONCE);
-        assert!(watch.lasting.values().count() <= LASTING);
-        assert!(!is_clean(&mut watch, "the-lasting-key", &Secrets::default()));
+        {
+            let known = watch.known();
+            assert!(known.turns.len() <= LASTING && known.once.len() <= ONCE);
+            assert!(known.lasting.values().count() <= LASTING);
+        }
+        assert!(!is_clean(&watch, "the-lasting-key", &Secrets::default()));
     }
 
     #[test]
     fn key_beyond_ascii_is_found_where_only_the_file_spells_it() {
-        let mut watch = Watch::default();
+        let watch = Watch::default();
         watch.keep(&key("clé-très-secrète"));
         let entry = Entry { content: Some("clé-très-secrète".to_owned()), ..Entry::default() };
         assert!(!watch.is_clean(b"cl\\u00e9", &entry, &Secrets::default()));

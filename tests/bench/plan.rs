@@ -137,9 +137,10 @@ impl Scale {
         }
     }
 
-    /// How long calls are made before a system is measured.
-    pub fn warm_up(&self) -> Duration {
-        self.slice / 5
+    /// How long calls are made before a system is measured; longer where loomrec has
+    /// only just been started.
+    pub fn warm_up(&self, fresh: bool) -> Duration {
+        if fresh { self.slice } else { self.slice / 5 }
     }
 
     /// Whether a part of the whole is to be run.

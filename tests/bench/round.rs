@@ -173,6 +173,7 @@ impl<'a> Stage<'a> {
             return Err(Fault::Child { name: system.name(), detail });
         };
         let counted = self.workload.once || self.workload.kind == Kind::Slow;
+        let recorded = self.workload.distinct.is_none();
         let load = Load {
             system: system.name(),
             address: server.address().to_owned(),
@@ -180,7 +181,7 @@ impl<'a> Stage<'a> {
             kind: system.kind(self.workload.kind),
             exact: system.is_exact(),
             connections,
-            warm_up: if counted { Duration::ZERO } else { self.scale.warm_up() },
+            warm_up: if counted { Duration::ZERO } else { self.scale.warm_up(recorded) },
             amount: self.workload.amount,
             numbers,
         };

@@ -48,7 +48,7 @@ impl Recorder {
             wait: lock::WAIT,
             run: Some(run),
             orphans: Vec::new(),
-            watch: Watch::default(),
+            watch: Arc::default(),
             own: HashSet::new(),
             schedule: Schedule::default(),
             stamp: stamp_of(&paths.target),

@@ -1,0 +1,192 @@
+//! The writer's thread: everything that may take time.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::{OnTold, Task, Told, Waiting, tell_all};
+use crate::store::{self, FoldDone, Parcel, StoreError};
+
+/// Exchanges written in one go at the most.
+const BATCH: usize = 1024;
+
+/// How much less of the processor a fold asks for than the traffic does.
+const FOLD_NICENESS: i32 = 10;
+
+/// What the thread holds.
+pub(super) struct Work {
+    recording: Arc<Mutex<store::Recorder>>,
+    waits: Arc<AtomicBool>,
+    on_told: OnTold,
+    /// How a fold's thread says that it is over.
+    folds: Sender<Task>,
+    /// The fold that is going on.
+    folding: Option<JoinHandle<()>>,
+    /// The troubles that have been told.
+    said: HashSet<String>,
+}
+
+impl Work {
+    pub(super) fn new(
+        recording: Arc<Mutex<store::Recorder>>,
+        waits: Arc<AtomicBool>,
+        on_told: OnTold,
+        folds: Sender<Task>,
+    ) -> Self {
+        Self { recording, waits, on_told, folds, folding: None, said: HashSet::new() }
+    }
+
+    /// Takes all that is there, appends it, tells everyone; folds now and then.
+    pub(super) fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
+        let mut batch = Vec::new();
+        let mut open = true;
+        self.tell_notes();
+        while open {
+            match self.next(tasks) {
+                Some(task) => open = self.take(task, &mut batch),
+                None => self.fold(),
+            }
+            while open && batch.len() < BATCH {
+                match tasks.try_recv() {
+                    Ok(task) => open = self.take(task, &mut batch),
+                    Err(_) => break,
+                }
+            }
+            self.append(&mut batch);
+        }
+        self.close(tasks)
+    }
+
+    fn recording(&self) -> MutexGuard<'_, store::Recorder> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next task; `None` when it is time for a fold.
+    fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
+        let due = if self.folding.is_none() { self.recording().fold_due() } else { None };
+        let Some(due) = due else {
+            // We hold a sender ourselves, so this ends with a task only.
+            return Some(tasks.recv().unwrap_or(Task::Close));
+        };
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            // Tasks that never cease must not put it off.
+            return None;
+        }
+        match tasks.recv_timeout(left) {
+            Ok(task) => Some(task),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Task::Close),
+        }
+    }
+
+    /// Takes a task; `false` when it was the last.
+    fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
+        match task {
+            Task::Keep(more) => batch.extend(more),
+            Task::Kept => self.tell_notes(),
+            Task::Folded(done) => self.folded(done),
+            Task::Close => return false,
+        }
+        true
+    }
+
+    fn append(&mut self, batch: &mut Vec<Waiting>) {
+        if batch.is_empty() {
+            return;
+        }
+        let (mut parcels, waiting) = Waiting::apart(std::mem::take(batch));
+        let outcome = self.keep(&mut parcels);
+        tell_all(waiting, &outcome);
+        self.tell_notes();
+    }
+
+    /// Keeps a batch; while that means to wait, exchanges are queued.
+    fn keep(&self, batch: &mut [Parcel]) -> Result<(), StoreError> {
+        let kept = self.recording().keep_now(batch);
+        kept.unwrap_or_else(|| {
+            self.waits.store(true, Ordering::Release);
+            let kept = self.recording().keep(batch);
+            self.waits.store(false, Ordering::Release);
+            kept
+        })
+    }
+
+    /// Has a fold done on a thread of its own.
+    fn fold(&mut self) {
+        let job = self.recording().fold();
+        let folds = self.folds.clone();
+        let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
+            // A writer that is gone has closed the recording itself.
+            // Traffic has the processor first; a system that refuses is as well.
+            let _ = rustix::process::nice(FOLD_NICENESS);
+            drop(folds.send(Task::Folded(job.run())));
+        });
+        match thread {
+            Ok(thread) => self.folding = Some(thread),
+            Err(error) => {
+                self.recording().fold_refused();
+                self.trouble(format!("failed to start a thread to fold the log: {error}"));
+            }
+        }
+    }
+
+    fn folded(&mut self, done: FoldDone) {
+        if let Some(thread) = self.folding.take() {
+            // It has sent its last.
+            drop(thread.join());
+        }
+        let folded = self.recording().folded(done);
+        match folded {
+            Ok(_) => self.said.clear(),
+            Err(error) => self.complain(&error),
+        }
+        self.tell_notes();
+    }
+
+    fn complain(&mut self, error: &StoreError) {
+        match error {
+            StoreError::Gone { names, .. } => (self.on_told)(Told::Lost(&error.chain(), *names)),
+            _ => self.trouble(error.chain()),
+        }
+    }
+
+    /// Tells of a trouble, once for as long as it lasts.
+    fn trouble(&mut self, text: String) {
+        if self.said.insert(text.clone()) {
+            (self.on_told)(Told::Trouble(&text));
+        }
+    }
+
+    fn tell_notes(&mut self) {
+        let notes = self.recording().take_notes();
+        for note in notes {
+            (self.on_told)(Told::Note(&note));
+        }
+    }
+
+    fn close(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
+        if let Some(thread) = self.folding.take() {
+            // A panic in it has been printed.
+            drop(thread.join());
+        }
+        for task in tasks.try_iter() {
+            if let Task::Folded(done) = task {
+                self.folded(done);
+            }
+        }
+        self.waits.store(true, Ordering::Release);
+        let closed = self.recording().close();
+        self.tell_notes();
+        match closed {
+            Err(error @ StoreError::Gone { .. }) => {
+                self.complain(&error);
+                Ok(())
+            }
+            closed => closed.map_err(|error| error.chain()),
+        }
+    }
+}
