@@ -173,6 +173,16 @@ pub(super) fn items<'a, D: Doc>(object: &'a D, name: &str) -> &'a [D] {
     object.member(name).and_then(Doc::list).unwrap_or_default()
 }
 
+/// The vectors; none at all where one of them is not plain numbers, since a gap
+/// would move the others to the wrong input.
+pub(super) fn vectors<'a, D: Doc + 'a>(
+    values: impl Iterator<Item = Option<&'a D>>,
+) -> Vec<Vec<f64>> {
+    let vector =
+        |value: Option<&D>| -> Option<Vec<f64>> { value?.list()?.iter().map(Doc::float).collect() };
+    values.map(vector).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
 #[cfg(test)]
 #[path = "doc_tests.rs"]
 mod tests;

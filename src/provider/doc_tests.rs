@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::{anthropic, embedding, gemini, openai_chat, openai_responses};
+use crate::provider::anthropic::messages;
+use crate::provider::gemini::{embed, generate};
+use crate::provider::openai::{chat, embeddings, responses};
 
 /// Names and values that mean something to a reader, put together at random.
 fn document() -> impl Strategy<Value = Value> {
@@ -68,12 +70,12 @@ proptest! {
         let value: Value = serde_json::from_str(&text).unwrap();
         let json = borrowed(&text);
         prop_assert_eq!(json.owned().to_string(), text.clone());
-        prop_assert_eq!(openai_chat::complete(&json), openai_chat::complete(&value));
-        prop_assert_eq!(openai_responses::complete(&json), openai_responses::complete(&value));
-        prop_assert_eq!(anthropic::complete(&json), anthropic::complete(&value));
-        prop_assert_eq!(embedding::openai(&json), embedding::openai(&value));
-        prop_assert_eq!(embedding::gemini(&json), embedding::gemini(&value));
-        prop_assert_eq!(gemini::fold(&[json]), gemini::fold(&[value]));
+        prop_assert_eq!(chat::complete(&json), chat::complete(&value));
+        prop_assert_eq!(responses::complete(&json), responses::complete(&value));
+        prop_assert_eq!(messages::complete(&json), messages::complete(&value));
+        prop_assert_eq!(embeddings::read(&json), embeddings::read(&value));
+        prop_assert_eq!(embed::read(&json), embed::read(&value));
+        prop_assert_eq!(generate::fold(&[json]), generate::fold(&[value]));
     }
 }
 
@@ -88,6 +90,6 @@ fn members_are_owned_in_the_order_they_were_written_in() {
 #[test]
 fn a_body_that_holds_a_name_twice_is_read_as_before() {
     let body = br#"{"model":"a","model":"b","choices":[]}"#;
-    let answer = whole(body, |json| openai_chat::complete(json), openai_chat::complete).unwrap();
+    let answer = whole(body, |json| chat::complete(json), chat::complete).unwrap();
     assert_eq!(answer.model.as_deref(), Some("b"));
 }

@@ -5,28 +5,35 @@
 //! stay the truth; nothing here is ever served in their place unless a caller
 //! asks for the other mode of delivery.
 //!
-//! [`recognise()`] tells what a request asks for, [`read`] what an answer says,
-//! [`ended_well`] whether a stream came to its own end, [`mod@delivery`] turns a
-//! stream into the complete answer and back, [`plain`] builds an answer from what
-//! was said alone, [`error_body()`] writes an error in the provider's shape, and
-//! [`directory`] lists the upstreams loomrec knows.
+//! Each provider has a folder: what it recognises and how it writes errors in its
+//! `mod.rs`, and a file for each operation that is read or written, with a `WIRE`
+//! that says how. [`recognise()`] tells what a request asks for, [`read`] what an
+//! answer says, [`to_complete`] and [`to_stream`] change the mode of delivery,
+//! [`write`] makes an answer of what was said alone, [`error_body()`] writes an error
+//! in the provider's shape, and [`directory`] lists the upstreams loomrec knows.
 
 mod anthropic;
-pub mod delivery;
+mod asked;
+mod bedrock;
+mod cohere;
 pub mod directory;
 mod doc;
-mod embedding;
-pub mod error_body;
+mod error_body;
+pub mod framing;
 mod gemini;
-mod openai_chat;
-mod openai_responses;
-pub mod plain;
+mod mode;
+mod ollama;
+mod openai;
 pub mod recognise;
-pub mod sse;
+mod table;
+mod wire;
+mod words;
 
-pub use delivery::{ModeError, to_complete, to_stream};
+pub use asked::{Asked, ModeError};
 pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
+pub use framing::Framing;
+pub use mode::{to_complete, to_stream, write};
 pub use recognise::{Seen, delivery, place, recognise};
 
 use doc::Doc;
@@ -66,20 +73,44 @@ pub enum Operation {
     Responses,
     /// `/embeddings`
     Embeddings,
+    /// `/audio/speech`
+    Speech,
+    /// `/audio/transcriptions` and `/audio/translations`
+    Transcription,
+    /// `/images/generations`, `/images/edits` and `/images/variations`
+    Images,
+    /// `/files` and what is below it
+    Files,
+    /// `/batches` and what is below it
+    Batches,
     /// `/messages` of Anthropic
     Messages,
     /// `/messages/count_tokens` of Anthropic
     CountTokens,
+    /// `/messages/batches` of Anthropic, and what is below it
+    MessageBatches,
     /// `:generateContent` and `:streamGenerateContent`
     GenerateContent,
     /// `:embedContent` and `:batchEmbedContents`
     EmbedContent,
-    /// `/api/chat` and `/api/generate` of Ollama
-    OllamaChat,
+    /// `:countTokens`
+    GeminiCountTokens,
+    /// `/model/{id}/converse` and `/converse-stream` of Bedrock
+    Converse,
+    /// `/model/{id}/invoke` and `/invoke-with-response-stream` of Bedrock
+    Invoke,
     /// `/v2/chat` and `/v1/chat` of Cohere
     CohereChat,
-    /// `/model/{id}/converse` and its kin on Bedrock
-    BedrockModel,
+    /// `/v2/embed` and `/v1/embed` of Cohere
+    CohereEmbed,
+    /// `/v2/rerank` and `/v1/rerank`
+    Rerank,
+    /// `/api/chat` of Ollama
+    OllamaChat,
+    /// `/api/generate` of Ollama
+    OllamaGenerate,
+    /// `/api/embed` and `/api/embeddings` of Ollama
+    OllamaEmbed,
     /// Any other method and path: forwarded and recorded all the same.
     Other,
 }
@@ -161,6 +192,34 @@ impl Provider {
 }
 
 impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 24] = [
+        Self::ChatCompletions,
+        Self::Completions,
+        Self::Responses,
+        Self::Embeddings,
+        Self::Speech,
+        Self::Transcription,
+        Self::Images,
+        Self::Files,
+        Self::Batches,
+        Self::Messages,
+        Self::CountTokens,
+        Self::MessageBatches,
+        Self::GenerateContent,
+        Self::EmbedContent,
+        Self::GeminiCountTokens,
+        Self::Converse,
+        Self::Invoke,
+        Self::CohereChat,
+        Self::CohereEmbed,
+        Self::Rerank,
+        Self::OllamaChat,
+        Self::OllamaGenerate,
+        Self::OllamaEmbed,
+        Self::Other,
+    ];
+
     /// A name for people, as the provider's own documentation has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -168,14 +227,56 @@ impl Operation {
             Self::Completions => "Completions",
             Self::Responses => "Responses",
             Self::Embeddings => "Embeddings",
+            Self::Speech => "Speech",
+            Self::Transcription => "Transcriptions",
+            Self::Images => "Images",
+            Self::Files => "Files",
+            Self::Batches => "Batches",
             Self::Messages => "Messages",
             Self::CountTokens => "Count Tokens",
+            Self::MessageBatches => "Message Batches",
             Self::GenerateContent => "Generate Content",
             Self::EmbedContent => "Embed Content",
-            Self::OllamaChat => "Ollama chat",
+            Self::GeminiCountTokens => "Gemini's Count Tokens",
+            Self::Converse => "Converse",
+            Self::Invoke => "a Bedrock model",
             Self::CohereChat => "Cohere chat",
-            Self::BedrockModel => "a Bedrock model",
+            Self::CohereEmbed => "Cohere embeddings",
+            Self::Rerank => "Rerank",
+            Self::OllamaChat => "Ollama chat",
+            Self::OllamaGenerate => "Ollama generate",
+            Self::OllamaEmbed => "Ollama embeddings",
             Self::Other => "this endpoint",
+        }
+    }
+
+    /// A word for tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ChatCompletions => "chat",
+            Self::Completions => "completions",
+            Self::Responses => "responses",
+            Self::Embeddings => "embeddings",
+            Self::Speech => "speech",
+            Self::Transcription => "transcription",
+            Self::Images => "images",
+            Self::Files => "files",
+            Self::Batches => "batches",
+            Self::Messages => "messages",
+            Self::CountTokens => "count_tokens",
+            Self::MessageBatches => "message_batches",
+            Self::GenerateContent => "generate_content",
+            Self::EmbedContent => "embed_content",
+            Self::GeminiCountTokens => "gemini_count_tokens",
+            Self::Converse => "converse",
+            Self::Invoke => "invoke",
+            Self::CohereChat => "cohere_chat",
+            Self::CohereEmbed => "cohere_embed",
+            Self::Rerank => "rerank",
+            Self::OllamaChat => "ollama_chat",
+            Self::OllamaGenerate => "ollama_generate",
+            Self::OllamaEmbed => "ollama_embed",
+            Self::Other => "other",
         }
     }
 }
@@ -213,58 +314,14 @@ impl ToolCall {
 /// What an answer says, or `None` where the operation is not one that is read or
 /// the bytes are not such an answer (an error body, for one).
 ///
-/// `streamed_body` tells whether the bytes are a stream of server-sent events,
-/// as their media type says. A stream that was cut gives what arrived of it.
-pub fn read(operation: Operation, streamed_body: bool, bytes: &[u8]) -> Option<Answer> {
-    match (operation, streamed_body) {
-        (Operation::ChatCompletions | Operation::Completions, true) => openai_chat::stream(bytes),
-        (Operation::ChatCompletions | Operation::Completions, false) => {
-            doc::whole(bytes, |json| openai_chat::complete(json), openai_chat::complete)
-        }
-        (Operation::Responses, true) => openai_responses::stream(bytes),
-        (Operation::Responses, false) => {
-            doc::whole(bytes, |json| openai_responses::complete(json), openai_responses::complete)
-        }
-        (Operation::Embeddings, false) => {
-            doc::whole(bytes, |json| embedding::openai(json), embedding::openai)
-        }
-        (Operation::Messages, true) => anthropic::stream(bytes),
-        (Operation::Messages, false) => {
-            doc::whole(bytes, |json| anthropic::complete(json), anthropic::complete)
-        }
-        (Operation::GenerateContent, true) => gemini::stream(bytes),
-        (Operation::GenerateContent, false) => gemini::whole(bytes),
-        (Operation::EmbedContent, false) => {
-            doc::whole(bytes, |json| embedding::gemini(json), embedding::gemini)
-        }
-        _ => None,
+/// `framing` is that of a stream, `None` for a complete answer. A stream that was
+/// cut gives what arrived of it.
+pub fn read(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> Option<Answer> {
+    let wire = table::wire(operation);
+    match framing {
+        Some(framing) => wire.read_stream?(framing, bytes),
+        None => wire.read?(bytes),
     }
-}
-
-/// Whether a stream carried its own end marker: `[DONE]` or a finish reason for
-/// every choice, `message_stop`, a terminal Responses event, a `finishReason`.
-///
-/// An error event is no end marker. Operations whose streams are not read give
-/// `true`: nothing speaks against their end.
-pub fn ended_well(operation: Operation, bytes: &[u8]) -> bool {
-    match operation {
-        Operation::ChatCompletions | Operation::Completions => {
-            openai_chat::merge(bytes).is_some_and(|merged| merged.ended)
-        }
-        Operation::Responses => openai_responses::ended(bytes),
-        Operation::Messages => anthropic::merge(bytes).is_some_and(|merged| merged.ended),
-        Operation::GenerateContent => gemini::ended(bytes),
-        _ => true,
-    }
-}
-
-/// A stream's events, merged into the body that the complete answer would have had.
-struct Merged {
-    body: serde_json::Map<String, Value>,
-    /// The stream's own end marker was there.
-    ended: bool,
-    /// An error event, or an event that does not parse, was among the events.
-    failed: bool,
 }
 
 fn value(bytes: &[u8]) -> Option<Value> {
@@ -282,3 +339,5 @@ fn depth(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trial;

@@ -7,7 +7,7 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Call, Operation, Provider};
+use super::{Call, Operation, Provider, anthropic, bedrock, cohere, gemini, ollama, openai};
 
 /// What is looked at in a request.
 #[derive(Clone, Copy, Debug)]
@@ -49,150 +49,65 @@ pub fn delivery(operation: Operation) -> bool {
         | Operation::Messages
         | Operation::GenerateContent
         | Operation::OllamaChat
+        | Operation::OllamaGenerate
         | Operation::CohereChat
-        | Operation::BedrockModel => true,
+        | Operation::Converse
+        | Operation::Invoke => true,
         Operation::Embeddings
+        | Operation::Speech
+        | Operation::Transcription
+        | Operation::Images
+        | Operation::Files
+        | Operation::Batches
         | Operation::CountTokens
+        | Operation::MessageBatches
         | Operation::EmbedContent
+        | Operation::GeminiCountTokens
+        | Operation::CohereEmbed
+        | Operation::Rerank
+        | Operation::OllamaEmbed
         | Operation::Other => false,
     }
 }
 
 /// What the path alone tells.
-struct Shape {
-    provider: Provider,
-    operation: Operation,
+pub(super) struct Shape {
+    pub(super) provider: Provider,
+    pub(super) operation: Operation,
     /// The model, where the path names it.
-    model: Option<String>,
+    pub(super) model: Option<String>,
     /// The mode of delivery, where the path says it.
-    streamed: Option<bool>,
+    pub(super) streamed: Option<bool>,
 }
 
 impl Shape {
-    fn new(provider: Provider, operation: Operation) -> Self {
+    pub(super) fn new(provider: Provider, operation: Operation) -> Self {
         Self { provider, operation, model: None, streamed: None }
     }
 }
 
+/// Asks each provider in turn: those first whose paths are theirs alone.
 fn shape(seen: &Seen) -> Shape {
-    let post = seen.method == "POST";
-    if let Some(shape) = google(seen.path, post)
-        .or_else(|| bedrock(seen.path, post))
-        .or_else(|| messages(seen, post))
-    {
-        return shape;
-    }
-    let ends = |suffix| seen.path.ends_with(suffix);
-    let mut shape = match () {
-        () if !post => Shape::new(other_provider(seen), Operation::Other),
-        () if ends("/chat/completions") => Shape::new(Provider::OpenAi, Operation::ChatCompletions),
-        () if ends("/completions") => Shape::new(Provider::OpenAi, Operation::Completions),
-        () if ends("/responses") => Shape::new(Provider::OpenAi, Operation::Responses),
-        () if ends("/api/chat") || ends("/api/generate") => {
-            Shape::new(Provider::Ollama, Operation::OllamaChat)
-        }
-        () if ends("/api/embeddings") => Shape::new(Provider::Ollama, Operation::Other),
-        () if ends("/embeddings") => Shape::new(Provider::OpenAi, Operation::Embeddings),
-        () if ends("/v2/chat") || ends("/v1/chat") => {
-            Shape::new(Provider::Cohere, Operation::CohereChat)
-        }
-        () => Shape::new(other_provider(seen), Operation::Other),
-    };
-    shape.model = deployment(seen.path);
-    shape
+    gemini::recognise(seen)
+        .or_else(|| bedrock::recognise(seen))
+        .or_else(|| anthropic::recognise(seen))
+        .or_else(|| ollama::recognise(seen))
+        .or_else(|| cohere::recognise(seen))
+        .or_else(|| openai::recognise(seen))
+        .unwrap_or_else(|| {
+            let mut shape = Shape::new(other_provider(seen), Operation::Other);
+            shape.model = openai::deployment(seen.path);
+            shape
+        })
 }
 
-fn decoded(segment: &str) -> Option<String> {
+/// A path's segment, percent-decoded; `None` where it is empty.
+pub(super) fn decoded(segment: &str) -> Option<String> {
     let name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
     (!name.is_empty()).then_some(name)
 }
 
-/// Azure's deployment, which stands for the model.
-fn deployment(path: &str) -> Option<String> {
-    const MOUNT: &[u8] = b"/openai/deployments/";
-    // Most paths are no longer than that: nothing is prepared to search them.
-    let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
-    let rest = path.get(at + MOUNT.len()..)?;
-    decoded(rest.split('/').next()?)
-}
-
-/// Gemini and Vertex: `…/models/MODEL:verb`.
-fn google(path: &str, post: bool) -> Option<Shape> {
-    // OpenAI's fine-tuned models have colons in their names: GET /models/ft:NAME.
-    if !post {
-        return None;
-    }
-    let (parent, last) = path.rsplit_once('/')?;
-    let (model, verb) = last.rsplit_once(':')?;
-    let tuned = parent.ends_with("/tunedModels");
-    if !tuned && !parent.ends_with("/models") && !parent.ends_with("/endpoints") {
-        return None;
-    }
-    let claude = parent.ends_with("/publishers/anthropic/models");
-    let (provider, operation) = match verb {
-        "generateContent" | "streamGenerateContent" => {
-            (Provider::Gemini, Operation::GenerateContent)
-        }
-        "embedContent" | "batchEmbedContents" => (Provider::Gemini, Operation::EmbedContent),
-        "rawPredict" | "streamRawPredict" if claude && model == "count-tokens" => {
-            (Provider::Anthropic, Operation::CountTokens)
-        }
-        "rawPredict" | "streamRawPredict" if claude => (Provider::Anthropic, Operation::Messages),
-        _ => (Provider::Gemini, Operation::Other),
-    };
-    let mut shape = Shape::new(provider, operation);
-    if operation != Operation::CountTokens {
-        let model = decoded(model);
-        shape.model = if tuned { model.map(|model| format!("tunedModels/{model}")) } else { model };
-    }
-    shape.streamed = Some(verb.starts_with("stream"));
-    Some(shape)
-}
-
-/// Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.
-fn bedrock(path: &str, post: bool) -> Option<Shape> {
-    let (rest, verb) = path.rsplit_once('/')?;
-    let (_, id) = rest.split_once("/model/")?;
-    let operation = match verb {
-        "converse" | "converse-stream" | "invoke" | "invoke-with-response-stream" if post => {
-            Operation::BedrockModel
-        }
-        "count-tokens" | "invoke-with-bidirectional-stream" => Operation::Other,
-        _ => return None,
-    };
-    let mut shape = Shape::new(Provider::Bedrock, operation);
-    shape.model = decoded(id);
-    shape.streamed = Some(verb.ends_with("-stream"));
-    Some(shape)
-}
-
-/// Anthropic's Messages. Other paths than its own need its version header: OpenAI
-/// has `/threads/ID/messages`.
-fn messages(seen: &Seen, post: bool) -> Option<Shape> {
-    let operation = match anthropic_path(seen.path) {
-        Some(operation) => operation,
-        None if !has_header(seen.headers, "anthropic-version") => return None,
-        None if seen.path.ends_with("/messages") => Operation::Messages,
-        None if seen.path.ends_with("/messages/count_tokens") => Operation::CountTokens,
-        None => return None,
-    };
-    let operation = if post { operation } else { Operation::Other };
-    Some(Shape::new(Provider::Anthropic, operation))
-}
-
-/// The operation of the three spellings of each of Anthropic's own paths: SDKs
-/// disagree on whether the base URL ends with `/v1`.
-fn anthropic_path(path: &str) -> Option<Operation> {
-    match path {
-        "/v1/messages" | "/messages" | "/v1/v1/messages" => Some(Operation::Messages),
-        "/v1/messages/count_tokens" | "/messages/count_tokens" | "/v1/v1/messages/count_tokens" => {
-            Some(Operation::CountTokens)
-        }
-        _ => None,
-    }
-}
-
-fn has_header(headers: &[(String, String)], name: &str) -> bool {
+pub(super) fn has_header(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(found, _)| found == name)
 }
 
@@ -236,19 +151,19 @@ fn target(seen: &Seen, provider: Provider, operation: Operation) -> Option<Strin
         let stem = path.strip_suffix(from);
         stem.map_or_else(|| path.to_owned(), |stem| format!("{stem}{to}"))
     };
-    let own = anthropic_path(path).is_some();
+    let own = anthropic::own_path(path).is_some();
     Some(match operation {
-        Operation::ChatCompletions if seen.query.is_empty() && deployment(path).is_none() => {
+        Operation::ChatCompletions
+            if seen.query.is_empty() && openai::deployment(path).is_none() =>
+        {
             return None;
         }
         Operation::Messages if own => "anthropic.messages".to_owned(),
         Operation::CountTokens if own => "anthropic.count_tokens".to_owned(),
         Operation::Messages => verb(":streamRawPredict", ":rawPredict"),
         Operation::GenerateContent => verb(":streamGenerateContent", ":generateContent"),
-        Operation::BedrockModel if path.ends_with("/converse-stream") => {
-            verb("/converse-stream", "/converse")
-        }
-        Operation::BedrockModel => verb("/invoke-with-response-stream", "/invoke"),
+        Operation::Converse => verb("/converse-stream", "/converse"),
+        Operation::Invoke => verb("/invoke-with-response-stream", "/invoke"),
         _ if provider == Provider::OpenAi => unversioned(path).to_owned(),
         _ => path.to_owned(),
     })

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::response::Parts;
 
 use super::{Job, Shared};
-use crate::provider::{self, Answer};
+use crate::provider::{self, Answer, Framing};
 use crate::recording::EntryName;
 use crate::recording::body::{Chunk, Layout, Payload};
 use crate::recording::encoding;
@@ -115,9 +115,10 @@ impl Capture {
             coded => encoding::decode(coded, &joined, self.max),
         };
         let plain = plain.as_deref().unwrap_or(&joined);
-        let streamed = media_type(&self.headers).is_some_and(|media| media == "text/event-stream");
         let operation = self.job.observed.call.operation;
-        let mut answer = provider::read(operation, streamed, plain).unwrap_or_default();
+        let media = media_type(&self.headers).unwrap_or_default();
+        let framing = Framing::answered(operation, media, plain);
+        let mut answer = provider::read(operation, framing, plain).unwrap_or_default();
         // A secret spread over several events, or written with escapes, is whole
         // again in the assembled text.
         if let Cow::Owned(clean) = shared.redactor.redact(answer.content.as_bytes(), secrets) {

@@ -4,8 +4,7 @@
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::identity;
-use crate::provider;
+use crate::provider::{self, Asked, Framing};
 use crate::recording::body::Chunk;
 use crate::recording::encoding;
 use crate::recording::entry::{End, RecordedResponse};
@@ -53,6 +52,13 @@ impl Delivery {
         self.chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect()
     }
 
+    /// The media type, without parameters.
+    fn media(&self) -> &str {
+        let value = self.headers.get(http::header::CONTENT_TYPE);
+        let value = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim()
+    }
+
     /// When the last chunk came.
     fn last_ms(&self) -> f64 {
         self.chunks.last().map_or(0.0, |chunk| chunk.at_ms)
@@ -82,17 +88,17 @@ impl Delivery {
                 .to_owned());
         }
         let bytes = self.joined();
-        let operation = observed.call.operation;
+        let asked = asked(observed);
+        let at_ms = self.last_ms();
+        let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
         let (media, chunks) = if observed.call.streamed {
-            let events = provider::delivery::to_stream(operation, &bytes, wants_usage(observed))
-                .map_err(|error| error.to_string())?;
-            let at_ms = self.last_ms();
-            let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
-            ("text/event-stream; charset=utf-8", events.into_iter().map(chunk).collect())
+            let events = provider::to_stream(&asked, &bytes).map_err(|error| error.to_string())?;
+            (asked.framing.media(), events.into_iter().map(chunk).collect())
         } else {
-            let body = provider::delivery::to_complete(operation, &bytes)
-                .map_err(|error| error.to_string())?;
-            ("application/json", vec![Chunk { at_ms: self.last_ms(), data: body.into() }])
+            let framing = Framing::answered(asked.operation, self.media(), &bytes);
+            let body =
+                provider::to_complete(asked.operation, framing.unwrap_or(asked.framing), &bytes);
+            ("application/json", vec![chunk(body.map_err(|error| error.to_string())?)])
         };
         self.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
         if observed.call.streamed {
@@ -121,12 +127,10 @@ impl Delivery {
     }
 }
 
-/// Whether the caller asked for usage in its stream.
-fn wants_usage(observed: &Observed) -> bool {
-    identity::parse(&observed.request.body)
-        .ok()
-        .and_then(|body| body.get("stream_options")?.get("include_usage")?.as_bool())
-        .unwrap_or(false)
+/// What a call asks of the form of its answer.
+pub(super) fn asked(observed: &Observed) -> Asked<'_> {
+    let request = &observed.request;
+    Asked::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
 #[cfg(test)]

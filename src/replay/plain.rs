@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::delivery::Delivery;
+use super::delivery::{Delivery, asked};
 use crate::provider::{self, Answer};
 use crate::recording::body::Chunk;
 use crate::recording::entry::End;
@@ -19,15 +19,13 @@ pub(super) fn build(
     seed: &str,
     at_ms: f64,
 ) -> Result<Delivery, String> {
-    let operation = observed.call.operation;
-    let body =
-        provider::plain::complete(operation, answer, seed).map_err(|error| error.to_string())?;
+    let asked = asked(observed);
+    let body = provider::write(&asked, answer, seed).map_err(|error| error.to_string())?;
     let chunk = |data: Vec<u8>| Chunk { at_ms, data: data.into() };
     let mut headers = HeaderMap::new();
     let (media, chunks) = if observed.call.streamed {
-        let events = provider::delivery::to_stream(operation, &body, true)
-            .map_err(|error| error.to_string())?;
-        ("text/event-stream; charset=utf-8", events.into_iter().map(chunk).collect())
+        let events = provider::to_stream(&asked, &body).map_err(|error| error.to_string())?;
+        (asked.framing.media(), events.into_iter().map(chunk).collect())
     } else {
         headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         ("application/json", vec![chunk(body)])

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::exit::Failure;
 use super::broken;
-use crate::provider::{self, Answer, Operation, sse};
+use crate::provider::framing::events;
+use crate::provider::{self, Answer, Framing, Operation};
 
 /// The key it sends, as every program sends one. Made up.
 pub(super) const KEY: &str = "made-up-key-of-the-demo-0123456789";
@@ -144,15 +145,15 @@ impl Agent {
             body.extend_from_slice(&chunk);
         }
         let last_ms = since(started);
-        let streamed = media.starts_with("text/event-stream");
+        let framing = media.starts_with("text/event-stream").then_some(Framing::Sse);
         let answer =
-            provider::read(Operation::ChatCompletions, streamed, &body).filter(|_| status == 200);
+            provider::read(Operation::ChatCompletions, framing, &body).filter(|_| status == 200);
         turns.push(Turn {
             asked,
             status,
             first_ms: first_ms.unwrap_or(last_ms),
             last_ms,
-            events: if streamed { sse::events(&body).count() } else { 0 },
+            events: framing.map_or(0, |framing| events(framing, &body).count()),
             said: answer.as_ref().map(in_a_line).unwrap_or_default(),
             media,
             body,

@@ -78,7 +78,7 @@ impl Row {
             }
             (Some(call), _) => {
                 words.push(' ');
-                words.push_str(operation(call.operation));
+                words.push_str(call.operation.word());
             }
             _ => {}
         }
@@ -142,7 +142,7 @@ impl Row {
             "takes": self.takes,
             "provider": entry.provider,
             "upstream": entry.upstream,
-            "operation": self.call.as_ref().map(|call| operation(call.operation)),
+            "operation": self.call.as_ref().map(|call| call.operation.word()),
             "method": request.map(|request| &request.method),
             "path": request.map(|request| &request.path),
             "model": self.model(),
@@ -168,24 +168,6 @@ impl Row {
 pub(in crate::cli) fn media_type(response: &RecordedResponse) -> &str {
     let header = response.headers.iter().find(|(name, _)| name == "content-type");
     header.map_or("", |(_, value)| value.split(';').next().unwrap_or_default().trim())
-}
-
-/// A short and stable name for an operation.
-fn operation(operation: Operation) -> &'static str {
-    match operation {
-        Operation::ChatCompletions => "chat",
-        Operation::Completions => "completions",
-        Operation::Responses => "responses",
-        Operation::Embeddings => "embeddings",
-        Operation::Messages => "messages",
-        Operation::CountTokens => "count_tokens",
-        Operation::GenerateContent => "generate_content",
-        Operation::EmbedContent => "embed_content",
-        Operation::OllamaChat => "ollama_chat",
-        Operation::CohereChat => "cohere_chat",
-        Operation::BedrockModel => "bedrock_model",
-        Operation::Other => "other",
-    }
 }
 
 /// The word for an end that stands in the file.

@@ -157,7 +157,8 @@ fn anthropic_spellings_are_one_operation() {
         let expected = expect(Provider::Anthropic, Operation::CountTokens, "body-model", count);
         assert_eq!(post(&format!("{path}/count_tokens")), expected);
     }
-    assert_eq!(post("/v1/messages/batches").1, Operation::Other);
+    assert_eq!(post("/v1/messages/batches").1, Operation::MessageBatches);
+    assert_eq!(post("/v1/messages/batches/msgbatch_1/cancel").0, Provider::Anthropic);
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn gemini_verbs_are_one_target_and_name_model_and_mode() {
     let embed = "/v1beta/models/text-embedding-004:batchEmbedContents";
     assert_eq!(post(embed).1, Operation::EmbedContent);
     let count = post("/v1/models/gemini-2.0:countTokens");
-    assert_eq!((count.0, count.1), (Provider::Gemini, Operation::Other));
+    assert_eq!((count.0, count.1), (Provider::Gemini, Operation::GeminiCountTokens));
     assert_eq!(post("/v1beta/tunedModels/mine:generateContent").2, "tunedModels/mine");
 }
 
@@ -223,7 +224,9 @@ fn bedrock_names_model_and_mode_in_the_path() {
     ] {
         let path = format!("/model/{id}/{verb}");
         let call = recognise(&seen("POST", &path));
-        assert_eq!(call.operation, Operation::BedrockModel);
+        let converse = plain == "converse";
+        let operation = if converse { Operation::Converse } else { Operation::Invoke };
+        assert_eq!(call.operation, operation);
         assert_eq!(call.streamed, streamed);
         assert_eq!(call.target, Some(format!("/model/{id}/{plain}")));
         let model = call.model.unwrap();
@@ -248,7 +251,18 @@ fn cohere_is_known_by_its_paths() {
     assert_eq!(post("/v2/chat").1, Operation::CohereChat);
     assert_eq!(post("/v1/chat").1, Operation::CohereChat);
     let embed = post("/v2/embed");
-    assert_eq!((embed.0, embed.1), (Provider::Cohere, Operation::Other));
+    assert_eq!((embed.0, embed.1), (Provider::Cohere, Operation::CohereEmbed));
+}
+
+#[test]
+fn files_are_those_of_the_api_whose_headers_came() {
+    assert_eq!((post("/v1/files").0, post("/v1/files").1), (Provider::OpenAi, Operation::Files));
+    assert_eq!(recognise(&seen("GET", "/v1/batches/b_1")).operation, Operation::Batches);
+    let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    let mut files = seen("GET", "/v1/files/file_1");
+    files.headers = &headers;
+    let call = recognise(&files);
+    assert_eq!((call.provider, call.operation), (Provider::Anthropic, Operation::Other));
 }
 
 #[test]

@@ -1,0 +1,217 @@
+//! Reads Anthropic's Messages: complete bodies, and streams merged event by event.
+//!
+//! Anthropic counts input in three parts: `input_tokens` leaves out what was read
+//! from a cache or written to one. [`Usage::prompt_tokens`] is their sum, so that
+//! it means the same for every provider, and the parts stand beside it.
+
+mod brief;
+mod split;
+mod write;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::provider::doc::{Doc, count, items, nested, says, text, text_or_empty};
+use crate::provider::framing::sse;
+use crate::provider::wire::{Merged, Wire};
+use crate::provider::{Answer, ToolCall, Usage, doc};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+    read_stream: Some(|_, bytes| stream(bytes)),
+    merge: Some(|_, bytes| merge(bytes)),
+    split: Some(split::stream),
+    write: Some(write::write),
+};
+
+/// Reads a complete body; `None` where it is no message.
+pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    body.member("content")?.list()?;
+    let mut answer = Answer {
+        model: text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(usage),
+        finish_reason: text(body, "stop_reason").map(Cow::into_owned),
+        ..Answer::default()
+    };
+    for block in items(body, "content") {
+        // Tools that run on Anthropic's side (`server_tool_use`) ask nothing of the
+        // program.
+        if says(block, "type", "text") {
+            answer.content.push_str(&text_or_empty(block, "text"));
+        } else if says(block, "type", "tool_use") {
+            let (id, name) = (text_or_empty(block, "id"), text_or_empty(block, "name"));
+            answer.tool_calls.push(ToolCall::from_doc(&id, &name, block.member("input")));
+        }
+    }
+    Some(answer)
+}
+
+/// Reads a stream, or what arrived of it; `None` where it has no `message_start`.
+fn stream(bytes: &[u8]) -> Option<Answer> {
+    brief::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+}
+
+/// The same, of the merged events.
+fn merged_stream(bytes: &[u8]) -> Option<Answer> {
+    complete(&Value::Object(merge(bytes)?.body))
+}
+
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    if !usage.is_map() {
+        return None;
+    }
+    let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
+    let written = count(usage, "cache_creation_input_tokens").unwrap_or(0);
+    let prompt =
+        count(usage, "input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
+    let completion = count(usage, "output_tokens").unwrap_or(0);
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt.saturating_add(completion),
+        reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
+            .and_then(Doc::whole)
+            .unwrap_or(0),
+        cached_tokens: cached,
+        cache_write_tokens: written,
+    })
+}
+
+/// One content block while its deltas come in.
+struct Block {
+    fields: Map<String, Value>,
+    /// The pieces of a tool's input, which is JSON only once they are all there.
+    input: String,
+}
+
+/// Merges the events of a stream; `None` where there is no `message_start`.
+fn merge(bytes: &[u8]) -> Option<Merged> {
+    let mut message: Option<Map<String, Value>> = None;
+    let mut blocks = BTreeMap::new();
+    let (mut ended, mut failed) = (false, false);
+    for event in sse::events(bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        let Some(Value::Object(data)) = event.json() else {
+            failed = true;
+            continue;
+        };
+        let kind = data.get("type").and_then(Value::as_str).or(event.name).unwrap_or("");
+        match kind {
+            "message_start" => {
+                if let Some(Value::Object(start)) = data.get("message") {
+                    message = Some(start.clone());
+                    blocks.clear();
+                }
+            }
+            "message_delta" => {
+                if let Some(message) = &mut message {
+                    take_message_delta(data, message);
+                }
+            }
+            "message_stop" => ended = true,
+            "error" => failed = true,
+            _ => take_block_event(data, &mut blocks),
+        }
+    }
+    let mut body = message?;
+    let mut content = Vec::with_capacity(blocks.len());
+    for block in blocks.into_values() {
+        content.push(block.into_value(&mut failed));
+    }
+    body.insert("content".to_owned(), Value::Array(content));
+    Some(Merged { body, ended, failed })
+}
+
+/// Takes a `message_delta`: its usage is cumulative, so each count replaces the
+/// one before.
+fn take_message_delta(data: Map<String, Value>, message: &mut Map<String, Value>) {
+    for (name, value) in data {
+        match (name.as_str(), value) {
+            ("type", _) => {}
+            // A null takes nothing back that the message said before.
+            ("delta", Value::Object(delta)) => {
+                for (name, value) in delta {
+                    if !value.is_null() || !message.contains_key(&name) {
+                        message.insert(name, value);
+                    }
+                }
+            }
+            ("usage", Value::Object(counts)) => {
+                let usage = message.entry("usage").or_insert(Value::Null);
+                match usage {
+                    Value::Object(usage) => {
+                        usage.extend(counts.into_iter().filter(|(_, value)| !value.is_null()));
+                    }
+                    usage => *usage = Value::Object(counts),
+                }
+            }
+            (_, Value::Null) => {}
+            (_, value) => {
+                message.insert(name, value);
+            }
+        }
+    }
+}
+
+fn take_block_event(mut data: Map<String, Value>, blocks: &mut BTreeMap<u64, Block>) {
+    let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
+    if let Some(Value::Object(fields)) = data.remove("content_block") {
+        let input = String::new();
+        blocks.insert(index, Block { fields, input });
+    } else if let (Some(Value::Object(delta)), Some(block)) =
+        (data.remove("delta"), blocks.get_mut(&index))
+    {
+        block.take(delta);
+    }
+}
+
+impl Block {
+    fn take(&mut self, delta: Map<String, Value>) {
+        for (name, value) in delta {
+            match (name.as_str(), value) {
+                ("type", _) => {}
+                ("partial_json", Value::String(piece)) => self.input.push_str(&piece),
+                ("citation", citation) => {
+                    let list = self.fields.entry("citations").or_insert(Value::Null);
+                    match list {
+                        Value::Array(list) => list.push(citation),
+                        list => *list = Value::Array(vec![citation]),
+                    }
+                }
+                // A signature comes whole; text, thinking and kinds still to come
+                // grow piece by piece.
+                ("signature", signature) => {
+                    self.fields.insert(name, signature);
+                }
+                (_, Value::String(piece)) => match self.fields.get_mut(&name) {
+                    Some(Value::String(text)) => text.push_str(&piece),
+                    _ => {
+                        self.fields.insert(name, Value::String(piece));
+                    }
+                },
+                (_, value) => {
+                    self.fields.insert(name, value);
+                }
+            }
+        }
+    }
+
+    /// The block; input that is not JSON stays text, and marks the stream failed.
+    fn into_value(mut self, failed: &mut bool) -> Value {
+        if !self.input.is_empty() {
+            let input = serde_json::from_str(&self.input).unwrap_or_else(|_| {
+                *failed = true;
+                Value::String(self.input)
+            });
+            self.fields.insert("input".to_owned(), input);
+        }
+        Value::Object(self.fields)
+    }
+}
+
+#[cfg(test)]
+mod tests;

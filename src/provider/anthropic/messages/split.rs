@@ -1,0 +1,117 @@
+//! Changes the delivery of Anthropic's Messages.
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::Asked;
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+use crate::provider::words::pieces;
+
+/// The events of a complete answer; `None` where it is no message.
+pub(super) fn stream(_: &Asked<'_>, mut message: Object) -> Option<Vec<Frame>> {
+    let Some(Value::Array(content)) = message.get_mut("content").map(Value::take) else {
+        return None;
+    };
+    message.insert("content".to_owned(), json!([]));
+    let mut delta = Object::new();
+    for name in ["stop_reason", "stop_sequence"] {
+        let value = message.insert(name.to_owned(), Value::Null);
+        delta.insert(name.to_owned(), value.unwrap_or(Value::Null));
+    }
+    if let Some(details) = message.shift_remove("stop_details") {
+        delta.insert("stop_details".to_owned(), details);
+    }
+    let usage = last_usage(&mut message);
+
+    let mut events = vec![event("message_start", json!({ "message": message }))];
+    for (index, block) in content.into_iter().enumerate() {
+        let Value::Object(block) = block else {
+            return None;
+        };
+        block_events(index, block, &mut events);
+    }
+    let last = json!({ "delta": delta, "usage": usage });
+    events.push(event("message_delta", last));
+    events.push(event("message_stop", json!({})));
+    Some(events)
+}
+
+/// Takes out of the message what its output cost, which is known only at its end.
+fn last_usage(message: &mut Object) -> Value {
+    let mut last = json!({ "output_tokens": 0 });
+    if let Some(Value::Object(usage)) = message.get_mut("usage") {
+        for name in ["output_tokens", "output_tokens_details"] {
+            if let Some(told) = usage.shift_remove(name) {
+                last[name] = told;
+            }
+        }
+        usage.insert("output_tokens".to_owned(), json!(0));
+    }
+    last
+}
+
+fn event(kind: &'static str, rest: Value) -> Frame {
+    let mut data = json!({ "type": kind });
+    if let (Value::Object(data), Value::Object(mut rest)) = (&mut data, rest) {
+        data.append(&mut rest);
+    }
+    Frame::named(kind, data)
+}
+
+fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
+    let deltas = deltas(&mut block);
+    let start = json!({ "index": index, "content_block": block });
+    events.push(event("content_block_start", start));
+    for delta in deltas {
+        let delta = json!({ "index": index, "delta": delta });
+        events.push(event("content_block_delta", delta));
+    }
+    events.push(event("content_block_stop", json!({ "index": index })));
+}
+
+/// Takes out of a block what its deltas tell; other kinds of block come whole.
+fn deltas(block: &mut Object) -> Vec<Value> {
+    let mut deltas = vec![];
+    let kind = block.get("type").and_then(Value::as_str).unwrap_or("");
+    match kind.to_owned().as_str() {
+        "text" => {
+            if let Some(Value::Array(citations)) = block.get_mut("citations") {
+                let citations = std::mem::take(citations).into_iter();
+                deltas.extend(
+                    citations.map(|one| json!({ "type": "citations_delta", "citation": one })),
+                );
+            }
+            for piece in pieces(&take_text(block, "text")) {
+                deltas.push(json!({ "type": "text_delta", "text": piece }));
+            }
+        }
+        "thinking" => {
+            for piece in pieces(&take_text(block, "thinking")) {
+                deltas.push(json!({ "type": "thinking_delta", "thinking": piece }));
+            }
+            let signature = take_text(block, "signature");
+            if !signature.is_empty() {
+                deltas.push(json!({ "type": "signature_delta", "signature": signature }));
+            }
+        }
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            if let Some(input) = block.get_mut("input") {
+                let text = input.to_string();
+                if text != "{}" {
+                    deltas.push(json!({ "type": "input_json_delta", "partial_json": text }));
+                }
+                *input = json!({});
+            }
+        }
+        _ => {}
+    }
+    deltas
+}
+
+/// Takes a text member out, leaving it empty.
+fn take_text(block: &mut Object, name: &str) -> String {
+    match block.get_mut(name) {
+        Some(Value::String(text)) => std::mem::take(text),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,44 @@
+//! Writes a message.
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::words::{Dialect, Said};
+
+pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let mut content = vec![];
+    if said.has_text() {
+        content.push(json!({ "type": "text", "text": said.answer.content }));
+    }
+    for (place, call) in said.calls.iter().enumerate() {
+        content.push(json!({
+            "type": "tool_use",
+            "id": said.call_id("toolu_", place, call),
+            "name": call.name,
+            "input": call.arguments
+        }));
+    }
+    // Anthropic counts cached input beside the input tokens, not within them.
+    let usage = said.usage;
+    let cached = usage.cached_tokens.min(usage.prompt_tokens);
+    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    let mut counts = json!({
+        "input_tokens": usage.prompt_tokens - cached - written,
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.completion_tokens
+    });
+    if usage.reasoning_tokens > 0 {
+        counts["output_tokens_details"] = json!({ "thinking_tokens": usage.reasoning_tokens });
+    }
+    Ok(json!({
+        "id": said.id("msg_"),
+        "type": "message",
+        "role": "assistant",
+        "model": said.model,
+        "content": content,
+        "stop_reason": said.finish(Dialect::Anthropic),
+        "stop_sequence": null,
+        "usage": counts
+    }))
+}

@@ -1,0 +1,68 @@
+//! Anthropic's Messages API, wherever it is served.
+
+pub(super) mod count_tokens;
+pub(super) mod messages;
+
+use serde_json::{Value, json};
+
+use super::recognise::{Seen, Shape, has_header};
+use super::{Operation, Provider};
+
+/// Anthropic's Messages. Other paths than its own need its version header: OpenAI
+/// has `/threads/ID/messages`.
+pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+    if batches(seen) {
+        return Some(Shape::new(Provider::Anthropic, Operation::MessageBatches));
+    }
+    let operation = match own_path(seen.path) {
+        Some(operation) => operation,
+        None if !has_header(seen.headers, "anthropic-version") => return None,
+        None if seen.path.ends_with("/messages") => Operation::Messages,
+        None if seen.path.ends_with("/messages/count_tokens") => Operation::CountTokens,
+        None => return None,
+    };
+    let operation = if seen.method == "POST" { operation } else { Operation::Other };
+    Some(Shape::new(Provider::Anthropic, operation))
+}
+
+/// The operation of the three spellings of each of Anthropic's own paths: SDKs
+/// disagree on whether the base URL ends with `/v1`.
+pub(super) fn own_path(path: &str) -> Option<Operation> {
+    match path {
+        "/v1/messages" | "/messages" | "/v1/v1/messages" => Some(Operation::Messages),
+        "/v1/messages/count_tokens" | "/messages/count_tokens" | "/v1/v1/messages/count_tokens" => {
+            Some(Operation::CountTokens)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a path is that of Anthropic's batches, or below it.
+fn batches(seen: &Seen) -> bool {
+    let Some((before, rest)) = seen.path.split_once("/messages/batches") else { return false };
+    let own = matches!(before, "" | "/v1" | "/v1/v1");
+    (rest.is_empty() || rest.starts_with('/'))
+        && (own || has_header(seen.headers, "anthropic-version"))
+}
+
+/// The body of an error.
+pub(super) fn error(status: u16, named: &str) -> Value {
+    json!({ "type": "error", "error": { "type": kind(status), "message": named } })
+}
+
+/// Anthropic's word for a status.
+fn kind(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        409 => "conflict_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    }
+}

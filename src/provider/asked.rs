@@ -1,0 +1,99 @@
+//! What is asked of the form of an answer, and why it cannot be had.
+
+use super::framing::Framing;
+use super::{Call, Operation};
+use crate::identity;
+
+/// What a request asks of the form of its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The operation.
+    pub operation: Operation,
+    /// The upstream's name: it tells apart those that share a shape.
+    pub upstream: &'a str,
+    /// The model asked for.
+    pub model: Option<&'a str>,
+    /// How its streams are framed.
+    pub framing: Framing,
+    /// Whether a stream is to tell its usage, where that is a choice
+    /// (`stream_options.include_usage`).
+    pub usage: bool,
+    /// Whether vectors are asked for in base64 (`encoding_format`).
+    pub base64: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// What a request with this raw query and body asks for.
+    pub fn of(call: &'a Call, upstream: &'a str, query: &str, body: &[u8]) -> Self {
+        let json = identity::parse(body).ok();
+        let field = |name: &str| json.as_ref().and_then(|json| json.get(name));
+        let usage = field("stream_options")
+            .and_then(|options| options.get("include_usage")?.as_bool())
+            .unwrap_or(false);
+        let base64 = field("encoding_format")
+            .and_then(|format| format.as_str().map(|format| format == "base64"))
+            .unwrap_or(false);
+        Self {
+            operation: call.operation,
+            upstream,
+            model: call.model.as_deref(),
+            framing: Framing::asked(call.operation, query),
+            usage,
+            base64,
+        }
+    }
+}
+
+/// Why an answer cannot be delivered in the other mode, or not be built at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    /// The operation's streams cannot be changed.
+    #[error(
+        "a {recorded} recording of {operation} cannot answer a {wanted} request yet; record this call in both modes"
+    )]
+    NotYet {
+        /// The operation's name.
+        operation: &'static str,
+        /// The mode it was recorded in.
+        recorded: &'static str,
+        /// The mode it was asked for in.
+        wanted: &'static str,
+    },
+    /// The stream lacks its end, or holds an error.
+    #[error("the recorded stream did not end well, so no complete answer can be made of it")]
+    Unended,
+    /// The bytes are not an answer of this operation.
+    #[error(
+        "the recorded answer is not one of {operation}, so it cannot be served in the other mode"
+    )]
+    Unreadable {
+        /// The operation's name.
+        operation: &'static str,
+    },
+    /// The operation's answers are more than words.
+    #[error(
+        "an answer of {operation} cannot be built from words alone; record this call through loomrec"
+    )]
+    NotFromWords {
+        /// The operation's name.
+        operation: &'static str,
+    },
+    /// What was said has no place in an answer of this operation.
+    #[error(
+        "an answer of {operation} has no place for the entry's {what}; record this call through loomrec"
+    )]
+    NoPlace {
+        /// The operation's name.
+        operation: &'static str,
+        /// What has no place, in the plural.
+        what: &'static str,
+    },
+    /// Vectors are asked for, and none were kept.
+    #[error(
+        "an answer of {operation} needs vectors, and the entry has none that are all numbers; record this call through loomrec"
+    )]
+    NoVectors {
+        /// The operation's name.
+        operation: &'static str,
+    },
+}

@@ -1,0 +1,90 @@
+//! Splits a buffer of server-sent events without losing a byte.
+//!
+//! [`events`] walks over the blocks of a buffer. The ranges of its events follow
+//! each other without a gap and cover the whole buffer, comments, blank lines
+//! and a byte-order mark included. Line ends may be LF, CRLF or CR, mixed.
+
+use std::borrow::Cow;
+
+use super::{Event, Frame};
+
+/// The events of a buffer.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// Walks over the events of a buffer, in order.
+pub fn events(bytes: &[u8]) -> Events<'_> {
+    Events { bytes, at: 0 }
+}
+
+impl<'a> Events<'a> {
+    /// The next line without its end, and whether it had one.
+    fn line(&mut self) -> Option<(&'a [u8], bool)> {
+        let start = self.at;
+        let rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        let Some(length) = memchr::memchr2(b'\n', b'\r', rest) else {
+            self.at = self.bytes.len();
+            return Some((rest, false));
+        };
+        let pair = rest[length..].starts_with(b"\r\n");
+        self.at = start + length + if pair { 2 } else { 1 };
+        Some((&rest[..length], true))
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    fn next(&mut self) -> Option<Event<'a>> {
+        let start = self.at;
+        let mut event =
+            Event { range: start..start, name: None, data: None, finished: false, failed: false };
+        while let Some((mut line, ended)) = self.line() {
+            if event.range.end == 0 {
+                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+            }
+            event.range.end = self.at;
+            if line.is_empty() && ended {
+                event.finished = true;
+                break;
+            }
+            field(&mut event, line);
+        }
+        (event.range.end > start).then_some(event)
+    }
+}
+
+/// Takes one line into its event, as the WHATWG's parsing rules have it.
+fn field<'a>(event: &mut Event<'a>, line: &'a [u8]) {
+    let colon = memchr::memchr(b':', line);
+    let (name, value) = match colon {
+        Some(at) => (&line[..at], &line[at + 1..]),
+        None => (line, &line[line.len()..]),
+    };
+    let value = value.strip_prefix(b" ").unwrap_or(value);
+    match name {
+        b"event" => event.name = std::str::from_utf8(value).ok(),
+        b"data" => match &mut event.data {
+            None => event.data = Some(Cow::Borrowed(value)),
+            Some(data) => {
+                let data = data.to_mut();
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+        },
+        _ => {}
+    }
+}
+
+/// The bytes of an event.
+pub(super) fn write(frame: &Frame) -> Vec<u8> {
+    let name = frame.name.map_or_else(String::new, |name| format!("event: {name}\n"));
+    let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), ToString::to_string);
+    format!("{name}data: {data}\n\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Reads Gemini's (and Vertex's) generated content: a complete body, a stream of
+//! server-sent events, and a stream as one JSON array, cut or whole.
+//!
+//! Thoughts are no part of the content; their tokens count as reasoning and as
+//! completion.
+
+mod write;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::identity;
+use crate::provider::doc::{Doc, items, nested, text, text_or_empty};
+use crate::provider::framing::{Framing, sse};
+use crate::provider::wire::Wire;
+use crate::provider::{Answer, ToolCall, Usage, doc};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(whole),
+    read_stream: Some(|framing, bytes| match framing {
+        Framing::Array => whole(bytes),
+        _ => stream(bytes),
+    }),
+    merge: None,
+    split: None,
+    write: Some(write::write),
+};
+
+/// Reads a body that is not server-sent events: one object, or an array of chunks.
+fn whole(bytes: &[u8]) -> Option<Answer> {
+    match bytes.trim_ascii_start().strip_prefix(b"[") {
+        Some(array) => fold(&chunks_of_array(array)),
+        None => doc::whole(
+            bytes,
+            |json| fold(std::slice::from_ref(json)),
+            |body| fold(std::slice::from_ref(body)),
+        ),
+    }
+}
+
+/// Reads a stream of server-sent events, or what arrived of it.
+fn stream(bytes: &[u8]) -> Option<Answer> {
+    let data: Vec<Cow<'_, [u8]>> = sse::events(bytes).filter_map(|event| event.data).collect();
+    let borrowed: Result<Vec<_>, _> = data.iter().map(|data| identity::parse(data)).collect();
+    match borrowed {
+        Ok(chunks) => fold(&chunks),
+        // An event that is no plain JSON is skipped where it is no JSON at all.
+        Err(_) => {
+            let parsed = data.iter().filter_map(|data| serde_json::from_slice(data).ok());
+            fold(&parsed.collect::<Vec<Value>>())
+        }
+    }
+}
+
+/// The chunks of a JSON array behind its bracket, as far as they came whole.
+fn chunks_of_array(mut rest: &[u8]) -> Vec<Value> {
+    let mut chunks = vec![];
+    loop {
+        let skip =
+            rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count();
+        rest = &rest[skip..];
+        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
+        let Some(Ok(chunk)) = values.next() else {
+            return chunks;
+        };
+        rest = rest.get(values.byte_offset()..).unwrap_or_default();
+        chunks.push(chunk);
+    }
+}
+
+/// Puts the chunks together; `None` where none of them is an answer's.
+pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
+    let mut answer = Answer::default();
+    let mut counts = vec![];
+    let mut seen = false;
+    for chunk in chunks {
+        let blocked = nested(chunk, &["promptFeedback", "blockReason"]);
+        seen |= chunk.member("candidates").is_some() || blocked.is_some();
+        if let Some(model) = text(chunk, "modelVersion") {
+            answer.model = Some(model.into_owned());
+        }
+        let is_first = |candidate: &&D| doc::count(*candidate, "index").unwrap_or(0) == 0;
+        let first = items(chunk, "candidates").iter().find(is_first);
+        let reason = first.and_then(|candidate| text(candidate, "finishReason"));
+        if let Some(reason) = reason.or_else(|| blocked?.string()) {
+            answer.finish_reason = Some(reason.into_owned());
+        }
+        if let Some(content) = first.and_then(|candidate| candidate.member("content")) {
+            parts_into(items(content, "parts"), &mut answer);
+        }
+        let told = chunk.member("usageMetadata");
+        counts.extend(told.filter(|counts| counts.is_map() && !counts.is_empty_map()));
+    }
+    answer.usage = (!counts.is_empty()).then(|| usage(&counts));
+    (seen || answer.usage.is_some()).then_some(answer)
+}
+
+fn parts_into<D: Doc>(parts: &[D], answer: &mut Answer) {
+    for part in parts {
+        let thought = part.member("thought").is_some_and(Doc::is_true);
+        if let Some(piece) = text(part, "text").filter(|_| !thought) {
+            answer.content.push_str(&piece);
+        }
+        if let Some(call) = part.member("functionCall").filter(|call| call.is_map()) {
+            let (id, name) = (text_or_empty(call, "id"), text_or_empty(call, "name"));
+            answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("args")));
+        }
+    }
+}
+
+/// The counts of a stream are cumulative; a chunk may carry only some of them.
+fn usage<D: Doc>(counts: &[&D]) -> Usage {
+    let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
+    let of = |name| told(name).and_then(Doc::whole).unwrap_or(0);
+    let thoughts = of("thoughtsTokenCount");
+    // What a tool of Google's brought into the prompt is counted apart from it.
+    let prompt = of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount"));
+    let completion = of("candidatesTokenCount").saturating_add(thoughts);
+    let total = told("totalTokenCount").and_then(Doc::whole);
+    Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
+        reasoning_tokens: thoughts,
+        cached_tokens: of("cachedContentTokenCount"),
+        cache_write_tokens: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

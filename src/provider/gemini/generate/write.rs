@@ -1,0 +1,51 @@
+//! Writes generated content.
+
+use serde_json::{Map, Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::words::{Dialect, Said};
+
+pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let mut parts = vec![];
+    if said.has_text() {
+        parts.push(json!({ "text": said.answer.content }));
+    }
+    for call in &said.calls {
+        let mut function = Map::new();
+        // Gemini's calls need no id, and most have none.
+        if !call.id.is_empty() {
+            function.insert("id".to_owned(), call.id.as_str().into());
+        }
+        function.insert("name".to_owned(), call.name.as_str().into());
+        function.insert("args".to_owned(), call.arguments.clone());
+        parts.push(json!({ "functionCall": function }));
+    }
+    // Gemini counts thoughts beside the candidates, not within them.
+    let usage = said.usage;
+    let thoughts = usage.reasoning_tokens.min(usage.completion_tokens);
+    let mut counts = json!({
+        "promptTokenCount": usage.prompt_tokens,
+        "candidatesTokenCount": usage.completion_tokens - thoughts,
+        "totalTokenCount": usage.total_tokens
+    });
+    for (name, told) in
+        [("thoughtsTokenCount", thoughts), ("cachedContentTokenCount", usage.cached_tokens)]
+    {
+        if told > 0 {
+            counts[name] = told.into();
+        }
+    }
+    let mut body = json!({
+        "candidates": [{
+            "content": { "role": "model", "parts": parts },
+            "finishReason": said.finish(Dialect::Gemini),
+            "index": 0
+        }],
+        "usageMetadata": counts,
+        "responseId": said.id("")
+    });
+    if let Some(model) = &said.answer.model {
+        body["modelVersion"] = model.as_str().into();
+    }
+    Ok(body)
+}

@@ -1,0 +1,69 @@
+//! Changes how an answer is delivered: a stream into the complete answer, and the
+//! complete answer into a stream; and makes an answer of words alone.
+//!
+//! Changing the mode works on the provider's own JSON, not on [`Answer`], so that
+//! fields nobody here knows come through.
+
+use serde_json::Value;
+
+use super::asked::{Asked, ModeError};
+use super::framing::Framing;
+use super::table::wire;
+use super::words::Said;
+use super::{Answer, Operation};
+
+/// The complete answer that a recorded stream stands for.
+///
+/// # Errors
+/// Where the operation cannot be changed, or the stream is cut, holds an error, or
+/// is no answer.
+pub fn to_complete(
+    operation: Operation,
+    framing: Framing,
+    stream: &[u8],
+) -> Result<Vec<u8>, ModeError> {
+    let not_yet =
+        ModeError::NotYet { operation: operation.name(), recorded: "streamed", wanted: "complete" };
+    let merge = wire(operation).merge.ok_or(not_yet)?;
+    let merged =
+        merge(framing, stream).ok_or(ModeError::Unreadable { operation: operation.name() })?;
+    if merged.failed || !merged.ended {
+        return Err(ModeError::Unended);
+    }
+    Ok(Value::Object(merged.body).to_string().into_bytes())
+}
+
+/// The stream that a recorded complete answer stands for: one item per event.
+///
+/// # Errors
+/// Where the operation cannot be changed, or the body is no answer.
+pub fn to_stream(asked: &Asked<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
+    let operation = asked.operation.name();
+    let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
+    let split = wire(asked.operation).split.ok_or(not_yet)?;
+    let frames = match super::value(body) {
+        Some(Value::Object(body)) => split(asked, body),
+        _ => None,
+    };
+    let frames = frames.ok_or(ModeError::Unreadable { operation })?;
+    Ok(asked.framing.write(&frames))
+}
+
+/// The JSON body of a complete answer that says what `answer` says.
+///
+/// Every id that is not in `answer` is made from `seed`: the same on every run,
+/// another for another seed. A finish reason in another provider's words is put
+/// into this one's; a word that nobody knows stays.
+///
+/// # Errors
+/// Where the operation's answers are not built here, or have no place for what
+/// `answer` says or need what it does not say.
+pub fn write(asked: &Asked<'_>, answer: &Answer, seed: &str) -> Result<Vec<u8>, ModeError> {
+    let said = Said::of(answer, asked.model, seed);
+    let not_built = ModeError::NotFromWords { operation: asked.operation.name() };
+    let write = wire(asked.operation).write.ok_or(not_built)?;
+    Ok(write(asked, &said)?.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Ollama's own API.
+
+pub(super) mod chat;
+pub(super) mod embed;
+pub(super) mod generate;
+
+use serde_json::{Value, json};
+
+use super::recognise::{Seen, Shape};
+use super::{Operation, Provider};
+
+/// What is asked for; `None` for a path that is none of Ollama's that are read.
+pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+    let ends = |suffix| seen.path.ends_with(suffix);
+    let operation = match () {
+        () if seen.method != "POST" => return None,
+        () if ends("/api/chat") => Operation::OllamaChat,
+        () if ends("/api/generate") => Operation::OllamaGenerate,
+        () if ends("/api/embed") || ends("/api/embeddings") => Operation::OllamaEmbed,
+        () => return None,
+    };
+    Some(Shape::new(Provider::Ollama, operation))
+}
+
+/// The body of an error.
+pub(super) fn error(named: &str) -> Value {
+    json!({ "error": named })
+}

@@ -1,0 +1,50 @@
+//! Writes a chat completion.
+
+use serde_json::{Value, json};
+
+use crate::provider::Usage;
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::words::{Dialect, Said, arguments_text};
+
+pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let content = said.has_text().then_some(&said.answer.content);
+    let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
+    if !said.calls.is_empty() {
+        let calls = said.calls.iter().enumerate().map(|(place, call)| {
+            json!({
+                "id": said.call_id("call_", place, call),
+                "type": "function",
+                "function": { "name": call.name, "arguments": arguments_text(call) }
+            })
+        });
+        message["tool_calls"] = calls.collect();
+    }
+    Ok(json!({
+        "id": said.id("chatcmpl-"),
+        "object": "chat.completion",
+        "created": 0,
+        "model": said.model,
+        "choices": [{
+            "index": 0,
+            "message": message,
+            "logprobs": null,
+            "finish_reason": said.finish(Dialect::OpenAi)
+        }],
+        "usage": usage(said)
+    }))
+}
+
+pub(in crate::provider::openai) fn usage(said: &Said<'_>) -> Value {
+    let usage = said.usage;
+    json!({
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": input_details(usage),
+        "completion_tokens_details": { "reasoning_tokens": usage.reasoning_tokens }
+    })
+}
+
+pub(in crate::provider::openai) fn input_details(usage: Usage) -> Value {
+    json!({ "cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_write_tokens })
+}

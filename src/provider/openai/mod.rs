@@ -1,0 +1,70 @@
+//! OpenAI, and everything that speaks its dialect: Azure, Groq, OpenRouter, Mistral,
+//! DeepSeek, xAI, Together, Fireworks.
+
+pub(super) mod audio;
+pub(super) mod chat;
+pub(super) mod completions;
+pub(super) mod embeddings;
+pub(super) mod responses;
+
+use serde_json::{Value, json};
+
+use super::recognise::{Seen, Shape, decoded, has_header};
+use super::{Operation, Provider};
+
+/// What is asked for; `None` for a path that is none of OpenAI's resources.
+pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+    let operation = match seen.method {
+        "POST" => posted(seen.path),
+        _ => None,
+    };
+    let mut shape = Shape::new(Provider::OpenAi, operation.or_else(|| resource(seen))?);
+    shape.model = deployment(seen.path);
+    Some(shape)
+}
+
+fn posted(path: &str) -> Option<Operation> {
+    let ends = |suffix| path.ends_with(suffix);
+    Some(match () {
+        () if ends("/chat/completions") => Operation::ChatCompletions,
+        () if ends("/completions") => Operation::Completions,
+        () if ends("/responses") => Operation::Responses,
+        () if ends("/embeddings") => Operation::Embeddings,
+        () if ends("/audio/speech") => Operation::Speech,
+        () if ends("/audio/transcriptions") || ends("/audio/translations") => {
+            Operation::Transcription
+        }
+        () if ends("/images/generations") || ends("/images/edits") => Operation::Images,
+        () if ends("/images/variations") => Operation::Images,
+        () => return None,
+    })
+}
+
+/// Files and batches, whatever is done with them. Others have such paths, too.
+fn resource(seen: &Seen) -> Option<Operation> {
+    let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
+    if foreign.iter().any(|name| has_header(seen.headers, name)) {
+        return None;
+    }
+    let rest = seen.path.strip_prefix("/openai").unwrap_or(seen.path);
+    let rest = rest.strip_prefix("/v1").unwrap_or(rest);
+    match rest.split('/').nth(1)? {
+        "files" => Some(Operation::Files),
+        "batches" => Some(Operation::Batches),
+        _ => None,
+    }
+}
+
+/// Azure's deployment, which stands for the model.
+pub(super) fn deployment(path: &str) -> Option<String> {
+    const MOUNT: &[u8] = b"/openai/deployments/";
+    // Most paths are no longer than that: nothing is prepared to search them.
+    let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
+    let rest = path.get(at + MOUNT.len()..)?;
+    decoded(rest.split('/').next()?)
+}
+
+/// The body of an error.
+pub(super) fn error(kind: &str, named: &str) -> Value {
+    json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
+}

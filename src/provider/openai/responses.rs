@@ -1,0 +1,181 @@
+//! Reads OpenAI's Responses: complete bodies, and streams by their terminal
+//! event, or by their deltas where the stream was cut before it.
+
+mod write;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+use serde_json::Value;
+
+use crate::provider::doc::{Doc, count, items, nested, says, text, text_or_empty};
+use crate::provider::framing::sse;
+use crate::provider::wire::Wire;
+use crate::provider::{Answer, ToolCall, Usage, doc};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+    read_stream: Some(|_, bytes| stream(bytes)),
+    merge: None,
+    split: None,
+    write: Some(write::write),
+};
+
+/// The events that end a stream.
+const TERMINAL: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
+
+/// Reads a complete body; `None` where it has no `output`.
+pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    body.member("output")?.list()?;
+    let mut answer = Answer {
+        model: text(body, "model").map(Cow::into_owned),
+        usage: body.member("usage").and_then(usage),
+        finish_reason: finish_reason(body),
+        ..Answer::default()
+    };
+    for item in items(body, "output") {
+        item_into(item, &mut answer);
+    }
+    Some(answer)
+}
+
+/// Why an answer is incomplete says more than that it is.
+fn finish_reason<D: Doc>(body: &D) -> Option<String> {
+    let reason = nested(body, &["incomplete_details", "reason"]).and_then(Doc::string);
+    reason.or_else(|| text(body, "status")).map(Cow::into_owned)
+}
+
+fn item_into<D: Doc>(item: &D, answer: &mut Answer) {
+    let arguments = match text_or_empty(item, "type").as_ref() {
+        "message" => {
+            for part in items(item, "content") {
+                if says(part, "type", "output_text") {
+                    answer.content.push_str(&text_or_empty(part, "text"));
+                }
+            }
+            return;
+        }
+        "function_call" => item.member("arguments"),
+        "custom_tool_call" => item.member("input"),
+        _ => return,
+    };
+    let (id, name) = (text_or_empty(item, "call_id"), text_or_empty(item, "name"));
+    answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
+}
+
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    if !usage.is_map() {
+        return None;
+    }
+    let within =
+        |object, name| nested(usage, &[object, name]).and_then(Doc::whole).unwrap_or_default();
+    let prompt = count(usage, "input_tokens").unwrap_or(0);
+    let completion = count(usage, "output_tokens").unwrap_or(0);
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
+        reasoning_tokens: within("output_tokens_details", "reasoning_tokens"),
+        cached_tokens: within("input_tokens_details", "cached_tokens"),
+        cache_write_tokens: within("input_tokens_details", "cache_write_tokens"),
+    })
+}
+
+/// One output item while its deltas come in.
+#[derive(Default)]
+struct Item {
+    /// The item as its last `added` or `done` event has it.
+    value: Value,
+    /// Its text, or its call's arguments.
+    pieces: String,
+}
+
+/// Reads a stream, or what arrived of it; `None` where it has no Responses event.
+/// A terminal event says again what all before it said: only it is read then.
+fn stream(bytes: &[u8]) -> Option<Answer> {
+    let terminal = sse::events(bytes).filter_map(|event| event.data).find_map(|data| {
+        let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
+        let read = || doc::whole(&data, |json| terminal(json), terminal);
+        words.then(read).flatten()
+    });
+    terminal.unwrap_or_else(|| pieces(bytes))
+}
+
+/// The answer in a terminal event; `None` where it is another event.
+fn terminal<D: Doc>(event: &D) -> Option<Option<Answer>> {
+    is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(complete))
+}
+
+/// Reads a stream piece by piece.
+fn pieces(bytes: &[u8]) -> Option<Answer> {
+    let mut opened: Option<Value> = None;
+    let mut output: BTreeMap<u64, Item> = BTreeMap::new();
+    for event in sse::events(bytes) {
+        let Some(mut data) = event.json() else {
+            continue;
+        };
+        let kind = text_or_empty(&data, "type").into_owned();
+        if is_terminal(&kind) {
+            return complete(data.get("response")?);
+        }
+        let index = count(&data, "output_index").unwrap_or(0);
+        match kind.as_str() {
+            "response.created" | "response.in_progress" | "response.queued" => {
+                opened = data.get_mut("response").map(Value::take);
+            }
+            "response.output_item.added" => {
+                if let Some(item) = data.get_mut("item") {
+                    output.entry(index).or_default().value = item.take();
+                }
+            }
+            "response.output_item.done" => {
+                let value = data.get_mut("item").map(Value::take).unwrap_or_default();
+                let pieces = String::new();
+                output.insert(index, Item { value, pieces });
+            }
+            "response.output_text.delta"
+            | "response.function_call_arguments.delta"
+            | "response.custom_tool_call_input.delta" => {
+                let piece = text_or_empty(&data, "delta");
+                output.entry(index).or_default().pieces.push_str(&piece);
+            }
+            _ => {}
+        }
+    }
+    (opened.is_some() || !output.is_empty()).then(|| cut(opened.as_ref(), output))
+}
+
+/// The answer of a stream that has no terminal event: no usage, no finish reason.
+fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
+    let mut answer = Answer {
+        model: opened.and_then(|response| text(response, "model")).map(Cow::into_owned),
+        ..Answer::default()
+    };
+    for mut item in output.into_values() {
+        if item.pieces.is_empty() {
+            item_into(&item.value, &mut answer);
+            continue;
+        }
+        let slot = match text_or_empty(&item.value, "type").as_ref() {
+            "function_call" => "arguments",
+            "custom_tool_call" => "input",
+            _ => {
+                answer.content.push_str(&item.pieces);
+                continue;
+            }
+        };
+        if let Value::Object(fields) = &mut item.value {
+            fields.insert(slot.to_owned(), Value::String(item.pieces));
+        }
+        item_into(&item.value, &mut answer);
+    }
+    answer
+}
+
+fn is_terminal(kind: &str) -> bool {
+    TERMINAL.contains(&kind)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Writes a response.
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::openai::chat::input_details;
+use crate::provider::words::{Dialect, Said, arguments_text};
+
+pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let finish = said.finish(Dialect::Responses);
+    // A status stands for itself; any other word says why it is incomplete.
+    let (status, reason) = match finish {
+        "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" => {
+            (finish, None)
+        }
+        reason => ("incomplete", Some(json!({ "reason": reason }))),
+    };
+    let usage = said.usage;
+    Ok(json!({
+        "id": said.id("resp_"),
+        "object": "response",
+        "created_at": 0,
+        "status": status,
+        "error": null,
+        "incomplete_details": reason,
+        "instructions": null,
+        "metadata": {},
+        "model": said.model,
+        "output": output(said, status == "completed"),
+        "parallel_tool_calls": true,
+        "temperature": null,
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": null,
+        "usage": {
+            "input_tokens": usage.prompt_tokens,
+            "input_tokens_details": input_details(usage),
+            "output_tokens": usage.completion_tokens,
+            "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
+            "total_tokens": usage.total_tokens
+        }
+    }))
+}
+
+/// The output items of a response: the message, then the calls.
+fn output(said: &Said<'_>, is_whole: bool) -> Vec<Value> {
+    let mut output = vec![];
+    if said.has_text() {
+        output.push(json!({
+            "id": said.id("msg_"),
+            "type": "message",
+            "status": if is_whole { "completed" } else { "incomplete" },
+            "role": "assistant",
+            "content": [{
+                "type": "output_text", "text": said.answer.content, "annotations": []
+            }]
+        }));
+    }
+    for (place, call) in said.calls.iter().enumerate() {
+        output.push(json!({
+            "id": said.id_at("fc_", place),
+            "type": "function_call",
+            "status": "completed",
+            "call_id": said.call_id("call_", place, call),
+            "name": call.name,
+            "arguments": arguments_text(call)
+        }));
+    }
+    output
+}

@@ -1,0 +1,43 @@
+//! The calls of the tests: each operation in its usual framing.
+
+use super::{Answer, Asked, Framing, ModeError, Operation, table};
+
+/// What a caller of `operation` asks for, events where there is a choice.
+pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
+    let framing = framing(operation);
+    Asked { operation, upstream: "", model: None, framing, usage, base64: false }
+}
+
+pub(super) fn framing(operation: Operation) -> Framing {
+    Framing::asked(operation, "alt=sse")
+}
+
+pub(super) fn read(operation: Operation, streamed: bool, bytes: &[u8]) -> Option<Answer> {
+    super::read(operation, streamed.then(|| framing(operation)), bytes)
+}
+
+pub(super) fn to_complete(operation: Operation, stream: &[u8]) -> Result<Vec<u8>, ModeError> {
+    super::to_complete(operation, framing(operation), stream)
+}
+
+pub(super) fn to_stream(
+    operation: Operation,
+    body: &[u8],
+    usage: bool,
+) -> Result<Vec<Vec<u8>>, ModeError> {
+    super::to_stream(&asked(operation, usage), body)
+}
+
+pub(super) fn write(
+    operation: Operation,
+    answer: &Answer,
+    seed: &str,
+) -> Result<Vec<u8>, ModeError> {
+    super::write(&asked(operation, true), answer, seed)
+}
+
+/// Whether a stream came to its own end; `None` where no such stream is merged.
+pub(super) fn ended_well(operation: Operation, bytes: &[u8]) -> Option<bool> {
+    let merge = table::wire(operation).merge?;
+    Some(merge(framing(operation), bytes).is_some_and(|merged| merged.ended))
+}
