@@ -27,6 +27,10 @@ Exit codes: 0 ok; 1 the answer is \"no\" (a mismatch, nothing served); 2 usage; 
 6 an upstream or the listener is unusable; with CMD, a CMD that failed passes its own on."
 )]
 pub struct Cli {
+    /// The project's settings [default: the nearest loomrec.toml, from here upward]
+    #[arg(long, global = true, value_name = "FILE", env = "LOOMREC_CONFIG")]
+    pub config: Option<PathBuf>,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -43,6 +47,10 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one entry in full: request, answer, chunk timeline.
     Show(ShowArgs),
+    /// Say which settings are in force, and where each of them comes from.
+    Config(ConfigArgs),
+    /// Look for what keeps loomrec from working here; each finding with its remedy.
+    Doctor(DoctorArgs),
     /// Record, replay and break a small agent run on this machine: no key, no network.
     Demo(DemoArgs),
 }
@@ -322,4 +330,48 @@ pub struct DemoArgs {
     /// Keep the recording the demo makes in this file
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+}
+
+/// `loomrec config`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A flag wins over the environment, the environment over loomrec.toml; rules and upstreams
+add up. loomrec.toml holds any flag that has a twin in the environment, by its long name:
+
+  recording = \"recordings/agent.json\"     # paths are relative to the file
+  ignore = [\"/user\"]
+  [upstreams]
+  openai = \"https://gateway.example.com/v1\"
+  [replay]
+  latency = \"replay\"")]
+pub struct ConfigArgs {
+    /// Only for this command: record or replay
+    #[arg(value_parser = ["record", "replay"])]
+    pub command: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ConfigArgs {
+    /// Whether a command's settings are asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.command.as_ref().map_or(matches!(name, "record" | "replay"), |only| only == name)
+    }
+}
+
+/// `loomrec doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0 when nothing is wrong (warnings included), 1 when something is. Without --online
+nothing leaves this machine.")]
+pub struct DoctorArgs {
+    /// Recordings to look at [default: the one that LOOMREC_RECORDING or loomrec.toml names]
+    pub files: Vec<PathBuf>,
+    /// Ask each upstream whether it can be reached, and takes the key there is for it
+    #[arg(long)]
+    pub online: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }

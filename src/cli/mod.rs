@@ -3,7 +3,9 @@
 
 mod amount;
 pub mod args;
+mod config;
 pub mod demo;
+mod doctor;
 pub mod exit;
 mod ls;
 mod output;
@@ -12,6 +14,7 @@ mod receipt;
 mod record;
 mod replay;
 mod session;
+mod settings;
 mod setup;
 mod show;
 mod terminal;
@@ -25,14 +28,25 @@ use clap::{CommandFactory, FromArgMatches};
 use args::{Cli, Command, LogFormat};
 use exit::{Failure, UNEXPECTED};
 use output::Output;
+use settings::Settings;
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let matches = without_empty_variables(Cli::command()).get_matches();
+    let plain = without_empty_variables(Cli::command());
+    let settings = match settings(&plain) {
+        Ok(settings) => settings,
+        Err(failure) => return fail(&failure),
+    };
+    let command = settings::into_command(&settings, plain.clone());
+    let matches = match command.try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => refuse(&error, &settings),
+    };
     let mut cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
-        Err(error) => error.exit(),
+        Err(error) => refuse(&error, &settings),
     };
+    add_up(&mut cli.command, &settings);
     if let Err(failure) = refuse_contradictions(&matches) {
         return fail(&failure);
     }
@@ -46,7 +60,7 @@ pub fn run() -> ExitCode {
             return fail(&Failure::new(UNEXPECTED, text));
         }
     };
-    let outcome = runtime.block_on(dispatch(cli.command));
+    let outcome = runtime.block_on(dispatch(cli.command, &settings, &plain));
     // Connections that ignored the signal to stop end with the process.
     runtime.shutdown_background();
     match outcome {
@@ -72,12 +86,59 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
     })
 }
 
-async fn dispatch(command: Command) -> Result<u8, Failure> {
+/// What the project's file sets.
+fn settings(command: &clap::Command) -> Result<Settings, Failure> {
+    let words: Vec<_> = std::env::args_os().collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    Settings::find(settings::named(&words).as_deref(), &folder, command)
+}
+
+/// Ends with what is wrong with the command line, and with the file it may come from.
+fn refuse(error: &clap::Error, settings: &Settings) -> ! {
+    if let (true, Some(path)) = (error.use_stderr(), &settings.path) {
+        let _ = error.print();
+        let hint = format!("settings were read from {}; see loomrec config", path.display());
+        Output::new(LogFormat::Human, false, false).info(&hint);
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
+}
+
+/// Adds the file's rules and upstreams to those that were given. Of two addresses for
+/// one upstream, the given one stands.
+fn add_up(command: &mut Command, settings: &Settings) {
+    let (name, serve) = match command {
+        Command::Record(args) => ("record", &mut args.serve),
+        Command::Replay(args) => ("replay", &mut args.serve),
+        _ => return,
+    };
+    let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
+    let named = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
+    let given: Vec<_> = serve.upstream.iter().map(|text| named(text)).collect();
+    serve
+        .upstream
+        .extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
+    for (list, flag) in [
+        (&mut serve.ignore, "ignore"),
+        (&mut serve.redact, "redact"),
+        (&mut serve.no_env, "no-env"),
+    ] {
+        list.extend(of(flag).iter().cloned());
+    }
+}
+
+async fn dispatch(
+    command: Command,
+    settings: &Settings,
+    line: &clap::Command,
+) -> Result<u8, Failure> {
     match command {
         Command::Record(args) => record::run(args).await,
         Command::Replay(args) => replay::run(args).await,
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Config(args) => config::run(&args, settings, line),
+        Command::Doctor(args) => doctor::run(&args, settings).await,
         Command::Demo(args) => demo::run(args).await,
     }
 }

@@ -22,7 +22,7 @@ use crate::server::route::{Routes, UNNAMED, Upstream};
 use crate::store::Recording;
 
 /// The port of a server that was not told another.
-const PORT: u16 = 4141;
+pub const PORT: u16 = 4141;
 
 /// Upstreams as the flags and the environment give them.
 #[derive(Debug)]

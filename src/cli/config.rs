@@ -1,0 +1,93 @@
+//! `loomrec config`: what is in force, and where each value comes from.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+use serde_json::{Value, json};
+
+use super::args::ConfigArgs;
+use super::exit::Failure;
+use super::ls::print;
+use super::settings::{Settings, adds_up, settable};
+
+/// One setting of one command.
+struct Row {
+    name: String,
+    value: Vec<String>,
+    /// Where it comes from, for people.
+    from: String,
+    source: &'static str,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Output that nobody takes.
+pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<u8, Failure> {
+    let mut document = serde_json::Map::new();
+    let mut text = match &settings.path {
+        Some(path) => format!("settings  {}\n", path.display()),
+        None => "settings  no loomrec.toml here or above\n".to_owned(),
+    };
+    for sub in command.get_subcommands().filter(|sub| args.wants(sub.get_name())) {
+        let name = sub.get_name();
+        let rows: Vec<Row> = sub
+            .get_arguments()
+            .filter(|arg| arg.get_env().is_some())
+            .map(|arg| row(settings, name, arg))
+            .collect();
+        let told = rows.iter().map(|row| {
+            let value = json!({ "value": row.value, "source": row.source, "from": row.from });
+            (row.name.clone(), value)
+        });
+        document.insert(name.to_owned(), Value::Object(told.collect()));
+        table(&mut text, name, &rows);
+    }
+    if args.json {
+        let path = settings.path.as_ref().map(|path| path.display().to_string());
+        let whole = json!({ "file": path, "commands": document });
+        text = format!("{whole:#}\n");
+    }
+    print(&text)
+}
+
+/// What a flag is set to when it is not given.
+fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
+    let name = arg.get_long().unwrap_or_default().to_owned();
+    let variable = arg.get_env().map(|name| name.to_string_lossy().into_owned());
+    let variable = variable.unwrap_or_default();
+    let entry = settings.of(command, &name).filter(|_| settable(arg));
+    let given = std::env::var(&variable).ok().filter(|value| !value.is_empty());
+    let told =
+        given.map(|value| if arg.is_hide_env_values_set() { "set".to_owned() } else { value });
+    match (told, entry) {
+        (Some(value), Some(entry)) if adds_up(&name) => {
+            let from = format!("{variable} and {}", settings.place(entry));
+            let value = std::iter::once(value).chain(entry.values.iter().cloned()).collect();
+            Row { name, value, from, source: "environment and file" }
+        }
+        (Some(value), _) => Row { name, value: vec![value], from: variable, source: "environment" },
+        (None, Some(entry)) => {
+            let from = settings.place(entry);
+            Row { name, value: entry.values.clone(), from, source: "file" }
+        }
+        (None, None) => {
+            let value = arg.get_default_values();
+            let value = value.iter().map(|value| value.to_string_lossy().into_owned()).collect();
+            Row { name, value, from: "default".to_owned(), source: "default" }
+        }
+    }
+}
+
+fn table(text: &mut String, command: &str, rows: &[Row]) {
+    // What goes into a string cannot fail.
+    let _ = writeln!(text, "\n{command}");
+    let shown =
+        |row: &Row| if row.value.is_empty() { "–".to_owned() } else { row.value.join(" ") };
+    let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
+    let name = widest(&mut rows.iter().map(|row| row.name.len()));
+    let value = widest(&mut rows.iter().map(|row| shown(row).chars().count())).min(48);
+    for row in rows {
+        let _ = writeln!(text, "  {:name$}  {:value$}  {}", row.name, shown(row), row.from);
+    }
+}

@@ -1,0 +1,157 @@
+//! Asks upstreams whether they can be reached, and take the keys that there are.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use url::Url;
+
+use super::Finding;
+use super::around::set;
+use crate::cli::settings::Settings;
+use crate::provider::directory::{UPSTREAMS, Upstream};
+use crate::upstream::{Client, Forward};
+
+/// How long an upstream is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What tells an upstream that a key is good: a path that costs nothing.
+struct Probe {
+    upstream: &'static str,
+    path: &'static str,
+    /// The header that the key goes into, and what stands before it there.
+    header: (&'static str, &'static str),
+}
+
+const fn probe(upstream: &'static str, path: &'static str) -> Probe {
+    Probe { upstream, path, header: ("authorization", "Bearer ") }
+}
+
+const PROBES: &[Probe] = &[
+    probe("openai", "/v1/models"),
+    Probe { upstream: "anthropic", path: "/v1/models", header: ("x-api-key", "") },
+    Probe { upstream: "gemini", path: "/v1beta/models", header: ("x-goog-api-key", "") },
+    probe("mistral", "/v1/models"),
+    probe("cohere", "/v1/models"),
+    probe("groq", "/openai/v1/models"),
+    probe("ollama", "/api/version"),
+    probe("openrouter", "/api/v1/key"),
+    probe("deepseek", "/models"),
+    probe("xai", "/v1/models"),
+    probe("together", "/v1/models"),
+    probe("fireworks", "/inference/v1/models"),
+];
+
+/// Asks every upstream that has a key, or an address of the user's.
+pub(super) async fn ask(
+    settings: &Settings,
+    current: &BTreeMap<String, String>,
+    findings: &mut Vec<Finding>,
+) {
+    let client = match Client::new() {
+        Ok(client) => client,
+        Err(error) => {
+            let remedy = "look at SSL_CERT_FILE and at the proxies";
+            return findings.push(Finding::wrong("online", format!("failed to {error}"), remedy));
+        }
+    };
+    let given = addresses(settings);
+    let mut asked = false;
+    for upstream in UPSTREAMS {
+        let key = upstream.keys.iter().find(|key| set(current, key).is_some());
+        let address = given.get(upstream.name).cloned();
+        if key.is_none() && address.is_none() {
+            continue;
+        }
+        let Some(base) = address.or_else(|| upstream.base.and_then(|base| Url::parse(base).ok()))
+        else {
+            continue;
+        };
+        asked = true;
+        let key = key.and_then(|name| Some((*name, set(current, name)?)));
+        findings.push(one(&client, upstream, base, key).await);
+    }
+    if !asked {
+        let remedy = "set a key, or name an upstream in loomrec.toml";
+        findings.push(Finding::warning("online", "there is no upstream to be asked", remedy));
+    }
+}
+
+/// The addresses that the settings give, by upstream.
+fn addresses(settings: &Settings) -> BTreeMap<String, Url> {
+    let entries = ["record", "replay"].into_iter().filter_map(|name| settings.of(name, "upstream"));
+    let pairs = entries.flat_map(|entry| entry.values.iter());
+    pairs
+        .filter_map(|text| text.split_once('='))
+        .filter_map(|(name, address)| Some((name.to_owned(), Url::parse(address).ok()?)))
+        .collect()
+}
+
+async fn one(
+    client: &Client,
+    upstream: &Upstream,
+    base: Url,
+    key: Option<(&'static str, &str)>,
+) -> Finding {
+    let about = format!("online: {}", upstream.name);
+    let at = base.origin().ascii_serialization();
+    let probe = PROBES.iter().find(|probe| probe.upstream == upstream.name);
+    let sent = client.send(request(upstream, base, probe, key));
+    let status = match tokio::time::timeout(PATIENCE, sent).await {
+        Ok(Ok(response)) => response.status().as_u16(),
+        Ok(Err(error)) => {
+            let remedy = "look at the network, the proxies and the address";
+            return Finding::wrong(about, format!("failed to {error}"), remedy);
+        }
+        Err(_) => {
+            let text = format!("{at} gave no answer within {} s", PATIENCE.as_secs());
+            return Finding::wrong(about, text, "look at the network, the proxies and the address");
+        }
+    };
+    match (status, key) {
+        (200..=299, Some((name, _))) => {
+            Finding::fine(about, format!("{at} answers, and takes the key in {name}"))
+        }
+        (401 | 403, Some((name, _))) => Finding::wrong(
+            about,
+            format!("{at} answers with {status}: it does not take the key in {name}"),
+            format!("set {name} to a key that is valid for it"),
+        ),
+        (500..=599, _) => Finding::warning(
+            about,
+            format!("{at} answers with {status}"),
+            "the provider has trouble; try later",
+        ),
+        _ => Finding::fine(about, format!("{at} can be reached (status {status})")),
+    }
+}
+
+fn request(
+    upstream: &Upstream,
+    base: Url,
+    probe: Option<&Probe>,
+    key: Option<(&str, &str)>,
+) -> Forward {
+    let mut headers = HeaderMap::new();
+    if let (Some(probe), Some((_, key))) = (probe, key) {
+        let (name, before) = probe.header;
+        if let Ok(mut value) = HeaderValue::from_str(&format!("{before}{key}")) {
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        if upstream.name == "anthropic" {
+            let version = HeaderValue::from_static("2023-06-01");
+            headers.insert(HeaderName::from_static("anthropic-version"), version);
+        }
+    }
+    Forward {
+        upstream: upstream.name.to_owned(),
+        base,
+        method: Method::GET,
+        path: probe.map_or("/", |probe| probe.path).to_owned(),
+        query: String::new(),
+        headers,
+        body: Bytes::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Looks at a recording, and at the place where one is to be.
+
+use std::path::Path;
+
+use super::Finding;
+use crate::recording::entry::End;
+use crate::store::{Recording, StoreError};
+
+/// Looks at the recording at `path`.
+pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
+    let about = path.display().to_string();
+    let recording = match Recording::open(path) {
+        Ok(recording) => recording,
+        Err(StoreError::Missing { .. }) => return missing(path, findings),
+        Err(error) => {
+            let text = format!("failed to {}", error.chain());
+            let remedy = "restore it (git checkout), or record it again";
+            return findings.push(Finding::wrong(about, text, remedy));
+        }
+    };
+    for note in recording.notes() {
+        findings.push(Finding::warning(&about, note.to_string(), "nothing is lost; look once"));
+    }
+    let (mut entries, mut cut, mut bare) = (0_usize, 0_usize, 0_usize);
+    for stored in recording.entries() {
+        match stored {
+            Ok(stored) => {
+                entries += 1;
+                let end = stored.entry.response.as_ref().map(|response| response.end);
+                cut += usize::from(matches!(end, Some(End::ClientAbort | End::Truncated)));
+                bare += usize::from(end.is_none());
+            }
+            Err(error) => {
+                let text = format!("failed to {}", error.chain());
+                let remedy = "restore it (git checkout), or record it again";
+                return findings.push(Finding::wrong(about, text, remedy));
+            }
+        }
+    }
+    let plain = if bare > 0 { format!(", {bare} of them words alone") } else { String::new() };
+    findings.push(Finding::fine(&about, format!("readable: {entries} calls{plain}")));
+    if cut > 0 {
+        let text = format!("{cut} answers were left by their client or are cut: never replayed");
+        findings.push(Finding::warning(about, text, "record these calls again"));
+    }
+}
+
+/// A recording that is not there yet can be made where it is to be?
+fn missing(path: &Path, findings: &mut Vec<Finding>) {
+    let about = path.display().to_string();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // The nearest folder there is: recording makes those below it.
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    match tempfile::tempfile_in(there) {
+        Ok(_) => findings.push(Finding::warning(
+            &about,
+            "there is no such recording yet",
+            format!("loomrec record -r {about} -- CMD makes it"),
+        )),
+        Err(error) => findings.push(Finding::wrong(
+            about,
+            format!(
+                "there is no such recording, and {} cannot be written: {error}",
+                there.display()
+            ),
+            "make the folder writable, or name another place with -r",
+        )),
+    }
+}

@@ -1,0 +1,68 @@
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn found(
+    look: fn(&BTreeMap<String, String>, &mut Vec<Finding>),
+    pairs: &[(&str, &str)],
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    look(&environment(pairs), &mut findings);
+    findings
+}
+
+#[test]
+fn credentials_are_never_shown() {
+    let all = environment(&[
+        ("OPENAI_BASE_URL", "https://user:SECRET@gateway.example.com/v1?key=SECRET"),
+        ("OPENAI_API_KEY", "SECRET "),
+        ("HTTP_PROXY", "http://user:SECRET@proxy.example.com:8080"),
+        ("HTTPS_PROXY", "http://user:SECRET@proxy.example.com:8080"),
+        ("GROQ_BASE_URL", "SECRET@:::not an address"),
+    ]);
+    let mut findings = Vec::new();
+    around::variables(&all, &mut findings);
+    around::keys(&all, &mut findings);
+    around::proxies(&all, &mut findings);
+    assert!(findings.len() >= 5, "{findings:?}");
+    for text in [page(&findings), document(&findings)] {
+        assert!(!text.contains("SECRET"), "{text}");
+        assert!(text.contains("gateway.example.com"), "{text}");
+    }
+}
+
+#[test]
+fn a_proxy_that_takes_local_calls_is_named_unless_they_are_spared() {
+    let proxy = ("HTTP_PROXY", "http://proxy.example.com:8080");
+    let findings = found(around::proxies, &[proxy]);
+    assert_eq!(findings[0].level, Level::Warning);
+    assert!(findings[0].remedy.as_ref().unwrap().contains("NO_PROXY"));
+    assert!(found(around::proxies, &[proxy, ("no_proxy", "localhost, 127.0.0.1")]).is_empty());
+    assert!(found(around::proxies, &[("NO_PROXY", "x")]).is_empty());
+}
+
+#[test]
+fn a_key_with_a_line_break_is_wrong() {
+    let findings = found(around::keys, &[("OPENAI_API_KEY", "sk-1\n")]);
+    assert_eq!(findings[0].level, Level::Wrong);
+    let findings = found(around::keys, &[("OPENAI_API_KEY", "sk-1"), ("GROQ_API_KEY", " ")]);
+    assert_eq!((findings.len(), findings[0].level), (1, Level::Fine));
+    assert_eq!(findings[0].text, "set: OPENAI_API_KEY");
+}
+
+#[test]
+fn both_ways_to_write_anthropics_address_are_told_apart() {
+    let level = |url| found(around::variables, &[("ANTHROPIC_BASE_URL", url)])[0].level;
+    assert_eq!(level("https://api.anthropic.com"), Level::Fine);
+    assert_eq!(level("https://api.anthropic.com/v1/"), Level::Warning);
+    assert_eq!(level("http://[nowhere"), Level::Wrong);
+}
+
+#[test]
+fn certificates_that_are_not_there_are_wrong() {
+    let findings = found(around::machine, &[("SSL_CERT_FILE", "/no/such/file.pem")]);
+    assert_eq!(findings[0].level, Level::Wrong);
+    assert!(findings[0].text.contains("/no/such/file.pem"));
+}

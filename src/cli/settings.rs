@@ -1,0 +1,99 @@
+//! The project's settings: `loomrec.toml`, found upward from the working directory.
+//!
+//! Whatever has a twin in the environment can be set there, under the name of its
+//! flag: at the top for every command that knows it, or in a table of the command's
+//! name for that one. A flag wins over the environment, the environment over the
+//! file. What is a list of rules or upstreams adds to what was given otherwise.
+
+mod apply;
+mod parse;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub use apply::{adds_up, into_command, settable};
+
+use super::exit::Failure;
+
+/// The file's name.
+const NAME: &str = "loomrec.toml";
+
+/// What a settings file says.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// The file; `None` where there is none.
+    pub path: Option<PathBuf>,
+    entries: Vec<Entry>,
+}
+
+/// One setting in a file.
+#[derive(Debug)]
+pub struct Entry {
+    /// The command it is for; `None` for all.
+    pub command: Option<String>,
+    /// The flag's name, without dashes.
+    pub name: String,
+    /// What it is set to, a text for each item of a list.
+    pub values: Vec<String>,
+    /// The line it stands in, counted from 1.
+    pub line: usize,
+}
+
+impl Settings {
+    /// The settings of `given`, or else of the nearest file upward from `folder`.
+    ///
+    /// # Errors
+    /// A file that was named and is not there, cannot be read, is not TOML, or has a
+    /// setting that does not exist or is of the wrong type.
+    pub fn find(
+        given: Option<&Path>,
+        folder: &Path,
+        command: &clap::Command,
+    ) -> Result<Self, Failure> {
+        let path = match given {
+            Some(path) => path.to_owned(),
+            None => match folder.ancestors().map(|at| at.join(NAME)).find(|path| path.is_file()) {
+                Some(path) => path,
+                None => return Ok(Self::default()),
+            },
+        };
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Failure::usage(format!("failed to read the settings in {}: {error}", path.display()))
+        })?;
+        let entries = parse::parse(&path, &text, command)?;
+        Ok(Self { path: Some(path), entries })
+    }
+
+    /// What is set for a flag of a command: by its own table, or else for all.
+    pub fn of(&self, command: &str, name: &str) -> Option<&Entry> {
+        let own = |entry: &&Entry| entry.name == name && entry.command.as_deref() == Some(command);
+        let all = |entry: &&Entry| entry.name == name && entry.command.is_none();
+        self.entries.iter().find(own).or_else(|| self.entries.iter().find(all))
+    }
+
+    /// A setting's place, for messages: `loomrec.toml:3`.
+    pub fn place(&self, entry: &Entry) -> String {
+        let path = self.path.as_deref().unwrap_or(Path::new(NAME));
+        format!("{}:{}", path.display(), entry.line)
+    }
+}
+
+/// The file that is named on a command line, before that is read: it decides on what
+/// the rest means. What follows `--` is another program's.
+pub fn named(words: &[std::ffi::OsString]) -> Option<PathBuf> {
+    let mut words = words.iter().take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words.next().map(PathBuf::from);
+        }
+        if let Some(path) = word.to_str().and_then(|word| word.strip_prefix("--config=")) {
+            return Some(path.into());
+        }
+    }
+    std::env::var_os("LOOMREC_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// The line in which a range of a text begins.
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    1 + text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
+}

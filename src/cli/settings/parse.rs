@@ -1,0 +1,179 @@
+//! Reads a settings file, and refuses what is none.
+
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::apply::{Kind, kind, settable};
+use super::{Entry, line_of};
+use crate::cli::exit::Failure;
+
+/// The commands whose settings may stand at the top.
+const SERVING: [&str; 2] = ["record", "replay"];
+
+/// The settings in `text`.
+///
+/// # Errors
+/// Text that is not TOML; a setting that does not exist or is of the wrong type.
+pub(super) fn parse(
+    path: &Path,
+    text: &str,
+    command: &clap::Command,
+) -> Result<Vec<Entry>, Failure> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_of(text, &span));
+        Failure::usage(format!("{}:{line}: this is not TOML: {}", path.display(), error.message()))
+    })?;
+    let file = File { path, text, command };
+    let mut entries = Vec::new();
+    for (key, value) in table.get_ref() {
+        match value.get_ref() {
+            DeValue::Table(table) if key.get_ref() == "upstreams" => {
+                entries.push(file.upstreams(key, table)?);
+            }
+            DeValue::Table(table) => file.command(key, table, &mut entries)?,
+            _ => entries.push(file.entry(None, key, value)?),
+        }
+    }
+    Ok(entries)
+}
+
+type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;
+
+struct File<'a> {
+    path: &'a Path,
+    text: &'a str,
+    command: &'a clap::Command,
+}
+
+impl File<'_> {
+    fn wrong(&self, span: &std::ops::Range<usize>, why: &str) -> Failure {
+        let line = line_of(self.text, span);
+        Failure::usage(format!("{}:{line}: {why}", self.path.display()))
+    }
+
+    /// The table of one command.
+    fn command(
+        &self,
+        key: &Key<'_>,
+        table: &DeTable<'_>,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), Failure> {
+        let name = key.get_ref();
+        let known: Vec<&str> = self
+            .command
+            .get_subcommands()
+            .filter(|command| command.get_arguments().any(settable))
+            .map(clap::Command::get_name)
+            .chain(["upstreams"])
+            .collect();
+        if name == "upstreams" || !known.contains(&name.as_ref()) {
+            let why = format!("there is no table [{name}]; {}", nearest(name, &known));
+            return Err(self.wrong(&key.span(), &why));
+        }
+        for (inner, value) in table {
+            if let (DeValue::Table(table), "upstreams") =
+                (value.get_ref(), inner.get_ref().as_ref())
+            {
+                let mut entry = self.upstreams(inner, table)?;
+                entry.command = Some(name.to_string());
+                entries.push(entry);
+                continue;
+            }
+            entries.push(self.entry(Some(name), inner, value)?);
+        }
+        Ok(())
+    }
+
+    /// `[upstreams]`: an address for each name.
+    fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Entry, Failure> {
+        let mut values = Vec::new();
+        for (name, value) in table {
+            let DeValue::String(address) = value.get_ref() else {
+                let why = format!("upstreams.{}: expected an address as text", name.get_ref());
+                return Err(self.wrong(&value.span(), &why));
+            };
+            values.push(format!("{}={address}", name.get_ref()));
+        }
+        let line = line_of(self.text, &key.span());
+        Ok(Entry { command: None, name: "upstream".to_owned(), values, line })
+    }
+
+    /// One setting.
+    fn entry(
+        &self,
+        command: Option<&str>,
+        key: &Key<'_>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Entry, Failure> {
+        let name = key.get_ref();
+        let commands = self.command.get_subcommands().filter(|known| match command {
+            Some(command) => known.get_name() == command,
+            None => SERVING.contains(&known.get_name()),
+        });
+        let args: Vec<&clap::Arg> =
+            commands.flat_map(clap::Command::get_arguments).filter(|arg| settable(arg)).collect();
+        let Some(arg) = args.iter().find(|arg| arg.get_long() == Some(name)) else {
+            let mut known: Vec<&str> = args.iter().filter_map(|arg| arg.get_long()).collect();
+            known.sort_unstable();
+            known.dedup();
+            if command.is_none() {
+                known.extend(SERVING.iter().copied().chain(["upstreams"]));
+            }
+            let why = format!("there is no setting {name:?}; {}", nearest(name, &known));
+            return Err(self.wrong(&key.span(), &why));
+        };
+        let values = values(value.get_ref(), kind(arg))
+            .ok_or_else(|| self.wrong(&value.span(), &expected(name, kind(arg))))?;
+        let files = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "FILE"));
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let values = match files {
+            true => values.iter().map(|file| folder.join(file).display().to_string()).collect(),
+            false => values,
+        };
+        let line = line_of(self.text, &key.span());
+        Ok(Entry { command: command.map(str::to_owned), name: name.to_string(), values, line })
+    }
+}
+
+/// What a setting is set to; `None` where it is of the wrong type.
+fn values(value: &DeValue<'_>, kind: Kind) -> Option<Vec<String>> {
+    match (value, kind) {
+        (DeValue::Boolean(value), Kind::Switch) => Some(vec![value.to_string()]),
+        (DeValue::String(text), Kind::One | Kind::Many) => Some(vec![text.to_string()]),
+        (DeValue::Integer(number), Kind::One) => Some(vec![number.as_str().to_owned()]),
+        (DeValue::Float(number), Kind::One) => Some(vec![number.as_str().to_owned()]),
+        (DeValue::Array(items), Kind::Many) => items
+            .iter()
+            .map(|item| match item.get_ref() {
+                DeValue::String(text) => Some(text.to_string()),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    }
+}
+
+fn expected(name: &str, kind: Kind) -> String {
+    let what = match kind {
+        Kind::Switch => "true or false",
+        Kind::One => "one text or number",
+        Kind::Many => "a text, or a list of texts",
+    };
+    format!("{name}: expected {what}")
+}
+
+/// A hint to the name that was meant, or all there are.
+fn nearest(name: &str, known: &[&str]) -> String {
+    let written = name.replace('_', "-");
+    let near = known
+        .iter()
+        .map(|known| (strsim::jaro(&written, known), *known))
+        .filter(|(likeness, _)| *likeness > 0.7)
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    match near {
+        Some((_, near)) => format!("did you mean {near:?}?"),
+        None => format!("there are: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,136 @@
+//! The project's settings, what is in force, and the doctor.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::loomrec::{command, finish};
+use crate::support::shape::{chat, chat_answer, chat_body};
+use crate::support::{Answer, Call, Scene, Server, Upstream};
+
+fn upstream() -> Upstream {
+    Upstream::always(Answer::json(200, chat_answer("live")))
+}
+
+fn configured(scene: &Scene, words: &[&str]) -> Value {
+    let done = finish(&mut command(scene.dir(), words), b"").expect(0);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+#[test]
+fn the_file_is_found_upward_and_its_paths_are_its_own() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let text = format!(
+        "recording = \"kept/run.json\"\nignore = [\"/user\"]\n[upstreams]\nopenai = \"{}\"\n",
+        upstream.url()
+    );
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let below = scene.path("a/b");
+    fs::create_dir_all(&below).unwrap();
+    let server =
+        Server::spawn(command(&below, &["record", "--listen", "127.0.0.1:0"]).env("X", "1"));
+    server.call(&chat("hi")).expect(200);
+    server.stop().expect(0);
+    assert!(scene.path("kept/run.json").exists());
+    let server = Server::spawn(&mut command(&below, &["replay", "--listen", "127.0.0.1:0"]));
+    let mut other = chat_body("hi");
+    other["user"] = "someone else".into();
+    server.call(&Call::post("/openai/v1/chat/completions", other.to_string())).expect(200);
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_and_that_over_the_file() {
+    let scene = Scene::new();
+    fs::write(
+        scene.path("loomrec.toml"),
+        "seed = 1\nspeed = 2.5\n[replay]\nseed = 2\nredact = [\"a+\"]\n[record]\nmode = \"once\"\n",
+    )
+    .unwrap();
+    let all = configured(&scene, &["config", "--json"]);
+    let of = |command: &str, name: &str| all["commands"][command][name].clone();
+    assert_eq!(of("replay", "seed")["value"][0], "2");
+    assert!(of("replay", "seed")["from"].as_str().unwrap().ends_with("loomrec.toml:4"));
+    assert_eq!(of("record", "mode")["value"][0], "once");
+    assert_eq!(of("replay", "latency")["source"], "default");
+    let mut line = command(scene.dir(), &["config", "replay", "--json"]);
+    let done = finish(line.env("LOOMREC_SEED", "9").env("LOOMREC_REDACT", "b+"), b"").expect(0);
+    let all: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(all["commands"]["replay"]["seed"]["from"], "LOOMREC_SEED");
+    let redact = &all["commands"]["replay"]["redact"];
+    assert_eq!(redact["value"], serde_json::json!(["b+", "a+"]));
+    assert!(all["commands"].get("record").is_none());
+}
+
+#[test]
+fn a_setting_that_does_not_exist_names_the_nearest() {
+    let scene = Scene::new();
+    for (text, line, hint) in [
+        ("recordng = \"a\"\n", 1, "did you mean \"recording\"?"),
+        ("\n[replay]\nlatency_ms = 3\n", 3, "did you mean \"latency-ms\"?"),
+        ("[repaly]\n", 1, "did you mean \"replay\"?"),
+        ("control-token = \"x\"\n", 1, "there is no setting \"control-token\""),
+        ("seed = [1]\n", 1, "seed: expected one text or number"),
+        ("[replay]\nfail-unused = \"yes\"\n", 2, "expected true or false"),
+        ("[upstreams]\nopenai = 3\n", 2, "expected an address"),
+        ("seed = \n", 1, "this is not TOML"),
+    ] {
+        fs::write(scene.path("loomrec.toml"), text).unwrap();
+        let done = finish(&mut command(scene.dir(), &["config"]), b"").expect(2);
+        let place = format!("loomrec.toml:{line}: ");
+        assert!(
+            done.stderr.contains(&place) && done.stderr.contains(hint),
+            "{text}: {}",
+            done.stderr
+        );
+    }
+    let done = finish(&mut command(scene.dir(), &["config", "--config", "no.toml"]), b"").expect(2);
+    assert!(done.stderr.contains("no.toml"), "{}", done.stderr);
+}
+
+#[test]
+fn a_value_that_cannot_be_points_to_the_file() {
+    let scene = Scene::new();
+    fs::write(scene.path("loomrec.toml"), "[replay]\nlatency = \"sometimes\"\n").unwrap();
+    let done = finish(&mut command(scene.dir(), &["replay", "-r", "x.json"]), b"").expect(2);
+    assert!(
+        done.stderr.contains("sometimes") && done.stderr.contains("loomrec.toml"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_with_a_recording() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("hi")]);
+    let file = scene.recording();
+    let file = file.to_str().unwrap();
+    let fine = finish(&mut command(scene.dir(), &["doctor", file]), b"").expect(0);
+    assert!(fine.stdout.contains("readable: 1 calls"), "{}", fine.stdout);
+    let missing = finish(&mut command(scene.dir(), &["doctor", "nowhere.json"]), b"").expect(0);
+    assert!(missing.stdout.contains("loomrec record -r nowhere.json"), "{}", missing.stdout);
+    fs::write(scene.path("bad.json"), "{\"a\": ").unwrap();
+    let wrong = finish(&mut command(scene.dir(), &["doctor", "bad.json", "--json"]), b"").expect(1);
+    let document: Value = serde_json::from_str(&wrong.stdout).unwrap();
+    let levels: Vec<_> = document["findings"].as_array().unwrap().iter().collect();
+    assert!(levels.iter().any(|f| f["level"] == "wrong" && f["about"] == "bad.json"), "{document}");
+}
+
+#[test]
+fn the_doctor_asks_upstreams_only_when_told_to() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(401, "{}"));
+    let text = format!("[upstreams]\nopenai = \"{}\"\n", upstream.url());
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let doctor = |words: &[&str]| {
+        let mut line = command(scene.dir(), words);
+        finish(line.env("OPENAI_API_KEY", "sk-canary"), b"")
+    };
+    doctor(&["doctor"]).expect(0);
+    assert_eq!(upstream.requests(), 0);
+    let done = doctor(&["doctor", "--online"]).expect(1);
+    assert_eq!(upstream.requests(), 1);
+    assert!(done.stdout.contains("does not take the key in OPENAI_API_KEY"), "{}", done.stdout);
+    assert!(!done.stdout.contains("sk-canary"));
+}
