@@ -9,7 +9,7 @@
 //! `mod.rs`, and a file for each operation that is read or written, with a `WIRE`
 //! that says how. [`recognise()`] tells what a request asks for, [`read`] what an
 //! answer says, [`to_complete`] and [`to_stream`] change the mode of delivery,
-//! [`write`] makes an answer of what was said alone, [`error_body()`] writes an error
+//! [`write()`] makes an answer of what was said alone, [`error_body()`] writes an error
 //! in the provider's shape, and [`directory`] lists the upstreams loomrec knows.
 
 mod anthropic;
