@@ -72,6 +72,10 @@ pub struct ServeArgs {
 
     /// Write a JSON line for each call
     #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
+    /// The header in which the program names a call's step, beside x-loomrec-step-id
+    #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]
+    pub step_id_header: Option<String>,
+
     pub journal: Option<PathBuf>,
 
     /// Write the receipt as JSON
