@@ -158,7 +158,7 @@ pub struct RecordArgs {
     #[arg(long, value_enum, default_value_t = Durable::Process, env = "LOOMREC_DURABILITY")]
     pub durability: Durable,
 
-    /// Prices per model, in place of the built-in table (JSON)
+    /// Prices per model (JSON), above the built-in ones, or in their place if it says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     pub prices: Option<PathBuf>,
 

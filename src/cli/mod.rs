@@ -7,6 +7,7 @@ pub mod demo;
 pub mod exit;
 mod ls;
 mod output;
+mod prices;
 mod progress;
 mod receipt;
 mod record;
