@@ -43,6 +43,8 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one entry in full: request, answer, chunk timeline.
     Show(ShowArgs),
+    /// Sum up recordings: calls, tokens, cost and times by upstream and model.
+    Stats(StatsArgs),
     /// Record, replay and break a small agent run on this machine: no key, no network.
     Demo(DemoArgs),
 }
@@ -70,12 +72,12 @@ pub struct ServeArgs {
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
 
-    /// Write a JSON line for each call
-    #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
     /// The header in which the program names a call's step, beside x-loomrec-step-id
     #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]
     pub step_id_header: Option<String>,
 
+    /// Write a JSON line for each call
+    #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
     pub journal: Option<PathBuf>,
 
     /// Write the receipt as JSON
@@ -318,6 +320,44 @@ pub struct ShowArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `loomrec stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Times are those of answers that did not fail (no status of 400 or above, not cut): the
+whole answer, and the first chunk of a stream. Percentiles are times that were recorded.
+
+Examples:
+  loomrec stats recordings/agent.json
+  loomrec stats recordings/*.json --by model --json
+  loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
+pub struct StatsArgs {
+    /// The recordings; several are summed up together
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What calls are put together by [default: upstream and model]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<StatsBy>,
+    /// Work the cost out anew by these prices, in place of what was recorded
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What calls are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsBy {
+    /// The model that answered
+    Model,
+    /// The upstream
+    Upstream,
+    /// The step id
+    Step,
+    /// The session
+    Session,
 }
 
 /// `loomrec demo`.

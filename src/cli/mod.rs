@@ -15,6 +15,8 @@ mod replay;
 mod session;
 mod setup;
 mod show;
+mod stats;
+mod table;
 mod terminal;
 mod wrap;
 
@@ -79,6 +81,7 @@ async fn dispatch(command: Command) -> Result<u8, Failure> {
         Command::Replay(args) => replay::run(args).await,
         Command::Ls(args) => ls::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Stats(args) => stats::run(&args),
         Command::Demo(args) => demo::run(args).await,
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 5] = ["record", "replay", "ls", "show", "demo"];
+const COMMANDS: [&str; 6] = ["record", "replay", "ls", "show", "stats", "demo"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -43,6 +43,8 @@ mod setting;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]
+mod stats;
+#[cfg(test)]
 mod step;
 #[cfg(test)]
 mod stop;
