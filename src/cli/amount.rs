@@ -10,6 +10,11 @@ pub(super) fn dollars(dollars: f64) -> String {
     }
 }
 
+/// A sum of dollars without the noise of binary fractions.
+pub(super) fn rounded(dollars: f64) -> f64 {
+    (dollars * 1e10).round() / 1e10
+}
+
 /// A time with the digits that tell something.
 pub(super) fn milliseconds(ms: f64) -> String {
     match ms {

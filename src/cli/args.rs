@@ -47,6 +47,8 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one entry in full: request, answer, chunk timeline.
     Show(ShowArgs),
+    /// Sum up recordings: calls, tokens, cost and times by upstream and model.
+    Stats(StatsArgs),
     /// Say which settings are in force, and where each of them comes from.
     Config(ConfigArgs),
     /// Look for what keeps loomrec from working here; each finding with its remedy.
@@ -77,6 +79,10 @@ pub struct ServeArgs {
     /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
+
+    /// The header in which the program names a call's step, beside x-loomrec-step-id
+    #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]
+    pub step_id_header: Option<String>,
 
     /// Write a JSON line for each call
     #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
@@ -162,7 +168,7 @@ pub struct RecordArgs {
     #[arg(long, value_enum, default_value_t = Durable::Process, env = "LOOMREC_DURABILITY")]
     pub durability: Durable,
 
-    /// Prices per model, in place of the built-in table (JSON)
+    /// Prices per model (JSON), above the built-in ones, or in their place if it says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
     pub prices: Option<PathBuf>,
 
@@ -322,6 +328,44 @@ pub struct ShowArgs {
     /// As JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `loomrec stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Times are those of answers that did not fail (no status of 400 or above, not cut): the
+whole answer, and the first chunk of a stream. Percentiles are times that were recorded.
+
+Examples:
+  loomrec stats recordings/agent.json
+  loomrec stats recordings/*.json --by model --json
+  loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
+pub struct StatsArgs {
+    /// The recordings; several are summed up together
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What calls are put together by [default: upstream and model]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<StatsBy>,
+    /// Work the cost out anew by these prices, in place of what was recorded
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What calls are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsBy {
+    /// The model that answered
+    Model,
+    /// The upstream
+    Upstream,
+    /// The step id
+    Step,
+    /// The session
+    Session,
 }
 
 /// `loomrec demo`.

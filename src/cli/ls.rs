@@ -1,7 +1,6 @@
 //! `loomrec ls`: a line for each take of a recording, and their sum.
 
 mod row;
-mod table;
 
 use std::path::Path;
 
@@ -11,11 +10,11 @@ use super::amount::dollars;
 use super::args::{LogFormat, LsArgs};
 use super::exit::{Failure, UNEXPECTED};
 use super::output::{Output, stdout};
+use super::table::{Column, Table};
 use super::{setup, terminal};
 use crate::recording::{Entry, Meta};
 use crate::store::{Recording, StoreError};
 pub(super) use row::{Row, end_words, media_type};
-use table::{Column, Table};
 
 /// Runs the command.
 ///

@@ -9,6 +9,7 @@ mod doctor;
 pub mod exit;
 mod ls;
 mod output;
+mod prices;
 mod progress;
 mod receipt;
 mod record;
@@ -17,6 +18,8 @@ mod session;
 mod settings;
 mod setup;
 mod show;
+mod stats;
+mod table;
 mod terminal;
 mod wrap;
 
@@ -139,6 +142,7 @@ async fn dispatch(
         Command::Show(args) => show::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
+        Command::Stats(args) => stats::run(&args),
         Command::Demo(args) => demo::run(args).await,
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::amount::dollars;
+use super::amount::{dollars, rounded};
 use crate::replay::Reason;
 use crate::server::tally::{More, Tally};
 
@@ -117,7 +117,7 @@ impl Receipt {
             "unused_entries": self.unused.clone().unwrap_or_default(),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
-            "cost_usd": round(more.cost_usd),
+            "cost_usd": rounded(more.cost_usd),
             "unpriced_models": more.unpriced,
             "keep_errors": more.keep_errors,
             "unfolded": more.unfolded,
@@ -175,11 +175,6 @@ impl Receipt {
         }
         text
     }
-}
-
-/// Dollars without the noise of binary fractions.
-fn round(dollars: f64) -> f64 {
-    (dollars * 1e10).round() / 1e10
 }
 
 /// The SHA-256 of a file, or `None` where there is none.

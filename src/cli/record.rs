@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Durable, Mode, RecordArgs};
-use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE, USAGE};
+use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
-use super::{session, setup};
+use super::{prices, session, setup};
 use crate::identity::{IdentityRules, Pointer};
 use crate::record::writer::{OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
-use crate::recording::cost::PriceTable;
 use crate::recording::entry::End;
 use crate::replay::{Latency, Matcher, Replayer};
 use crate::server::tally::Tally;
@@ -119,7 +118,7 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
         rules,
-        prices: prices(args.prices.as_deref())?,
+        prices: prices::load(args.prices.as_deref())?,
         place,
     };
     let on_kept = on_kept(Arc::clone(&ground.tally), ground.notify());
@@ -179,14 +178,6 @@ fn incomplete(label: &str, end: End) -> String {
         }
     };
     format!("{label} was recorded {why}. It will not be replayed")
-}
-
-/// The price table.
-fn prices(file: Option<&Path>) -> Result<PriceTable, Failure> {
-    let Some(path) = file else { return Ok(PriceTable::builtin()) };
-    let wrong = |why: String| Failure::new(USAGE, format!("--prices {}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-    PriceTable::parse(&text).map_err(|error| wrong(format!("failed to {error}")))
 }
 
 /// What the run did.

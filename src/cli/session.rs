@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use http::HeaderName;
 use indicatif::ProgressBar;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -40,6 +41,8 @@ pub struct Ground {
     pub upstreams: Upstreams,
     /// What must never be stored or shown.
     pub redactor: Arc<Redactor>,
+    /// The program's own header for step ids.
+    step_header: Option<HeaderName>,
     /// The counts.
     pub tally: Arc<Tally>,
     /// Where messages go.
@@ -96,6 +99,7 @@ impl Ground {
             address: setup::address(args)?,
             upstreams: setup::upstreams(args, &current)?,
             redactor: setup::redactor(args)?,
+            step_header: setup::step_header(args)?,
             tally: Arc::default(),
             current,
             output,
@@ -157,6 +161,7 @@ impl Ground {
                 keep_encoding: engines.keep_encoding,
                 // An empty token, as an unset secret gives, protects nothing.
                 control_token: args.control_token.clone().filter(|token| !token.is_empty()),
+                step_header: self.step_header,
             },
             routes: self.upstreams.routes,
             redactor: self.redactor,

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use http::HeaderName;
 use tokio::net::TcpListener;
 use url::Url;
 
@@ -15,9 +16,10 @@ use super::wrap;
 use crate::identity::Pointer;
 use crate::provider::Provider;
 use crate::provider::directory::UPSTREAMS;
-use crate::recording::redact::Redactor;
+use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
 use crate::server::journal::Journal;
+use crate::server::observe::STEP_HEADER;
 use crate::server::route::{Routes, UNNAMED, Upstream};
 use crate::store::Recording;
 
@@ -134,6 +136,39 @@ pub fn redactor(args: &ServeArgs) -> Result<Arc<Redactor>, Failure> {
     Redactor::new(&args.redact)
         .map(Arc::new)
         .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))
+}
+
+/// Reads `--step-id-header`.
+///
+/// # Errors
+/// A text that is no header's name; a header that says something else: what is kept of
+/// a request, its credentials, what belongs to the connection, or is loomrec's own.
+pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, Failure> {
+    let Some(text) = &args.step_id_header else { return Ok(None) };
+    let wrong = |why: &str| {
+        Failure::usage(format!(
+            "--step-id-header {text}: {why}; it takes the name of a header that holds nothing \
+             but the step's id, such as x-step-id"
+        ))
+    };
+    let name: HeaderName =
+        text.trim().parse().map_err(|_| wrong("this cannot be the name of a header"))?;
+    let known = name.as_str();
+    if known == STEP_HEADER {
+        return Ok(None);
+    }
+    if known.starts_with("x-loomrec-") {
+        return Err(wrong("headers that begin with x-loomrec- are loomrec's own"));
+    }
+    if Secrets::may_be_in(known) {
+        return Err(wrong("a header of this name is taken for a credential, and never kept"));
+    }
+    let connection = redact::HOP_BY_HOP.contains(&known)
+        || matches!(known, "host" | "content-length" | "expect" | "accept-encoding");
+    if redact::stores(known) || connection {
+        return Err(wrong("this header says something else"));
+    }
+    Ok(Some(name))
 }
 
 /// Where to listen: as told, else the usual port, or a free one for a command.

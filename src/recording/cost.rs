@@ -4,11 +4,12 @@
 //! table knows list prices for plain calls; batch and priority tiers, audio tokens
 //! and one-hour cache writes are not told apart, since [`Usage`] does not.
 
+mod read;
+
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::provider::Usage;
+pub use read::PriceError;
 
 /// Prices by model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,75 +19,35 @@ pub struct PriceTable {
     names: BTreeMap<String, Vec<usize>>,
 }
 
-/// Why a text is no price table.
-#[derive(Debug, thiserror::Error)]
-pub enum PriceError {
-    /// It does not have a price table's shape.
-    #[error(
-        "read the price table: {source}; it needs {{\"models\": [{{\"names\": […], \"input\": USD, \"output\": USD}}]}} in dollars per million tokens"
-    )]
-    Shape {
-        /// What the reader met.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// A rate that no price can be.
-    #[error(
-        "accept the price of {model}: its rates must be numbers from 0 up, in dollars per million tokens"
-    )]
-    Rate {
-        /// The model it is given for.
-        model: String,
-    },
-    /// A model's name that is given twice, or an entry without one.
-    #[error(
-        "accept the price table: the name {model:?} must not be empty or given twice for the same upstream"
-    )]
-    Name {
-        /// The name.
-        model: String,
-    },
-}
-
-#[derive(Deserialize)]
-struct File {
-    models: Vec<Price>,
-}
-
 /// The price of a model under all its names.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 struct Price {
     /// The upstream it is sold by; for any upstream where it is absent.
     upstream: Option<String>,
     names: Vec<String>,
-    input: f64,
-    #[serde(default)]
-    output: f64,
-    cached_input: Option<f64>,
-    cache_write: Option<f64>,
+    rates: Rates,
     long: Option<Long>,
 }
 
 /// Rates for a call with a long prompt; they hold for all of its tokens.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 struct Long {
     /// The rates hold where the prompt has more tokens than this.
     over: u64,
-    input: f64,
-    output: f64,
-    cached_input: Option<f64>,
-    cache_write: Option<f64>,
+    rates: Rates,
 }
 
 /// Dollars per million tokens.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Rates {
     input: f64,
     output: f64,
+    /// Input that was read from a cache.
     cached_input: f64,
+    /// Input that was written to a cache.
     cache_write: f64,
+    /// Output spent on reasoning.
+    reasoning: f64,
 }
 
 impl PriceTable {
@@ -101,30 +62,31 @@ impl PriceTable {
     /// # Errors
     /// Where the text has another shape, a rate is no price, or a name is given twice.
     pub fn parse(json: &str) -> Result<Self, PriceError> {
-        let file: File =
-            serde_json::from_str(json).map_err(|source| PriceError::Shape { source })?;
-        let mut seen = std::collections::BTreeSet::new();
-        for price in &file.models {
-            for name in &price.names {
-                if name.is_empty() || !seen.insert((&price.upstream, name)) {
-                    return Err(PriceError::Name { model: name.clone() });
-                }
-            }
-            let model = price.names.first().cloned().unwrap_or_default();
-            if model.is_empty() {
-                return Err(PriceError::Name { model });
-            }
-            if !price.all_rates().all(|rate| rate.is_finite() && rate >= 0.0) {
-                return Err(PriceError::Rate { model });
-            }
+        Ok(Self::of(read::file(json)?.models))
+    }
+
+    /// The prices that a user's table asks for: its own above the built-in ones; its
+    /// own alone where it says `"replace": true`.
+    ///
+    /// # Errors
+    /// As [`PriceTable::parse`].
+    pub fn own(json: &str) -> Result<Self, PriceError> {
+        let mut own = read::file(json)?;
+        if !own.replace {
+            own.models.extend(Self::builtin().models);
         }
+        Ok(Self::of(own.models))
+    }
+
+    /// A table of these prices; of two under one name, the first counts.
+    fn of(models: Vec<Price>) -> Self {
         let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (place, price) in file.models.iter().enumerate() {
+        for (place, price) in models.iter().enumerate() {
             for name in &price.names {
                 names.entry(name.clone()).or_default().push(place);
             }
         }
-        Ok(Self { models: file.models, names })
+        Self { models, names }
     }
 
     /// What these tokens cost in US dollars, to ten decimals; `None` where the
@@ -140,10 +102,12 @@ impl PriceTable {
         let cached = usage.cached_tokens.min(usage.prompt_tokens);
         let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
         let plain = usage.prompt_tokens - cached - written;
+        let reasoning = usage.reasoning_tokens.min(usage.completion_tokens);
         let dollars = (tokens(plain) * rates.input
             + tokens(cached) * rates.cached_input
             + tokens(written) * rates.cache_write
-            + tokens(usage.completion_tokens) * rates.output)
+            + tokens(usage.completion_tokens - reasoning) * rates.output
+            + tokens(reasoning) * rates.reasoning)
             / 1e6;
         Some((dollars * 1e10).round() / 1e10)
     }
@@ -163,33 +127,10 @@ impl PriceTable {
 }
 
 impl Price {
-    fn all_rates(&self) -> impl Iterator<Item = f64> {
-        let long = self.long.iter().flat_map(|long| {
-            let cache = [long.cached_input, long.cache_write];
-            [long.input, long.output].into_iter().chain(cache.into_iter().flatten())
-        });
-        [self.input, self.output]
-            .into_iter()
-            .chain(self.cached_input)
-            .chain(self.cache_write)
-            .chain(long)
-    }
-
-    /// A cache rate that is not given is the input's: no discount, no surcharge.
     fn rates(&self, prompt_tokens: u64) -> Rates {
         match &self.long {
-            Some(long) if prompt_tokens > long.over => Rates {
-                input: long.input,
-                output: long.output,
-                cached_input: long.cached_input.unwrap_or(long.input),
-                cache_write: long.cache_write.unwrap_or(long.input),
-            },
-            _ => Rates {
-                input: self.input,
-                output: self.output,
-                cached_input: self.cached_input.unwrap_or(self.input),
-                cache_write: self.cache_write.unwrap_or(self.input),
-            },
+            Some(long) if prompt_tokens > long.over => long.rates,
+            _ => self.rates,
         }
     }
 }

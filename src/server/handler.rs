@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
 use super::asked::{Asked, note};
@@ -17,6 +17,7 @@ use super::journal::More;
 use super::known::Known;
 use super::live;
 use super::memo::Recalled;
+use super::observe::STEP_HEADER;
 use super::respond::{self, AnyBody};
 use super::route::Place;
 use super::tally::Tally;
@@ -36,9 +37,22 @@ pub async fn handle(caller: &Caller, request: Request<Incoming>) -> Response<Any
         return control::handle(gateway, &request, caller.peer);
     }
     let (mut parts, body) = request.into_parts();
+    if let Some(name) = &gateway.config.step_header {
+        name_step(&mut parts.headers, name);
+    }
     match read(caller, &mut parts, body).await {
         Ok(asked) => answer(gateway, asked).await,
         Err(refusal) => refuse(caller, &parts, &refusal),
+    }
+}
+
+/// Has a request name its step in our header too, where it does so in `own` only. From
+/// here on all is as if the program had sent ours, which never goes upstream; its own
+/// stays as it was sent.
+fn name_step(headers: &mut HeaderMap, own: &HeaderName) {
+    let named = headers.get(STEP_HEADER).is_some_and(|value| !value.is_empty());
+    if let Some(value) = headers.get(own).filter(|_| !named).cloned() {
+        headers.insert(STEP_HEADER, value);
     }
 }
 

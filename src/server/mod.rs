@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
+use http::HeaderName;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -69,6 +70,8 @@ pub struct Config {
     pub keep_encoding: bool,
     /// Lets callers that are not on this machine use the control paths.
     pub control_token: Option<String>,
+    /// The header that names a call's step where [`observe::STEP_HEADER`] does not.
+    pub step_header: Option<HeaderName>,
 }
 
 /// Something the person at the terminal should hear of at once.

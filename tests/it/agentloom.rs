@@ -1,6 +1,8 @@
 //! Plain AgentLoom files: they replay for whichever provider asks, and what is
 //! recorded here can be read there.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use crate::support::shape::{
@@ -151,4 +153,81 @@ fn recording_into_a_plain_file_keeps_its_entries() {
         .replayed(&["--strict"], &[step, chat("hi")], 0)
         .into_iter()
         .for_each(|r| drop(r.expect(200)));
+}
+
+#[test]
+fn what_agentloom_refuses_is_refused() {
+    let hash = HI;
+    for (text, says) in [
+        ("\u{feff}{}".to_owned(), "byte-order mark"),
+        ("{".to_owned(), "line 1"),
+        ("[]".to_owned(), "object"),
+        (r#"{"_version": 1}"#.to_owned(), "`_version` is 1"),
+        (r#"{"_version": 0}"#.to_owned(), "`_version` is 0"),
+        (r#"{"_version": -2}"#.to_owned(), "`_version` is -2"),
+        (r#"{"_version": 2.0}"#.to_owned(), "a fraction"),
+        (r#"{"_version": "2"}"#.to_owned(), "a string"),
+        (r#"{"_version": true}"#.to_owned(), "a boolean"),
+        (r#"{"plan": "text"}"#.to_owned(), "is a string"),
+        (r#"{"plan": null}"#.to_owned(), "is null"),
+        (r#"{"plan": [{}, 1]}"#.to_owned(), "a list with a number in it"),
+        // This it loads, and breaks when it is asked.
+        (format!(r#"{{"{hash}": [{{"content": "x"}}]}}"#), "a list may only stand under a step id"),
+    ] {
+        let scene = Scene::new();
+        scene.write(&text);
+        for args in [&["ls", "run.json"][..], &["replay", "-r", "run.json", "--", "true"]] {
+            scene.run(args).expect(4).says(&["run.json", says]);
+        }
+    }
+}
+
+#[test]
+fn what_agentloom_accepts_is_accepted() {
+    for version in ["null", "2", "3", "20"] {
+        let scene = Scene::new();
+        let counts = r#"{"prompt_tokens": "7", "completion_tokens": 2.9, "odd": []}"#;
+        scene.write(format!(
+            r#"{{"_version": {version}, "_any": [{{}}], "plan": {{"content": 5, "usage": {counts},
+               "cost_usd": "0.5", "mine": null}}}}"#
+        ));
+        let call = chat("x").header("x-loomrec-step-id: plan");
+        let body = scene.replayed(&["--strict"], &[call], 0).remove(0).expect(200).json();
+        assert_eq!(body["choices"][0]["message"]["content"], "5");
+        assert_eq!(body["choices"][0]["finish_reason"], "stop");
+        assert_eq!(body["usage"]["prompt_tokens"], 7);
+        assert_eq!(body["usage"]["completion_tokens"], 2);
+    }
+}
+
+#[test]
+fn a_step_that_the_file_does_not_have_is_looked_for_by_its_hash() {
+    let scene = plain(&json!({"plan": entry("step"), HI: entry("hash")}));
+    let server = scene.replay(&["--strict"]);
+    let answer = server.call(&hi().header("x-loomrec-step-id: unheard of")).expect(200);
+    assert_eq!(answer.header("x-loomrec-matched-by"), Some("request_hash"));
+    server.call(&chat("other").header("x-loomrec-step-id: unheard of")).expect(422);
+    server.stop().expect(1);
+}
+
+#[test]
+fn the_latency_models_wait_as_agentlooms_do() {
+    let mut slow = entry("slow");
+    slow["latency_ms"] = json!(400.0);
+    let scene = plain(&json!({ "slow": slow }));
+    let waited = |latency: &[&str]| {
+        let server = scene.replay(latency);
+        let call = chat("x").header("x-loomrec-step-id: slow");
+        let began = Instant::now();
+        server.call(&call).expect(200);
+        let waited = began.elapsed().as_millis();
+        server.stop().expect(0);
+        waited
+    };
+    // Its own time, whatever the constant.
+    assert!(waited(&["--latency", "replay", "--latency-ms", "9"]) >= 400);
+    // The constant, whatever was recorded.
+    assert!(waited(&["--latency", "constant", "--latency-ms", "250"]) >= 250);
+    // Three deviations, a tenth of the mean each, below it.
+    assert!(waited(&["--latency", "normal", "--latency-ms", "300"]) >= 200);
 }

@@ -45,6 +45,10 @@ mod setting;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]
+mod stats;
+#[cfg(test)]
+mod step;
+#[cfg(test)]
 mod stop;
 #[cfg(test)]
 mod stream;

@@ -124,13 +124,20 @@ fn a_model_without_a_price_costs_nothing_and_says_so() {
 }
 
 #[test]
-fn a_price_file_replaces_the_built_in_table() {
+fn a_price_file_stands_above_the_built_in_table() {
     let scene = Scene::new();
     let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
     std::fs::write(scene.path("bad.json"), "{").unwrap();
     let bad = scene.record_args(&upstream.url(), &["--prices", "bad.json"]);
     let ended = crate::support::run(scene.dir(), &bad);
     assert!(ended.code != 0 && ended.stderr.contains("bad.json"), "{}", ended.stderr);
+    let wrong = json!({"models": [{"names": ["m"], "input": 1, "output": "2"}]}).to_string();
+    std::fs::write(scene.path("bad.json"), wrong).unwrap();
+    crate::support::run(scene.dir(), &bad).expect(2).says(&[
+        "--prices bad.json",
+        "the price of m: `output` must be a number from 0 up, in dollars per million tokens, and \
+         is a string",
+    ]);
     let gone = scene.record_args(&upstream.url(), &["--prices", "gone.json"]);
     assert!(crate::support::run(scene.dir(), &gone).stderr.contains("gone.json"));
     let model =
@@ -141,4 +148,23 @@ fn a_price_file_replaces_the_built_in_table() {
     server.call(&chat("hi")).expect(200);
     server.stop().expect(0);
     assert_eq!(scene.only_take()["cost_usd"].as_f64(), Some(9.0 + 24.0));
+}
+
+/// What a call costs under a price table of another model, which says `replace`.
+fn cost_under_another_models_table(replace: bool) -> Option<f64> {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("x")));
+    let table = json!({"replace": replace, "models": [{"names": ["m"], "input": 1}]});
+    std::fs::write(scene.path("own.json"), table.to_string()).unwrap();
+    let server = scene.record(&upstream, &["--prices", "own.json"]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(0);
+    assert_eq!(ended.stderr.contains("no price is known for gpt-4o-mini-2024-07-18"), replace);
+    scene.only_take()["cost_usd"].as_f64()
+}
+
+#[test]
+fn a_price_file_stands_alone_when_it_says_so() {
+    assert_eq!(cost_under_another_models_table(false), Some(0.000_008_55));
+    assert_eq!(cost_under_another_models_table(true), Some(0.0));
 }

@@ -81,7 +81,12 @@ impl Stage {
         let openai = Upstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
         let rules = vec![IdentityRules::default()];
         let gateway = Arc::new(Gateway {
-            config: server::Config { max_body: LIMIT, keep_encoding: false, control_token: None },
+            config: server::Config {
+                max_body: LIMIT,
+                keep_encoding: false,
+                control_token: None,
+                step_header: None,
+            },
             routes: Routes { named: vec![openai], single: None, unnamed: false },
             observer: Observer::new(Arc::clone(&redactor), rules),
             redactor,

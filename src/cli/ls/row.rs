@@ -62,7 +62,7 @@ impl Row {
     }
 
     /// Whether it deserves a look: no complete answer of success.
-    pub(super) fn is_trouble(&self) -> bool {
+    pub(in crate::cli) fn is_trouble(&self) -> bool {
         let bad =
             |response: &RecordedResponse| response.status >= 400 || response.end != End::Complete;
         self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)

@@ -41,7 +41,7 @@ fn the_price_is_unknown_when_only_the_beginning_matches() {
         "",
         "gpt-4o-audio-preview",
         "gpt-4o-",
-        "gpt-4",
+        "gpt-4.",
         "gpt-4o-2024",
         "gpt-4o-2024-13-06",
         "gpt-4o-20249999",
@@ -92,25 +92,116 @@ fn costs_are_free_of_float_noise() {
 }
 
 #[test]
-fn a_table_is_refused_when_it_is_wrong() {
-    let of = |models: &str| PriceTable::parse(&format!("{{\"models\":[{models}]}}"));
-    assert!(of(r#"{"names":["m"],"input":1,"output":2}"#).is_ok());
-    let shape = |error| matches!(error, Err(PriceError::Shape { .. }));
-    assert!(shape(PriceTable::parse("[]")));
-    assert!(shape(PriceTable::parse("")));
-    assert!(shape(of(r#"{"names":["m"],"output":2}"#)));
-    assert!(shape(of(r#"{"names":["m"],"input":"1"}"#)));
-    assert!(shape(of(r#"{"names":["m"],"input":1,"cache_input":1}"#)));
-    let rate = of(r#"{"names":["m"],"input":1,"output":-2}"#);
-    assert!(matches!(rate, Err(PriceError::Rate { model }) if model == "m"));
-    let name = |error| matches!(error, Err(PriceError::Name { .. }));
-    assert!(name(of(r#"{"names":[],"input":1}"#)));
-    assert!(name(of(r#"{"names":["m","m"],"input":1}"#)));
+fn reasoning_has_a_rate_of_its_own_where_it_is_priced_apart() {
+    let of = |more: &str| {
+        let text = format!(r#"{{"models":[{{"names":["m"],"input":1,"output":2{more}}}]}}"#);
+        let told = Usage { reasoning_tokens: 300_000, ..usage(0, 1_000_000) };
+        PriceTable::parse(&text).unwrap().cost(None, "m", &told)
+    };
+    assert_eq!(of(""), Some(2.0));
+    assert_eq!(of(r#","reasoning":4"#), Some(2.6));
 }
 
 #[test]
-fn a_table_of_the_users_own_replaces_the_builtin() {
-    let table = PriceTable::parse(r#"{"models":[{"names":["m"],"input":1,"output":2}]}"#).unwrap();
+fn a_table_is_refused_with_model_field_and_what_belongs_there() {
+    let of = |models: &str| PriceTable::parse(&format!("{{\"models\":[{models}]}}"));
+    let said = |models: &str| of(models).unwrap_err().to_string();
+    for (models, expected) in [
+        (
+            r#"{"names":["m"],"output":2}"#,
+            "m: `input` must be a number from 0 up, in dollars per million tokens, and is missing",
+        ),
+        (
+            r#"{"names":["m"],"input":"1"}"#,
+            "m: `input` must be a number from 0 up, in dollars per million tokens, and is a string",
+        ),
+        (
+            r#"{"names":["m"],"input":1,"output":-2}"#,
+            "m: `output` must be a number from 0 up, in dollars per million tokens, and is -2",
+        ),
+        (r#"{"names":["m"],"input":1e999}"#, "m: `input` must be a number from 0 up"),
+        (
+            r#"{"names":["m"],"input":1,"reasoning":null}"#,
+            "m: `reasoning` must be a number from 0 up",
+        ),
+        (
+            r#"{"names":["m"],"input":1,"cache_input":1}"#,
+            "m: `cache_input` is no field of a price; it may have upstream, names, input, output, cached_input, cache_write, reasoning, long",
+        ),
+        (
+            r#"{"names":["m"],"input":1,"long":{"input":1}}"#,
+            "m: `long.over` must be a whole number of tokens, and is missing",
+        ),
+        (r#"{"names":["m"],"input":1,"long":{"over":1,"input":true}}"#, "m: `long.input` must be"),
+        (r#"{"names":["m"],"input":1,"long":{"over":1,"input":1}}"#, "m: `long.output` must be"),
+        (
+            r#"{"names":["m"],"input":1,"long":{"over":1,"input":1,"to":2}}"#,
+            "m: `long.to` is no field",
+        ),
+        (
+            r#"{"names":["m"],"input":1,"long":200000}"#,
+            "m: `long` must be an object with `over` and rates, and is 200000",
+        ),
+        (
+            r#"{"names":["m"],"input":1,"upstream":7}"#,
+            "m: `upstream` must be an upstream's name, and is 7",
+        ),
+        (
+            r#"{"names":["a"],"input":1},{"input":1}"#,
+            "entry 2: `names` must be a list of models' names, and is missing",
+        ),
+        (r#"{"names":[],"input":1}"#, "entry 1: `names` must be a list"),
+        (r#"{"names":["m",1],"input":1}"#, "m: `names` must be a list"),
+        (r#"{"names":["m","m"],"input":1}"#, "the name \"m\" must not be empty or given twice"),
+        (r#"{"names":["m"],"input":1},{"names":["m"],"input":2}"#, "the name \"m\""),
+        (r#"{"names":[""],"input":1}"#, "the name \"\""),
+        ("1", "each of `models` must be an object, and is 1"),
+    ] {
+        assert!(said(models).contains(expected), "{models}: {}", said(models));
+    }
+}
+
+#[test]
+fn a_name_may_stand_under_several_upstreams() {
+    let text = r#"{"models":[{"names":["m"],"input":1},
+        {"upstream":"u","names":["m"],"input":2}]}"#;
+    assert!(PriceTable::parse(text).is_ok());
+}
+
+#[test]
+fn a_text_that_is_no_table_is_refused_with_what_belongs_there() {
+    let said = |text: &str| PriceTable::parse(text).unwrap_err().to_string();
+    assert!(said("{\n\"models\": [}").contains("line 2"));
+    assert!(said("[]").contains("all of it must be an object"));
+    assert!(said("{}").contains("`models` must be a list of prices, and is missing"));
+    assert!(
+        said(r#"{"models":[],"replace":1}"#).contains("`replace` must be true or false, and is 1")
+    );
+}
+
+#[test]
+fn a_table_of_the_users_own_stands_above_the_builtin() {
+    let text = r#"{"models":[{"names":["m"],"input":1},
+        {"upstream":"openai","names":["gpt-4o"],"input":7}]}"#;
+    let table = PriceTable::own(text).unwrap();
+    let million = usage(1_000_000, 0);
+    assert_eq!(table.cost(Some("any"), "m", &million), Some(1.0));
+    assert_eq!(table.cost(Some("openai"), "gpt-4o", &million), Some(7.0));
+    assert_eq!(table.cost(Some("openai"), "gpt-4o-mini", &million), Some(0.15));
+}
+
+#[test]
+fn a_table_of_the_users_own_stands_alone_when_it_says_so() {
+    let text = r#"{"replace":true,"models":[{"names":["m"],"input":1,"output":2}]}"#;
+    let table = PriceTable::own(text).unwrap();
     assert_eq!(table.cost(Some("any"), "m", &usage(500_000, 0)), Some(0.5));
     assert_eq!(table.cost(Some("openai"), "gpt-4o", &usage(1, 1)), None);
+}
+
+#[test]
+fn every_upstream_with_prices_is_one_that_is_known_by_name() {
+    for price in PriceTable::builtin().models {
+        let name = price.upstream.unwrap();
+        assert!(crate::provider::Upstream::find(&name).is_some(), "{name}");
+    }
 }

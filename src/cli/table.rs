@@ -3,7 +3,7 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::super::terminal::cut;
+use super::terminal::cut;
 
 /// Between two columns.
 const GAP: usize = 2;

@@ -1,0 +1,221 @@
+//! `loomrec stats`: what the calls of recordings come to, by upstream and model.
+//!
+//! Entries are read one after the other; of each only its times are kept.
+
+mod measure;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use super::args::{LogFormat, StatsArgs, StatsBy};
+use super::exit::Failure;
+use super::ls::{Row, print};
+use super::output::Output;
+use super::table::{Column, Table};
+use super::{prices, setup, terminal};
+use crate::recording::cost::PriceTable;
+use crate::store::{Recording, StoreError};
+use measure::{Measure, Sample};
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new; a price table that is none; a
+/// stdout that cannot be written.
+pub(super) fn run(args: &StatsArgs) -> Result<u8, Failure> {
+    let table = prices::load(args.prices.as_deref())?;
+    let mut stats = Stats::new(args.by, Pricing { table, anew: args.prices.is_some() });
+    let output = Output::new(LogFormat::Human, false, false);
+    for file in &args.files {
+        stats.add(&setup::open(file, &output)?)?;
+    }
+    print(&match args.json {
+        true => stats.json(&args.files),
+        false => stats.text(&args.files, terminal::width()),
+    })
+}
+
+/// Where a call's cost is taken from.
+struct Pricing {
+    table: PriceTable,
+    /// Whether it is worked out anew, whatever was recorded.
+    anew: bool,
+}
+
+impl Pricing {
+    /// What a call cost; `None` where it has tokens and no price.
+    fn cost(&self, row: &Row) -> Option<f64> {
+        let entry = &row.entry;
+        let recorded = entry.cost_usd.filter(|cost| *cost != 0.0 && !self.anew);
+        let Some(usage) = entry.usage else { return Some(recorded.unwrap_or(0.0)) };
+        let known = || {
+            let upstream = entry.upstream.as_deref();
+            let cost = self.table.cost(upstream, row.model().unwrap_or_default(), &usage)?;
+            // A cost of nothing that was recorded stays what it was.
+            Some(if self.anew { cost } else { 0.0 })
+        };
+        match usage.prompt_tokens.max(usage.completion_tokens) {
+            0 => Some(recorded.unwrap_or(0.0)),
+            _ => recorded.or_else(known),
+        }
+    }
+}
+
+/// The calls of recordings, summed up.
+struct Stats {
+    by: Option<StatsBy>,
+    pricing: Pricing,
+    /// By what their calls have in common, a value for each of [`Stats::names`].
+    groups: BTreeMap<Vec<Option<String>>, Measure>,
+    all: Measure,
+    /// Models without a price, with how many calls they answered.
+    unpriced: BTreeMap<String, u64>,
+}
+
+impl Stats {
+    fn new(by: Option<StatsBy>, pricing: Pricing) -> Self {
+        let (groups, all, unpriced) = Default::default();
+        Self { by, pricing, groups, all, unpriced }
+    }
+
+    /// What calls are put together by.
+    fn names(&self) -> &'static [&'static str] {
+        match self.by {
+            None => &["upstream", "model"],
+            Some(StatsBy::Model) => &["model"],
+            Some(StatsBy::Upstream) => &["upstream"],
+            Some(StatsBy::Step) => &["step"],
+            Some(StatsBy::Session) => &["session"],
+        }
+    }
+
+    /// Adds every call of a recording.
+    fn add(&mut self, recording: &Recording) -> Result<(), StoreError> {
+        for stored in recording.entries() {
+            self.add_row(&Row::of(stored?, 0));
+        }
+        Ok(())
+    }
+
+    fn add_row(&mut self, row: &Row) {
+        let sample = self.sample(row);
+        if sample.cost.is_none() {
+            let model = row.model().unwrap_or("a call that names no model");
+            *self.unpriced.entry(model.to_owned()).or_default() += 1;
+        }
+        let entry = &row.entry;
+        let value = |name: &&str| match *name {
+            "upstream" => entry.upstream.as_deref().or(entry.provider.as_deref()),
+            "model" => row.model(),
+            "step" => row.name.step_id(),
+            _ => entry.session.as_deref(),
+        };
+        let group = self.names().iter().map(|name| value(name).map(str::to_owned)).collect();
+        self.groups.entry(group).or_default().add(&sample);
+        self.all.add(&sample);
+    }
+
+    fn sample(&self, row: &Row) -> Sample {
+        let entry = &row.entry;
+        let streamed = row.streamed() == Some(true);
+        let chunks = entry.response.as_ref().map(|response| &response.payload.chunks);
+        let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
+        Sample {
+            failed: row.is_trouble(),
+            streamed,
+            usage: entry.usage.unwrap_or_default(),
+            cost: self.pricing.cost(row),
+            latency: entry.latency_ms,
+            first_chunk: first.filter(|_| streamed),
+        }
+    }
+
+    /// The sums for programs.
+    fn json(&self, files: &[PathBuf]) -> String {
+        let names = self.names();
+        let group = |(values, measure): (&Vec<Option<String>>, &Measure)| {
+            let named =
+                names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), json!(value)));
+            let mut group: Map<String, Value> = named.collect();
+            if let Value::Object(measure) = measure.to_json() {
+                group.extend(measure);
+            }
+            Value::Object(group)
+        };
+        let out = json!({
+            "recordings": files.iter().map(|file| file.to_string_lossy()).collect::<Vec<_>>(),
+            "by": names,
+            "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
+            "all": self.all.to_json(),
+            "unpriced_models": self.unpriced,
+        });
+        terminal::json(&format!("{out:#}\n")).into_owned()
+    }
+
+    /// The sums for people, no wider than `width` where that can be.
+    fn text(&self, files: &[PathBuf], width: Option<usize>) -> String {
+        if self.all.calls == 0 {
+            return match files {
+                [file] => format!("{}: an empty recording, no call was kept\n", file.display()),
+                _ => "empty recordings, no call was kept\n".to_owned(),
+            };
+        }
+        let mut table = Table::new(self.columns());
+        for (values, measure) in &self.groups {
+            let value = |value: &Option<String>| {
+                terminal::line(value.as_deref().unwrap_or("-")).into_owned()
+            };
+            let cells = values.iter().map(value).chain(measure.cells()).collect();
+            table.add(measure.failed == measure.calls, cells);
+        }
+        if self.groups.len() > 1 {
+            let mut name = vec!["all".to_owned()];
+            name.resize(self.names().len(), String::new());
+            table.add(false, name.into_iter().chain(self.all.cells()).collect());
+        }
+        let mut text = format!("{}\n{}", table.text(width), self.all.words());
+        if files.len() > 1 {
+            text.push_str(&format!(" · {} recordings", files.len()));
+        }
+        text.push('\n');
+        for (model, calls) in &self.unpriced {
+            text.push_str(&format!(
+                "no price is known for {} (calls: {calls}): its cost is 0.0; see --prices\n",
+                terminal::line(model)
+            ));
+        }
+        text
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        let name = |name: &&'static str| match *name {
+            "upstream" => Column::left("UPSTREAM").shrinks_to(9),
+            "model" => Column::left("MODEL").shrinks_to(12),
+            "step" => Column::left("STEP").shrinks_to(12),
+            _ => Column::left("SESSION").shrinks_to(12),
+        };
+        let mut columns: Vec<Column> = self.names().iter().map(name).collect();
+        columns.extend([
+            Column::right("CALLS"),
+            Column::right("FAILED"),
+            Column::right("IN"),
+            Column::right("OUT"),
+            Column::right("CACHED").goes(5),
+            Column::right("REASONING").goes(4),
+            Column::right("COST"),
+            Column::right("P50").goes(8),
+            Column::right("P90").goes(2),
+            Column::right("P99").goes(7),
+            Column::right("FIRST P50").goes(6),
+            Column::right("FIRST P90").goes(1),
+            Column::right("FIRST P99").goes(3),
+        ]);
+        columns
+    }
+}
+
+#[cfg(test)]
+#[path = "stats/tests.rs"]
+mod tests;
