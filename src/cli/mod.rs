@@ -11,6 +11,7 @@ mod progress;
 mod receipt;
 mod record;
 mod replay;
+mod script;
 mod session;
 mod setup;
 mod show;
