@@ -214,7 +214,8 @@ pub enum Mode {
 Examples:
   loomrec replay --strict -r recordings/agent.json -- pytest
   loomrec replay -r a.json -r b.json --fail-unused -- node agent.mjs
-  loomrec replay -r r.json --latency replay --speed 10     # serve, at a tenth of the recorded time")]
+  loomrec replay -r r.json --latency replay --speed 10     # serve, at a tenth of the recorded time
+  loomrec replay --script answers.yaml -- pytest           # answers written by hand, whatever is asked")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
     #[arg(
@@ -222,9 +223,13 @@ pub struct ReplayArgs {
         long = "recording",
         value_name = "FILE",
         env = "LOOMREC_RECORDING",
-        required = true
+        required_unless_present = "script"
     )]
     pub recordings: Vec<PathBuf>,
+
+    /// A script that answers, call by call, whatever the recordings do not (JSON or YAML)
+    #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
+    pub script: Option<PathBuf>,
 
     /// Refuse every call that is not recorded; the default, and final: it overrides the environment
     #[arg(long)]

@@ -14,6 +14,7 @@ mod progress;
 mod receipt;
 mod record;
 mod replay;
+mod script;
 mod session;
 mod settings;
 mod setup;

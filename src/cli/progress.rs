@@ -31,7 +31,8 @@ pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<Tally>) {
 /// The counts in a few words.
 fn text(tally: &Tally) -> String {
     let more = tally.more();
-    let calls = Tally::read(&tally.served) + Tally::read(&tally.recorded);
+    let counts = [&tally.served, &tally.recorded, &tally.scripted];
+    let calls: u64 = counts.into_iter().map(Tally::read).sum();
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,

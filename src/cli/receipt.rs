@@ -40,6 +40,8 @@ pub struct Receipt {
     pub unused: Option<Vec<String>>,
     /// Takes there were.
     pub takes: usize,
+    /// What a script did; `None` where there was none.
+    pub script: Option<ScriptReceipt>,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
@@ -52,6 +54,50 @@ pub struct Receipt {
     pub notes: Vec<String>,
     /// What is wrong; empty for a good run.
     pub complaints: Vec<String>,
+}
+
+/// What a script did.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptReceipt {
+    /// Calls it answered.
+    pub calls: u64,
+    /// Calls it had no answer for.
+    pub unanswered: u64,
+    /// Its calls that no session came to.
+    pub left: usize,
+    /// How many calls it has.
+    pub of: usize,
+    /// Its streams that went out to their end.
+    pub drained: u64,
+    /// Its streams whose client left before.
+    pub client_left: u64,
+}
+
+impl ScriptReceipt {
+    fn to_json(self) -> Value {
+        json!({
+            "calls": self.calls,
+            "unanswered": self.unanswered,
+            "left": self.left,
+            "streams": { "drained": self.drained, "left": self.client_left },
+        })
+    }
+
+    /// The parts of the line for people.
+    fn text(self) -> Vec<String> {
+        let mut parts = vec![format!("{} scripted", self.calls)];
+        if self.unanswered > 0 {
+            parts.push(format!("{} unscripted", self.unanswered));
+        }
+        parts.push(format!("{} of {} script calls left", self.left, self.of));
+        if self.drained + self.client_left > 0 {
+            parts.push(format!(
+                "script streams: {} drained, {} left by the client",
+                self.drained, self.client_left
+            ));
+        }
+        parts
+    }
 }
 
 impl Receipt {
@@ -73,6 +119,7 @@ impl Receipt {
             exhausted: tally.missed_for(Reason::Exhausted),
             unused: None,
             takes: 0,
+            script: None,
             upstream_connections: 0,
             more: tally.more(),
             recordings: recordings.iter().map(hashed).collect(),
@@ -115,6 +162,7 @@ impl Receipt {
             "takes": self.takes,
             "unused": self.unused.as_ref().map_or(0, Vec::len),
             "unused_entries": self.unused.clone().unwrap_or_default(),
+            "script": self.script.map(ScriptReceipt::to_json),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),
@@ -153,6 +201,7 @@ impl Receipt {
         if let Some(unused) = &self.unused {
             parts.push(format!("{} of {} takes unused", unused.len(), self.takes));
         }
+        parts.extend(self.script.into_iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         if more.input_tokens + more.output_tokens > 0 {
             let verb = if self.recorded > 0 { "spent" } else { "saved" };

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use super::args::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
 use super::exit::{Failure, NO, UNEXPECTED};
 use super::output::Output;
-use super::receipt::Receipt;
+use super::receipt::{Receipt, ScriptReceipt};
 use super::session::{Engines, Ground, Ran};
-use super::{session, setup};
+use super::{script, session, setup};
 use crate::replay::{Latency, Matcher, Repeat, Replayer, Source};
 use crate::server::OnMiss;
+use crate::server::tally::Tally;
 use crate::upstream::Client;
 
 /// How many unused takes a complaint names.
@@ -22,6 +23,7 @@ const NAMED: usize = 5;
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let latency = latency(&args)?;
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
+    let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let matcher = matcher(&args, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
@@ -31,7 +33,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let (on_miss, client) = on_miss(&args)?;
     let engines = Engines {
         recorder: None,
-        replayer: Some(Replayer::new(matcher, latency)),
+        replayer: Some(Replayer::new(matcher, latency).with_script(script)),
         on_miss,
         keep_encoding: false,
         stand_in_keys: true,
@@ -69,6 +71,12 @@ fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
         true => MissPolicy::Error,
         false => args.on_miss.or(fallback).unwrap_or(MissPolicy::Error),
     };
+    if args.script.is_some() && policy != MissPolicy::Error {
+        return Err(Failure::usage(
+            "--script and --on-miss: the script answers what the recordings do not, and what it \
+             has no answer for is refused; leave one of the two out",
+        ));
+    }
     Ok(match policy {
         MissPolicy::Error => (OnMiss::Error, None),
         MissPolicy::Default => (OnMiss::Default, None),
@@ -125,14 +133,39 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
             named.join(", ")
         ));
     }
-    let answered = receipt.served + receipt.defaulted + receipt.forwarded;
-    let came = answered + receipt.missed + receipt.refused + receipt.unreachable;
+    receipt.script = script_receipt(ran);
+    let told = receipt.script.as_ref();
+    let (scripted, unscripted) = told.map_or((0, 0), |told| (told.calls, told.unanswered));
+    if unscripted > 0 {
+        receipt.complaints.push(format!("calls that the script has no answer for: {unscripted}"));
+    }
+    let left = told.map_or(0, |told| told.left);
+    if args.fail_unused && left > 0 {
+        receipt.complaints.push(format!("calls of the script that no call came to: {left}"));
+    }
+    let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
+    let came = answered + receipt.missed + receipt.refused + receipt.unreachable + unscripted;
     if cmd_exit.is_some() && !args.allow_empty && came == 0 {
-        complain(format!(
+        receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
             session::nothing_came(&ran.environment)
         ));
     }
-    receipt.unused = Some(unused);
+    // A script alone has no takes that could be used.
+    receipt.unused = (!args.recordings.is_empty()).then_some(unused);
     receipt
+}
+
+/// What the script did, where there was one.
+fn script_receipt(ran: &Ran) -> Option<ScriptReceipt> {
+    let script = ran.gateway.replayer.as_ref()?.script()?;
+    let tally = &ran.gateway.tally;
+    Some(ScriptReceipt {
+        calls: Tally::read(&tally.scripted),
+        unanswered: Tally::read(&tally.unscripted),
+        left: script.left(),
+        of: script.len(),
+        drained: Tally::read(&tally.streams_drained),
+        client_left: Tally::read(&tally.streams_left),
+    })
 }

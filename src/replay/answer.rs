@@ -77,7 +77,7 @@ impl Prepared {
     }
 
     /// When each chunk came.
-    pub(super) fn times(&self) -> impl ExactSizeIterator<Item = f64> {
+    pub(super) fn times(&self) -> impl ExactSizeIterator<Item = f64> + Clone {
         self.pieces.iter().map(|piece| piece.at_ms)
     }
 

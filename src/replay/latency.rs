@@ -12,6 +12,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use sha2::{Digest, Sha256};
 
+/// What a scripted answer is drawn by, beside the seed and its number.
+const SCRIPT: &str = "script";
+
 /// A latency model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Latency {
@@ -78,6 +81,47 @@ impl Latency {
             }
         }
     }
+
+    /// The schedule of an answer of `count` chunks that have no times of their own: where
+    /// chunks go out at recorded times, these are spread evenly over `latency_ms`.
+    pub fn spread(
+        &self,
+        count: usize,
+        latency_ms: Option<f64>,
+        key: &impl Display,
+        ordinal: usize,
+    ) -> Option<Schedule> {
+        let total = match *self {
+            Self::Replay { fallback_ms, .. } => latency_ms.unwrap_or(fallback_ms),
+            _ => 0.0,
+        };
+        let at = |chunk: usize| total * (chunk + 1) as f64 / count as f64;
+        self.schedule((0..count).map(at), Some(total), key, ordinal)
+    }
+
+    /// The schedule of a scripted answer, whose chunks are due at `times` whatever the
+    /// model: `constant` and `normal` have all of it wait before, `replay` divides its
+    /// times by the speed.
+    pub fn scripted(
+        &self,
+        times: impl ExactSizeIterator<Item = f64> + Clone,
+        call: usize,
+    ) -> Option<Schedule> {
+        if let Self::Replay { speed, .. } = *self {
+            let model = Self::Replay { speed, fallback_ms: 0.0 };
+            return model.schedule(times, None, &SCRIPT, call);
+        }
+        let before = self.schedule([0.0].into_iter(), None, &SCRIPT, call);
+        if before.is_none() && times.clone().all(|at_ms| at_ms <= 0.0) {
+            return None;
+        }
+        let before = before.map_or(Duration::ZERO, |schedule| schedule.end);
+        let own = Self::Replay { speed: 1.0, fallback_ms: 0.0 };
+        let mut schedule = own.schedule(times, None, &SCRIPT, call)?;
+        schedule.chunks.iter_mut().for_each(|due| *due += before);
+        schedule.end += before;
+        Some(schedule)
+    }
 }
 
 /// A wait in milliseconds; nonsense (negative, not a number, over a day) is cut.
@@ -128,6 +172,42 @@ mod tests {
         let spread = (draws.iter().map(|ms| (ms - mean).powi(2)).sum::<f64>() / 4000.0).sqrt();
         assert!((mean - 200.0).abs() < 2.0, "mean {mean}");
         assert!((spread - 20.0).abs() < 1.5, "spread {spread}");
+    }
+
+    fn millis_of(schedule: &Schedule) -> (Vec<u128>, u128) {
+        (schedule.chunks.iter().map(Duration::as_millis).collect(), schedule.end.as_millis())
+    }
+
+    #[test]
+    fn chunks_without_times_are_spread_evenly_over_the_latency() {
+        let model = Latency::Replay { speed: 2.0, fallback_ms: 80.0 };
+        let spread = |latency| millis_of(&model.spread(4, latency, &"k", 0).unwrap());
+        assert_eq!(spread(Some(400.0)), (vec![50, 100, 150, 200], 200));
+        assert_eq!(spread(None), (vec![10, 20, 30, 40], 40));
+        assert_eq!(millis_of(&model.spread(0, Some(100.0), &"k", 0).unwrap()), (vec![], 50));
+    }
+
+    #[test]
+    fn other_models_have_chunks_without_times_wait_as_any_others() {
+        assert_eq!(Latency::None.spread(3, Some(100.0), &"k", 0), None);
+        let constant = Latency::Constant { ms: 70.0 };
+        let schedule = constant.spread(2, Some(100.0), &"k", 0).unwrap();
+        assert_eq!(millis_of(&schedule), (vec![70, 70], 70));
+        let normal = Latency::Normal { ms: 70.0, seed: 3 };
+        let times = [1.0, 2.0].into_iter();
+        assert_eq!(normal.spread(2, None, &"k", 1), normal.schedule(times, None, &"k", 1));
+    }
+
+    #[test]
+    fn scripted_times_hold_under_any_model() {
+        let times = || [0.0, 100.0, 250.0].into_iter();
+        let of = |model: Latency| millis_of(&model.scripted(times(), 1).unwrap());
+        assert_eq!(of(Latency::None), (vec![0, 100, 250], 250));
+        assert_eq!(of(Latency::Constant { ms: 40.0 }), (vec![40, 140, 290], 290));
+        assert_eq!(of(Latency::Replay { speed: 2.0, fallback_ms: 9e9 }), (vec![0, 50, 125], 125));
+        let normal = Latency::Normal { ms: 40.0, seed: 1 }.scripted(times(), 1).unwrap();
+        assert_eq!(normal.chunks[1] - normal.chunks[0], Duration::from_millis(100));
+        assert_eq!(Latency::None.scripted([0.0; 3].into_iter(), 1), None);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! returns a [`Miss`], of which [`Replayer::explain`] makes a
 //! [`RecordingMismatchError`] that says why there is none.
 //!
+//! With a [`Script`], [`Replayer::scripted`] answers what the recordings do not.
+//!
 //! Of each entry only what matching and serving need is kept, its answer ready to
 //! be sent; the rest is read again from the recording where a miss is explained.
 
@@ -23,6 +25,7 @@ mod pool;
 pub mod reason;
 mod recalled;
 pub mod responder;
+pub mod script;
 mod sketch;
 pub mod take;
 
@@ -33,5 +36,6 @@ pub use matcher::{Hit, MatchedBy, Matcher, Source};
 pub use mismatch::RecordingMismatchError;
 pub use pool::Repeat;
 pub use reason::Reason;
-pub use responder::{Answered, Replayer};
+pub use responder::{Answered, Replayer, Scripted};
+pub use script::{NoScriptedResponse, Notation, Script, ScriptError};
 pub use take::Take;

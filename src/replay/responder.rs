@@ -15,7 +15,8 @@ use super::matcher::{MatchedBy, Matcher};
 use super::mismatch::RecordingMismatchError;
 use super::plain;
 use super::reason::Reason;
-use crate::provider::{Answer, Usage};
+use super::script::{NoScriptedResponse, Script};
+use crate::provider::{Answer, Provider, Usage};
 use crate::recording::observed::Observed;
 
 /// The text of the placeholder answer, as in AgentLoom.
@@ -29,6 +30,7 @@ const EXPLAINED: usize = 2;
 pub struct Replayer {
     matcher: Matcher,
     latency: Latency,
+    script: Option<Script>,
     explaining: Semaphore,
 }
 
@@ -43,10 +45,40 @@ pub struct Answered {
     pub cost_usd: f64,
 }
 
+/// A script's answer.
+#[derive(Debug)]
+pub struct Scripted {
+    /// The response, ready to be sent.
+    pub response: Response<ReplayBody>,
+    /// Which call of the script it is, from 1; `None` for one that fails for now.
+    pub call: Option<usize>,
+    /// Whether it is a stream.
+    pub streamed: bool,
+}
+
 impl Replayer {
     /// A replayer over loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
-        Self { matcher, latency, explaining: Semaphore::new(EXPLAINED) }
+        Self { matcher, latency, script: None, explaining: Semaphore::new(EXPLAINED) }
+    }
+
+    /// The same, with a script that answers what the recordings do not.
+    pub fn with_script(self, script: Option<Script>) -> Self {
+        Self { script, ..self }
+    }
+
+    /// The script, where there is one.
+    pub fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    /// Starts over, for one session or for all: every take is unused again, and the
+    /// script is at its beginning.
+    pub fn reset(&self, session: Option<&str>) {
+        self.matcher.reset(session);
+        if let Some(script) = &self.script {
+            script.reset(session);
+        }
     }
 
     /// The takes and how far they are used.
@@ -73,14 +105,42 @@ impl Replayer {
                 self.matcher.give_back(&hit, observed);
                 Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) }
             })?;
-        let schedule =
-            self.latency.schedule(answer.times(), take.latency_ms, &take.name, take.number);
+        let (name, number) = (&take.name, take.number);
+        let schedule = match take.is_plain() {
+            true => self.latency.spread(answer.pieces.len(), take.latency_ms, name, number),
+            false => self.latency.schedule(answer.times(), take.latency_ms, name, number),
+        };
         let mut response = respond(answer, schedule, arrived);
         if hit.by != MatchedBy::RequestHash {
             let by = HeaderValue::from_static(hit.by.as_str());
             response.headers_mut().insert(MATCHED_BY, by);
         }
         Ok(Answered { response, usage: take.usage, cost_usd: take.cost_usd })
+    }
+
+    /// What the script answers to `observed`, due from `arrived` on; `None` where there
+    /// is no script. `shape` is that of the caller's errors.
+    ///
+    /// # Errors
+    /// Why the script has no answer.
+    pub fn scripted(
+        &self,
+        observed: &Observed,
+        shape: Provider,
+        arrived: Instant,
+    ) -> Option<Result<Scripted, NoScriptedResponse>> {
+        let told = match self.script.as_ref()?.answer(observed, shape) {
+            Ok(told) => told,
+            Err(why) => return Some(Err(why)),
+        };
+        let (call, streamed) = (told.call, told.rendered.streamed);
+        let label = call.map(|call| format!("script#{call}"));
+        let label = label.and_then(|label| HeaderValue::from_str(&label).ok());
+        let answer = Arc::new(Prepared::of(told.rendered.delivery, label.as_ref()));
+        let schedule = self.latency.scripted(answer.times(), call.unwrap_or(0));
+        let mut response = respond(answer, schedule, arrived);
+        response.headers_mut().insert(MATCHED_BY, HeaderValue::from_static("script"));
+        Some(Ok(Scripted { response, call, streamed }))
     }
 
     /// Waits for the turn to have a miss explained, which ends with what is returned.

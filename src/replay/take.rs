@@ -151,6 +151,11 @@ impl Take {
         Ok(Arc::new(Prepared::of(delivery, words.label.as_ref())))
     }
 
+    /// Whether it holds only what was said: its chunks have no times of their own.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.answer, Answering::Words(_))
+    }
+
     /// Whether any call was answered by it.
     pub(super) fn is_used(&self) -> bool {
         self.served.load(Ordering::Relaxed) > 0

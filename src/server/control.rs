@@ -41,7 +41,7 @@ pub fn handle<B>(gateway: &Gateway, request: &Request<B>, peer: SocketAddr) -> R
         (&Method::POST, "reset") => {
             let session = session_of(request);
             if let Some(replayer) = &gateway.replayer {
-                replayer.matcher().reset(session.as_deref());
+                replayer.reset(session.as_deref());
             }
             reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
         }
@@ -68,6 +68,8 @@ fn health(gateway: &Gateway) -> Value {
         "mode": mode,
         "served": Tally::read(&gateway.tally.served),
         "recorded": Tally::read(&gateway.tally.recorded),
+        "scripted": Tally::read(&gateway.tally.scripted),
+        "unscripted": Tally::read(&gateway.tally.unscripted),
         "missed": gateway.tally.missed(),
     })
 }

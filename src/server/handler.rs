@@ -21,7 +21,7 @@ use super::observe::STEP_HEADER;
 use super::respond::{self, AnyBody};
 use super::route::Place;
 use super::tally::Tally;
-use super::{Gateway, Notice, OnMiss, control};
+use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
 use crate::replay::{Miss, RecordingMismatchError, Replayer};
@@ -211,6 +211,10 @@ async fn missed(
     miss: Miss,
 ) -> Response<AnyBody> {
     let observed = asked.known.seen.storable();
+    let scripted = replayer.scripted(observed, asked.shape(), asked.arrived.into());
+    if let Some(scripted) = scripted {
+        return script::answer(gateway, &asked, scripted).await;
+    }
     if let OnMiss::Forward(client) = &gateway.on_miss {
         return live::pass(gateway, client, asked).await;
     }

@@ -17,6 +17,7 @@ mod memo;
 pub mod observe;
 pub mod respond;
 pub mod route;
+mod script;
 pub mod socket;
 pub mod tally;
 

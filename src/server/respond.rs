@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Sleep, sleep};
 
+use super::script::StreamBody;
 use super::socket::Connection;
 use crate::provider::{self, Provider};
 use crate::record::tee::TeeBody;
@@ -31,6 +32,8 @@ pub enum AnyBody {
     Tee(TeeBody),
     /// A recorded response.
     Replay(ReplayBody),
+    /// A script's stream, counted when it is over.
+    Script(StreamBody),
     /// A live response of which nothing is kept.
     Live(upstream::Body),
 }
@@ -55,6 +58,7 @@ impl OutBody {
             AnyBody::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             AnyBody::Tee(body) => Pin::new(body).poll_frame(cx),
             AnyBody::Replay(body) => Pin::new(body).poll_frame(cx),
+            AnyBody::Script(body) => Pin::new(body).poll_frame(cx),
             AnyBody::Live(body) => Pin::new(body).poll_frame(cx),
         }
     }
@@ -97,6 +101,7 @@ impl Body for OutBody {
             AnyBody::Full(body) => body.is_end_stream(),
             AnyBody::Tee(body) => body.is_end_stream(),
             AnyBody::Replay(body) => body.is_end_stream(),
+            AnyBody::Script(body) => body.is_end_stream(),
             AnyBody::Live(body) => body.is_end_stream(),
         }
     }
@@ -106,6 +111,7 @@ impl Body for OutBody {
             AnyBody::Full(body) => body.size_hint(),
             AnyBody::Tee(body) => body.size_hint(),
             AnyBody::Replay(body) => body.size_hint(),
+            AnyBody::Script(body) => body.size_hint(),
             AnyBody::Live(body) => body.size_hint(),
         }
     }

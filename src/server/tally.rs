@@ -17,6 +17,14 @@ pub struct Tally {
     pub served: AtomicU64,
     /// Calls answered with the placeholder.
     pub defaulted: AtomicU64,
+    /// Calls answered by a script, errors of its own included.
+    pub scripted: AtomicU64,
+    /// Calls that a script had no answer for.
+    pub unscripted: AtomicU64,
+    /// Scripted streams that went out to their end.
+    pub streams_drained: AtomicU64,
+    /// Scripted streams whose client left before their end.
+    pub streams_left: AtomicU64,
     /// Calls passed on to a live upstream and not kept.
     pub forwarded: AtomicU64,
     /// Exchanges kept.

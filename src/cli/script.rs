@@ -1,0 +1,37 @@
+//! Reads `--script`.
+
+use std::path::Path;
+
+use super::args::ServeArgs;
+use super::exit::Failure;
+use crate::replay::{Notation, Script};
+
+/// Reads a script: YAML in a file whose name says so, else JSON.
+///
+/// # Errors
+/// A file that cannot be read, or is no script; or one that would be written over.
+pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, Failure> {
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    for (flag, file) in [("--journal", &args.journal), ("--receipt", &args.receipt)] {
+        if file.as_ref().is_some_and(|file| place(file) == place(path)) {
+            return Err(Failure::usage(format!(
+                "{flag} and --script both name {}: give each a file of its own",
+                path.display()
+            )));
+        }
+    }
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::usage(format!("failed to read the script {}: {why}", path.display()))
+    };
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    Script::parse(&text, notation(path)).map_err(|error| failed(&error))
+}
+
+/// How a script of this name is written.
+fn notation(path: &Path) -> Notation {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    match ["yaml", "yml"].iter().any(|yaml| extension.eq_ignore_ascii_case(yaml)) {
+        true => Notation::Yaml,
+        false => Notation::Json,
+    }
+}

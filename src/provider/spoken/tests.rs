@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::provider::{Operation, trial};
+
+const PARTS: [Part<'static>; 5] = [
+    Part::Text("Let me look"),
+    Part::Text(" that up, all of it, at length, in one event. "),
+    Part::Call { id: "call_7", name: "weather", arguments: "" },
+    Part::Arguments { call: 2, text: "{\"city\": \"O" },
+    Part::Arguments { call: 2, text: "slo\"}" },
+];
+
+fn bytes(operation: Operation, spoken: &Spoken) -> Vec<u8> {
+    let frames: Vec<Frame> =
+        spoken.said.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
+    trial::asked(operation, true).framing.write(&frames).concat()
+}
+
+/// The operations that can be said in parts.
+fn operations() -> Vec<Operation> {
+    let able = |operation: &Operation| {
+        let wire = table::wire(*operation);
+        wire.write.is_some() && wire.split.is_some()
+    };
+    Operation::ALL.into_iter().filter(able).collect()
+}
+
+#[test]
+fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
+    let rest = Answer { finish_reason: Some("tool_calls".into()), ..Answer::default() };
+    let mut said = 0;
+    for operation in operations() {
+        let asked = trial::asked(operation, true);
+        let Ok(spoken) = spoken(&asked, &PARTS, &rest, "seed") else { continue };
+        let stream = bytes(operation, &spoken);
+        let whole = super::super::write(&asked, &whole(&PARTS, &rest), "seed").unwrap();
+        let (streamed, complete) =
+            (trial::read(operation, true, &stream), trial::read(operation, false, &whole));
+        assert_eq!(streamed, complete, "{operation:?}");
+        let answer = streamed.unwrap();
+        assert_eq!(answer.content, "Let me look that up, all of it, at length, in one event. ");
+        assert_eq!(answer.tool_calls[0].name, "weather", "{operation:?}");
+        assert_eq!(answer.tool_calls[0].arguments, json!({"city": "Oslo"}), "{operation:?}");
+        assert_eq!(trial::ended_well(operation, &stream), Some(true), "{operation:?}");
+        said += 1;
+    }
+    assert!(said >= 2, "only {said} operations can be said in parts");
+}
+
+#[test]
+fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
+    for operation in [Operation::ChatCompletions, Operation::Messages] {
+        let asked = trial::asked(operation, true);
+        let spoken = spoken(&asked, &PARTS, &Answer::default(), "seed").unwrap();
+        let told: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+        assert!(told.is_sorted(), "{told:?}");
+        let events = |part: usize| -> String {
+            let own = spoken.said.iter().filter(|(of, _)| *of == Some(part));
+            own.map(|(_, frame)| frame.data.as_ref().unwrap().to_string()).collect()
+        };
+        assert!(events(0).contains("\"Let me look\""), "{}", events(0));
+        assert!(events(1).contains("\" that up, all of it, at length, in one event. \""));
+        assert!(events(2).contains("\"weather\""), "{}", events(2));
+        assert!(events(3).contains(r#""{\"city\": \"O""#), "{}", events(3));
+        assert!(events(4).contains(r#""slo\"}""#), "{}", events(4));
+        assert_eq!(spoken.said.last().unwrap().0, Some(4));
+        assert!(spoken.said.first().unwrap().0.is_none());
+        assert!(!spoken.ending.is_empty());
+    }
+}
+
+#[test]
+fn text_that_comes_behind_a_call_is_said_before_it() {
+    let parts =
+        [Part::Call { id: "", name: "now", arguments: "{}" }, Part::Text("late"), Part::Text("")];
+    let asked = trial::asked(Operation::ChatCompletions, false);
+    let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+    let stream = bytes(Operation::ChatCompletions, &spoken);
+    let answer = trial::read(Operation::ChatCompletions, true, &stream).unwrap();
+    assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
+    assert_eq!(answer.tool_calls[0].arguments, json!({}));
+    let order: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+    assert_eq!((order[0], *order.last().unwrap()), (1, 0));
+}
+
+#[test]
+fn an_answer_without_parts_is_all_ending() {
+    let asked = trial::asked(Operation::Messages, false);
+    let spoken = spoken(&asked, &[], &Answer::default(), "seed").unwrap();
+    assert!(spoken.said.is_empty() && !spoken.ending.is_empty());
+    let stream = bytes(Operation::Messages, &spoken);
+    let answer = trial::read(Operation::Messages, true, &stream).unwrap();
+    assert_eq!((answer.content.as_str(), answer.finish_reason.as_deref()), ("", Some("end_turn")));
+}
+
+#[test]
+fn arguments_that_are_no_json_are_streamed_as_they_are() {
+    let parts = [Part::Call { id: "c", name: "f", arguments: "{\"a\": " }];
+    for operation in [Operation::ChatCompletions, Operation::Messages] {
+        let spoken = spoken(&trial::asked(operation, false), &parts, &Answer::default(), "s");
+        let stream = bytes(operation, &spoken.unwrap());
+        let call = &trial::read(operation, true, &stream).unwrap().tool_calls[0];
+        assert_eq!(call.arguments, json!({"_raw": "{\"a\": "}), "{operation:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_texts_are_said_as_they_are(
+        texts in prop::collection::vec("(?s).{0,30}", 0..6),
+        name in ".{1,20}",
+        arguments in ".{0,20}",
+    ) {
+        let mut parts: Vec<Part<'_>> = texts.iter().map(|text| Part::Text(text)).collect();
+        parts.push(Part::Call { id: "id", name: &name, arguments: &arguments });
+        for operation in [Operation::ChatCompletions, Operation::Messages] {
+            let asked = trial::asked(operation, true);
+            let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+            let stream = bytes(operation, &spoken);
+            let answer = trial::read(operation, true, &stream).unwrap();
+            prop_assert_eq!(&answer.content, &texts.concat());
+            prop_assert_eq!(&answer.tool_calls[0].name, &name);
+            let call = ToolCall::from_text("id", &name, &arguments);
+            prop_assert_eq!(&answer.tool_calls[0].arguments, &call.arguments);
+        }
+    }
+
+    #[test]
+    fn marks_of_nobody_stay_as_they_are(text in "[\u{f8f0}\u{f8f1}0-9{}\": ]{0,12}") {
+        let answer = Answer { model: Some(text.clone()), ..Answer::default() };
+        let asked = trial::asked(Operation::ChatCompletions, false);
+        let spoken = spoken(&asked, &[], &answer, "seed").unwrap();
+        prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
+    }
+}

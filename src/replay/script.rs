@@ -1,0 +1,202 @@
+//! Scripts: answers that are given call by call, whatever is asked.
+//!
+//! A script is a list of calls, each a list of entries. [`Script::parse`] reads one,
+//! and refuses what it does not know; each session walks through the calls with a
+//! cursor of its own, which moves on at every call before its entries are looked at.
+//! What a call says is put into the shape of whoever asks.
+
+mod entry;
+mod read;
+mod render;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+pub(super) use render::Rendered;
+
+use crate::provider::Provider;
+use crate::recording::observed::Observed;
+use entry::{Entry, Failure};
+
+/// A script, and how far each session has come in it.
+#[derive(Debug)]
+pub struct Script {
+    calls: Vec<Vec<Entry>>,
+    retry: Option<Retry>,
+    progress: Mutex<Progress>,
+}
+
+/// The first calls fail, as if the provider were busy for a moment.
+#[derive(Debug)]
+struct Retry {
+    /// The first call that does not fail.
+    until: u64,
+    failure: Failure,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    unnamed: Cursor,
+    named: BTreeMap<String, Cursor>,
+    /// The most calls that any session has used up.
+    furthest: usize,
+}
+
+/// How far one session has come.
+#[derive(Debug, Default)]
+struct Cursor {
+    /// Calls made.
+    made: u64,
+    /// Scripted calls used up.
+    used: usize,
+}
+
+/// Whose turn it is.
+#[derive(Debug, PartialEq)]
+enum Turn {
+    /// Nobody's: the call fails for now.
+    Later,
+    /// That of the scripted call with this index.
+    Call(usize),
+    /// The script is used up.
+    Over,
+}
+
+/// How a script's text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// Why a text is no script.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{why}")]
+pub struct ScriptError {
+    /// The call and the entry, each counted from 1, before a colon; empty where it is the whole.
+    place: String,
+    why: String,
+}
+
+/// Why a script has no answer for a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoScriptedResponse {
+    /// Every call of it was used up.
+    #[error(
+        "no scripted response: the script has {calls} calls and this is one more; \
+         add a call to it"
+    )]
+    UsedUp {
+        /// How many calls it has.
+        calls: usize,
+    },
+    /// What the call says cannot be an answer to what was asked.
+    #[error("no scripted response: call {call} of the script cannot answer this: {why}")]
+    Unfit {
+        /// Which call, from 1.
+        call: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// An answer of a script.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) rendered: Rendered,
+    /// Which call of the script, from 1; `None` for one that fails for now.
+    pub(super) call: Option<usize>,
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Where the text is not one: which call and entry, and what was expected there.
+    pub fn parse(text: &[u8], notation: Notation) -> Result<Self, ScriptError> {
+        read::script(text, notation)
+    }
+
+    fn new(calls: Vec<Vec<Entry>>, retry: Option<Retry>) -> Self {
+        Self { calls, retry, progress: Mutex::default() }
+    }
+
+    /// How many calls it has.
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Whether it has no call at all.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// How many of its calls no session has come to.
+    pub fn left(&self) -> usize {
+        self.with(|progress| self.calls.len() - progress.furthest)
+    }
+
+    /// Starts over, for one session or for all.
+    pub fn reset(&self, session: Option<&str>) {
+        self.with(|progress| match session {
+            None => {
+                progress.unnamed = Cursor::default();
+                progress.named.clear();
+            }
+            Some(name) => drop(progress.named.remove(name)),
+        });
+    }
+
+    /// The answer to `observed`. `shape` is that of its errors.
+    ///
+    /// # Errors
+    /// Where the script is used up, or what it says cannot be an answer to this. The
+    /// call is used up all the same.
+    pub(super) fn answer(
+        &self,
+        observed: &Observed,
+        shape: Provider,
+    ) -> Result<Told, NoScriptedResponse> {
+        let index = match (self.turn(observed.session.as_deref()), &self.retry) {
+            (Turn::Later, Some(retry)) => {
+                return Ok(Told { rendered: Rendered::failure(&retry.failure, shape), call: None });
+            }
+            (Turn::Call(index), _) => index,
+            _ => return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() }),
+        };
+        let call = index + 1;
+        match Rendered::of(&self.calls[index], observed, shape, &format!("script#{call}")) {
+            Ok(rendered) => Ok(Told { rendered, call: Some(call) }),
+            Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
+        }
+    }
+
+    /// Whose turn it is in a session; it is over with this.
+    fn turn(&self, session: Option<&str>) -> Turn {
+        self.with(|progress| {
+            let cursor = match session {
+                None => &mut progress.unnamed,
+                Some(name) => progress.named.entry(name.to_owned()).or_default(),
+            };
+            cursor.made += 1;
+            if self.retry.as_ref().is_some_and(|retry| cursor.made < retry.until) {
+                return Turn::Later;
+            }
+            if cursor.used == self.calls.len() {
+                return Turn::Over;
+            }
+            cursor.used += 1;
+            progress.furthest = progress.furthest.max(cursor.used);
+            Turn::Call(cursor.used - 1)
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {
+        work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests;

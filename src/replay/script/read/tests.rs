@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn why(text: &str) -> String {
+    script(text.as_bytes(), Notation::Json).unwrap_err().to_string()
+}
+
+#[track_caller]
+fn refused(text: &str, parts: &[&str]) {
+    let why = why(text);
+    for part in parts {
+        assert!(why.contains(part), "{part:?} is not in: {why}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place_and_what_was_expected() {
+    refused(
+        r#"[[], [{"text": "a"}, {"txt": "b"}]]"#,
+        &["call 2, entry 2: ", "\"txt\"", "did you mean \"text\"?"],
+    );
+    refused(r#"[[{"text": 5}]]"#, &["call 1, entry 1: text: expected a string, not a number"]);
+    refused(r#"[[{"type": "tool-call", "name": "x"}]]"#, &["did you mean \"tool_call\"?"]);
+    refused(
+        r#"[[{"tool_call": {"name": "x", "argument": {}}}]]"#,
+        &["\"argument\"", "did you mean \"arguments\"?"],
+    );
+    refused(r#"[[{"tool_call": {"id": "x"}}]]"#, &["tool_call: it needs name"]);
+    refused(
+        r#"[[{"tool_call": {"name": "x", "arguments": 5}}]]"#,
+        &["tool_call.arguments", "a number"],
+    );
+    refused(
+        r#"[[{"tool_call_delta": {"id": "x", "arguments_delta": ""}}]]"#,
+        &["no tool_call before it has the id \"x\""],
+    );
+    refused(r#"[[{"usage": {"prompt_token": 5}}]]"#, &["did you mean \"prompt_tokens\"?"]);
+    refused(
+        r#"[[{"usage": {"prompt_tokens": -5}}]]"#,
+        &["usage.prompt_tokens: expected a count", "-5"],
+    );
+    refused(
+        r#"[[{"usage": {"prompt_tokens": 5, "input_tokens": 5}}]]"#,
+        &["two words for one count"],
+    );
+    refused(
+        r#"[[{"error": {"status": 200}}]]"#,
+        &["error: status: expected one of an error", "200"],
+    );
+    refused(r#"[[{"error": {"message": 200}}]]"#, &["error: message: expected a string"]);
+    refused(r#"[[{"delay": -1}]]"#, &["delay: expected milliseconds", "-1"]);
+    refused(r#"[[{"delay": "1s"}]]"#, &["delay: expected milliseconds", "\"1s\""]);
+    refused(r#"[[{"raw_chunk": {"base64": "?"}}]]"#, &["raw_chunk.base64"]);
+    refused(r#"[[{"text": "a", "finish": "stop"}]]"#, &["\"finish\" stands beside text"]);
+    refused(r#"[[{}]]"#, &["it is empty", "an entry is one of text, tool_call"]);
+    refused(r#"[["a"]]"#, &["expected an object, not a string"]);
+}
+
+#[test]
+fn what_stands_behind_the_end_is_read_as_well() {
+    refused(r#"[[{"finish": "stop"}, {"texd": "b"}]]"#, &["call 1, entry 2"]);
+}
+
+#[test]
+fn the_whole_is_a_list_of_lists_or_an_object_with_one() {
+    refused(
+        r#"[{"text": "a"}]"#,
+        &["call 1: expected a list of entries, not an object", "a list in a list"],
+    );
+    refused("5", &["expected a list of calls"]);
+    refused("{}", &["expected scripts"]);
+    refused(r#"{"script": []}"#, &["did you mean \"scripts\"?"]);
+    refused(r#"{"scripts": {}}"#, &["scripts: expected a list of calls"]);
+    refused(r#"{"scripts": [], "retry_until_call": 0}"#, &["retry_until_call", "1 or more"]);
+    refused(r#"{"scripts": [], "retry_error": "x"}"#, &["without retry_until_call"]);
+    refused(r#"[[{"text": "a", "text": "b"}]]"#, &["not plain JSON"]);
+    refused("[[", &["not plain JSON"]);
+    assert!(script(b"\xff", Notation::Json).is_err() && script(b"\xff", Notation::Yaml).is_err());
+}
+
+#[test]
+fn yaml_reads_as_the_same_script() {
+    let yaml = "
+scripts:
+  - - text: \"Hello, \"
+    - type: text
+      text: |
+        world
+    - delay: 1.5
+    - tool_call: {id: c1, name: add, arguments: {a: 1}}
+    - finish: stop
+  - []
+retry_until_call: 2
+";
+    let json = r#"{"scripts": [[{"text": "Hello, "}, {"text": "world\n"}, {"delay": 1.5},
+        {"tool_call": {"id": "c1", "name": "add", "arguments": {"a": 1}}}, {"finish": "stop"}], []],
+        "retry_until_call": 2}"#;
+    let (yaml, json) =
+        (script(yaml.as_bytes(), Notation::Yaml), script(json.as_bytes(), Notation::Json));
+    let (yaml, json) = (yaml.unwrap(), json.unwrap());
+    assert_eq!(yaml.calls, json.calls);
+    assert_eq!(yaml.retry.unwrap().until, 2);
+}
+
+#[test]
+fn yaml_that_means_something_else_is_refused() {
+    let why = |text: &str| script(text.as_bytes(), Notation::Yaml).unwrap_err().to_string();
+    assert!(
+        why("- - text: 5").contains("call 1, entry 1: text: expected a string"),
+        "{}",
+        why("- - text: 5")
+    );
+    assert!(why("- - text: a\n    text: b").contains("not YAML"));
+    assert!(why("- - text: [a").contains("not YAML"));
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nscripts: []\n";
+    assert!(!why(bomb).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "(?s).{0,60}", entries in r#"[\[\]{}":, a-z\-\n0-9]{0,60}"#) {
+        for text in [text, entries] {
+            for notation in [Notation::Json, Notation::Yaml] {
+                let _ = script(text.as_bytes(), notation);
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! A scripted call as an answer to whoever asks: in its provider's shape, complete or
+//! streamed as it is asked for, each entry at its time.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::entry::{Entry, Failure};
+use crate::provider::{self, Answer, Asked, Frame, Part, Provider, Usage};
+use crate::recording::body::Chunk;
+use crate::recording::entry::End;
+use crate::recording::observed::Observed;
+use crate::replay::delivery::{Delivery, asked};
+
+/// What is sent.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) delivery: Delivery,
+    /// Whether it is a stream.
+    pub(crate) streamed: bool,
+}
+
+/// The entries of a call, sorted by what is done with them.
+#[derive(Default)]
+struct Call<'a> {
+    parts: Vec<Part<'a>>,
+    /// When each part is due, in milliseconds.
+    due: Vec<f64>,
+    raw: Vec<Raw<'a>>,
+    usage: Option<Usage>,
+    finish: Option<&'a str>,
+    failure: Option<&'a Failure>,
+    /// When all has been said.
+    end: f64,
+}
+
+/// Bytes of a stream, as they are.
+struct Raw<'a> {
+    /// How many parts stand before them.
+    behind: usize,
+    due: f64,
+    bytes: &'a Bytes,
+}
+
+impl<'a> Call<'a> {
+    fn of(entries: &'a [Entry]) -> Self {
+        let mut call = Self::default();
+        let mut places = vec![0; entries.len()];
+        for (index, entry) in entries.iter().enumerate() {
+            places[index] = call.parts.len();
+            let part = match entry {
+                Entry::Text(text) => Part::Text(text),
+                Entry::ToolCall { id, name, arguments } => Part::Call { id, name, arguments },
+                Entry::ToolCallDelta { call, text } => {
+                    Part::Arguments { call: places[*call], text }
+                }
+                other => {
+                    call.take(other);
+                    continue;
+                }
+            };
+            call.parts.push(part);
+            call.due.push(call.end);
+        }
+        call
+    }
+
+    /// Takes an entry that is no part of what is said.
+    fn take(&mut self, entry: &'a Entry) {
+        match entry {
+            Entry::Usage(usage) => self.usage = Some(*usage),
+            Entry::RawChunk(bytes) => {
+                self.raw.push(Raw { behind: self.parts.len(), due: self.end, bytes });
+            }
+            Entry::Finish(reason) => self.finish = Some(reason),
+            Entry::Error(failure) => self.failure = Some(failure),
+            Entry::Delay(ms) => self.end += ms,
+            Entry::Text(_) | Entry::ToolCall { .. } | Entry::ToolCallDelta { .. } => {}
+        }
+    }
+
+    /// Whether nothing is said but raw bytes: they are all of the answer.
+    fn is_raw(&self) -> bool {
+        let words = !self.parts.is_empty() || self.usage.is_some() || self.finish.is_some();
+        !words && !self.raw.is_empty()
+    }
+
+    /// What is said beside the parts.
+    fn rest(&self) -> Answer {
+        Answer {
+            usage: self.usage,
+            finish_reason: self.finish.map(str::to_owned),
+            ..Answer::default()
+        }
+    }
+}
+
+impl Rendered {
+    /// The answer of a call to `observed`; ids are made from `seed`.
+    ///
+    /// # Errors
+    /// Why what it says cannot be an answer to this.
+    pub(super) fn of(
+        entries: &[Entry],
+        observed: &Observed,
+        shape: Provider,
+        seed: &str,
+    ) -> Result<Self, String> {
+        let call = Call::of(entries);
+        let streamed = observed.call.streamed;
+        let nothing_said = call.parts.is_empty() && call.raw.is_empty();
+        if let Some(failure) = call.failure.filter(|_| nothing_said || !streamed) {
+            return Ok(Self::failed(failure, shape, call.end));
+        }
+        let asked = asked(observed);
+        let chunks = match (streamed, call.is_raw()) {
+            (true, false) => stream(&call, &asked, seed)?,
+            (false, false) => {
+                let answer = provider::whole(&call.parts, &call.rest());
+                let body = provider::write(&asked, &answer, seed).map_err(|why| why.to_string())?;
+                vec![Chunk { at_ms: call.end, data: body.into() }]
+            }
+            (_, true) => raw(&call, &asked),
+        };
+        let media = if streamed { asked.framing.media() } else { "application/json" };
+        Ok(Self { delivery: delivery(StatusCode::OK, media, chunks, !streamed), streamed })
+    }
+
+    /// The failure of a call, at once.
+    pub(super) fn failure(failure: &Failure, shape: Provider) -> Self {
+        Self::failed(failure, shape, 0.0)
+    }
+
+    fn failed(failure: &Failure, shape: Provider, at_ms: f64) -> Self {
+        let kind = failure.kind.as_deref().unwrap_or("scripted_error");
+        let body = provider::error_body(shape, failure.status, kind, &failure.message);
+        let chunks = vec![Chunk { at_ms, data: body.into() }];
+        let status = StatusCode::from_u16(failure.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut delivery = delivery(status, "application/json", chunks, true);
+        for (name, value) in provider::error_headers(shape, kind) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                delivery.headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        Self { delivery, streamed: false }
+    }
+}
+
+fn delivery(
+    status: StatusCode,
+    media: &'static str,
+    chunks: Vec<Chunk>,
+    announced: bool,
+) -> Delivery {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    if announced {
+        let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    Delivery { status, headers, chunks, end: End::Complete }
+}
+
+/// The raw bytes alone, and the error that ends them.
+fn raw(call: &Call<'_>, asked: &Asked<'_>) -> Vec<Chunk> {
+    let bytes = call.raw.iter().map(|raw| Chunk { at_ms: raw.due, data: raw.bytes.clone() });
+    let error = call.failure.map(|failure| error(failure, asked, 0));
+    let events = error.iter().flat_map(|frame| asked.framing.write(std::slice::from_ref(frame)));
+    let error = events.map(|event| Chunk { at_ms: call.end, data: event.into() });
+    bytes.chain(error).collect()
+}
+
+/// The events of a stream, each at its time, raw bytes between them.
+fn stream(call: &Call<'_>, asked: &Asked<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
+    let spoken = provider::spoken(asked, &call.parts, &call.rest(), seed);
+    let spoken = spoken.map_err(|why| why.to_string())?;
+    let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
+    match call.failure {
+        Some(failure) => frames.push(error(failure, asked, frames.len() as u64)),
+        None => frames.extend(spoken.ending),
+    }
+    // What opens the stream goes out with the first part.
+    let first = parts.iter().flatten().next().map_or(call.end, |part| call.due[*part]);
+    let mut now = 0.0_f64;
+    let mut chunks = Vec::new();
+    let mut raw = call.raw.iter().peekable();
+    for (index, event) in asked.framing.write(&frames).into_iter().enumerate() {
+        let part = parts.get(index).copied();
+        let opening = part == Some(None);
+        let due = match part {
+            Some(Some(part)) => call.due[part],
+            Some(None) => first,
+            None => call.end,
+        };
+        // Raw bytes stand before the first event that says a later part.
+        let reached = match part {
+            Some(Some(part)) => part,
+            Some(None) => 0,
+            None => usize::MAX,
+        };
+        while let Some(bytes) = raw.next_if(|raw| !opening && raw.behind <= reached) {
+            now = now.max(bytes.due);
+            chunks.push(Chunk { at_ms: now, data: bytes.bytes.clone() });
+        }
+        now = now.max(due);
+        chunks.push(Chunk { at_ms: now, data: event.into() });
+    }
+    Ok(chunks)
+}
+
+fn error(failure: &Failure, asked: &Asked<'_>, place: u64) -> Frame {
+    let kind = failure.kind.as_deref();
+    provider::stream_error(asked, failure.status, kind, &failure.message, place)
+}

@@ -1,0 +1,101 @@
+//! Answers calls from a script, and counts how its streams end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use serde_json::json;
+
+use super::asked::{Asked, note};
+use super::journal::More;
+use super::respond::{self, AnyBody};
+use super::tally::Tally;
+use super::{Gateway, Notice};
+use crate::recording::entry::Cut;
+use crate::replay::{NoScriptedResponse, ReplayBody, Scripted};
+
+/// The name of the error that a call behind the end of a script gets.
+const NONE: &str = "no_scripted_response";
+
+/// What the script has for a call, held back until its first byte is due.
+pub(super) async fn answer(
+    gateway: &Gateway,
+    asked: &Asked,
+    scripted: Result<Scripted, NoScriptedResponse>,
+) -> Response<AnyBody> {
+    let Scripted { response, call, streamed } = match scripted {
+        Ok(scripted) => scripted,
+        Err(why) => return refuse(gateway, asked, &why),
+    };
+    Tally::count(&gateway.tally.scripted);
+    // Counted from here on: a client that leaves before the first byte has left, too.
+    let counted = |body| StreamBody { body, over: false, tally: Arc::clone(&gateway.tally) };
+    let response = match streamed {
+        true => response.map(|body| AnyBody::Script(counted(body))),
+        false => response.map(AnyBody::Replay),
+    };
+    let due = match response.body() {
+        AnyBody::Script(stream) => stream.body.first_due(),
+        AnyBody::Replay(body) => body.first_due(),
+        _ => None,
+    };
+    if let Some(due) = due {
+        tokio::time::sleep_until(due).await;
+    }
+    let more = More::Value(json!({ "script": { "call": call } }));
+    note(gateway, asked, "scripted", response.status(), more);
+    response
+}
+
+/// The error of a call that the script has no answer for. It is not to be made again:
+/// there would be none then, either.
+fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Response<AnyBody> {
+    let message = why.to_string();
+    Tally::count(&gateway.tally.unscripted);
+    (gateway.notify)(Notice::Refused(&message));
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    let mut response = respond::error(asked.shape(), status, NONE, &message);
+    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    note(gateway, asked, "unscripted", status, More::Value(json!({ "error": message })));
+    response
+}
+
+/// The body of a scripted stream, which is counted once, however it ends.
+pub struct StreamBody {
+    body: ReplayBody,
+    over: bool,
+    tally: Arc<Tally>,
+}
+
+impl Drop for StreamBody {
+    fn drop(&mut self) {
+        let drained = self.over || self.body.is_end_stream();
+        let tally = &self.tally;
+        Tally::count(if drained { &tally.streams_drained } else { &tally.streams_left });
+    }
+}
+
+impl Body for StreamBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        self.over |= matches!(polled, Poll::Ready(None));
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
