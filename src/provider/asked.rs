@@ -20,6 +20,22 @@ pub struct Asked<'a> {
     pub usage: bool,
     /// Whether vectors are asked for in base64 (`encoding_format`).
     pub base64: bool,
+    /// Of what types vectors are asked for (Cohere's `embedding_types`).
+    pub vectors: VectorTypes,
+    /// What the call's key is formed over ([`Call::target`]): for many operations the
+    /// path, which can say more of the form than the operation does.
+    pub target: Option<&'a str>,
+}
+
+/// Of what types vectors are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VectorTypes {
+    /// The request does not say.
+    Unsaid,
+    /// Numbers with a fraction, and no others.
+    Float,
+    /// Others too, or others alone.
+    Other,
 }
 
 impl<'a> Asked<'a> {
@@ -33,13 +49,25 @@ impl<'a> Asked<'a> {
         let base64 = field("encoding_format")
             .and_then(|format| format.as_str().map(|format| format == "base64"))
             .unwrap_or(false);
+        let vectors = match field("embedding_types").and_then(|types| types.as_array()) {
+            None | Some([]) => VectorTypes::Unsaid,
+            Some([only]) if only.as_str().as_deref() == Some("float") => VectorTypes::Float,
+            Some(_) => VectorTypes::Other,
+        };
+        // Cohere's first version streams lines of JSON, its second events.
+        let target = call.target.as_deref();
+        let lines = call.operation == Operation::CohereChat
+            && target.is_some_and(|path| path.ends_with("/v1/chat"));
+        let framing = Framing::asked(call.operation, query);
         Self {
             operation: call.operation,
             upstream,
             model: call.model.as_deref(),
-            framing: Framing::asked(call.operation, query),
+            framing: if lines { Framing::Lines } else { framing },
             usage,
             base64,
+            vectors,
+            target,
         }
     }
 }

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::provider::anthropic::messages;
+use crate::provider::cohere;
 use crate::provider::gemini::{embed, generate};
 use crate::provider::openai::{chat, embeddings, responses};
 
@@ -75,6 +76,8 @@ proptest! {
         prop_assert_eq!(messages::complete(&json), messages::complete(&value));
         prop_assert_eq!(embeddings::read(&json), embeddings::read(&value));
         prop_assert_eq!(embed::read(&json), embed::read(&value));
+        prop_assert_eq!(cohere::chat::complete(&json), cohere::chat::complete(&value));
+        prop_assert_eq!(cohere::embed::read(&json), cohere::embed::read(&value));
         prop_assert_eq!(generate::fold(&[json]), generate::fold(&[value]));
     }
 }

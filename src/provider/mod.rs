@@ -31,11 +31,11 @@ mod table;
 mod wire;
 mod words;
 
-pub use asked::{Asked, ModeError};
+pub use asked::{Asked, ModeError, VectorTypes};
 pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use framing::{Frame, Framing};
-pub use mode::{to_complete, to_stream, write};
+pub use mode::{reframe, to_complete, to_stream, write};
 pub use recognise::{Seen, delivery, place, recognise};
 pub use spoken::{Part, Spoken, spoken, whole};
 pub use stream_error::stream_error;

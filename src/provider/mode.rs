@@ -1,5 +1,6 @@
-//! Changes how an answer is delivered: a stream into the complete answer, and the
-//! complete answer into a stream; and makes an answer of words alone.
+//! Changes how an answer is delivered: a stream into the complete answer, the complete
+//! answer into a stream, and a stream into another framing; and makes an answer of
+//! words alone.
 //!
 //! Changing the mode works on the provider's own JSON, not on [`Answer`], so that
 //! fields nobody here knows come through.
@@ -7,7 +8,7 @@
 use serde_json::Value;
 
 use super::asked::{Asked, ModeError};
-use super::framing::Framing;
+use super::framing::{Frame, Framing, events};
 use super::table::wire;
 use super::words::Said;
 use super::{Answer, Operation};
@@ -47,6 +48,45 @@ pub fn to_stream(asked: &Asked<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeErr
     };
     let frames = frames.ok_or(ModeError::Unreadable { operation })?;
     Ok(asked.framing.write(&frames))
+}
+
+/// The events of a recorded stream in another framing, each with where it ends in
+/// `stream`.
+///
+/// `whole` says that the stream was not cut. A stream that was ends behind its last
+/// event that came whole, and lacks its end in the other framing too.
+///
+/// # Errors
+/// Where an event is not JSON, and so has no place in the other framing.
+pub fn reframe(
+    operation: Operation,
+    (from, to): (Framing, Framing),
+    stream: &[u8],
+    whole: bool,
+) -> Result<Vec<(usize, Vec<u8>)>, ModeError> {
+    let mut open = !whole;
+    let (mut ends, mut frames) = (vec![], vec![]);
+    for event in events(from, stream) {
+        // A comment, or an end marker: the other framing ends without.
+        let Some(data) = event.data.as_deref().filter(|_| !event.is_done()) else { continue };
+        match serde_json::from_slice(data) {
+            Ok(data) => {
+                ends.push(event.range.end);
+                frames.push(Frame::unnamed(data));
+            }
+            Err(error) if error.is_eof() && !event.finished => open = true,
+            Err(_) => return Err(ModeError::Unreadable { operation: operation.name() }),
+        }
+    }
+    let mut chunks = to.write(&frames);
+    if to == Framing::Array {
+        match chunks.last_mut() {
+            Some(last) if open => drop(last.pop()),
+            None if !open => return Ok(vec![(stream.len(), b"[]".to_vec())]),
+            _ => {}
+        }
+    }
+    Ok(ends.into_iter().zip(chunks).collect())
 }
 
 /// The JSON body of a complete answer that says what `answer` says.

@@ -36,6 +36,13 @@ fn stream_of(operation: Operation) -> Vec<String> {
             json!({"candidates": [{"content": {"parts": [{"text": "H"}]}}]}),
             json!({"candidates": [{"content": {"parts": [{"text": "i"}]}, "finishReason": "STOP"}]}),
         ],
+        Operation::CohereChat => vec![
+            json!({"type": "message-start", "id": "1", "delta": {"message": {"role": "assistant", "content": []}}}),
+            json!({"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}}),
+            json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "Hi"}}}}),
+            json!({"type": "content-end", "index": 0}),
+            json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": {"tokens": {"input_tokens": 1}}}}),
+        ],
         _ => vec![],
     };
     data.iter().map(Value::to_string).collect()
@@ -48,6 +55,7 @@ fn read_operation() -> impl Strategy<Value = Operation> {
         Operation::Responses,
         Operation::Messages,
         Operation::GenerateContent,
+        Operation::CohereChat,
     ])
 }
 
@@ -169,6 +177,12 @@ fn json_value() -> impl Strategy<Value = Value> {
         "embedding",
         "citation",
         "finish_reason",
+        "event_type",
+        "embeddings",
+        "citationMetadata",
+        "functionCall",
+        "usageMetadata",
+        "promptFeedback",
     ];
     let words = vec![
         "message_start",
@@ -179,6 +193,12 @@ fn json_value() -> impl Strategy<Value = Value> {
         "response.completed",
         "function_call",
         "message",
+        "message-start",
+        "content-start",
+        "content-delta",
+        "tool-call-delta",
+        "message-end",
+        "stream-end",
         "x",
     ];
     let leaf = prop_oneof![

@@ -1,11 +1,20 @@
 //! The calls of the tests: each operation in its usual framing.
 
-use super::{Answer, Asked, Framing, ModeError, Operation, table};
+use super::{Answer, Asked, Framing, ModeError, Operation, VectorTypes, table};
 
 /// What a caller of `operation` asks for, events where there is a choice.
 pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
     let framing = framing(operation);
-    Asked { operation, upstream: "", model: None, framing, usage, base64: false }
+    Asked {
+        operation,
+        upstream: "",
+        model: None,
+        framing,
+        usage,
+        base64: false,
+        vectors: VectorTypes::Unsaid,
+        target: None,
+    }
 }
 
 pub(super) fn framing(operation: Operation) -> Framing {

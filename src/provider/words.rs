@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 pub(super) use finish::Dialect;
 use finish::word;
 
-use super::{Answer, ToolCall, Usage};
+use super::asked::ModeError;
+use super::{Answer, Operation, ToolCall, Usage};
 
 /// What an answer says, ready to be put into any shape.
 pub(super) struct Said<'a> {
@@ -55,6 +56,16 @@ impl<'a> Said<'a> {
 
     pub(super) fn finish(&self, dialect: Dialect) -> &'a str {
         word(dialect, self.answer.finish_reason.as_deref(), !self.calls.is_empty())
+    }
+
+    /// The vectors, which an answer of `operation` cannot do without; JSON has no word
+    /// for numbers that are not finite.
+    pub(super) fn vectors(&self, operation: Operation) -> Result<&'a [Vec<f64>], ModeError> {
+        let vectors = &self.answer.embeddings;
+        match !vectors.is_empty() && vectors.iter().flatten().all(|number| number.is_finite()) {
+            true => Ok(vectors),
+            false => Err(ModeError::NoVectors { operation: operation.name() }),
+        }
     }
 
     /// Whether text stands beside the calls, or is all there is.

@@ -1,5 +1,6 @@
 //! A delivery: one recorded response on its way to a caller, changed in its form
-//! where the caller needs another (mode, content encoding), never in what it says.
+//! where the caller needs another (mode, framing, content encoding), never in what it
+//! says.
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -110,6 +111,35 @@ impl Delivery {
         Ok(())
     }
 
+    /// Puts the events of a recorded stream into the framing that the call asks for,
+    /// each at the time its last byte came. What is framed so already, or is no
+    /// stream at all, stays as it is.
+    pub(super) fn reframe(&mut self, observed: &Observed) -> Result<(), String> {
+        let bytes = self.joined();
+        let asked = asked(observed);
+        let from = Framing::answered(asked.operation, self.media(), &bytes);
+        let Some(from) = from.filter(|from| *from != asked.framing) else { return Ok(()) };
+        let whole = self.end == End::Complete;
+        let events = provider::reframe(asked.operation, (from, asked.framing), &bytes, whole)
+            .map_err(|error| error.to_string())?;
+        let mut arrived = 0;
+        let arrivals = self.chunks.iter().map(|chunk| {
+            arrived += chunk.data.len();
+            (arrived, chunk.at_ms)
+        });
+        let mut arrivals = arrivals.peekable();
+        let chunks = events.into_iter().map(|(end, data)| {
+            while arrivals.next_if(|(arrived, _)| *arrived < end).is_some() {}
+            let at_ms = arrivals.peek().map_or(0.0, |(_, at_ms)| *at_ms);
+            Chunk { at_ms, data: data.into() }
+        });
+        self.chunks = chunks.collect();
+        let media = HeaderValue::from_static(asked.framing.media());
+        self.headers.insert(http::header::CONTENT_TYPE, media);
+        self.headers.remove(CONTENT_LENGTH);
+        Ok(())
+    }
+
     /// Puts the framing right: an announced length is the real one, except for a
     /// body that was cut short of it.
     pub(super) fn frame(&mut self) {
@@ -136,7 +166,116 @@ pub(super) fn asked(observed: &Observed) -> Asked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::RecordedRequest;
     use crate::recording::entry::Cut;
+
+    /// What a Gemini stream in these chunks is for a caller with this query.
+    fn reframed(
+        query: &str,
+        media: &'static str,
+        chunks: &[(f64, &'static str)],
+        end: End,
+    ) -> Result<Delivery, String> {
+        let request = RecordedRequest {
+            method: "POST".to_owned(),
+            path: "/v1beta/models/m:streamGenerateContent".to_owned(),
+            query: query.to_owned(),
+            headers: vec![],
+            body: "{}".into(),
+        };
+        let observed = Observed::new("gemini".to_owned(), request, &[]);
+        let headers = [
+            (http::header::CONTENT_TYPE, HeaderValue::from_static(media)),
+            (CONTENT_LENGTH, HeaderValue::from(7)),
+        ];
+        let chunks = chunks.iter().map(|&(at_ms, data)| Chunk { at_ms, data: data.into() });
+        let mut delivery = Delivery {
+            status: StatusCode::OK,
+            headers: headers.into_iter().collect(),
+            chunks: chunks.collect(),
+            end,
+        };
+        delivery.reframe(&observed).map(|()| delivery)
+    }
+
+    fn sent(delivery: &Delivery) -> Vec<(f64, &str)> {
+        delivery
+            .chunks
+            .iter()
+            .map(|chunk| (chunk.at_ms, std::str::from_utf8(&chunk.data).unwrap()))
+            .collect()
+    }
+
+    const ARRAY: &str = "application/json; charset=UTF-8";
+    const CUT: End = End::UpstreamAbort(Cut::Reset);
+
+    #[test]
+    fn an_array_becomes_events_at_the_times_its_elements_came() {
+        let chunks =
+            [(1.0, "[{\"a\":"), (2.0, " 1.50}"), (3.0, ",\r\n{\"b\":2}\n,{\"c\":3}"), (4.0, "]")];
+        let delivery = reframed("alt=sse", ARRAY, &chunks, End::Complete).unwrap();
+        let expected = [
+            (2.0, "data: {\"a\":1.50}\n\n"),
+            (3.0, "data: {\"b\":2}\n\n"),
+            (3.0, "data: {\"c\":3}\n\n"),
+        ];
+        assert_eq!(sent(&delivery), expected);
+        assert_eq!(
+            delivery.headers[http::header::CONTENT_TYPE],
+            "text/event-stream; charset=utf-8"
+        );
+        assert_eq!(delivery.headers.get(CONTENT_LENGTH), None);
+    }
+
+    #[test]
+    fn events_become_an_array_at_the_times_they_ended() {
+        let media = "text/event-stream";
+        let chunks =
+            [(1.0, "data: {\"a\":1}\r\n\r"), (2.0, "\n: wait\n\ndata: {\"b\":"), (3.0, "2}\n\n")];
+        let delivery = reframed("", media, &chunks, End::Complete).unwrap();
+        assert_eq!(sent(&delivery), [(2.0, "[{\"a\":1}"), (3.0, ",\r\n{\"b\":2}]")]);
+        assert_eq!(delivery.headers[http::header::CONTENT_TYPE], ARRAY);
+        let none = reframed("", media, &[(5.0, ": nothing\n\n")], End::Complete).unwrap();
+        assert_eq!(sent(&none), [(5.0, "[]")]);
+    }
+
+    #[test]
+    fn a_cut_stream_stays_cut_when_it_is_framed_otherwise() {
+        let chunks = [(1.0, "[{\"a\":1},"), (2.0, "{\"b\":")];
+        let events = reframed("alt=sse", ARRAY, &chunks, CUT).unwrap();
+        assert_eq!(sent(&events), [(1.0, "data: {\"a\":1}\n\n")]);
+        assert_eq!(events.end, CUT);
+        let media = "text/event-stream";
+        let chunks = [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\"")];
+        for end in [CUT, End::Complete] {
+            let array = reframed("", media, &chunks, end).unwrap();
+            assert_eq!(sent(&array), [(1.0, "[{\"a\":1}")], "{end:?}");
+        }
+        let array = reframed("", media, &chunks[..1], CUT).unwrap();
+        assert_eq!(sent(&array), [(1.0, "[{\"a\":1}")]);
+    }
+
+    #[test]
+    fn an_answer_stays_as_it_is_when_it_is_framed_so_or_is_no_stream() {
+        for (query, media, text) in [
+            ("", ARRAY, "[{\"a\": 1}]"),
+            ("alt=sse", "text/event-stream", "data: x\n\n"),
+            ("alt=sse", ARRAY, "{\"candidates\": []}"),
+            ("alt=sse", "text/html", "<p>"),
+        ] {
+            let delivery = reframed(query, media, &[(1.0, text)], End::Complete).unwrap();
+            assert_eq!(sent(&delivery), [(1.0, text)]);
+            assert!(delivery.headers.contains_key(CONTENT_LENGTH));
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_no_json_cannot_be_framed_otherwise() {
+        let events = [(1.0, "data: {\"a\"\n\n"), (1.0, "data: {}\n\n")];
+        assert!(reframed("", "text/event-stream", &events, End::Complete).is_err());
+        let array = [(1.0, "[{\"a\":1} oops {\"b\":2}]")];
+        assert!(reframed("alt=sse", ARRAY, &array, End::Complete).is_err());
+    }
 
     fn framed(announced: usize, body: &'static str, end: End) -> Option<usize> {
         let headers = [(CONTENT_LENGTH, HeaderValue::from(announced))].into_iter().collect();

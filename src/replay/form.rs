@@ -15,7 +15,7 @@ pub(super) struct Form {
     /// Whether its answer is one of success.
     success: bool,
     /// Gemini streams an array of answers, or events under `alt=sse`: one hash, and
-    /// each of no use to a caller of the other. `None` for any other call.
+    /// a caller of the one cannot read the other. `None` for any other call.
     events: Option<bool>,
 }
 
@@ -81,9 +81,9 @@ impl Form {
         self.streamed == wanted.is_streamed() && !self.is_framed_otherwise(wanted)
     }
 
-    /// Whether it is a stream in the framing that is not wanted, and one that cannot
-    /// stand for the other: an error is the same in both.
-    pub(super) fn is_other_framing(self, wanted: Wanted) -> bool {
+    /// Whether it is a stream in the framing that is not wanted. An error stays as it
+    /// was recorded.
+    pub(super) fn must_reframe(self, wanted: Wanted) -> bool {
         self.success && self.is_framed_otherwise(wanted)
     }
 

@@ -120,20 +120,19 @@ impl Take {
             Answering::Nothing(why) => return Err((*why).to_owned()),
             Answering::Unusable(why) => return Err(why.to_string()),
         };
-        if self.form.is_other_framing(wanted) {
-            return Err("it was recorded as an array and is asked for as server-sent events \
-                        (alt=sse), or the reverse; record this call in both forms"
-                .to_owned());
-        }
         let change_mode = self.form.must_change_mode(wanted);
+        let reframe = self.form.must_reframe(wanted);
         let accepted = |coding| encoding::accepts(accept_encoding, coding);
-        if !change_mode && prepared.coding().is_none_or(accepted) {
+        if !change_mode && !reframe && prepared.coding().is_none_or(accepted) {
             return Ok(Arc::clone(prepared));
         }
         let mut delivery = prepared.delivery();
         if change_mode {
             delivery.decode_unless_accepted(None)?;
             delivery.change_mode(observed)?;
+        } else if reframe {
+            delivery.decode_unless_accepted(None)?;
+            delivery.reframe(observed)?;
         } else {
             delivery.decode_unless_accepted(accept_encoding)?;
         }

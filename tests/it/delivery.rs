@@ -125,13 +125,13 @@ fn each_mode_serves_its_own_when_both_were_recorded() {
 }
 
 #[test]
-fn a_mode_that_cannot_be_changed_yet_is_a_miss_that_says_so() {
-    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, gemini_answer("x"))));
+fn an_answer_whose_mode_cannot_be_changed_is_a_miss_that_says_so() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{\"hi\":1}")));
     scene.recorded(&upstream, &[gemini("generateContent", "hi")]);
     let stream = gemini("streamGenerateContent?alt=sse", "hi");
     let answer = scene.replayed(&[], &[stream], 1).remove(0).expect(422);
     let text = answer.text().to_lowercase();
-    assert!(text.contains("complete") && text.contains("stream"), "{text}");
+    assert!(text.contains("cannot be served in the other mode"), "{text}");
 }
 
 #[test]
@@ -153,18 +153,36 @@ fn lines_of_json_never_answer_a_complete_request() {
 }
 
 #[test]
-fn a_gemini_array_answers_its_own_form_only() {
+fn a_gemini_array_answers_every_form() {
     let (scene, verb) = (Scene::new(), "streamGenerateContent");
     let array = format!("[{},\n{}]", gemini_answer("a"), gemini_answer("b"));
     scene.recorded(&Upstream::always(Answer::json(200, &array)), &[gemini(verb, "hi")]);
-    let events = format!("{verb}?alt=sse");
-    let calls = [gemini(&events, "hi"), gemini("generateContent", "hi")];
-    for call in calls {
-        let miss = scene.replayed(&[], &[call], 1).remove(0).expect(422);
-        assert!(miss.text().contains("other form"), "{}", miss.text());
-    }
+    let answer = |call: Call| scene.replayed(&["--strict"], &[call], 0).remove(0).expect(200);
+    let events = answer(gemini(&format!("{verb}?alt=sse"), "hi"));
+    let expected = ["a", "b"].map(|text| format!("data: {}\n\n", gemini_answer(text)));
+    assert_eq!(events.text(), expected.concat());
+    let media = events.header("content-type").unwrap_or_default();
+    assert!(media.starts_with("text/event-stream"), "{media}");
+    let whole: Value =
+        serde_json::from_str(&answer(gemini("generateContent", "hi")).text()).unwrap();
+    assert_eq!(whole["candidates"][0]["content"]["parts"], json!([{"text": "ab"}]));
     let own = scene.replayed(&["--strict"], &[gemini(verb, "hi")], 0).remove(0).expect(200);
     assert_eq!(own.text(), array);
+}
+
+#[test]
+fn events_of_gemini_answer_a_caller_of_the_array() {
+    let (scene, verb) = (Scene::new(), "streamGenerateContent");
+    let events = ["a", "b"].map(|text| format!("data: {}\r\n\r\n", gemini_answer(text)));
+    scene.recorded(
+        &Upstream::always(Answer::events(&events)),
+        &[gemini(&format!("{verb}?alt=sse"), "hi")],
+    );
+    let array = scene.replayed(&["--strict"], &[gemini(verb, "hi")], 0).remove(0).expect(200);
+    let expected = format!("[{},\r\n{}]", gemini_answer("a"), gemini_answer("b"));
+    assert_eq!(array.text(), expected);
+    let media = array.header("content-type").unwrap_or_default();
+    assert!(media.starts_with("application/json"), "{media}");
 }
 
 #[test]
@@ -217,8 +235,9 @@ fn a_take_that_cannot_be_given_in_one_form_is_still_owed_in_its_own() {
         "/gemini/v1beta/models/gemini-2.5-flash:generateContent",
         json!({"contents": [{"parts": [{"text": "hi"}]}]}).to_string(),
     );
-    let events = format!("data: {}\n\n", gemini_answer("hello"));
-    let upstream = Upstream::always(Answer::events(&[events]));
+    // A stream without its end is no complete answer.
+    let events = gemini_answer("hello").replace("finishReason", "unfinished");
+    let upstream = Upstream::always(Answer::events(&[format!("data: {events}\n\n")]));
     let recorded = scene.record(&upstream, &["--upstream", &format!("gemini={}", upstream.url())]);
     let live = recorded.call(&streamed).expect(200).text();
     recorded.stop().expect(0);

@@ -1,7 +1,54 @@
-//! Anthropic's counts of tokens.
+//! Reads and writes Anthropic's counts of tokens.
 
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, count};
 use crate::provider::wire::Wire;
+use crate::provider::words::Said;
+use crate::provider::{Answer, Usage};
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: None,
+    merge: None,
+    split: None,
+    write: Some(write),
+};
+
+/// Reads a count; `None` where there is none.
+pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let tokens = count(body, "input_tokens")?;
+    let usage = Usage { prompt_tokens: tokens, total_tokens: tokens, ..Usage::default() };
+    Some(Answer { usage: Some(usage), ..Answer::default() })
+}
+
+fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    // All input counts here, what a cache holds too.
+    Ok(json!({ "input_tokens": said.usage.prompt_tokens }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Operation::CountTokens;
+    use crate::provider::trial::{read, write};
+
+    #[test]
+    fn a_count_is_the_prompts_when_it_is_read() {
+        let body = br#"{"input_tokens":14,"context_management":{"original_input_tokens":20}}"#;
+        let usage = read(CountTokens, false, body).unwrap().usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.total_tokens, usage.completion_tokens), (14, 14, 0));
+        let error = br#"{"type":"error","error":{"type":"invalid_request_error"}}"#;
+        assert_eq!(read(CountTokens, false, error), None);
+    }
+
+    #[test]
+    fn a_count_reads_back_when_it_is_written() {
+        let usage = Usage { prompt_tokens: 9, total_tokens: 9, ..Usage::default() };
+        let answer = Answer { usage: Some(usage), ..Answer::default() };
+        let body = write(CountTokens, &answer, "seed").unwrap();
+        assert_eq!(body, br#"{"input_tokens":9}"#);
+        assert_eq!(read(CountTokens, false, &body), Some(answer));
+    }
+}

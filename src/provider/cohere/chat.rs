@@ -1,7 +1,214 @@
-//! Cohere's chat.
+//! Reads and writes Cohere's chat: the second version's messages and events, and the
+//! first's texts, which are told from them by their shape.
+//!
+//! Thoughts and the plan for the tools are no part of the content. What is counted
+//! are the tokens, not the units that are billed, where both are told.
 
-use crate::provider::wire::Wire;
+mod first;
+mod split;
+mod write;
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::usage;
+use crate::provider::doc::{Doc, items, says, text, text_or_empty};
+use crate::provider::framing::{Framing, events};
+use crate::provider::wire::{Merged, Object, Wire};
+use crate::provider::{Answer, ToolCall, doc};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+    read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
+    merge: Some(merge),
+    split: Some(split::stream),
+    write: Some(write::write),
+};
+
+/// Reads a complete body; `None` where it is neither version's answer.
+pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    let Some(message) = body.member("message").filter(|message| message.is_map()) else {
+        return first::complete(body);
+    };
+    let mut answer = Answer {
+        usage: body.member("usage").and_then(usage),
+        finish_reason: text(body, "finish_reason").map(Cow::into_owned),
+        content: text_or_empty(message, "content").into_owned(),
+        ..Answer::default()
+    };
+    for block in items(message, "content") {
+        if says(block, "type", "text") {
+            answer.content.push_str(&text_or_empty(block, "text"));
+        }
+    }
+    for call in items(message, "tool_calls") {
+        let Some(function) = call.member("function") else { continue };
+        let (id, name) = (text_or_empty(call, "id"), text_or_empty(function, "name"));
+        answer.tool_calls.push(ToolCall::from_doc(&id, &name, function.member("arguments")));
+    }
+    Some(answer)
+}
+
+/// Merges the events of a stream; `None` where it is neither version's.
+fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
+    let mut stream = Stream::default();
+    let mut texts = first::Stream::default();
+    let (mut ended, mut failed) = (false, false);
+    for event in events(framing, bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        let Some(Value::Object(data)) = event.json() else {
+            failed = true;
+            continue;
+        };
+        if data.contains_key("event_type") {
+            texts.take(data, &mut ended);
+            continue;
+        }
+        let kind = data.get("type").and_then(Value::as_str).or(event.name).unwrap_or("");
+        match kind.to_owned().as_str() {
+            "message-end" => {
+                ended = true;
+                failed |= stream.take_end(data);
+            }
+            // An error takes the place of an event and has no type of its own.
+            "" | "error" => failed = true,
+            kind => stream.take(kind, data),
+        }
+    }
+    let body = stream.into_body().or_else(|| texts.into_body())?;
+    Some(Merged { body, ended, failed })
+}
+
+/// A message of the second version while its events come in.
+#[derive(Default)]
+struct Stream {
+    body: Object,
+    /// The message, once it has begun.
+    message: Option<Object>,
+    blocks: BTreeMap<u64, Object>,
+    plan: String,
+    calls: BTreeMap<u64, Object>,
+    citations: Vec<Value>,
+    logprobs: Vec<Value>,
+}
+
+impl Stream {
+    fn take(&mut self, kind: &str, mut data: Object) {
+        let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
+        let delta = match data.shift_remove("delta") {
+            Some(Value::Object(mut delta)) => delta.shift_remove("message"),
+            _ => None,
+        };
+        if kind == "message-start" {
+            return self.start(data, delta);
+        }
+        let Some(Value::Object(mut delta)) = delta else { return };
+        let mut of = |name: &str| match delta.shift_remove(name) {
+            // Some servers make a list of the one.
+            Some(Value::Array(list)) => list.into_iter().next(),
+            other => other,
+        };
+        match (kind, of("content"), of("tool_calls"), of("citations"), of("tool_plan")) {
+            ("content-start", Some(Value::Object(block)), ..) => {
+                self.blocks.insert(index, block);
+            }
+            ("content-delta", Some(Value::Object(more)), ..) => {
+                let kind = if more.contains_key("thinking") { "thinking" } else { "text" };
+                let begun = || Object::from_iter([("type".to_owned(), kind.into())]);
+                join(self.blocks.entry(index).or_insert_with(begun), more);
+                self.logprobs.extend(data.shift_remove("logprobs").filter(|told| !told.is_null()));
+            }
+            ("tool-call-start", _, Some(Value::Object(call)), ..) => {
+                self.calls.insert(index, call);
+            }
+            ("tool-call-delta", _, Some(Value::Object(more)), ..) => {
+                join(self.calls.entry(index).or_default(), more);
+            }
+            ("citation-start", _, _, Some(citation), _) => self.citations.push(citation),
+            ("tool-plan-delta", .., Some(Value::String(piece))) => self.plan.push_str(&piece),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, data: Object, message: Option<Value>) {
+        for (name, value) in data {
+            if name != "type" && name != "index" {
+                self.body.insert(name, value);
+            }
+        }
+        let message = match message {
+            Some(Value::Object(message)) => message,
+            _ => Object::new(),
+        };
+        // What is only announced is there once it has come.
+        let said = message.into_iter().filter(|(_, value)| !is_empty(value));
+        self.message = Some(said.collect());
+    }
+
+    /// Takes the last event; whether it tells of an error.
+    fn take_end(&mut self, mut data: Object) -> bool {
+        let Some(Value::Object(mut delta)) = data.shift_remove("delta") else { return false };
+        let failed = delta.get("error").is_some_and(|error| !error.is_null());
+        if let Some(Value::Object(more)) = delta.shift_remove("message") {
+            self.message.get_or_insert_default().extend(more);
+        }
+        self.body.append(&mut delta);
+        failed
+    }
+
+    fn into_body(self) -> Option<Object> {
+        let Self { mut body, message, blocks, plan, calls, citations, logprobs } = self;
+        let mut message = message?;
+        let mut put = |name: &str, list: Vec<Value>| {
+            if !list.is_empty() {
+                message.insert(name.to_owned(), Value::Array(list));
+            }
+        };
+        put("content", blocks.into_values().map(Value::Object).collect());
+        put("tool_calls", calls.into_values().map(Value::Object).collect());
+        put("citations", citations);
+        if !plan.is_empty() {
+            message.insert("tool_plan".to_owned(), plan.into());
+        }
+        let mut whole = Object::new();
+        if let Some(id) = body.shift_remove("id") {
+            whole.insert("id".to_owned(), id);
+        }
+        whole.insert("message".to_owned(), Value::Object(message));
+        whole.append(&mut body);
+        if !logprobs.is_empty() {
+            whole.insert("logprobs".to_owned(), Value::Array(logprobs));
+        }
+        Some(whole)
+    }
+}
+
+/// Whether nothing is said by it but that it may come.
+fn is_empty(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
+}
+
+/// Continues an object: texts grow, but for those that come whole.
+fn join(object: &mut Object, more: Object) {
+    for (name, value) in more {
+        match (object.get_mut(&name), value) {
+            (Some(_), Value::Null) => {}
+            (Some(Value::Object(known)), Value::Object(more)) => join(known, more),
+            (Some(Value::String(text)), Value::String(piece))
+                if !matches!(name.as_str(), "id" | "type" | "name") =>
+            {
+                text.push_str(&piece);
+            }
+            (_, value) => {
+                object.insert(name, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

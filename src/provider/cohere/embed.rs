@@ -1,7 +1,105 @@
-//! Cohere's embeddings.
+//! Reads and writes Cohere's embeddings: a list of vectors, or the lists of each type
+//! that was asked for.
 
+use serde_json::{Value, json};
+
+use super::{is_first, usage};
+use crate::provider::Answer;
+use crate::provider::asked::{Asked, ModeError, VectorTypes};
+use crate::provider::doc::{self, Doc, vectors};
 use crate::provider::wire::Wire;
+use crate::provider::words::Said;
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: None,
+    merge: None,
+    split: None,
+    write: Some(write),
+};
+
+/// Reads either version's shape. Vectors of other types than numbers with a fraction
+/// stay unread, their usage does not.
+pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let embeddings = body.member("embeddings").filter(|it| it.is_map() || it.list().is_some())?;
+    let floats = embeddings.list().or_else(|| embeddings.member("float")?.list());
+    Some(Answer {
+        usage: body.member("meta").and_then(usage),
+        embeddings: vectors(floats.unwrap_or_default().iter().map(Some)),
+        ..Answer::default()
+    })
+}
+
+fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let listed = match asked.vectors {
+        VectorTypes::Unsaid => is_first(asked),
+        VectorTypes::Float => false,
+        VectorTypes::Other => {
+            return Err(ModeError::NotFromWords { operation: asked.operation.name() });
+        }
+    };
+    let vectors = said.vectors(asked.operation)?;
+    let (kind, embeddings) = match listed {
+        true => ("embeddings_floats", json!(vectors)),
+        false => ("embeddings_by_type", json!({ "float": vectors })),
+    };
+    Ok(json!({
+        "id": said.id(""),
+        "embeddings": embeddings,
+        "texts": [],
+        "meta": {
+            "api_version": { "version": if is_first(asked) { "1" } else { "2" } },
+            "billed_units": { "input_tokens": said.usage.prompt_tokens }
+        },
+        "response_type": kind
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::{Operation, Usage, trial, write};
+
+    const EMBED: Operation = Operation::CohereEmbed;
+
+    #[test]
+    fn vectors_are_read_when_listed_or_by_type() {
+        let meta = json!({"billed_units": {"input_tokens": 6.0}});
+        let listed = json!({"id": "1", "embeddings": [[1, 2.5], [3, 4]], "meta": meta});
+        let typed =
+            json!({"embeddings": {"int8": [[1]], "float": [[1, 2.5], [3, 4]]}, "meta": meta});
+        for body in [listed, typed] {
+            let answer = read(&body).unwrap();
+            assert_eq!(answer.embeddings, [[1.0, 2.5], [3.0, 4.0]]);
+            assert_eq!(answer.usage.unwrap().prompt_tokens, 6);
+        }
+        let other = read(&json!({"embeddings": {"int8": [[1]]}})).unwrap();
+        assert!(other.embeddings.is_empty());
+        assert_eq!(read(&json!({"message": "invalid api token"})), None);
+    }
+
+    #[test]
+    fn vectors_are_written_as_the_request_wants_them() {
+        let usage = Usage { prompt_tokens: 3, total_tokens: 3, ..Usage::default() };
+        let embeddings = vec![vec![0.5, -1.0], vec![2.0, 1e-7]];
+        let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
+        let built = |target: &'static str, vectors| {
+            let asked = Asked { target: Some(target), vectors, ..trial::asked(EMBED, false) };
+            let body = write(&asked, &answer, "seed")?;
+            assert_eq!(super::super::super::read(EMBED, None, &body).unwrap(), answer);
+            Ok(serde_json::from_slice::<Value>(&body).unwrap()["response_type"].clone())
+        };
+        let unsaid = VectorTypes::Unsaid;
+        assert_eq!(built("/v1/embed", unsaid).unwrap(), "embeddings_floats");
+        assert_eq!(built("/v1/embed", VectorTypes::Float).unwrap(), "embeddings_by_type");
+        assert_eq!(built("/v2/embed", unsaid).unwrap(), "embeddings_by_type");
+        let error: Result<Value, ModeError> = built("/v2/embed", VectorTypes::Other);
+        assert_eq!(error, Err(ModeError::NotFromWords { operation: EMBED.name() }));
+    }
+
+    #[test]
+    fn an_answer_without_vectors_is_refused() {
+        let error = write(&trial::asked(EMBED, false), &Answer::default(), "");
+        assert_eq!(error, Err(ModeError::NoVectors { operation: EMBED.name() }));
+    }
+}

@@ -5,8 +5,10 @@ pub(super) mod embed;
 
 use serde_json::{Value, json};
 
+use super::asked::Asked;
+use super::doc::Doc;
 use super::recognise::{Seen, Shape};
-use super::{Operation, Provider};
+use super::{Operation, Provider, Usage};
 
 /// What is asked for; `None` for a path that is none of Cohere's own.
 pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
@@ -21,7 +23,43 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
     Some(Shape::new(Provider::Cohere, operation))
 }
 
+/// Whether an answer of the first version is asked for.
+fn is_first(asked: &Asked<'_>) -> bool {
+    asked.target.is_some_and(|path| path.ends_with("/v1/chat") || path.ends_with("/v1/embed"))
+}
+
 /// The body of an error.
 pub(super) fn error(named: &str) -> Value {
     json!({ "message": named })
+}
+
+/// The counts of `usage`, or of `meta` where an answer has that: its tokens, else the
+/// units that are billed; `None` where it tells neither.
+fn usage<D: Doc>(told: &D) -> Option<Usage> {
+    let of = |name: &str| told.member(name).filter(|counts| counts.is_map());
+    let counts = of("tokens").or_else(|| of("billed_units"))?;
+    let (prompt, completion) = (count(counts, "input_tokens"), count(counts, "output_tokens"));
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt.saturating_add(completion),
+        cached_tokens: count(told, "cached_tokens"),
+        ..Usage::default()
+    })
+}
+
+/// A count, which Cohere may write with a decimal point.
+fn count<D: Doc>(object: &D, name: &str) -> u64 {
+    let Some(number) = object.member(name) else { return 0 };
+    // A fraction of a token and a number below zero are no counts.
+    let decimal = || number.float().filter(|number| number.fract() == 0.0).map(|it| it as u64);
+    number.whole().or_else(decimal).unwrap_or(0)
+}
+
+/// The counts as Cohere tells them.
+fn counts(usage: Usage) -> Value {
+    let tokens = json!({
+        "input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens
+    });
+    json!({ "billed_units": tokens, "tokens": tokens })
 }

@@ -6,7 +6,9 @@ use serde_json::value::RawValue;
 
 use super::{Event, Frame};
 
-/// Walks over the elements of an array, as far as they came whole.
+/// Walks over the elements of an array. What is left behind the last that came whole
+/// is one event more: the bracket that closes the array carries nothing, anything
+/// else is an element that was cut.
 pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
     let blank = |rest: &[u8]| {
         rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count()
@@ -18,12 +20,20 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
         at += blank(bytes.get(at..)?);
         let rest = bytes.get(at..)?;
         let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Box<RawValue>>();
-        let Some(Ok(_)) = values.next() else { return None };
-        let end = at + values.byte_offset();
-        let data = Some(Cow::Borrowed(&bytes[at..end]));
-        let range = begin..end;
-        (at, begin) = (end, end);
-        Some(Event { range, name: None, data, finished: true, failed: false })
+        if let Some(Ok(_)) = values.next() {
+            let end = at + values.byte_offset();
+            let data = Some(Cow::Borrowed(&bytes[at..end]));
+            let range = begin..end;
+            (at, begin) = (end, end);
+            return Some(Event { range, name: None, data, finished: true, failed: false });
+        }
+        let range = begin..bytes.len();
+        let closed = rest.trim_ascii_end() == b"]";
+        let cut = !closed && !rest.is_empty();
+        let data = cut.then_some(Cow::Borrowed(rest));
+        (at, begin) = (bytes.len() + 1, bytes.len());
+        let event = Event { range, name: None, data, finished: closed, failed: false };
+        (!event.range.is_empty()).then_some(event)
     })
 }
 
@@ -37,4 +47,59 @@ pub(super) fn write(frames: &[Frame]) -> Vec<Vec<u8>> {
         format!("{before}{data}{after}").into_bytes()
     };
     data.iter().enumerate().map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn seen(bytes: &[u8]) -> Vec<(Option<String>, bool)> {
+        let text = |data: Cow<'_, [u8]>| String::from_utf8(data.into_owned()).unwrap();
+        events(bytes).map(|event| (event.data.map(text), event.finished)).collect()
+    }
+
+    #[test]
+    fn elements_are_found_when_they_stand_in_many_lines() {
+        let found = seen(b" [{\"a\":\n [1]},\r\n[2] ,3\n]\n");
+        let data: Vec<_> = found.iter().map(|(data, _)| data.as_deref()).collect();
+        assert_eq!(data, [Some("{\"a\":\n [1]}"), Some("[2]"), Some("3"), None]);
+        assert!(found.iter().all(|(_, finished)| *finished));
+    }
+
+    #[test]
+    fn a_cut_element_is_the_last_and_unfinished() {
+        let found = seen(b"[{\"a\":1},{\"b\":[1]");
+        assert_eq!(found.last().unwrap(), &(Some("{\"b\":[1]".to_owned()), false));
+        assert_eq!(seen(b"[{}"), [(Some("{}".to_owned()), true)]);
+        assert_eq!(seen(b"["), [(None, false)]);
+        assert_eq!(seen(b"[]"), [(None, true)]);
+        assert_eq!(seen(b""), []);
+    }
+
+    proptest! {
+        #[test]
+        fn events_cover_any_buffer_without_a_gap(text in "[\\[\\]{},\"a1 \n]{0,40}") {
+            let mut at = 0;
+            for event in events(text.as_bytes()) {
+                prop_assert_eq!(event.range.start, at);
+                prop_assert!(event.range.end > at);
+                at = event.range.end;
+            }
+            prop_assert_eq!(at, text.len());
+        }
+
+        #[test]
+        fn what_is_written_is_found_again(numbers in prop::collection::vec(any::<u32>(), 1..5)) {
+            let frames: Vec<Frame> =
+                numbers.iter().map(|number| Frame::unnamed(json!({"n": number}))).collect();
+            let bytes = write(&frames).concat();
+            let found: Vec<Option<Value>> = events(&bytes).map(|event| event.json()).collect();
+            let mut expected: Vec<_> = frames.into_iter().map(|frame| frame.data).collect();
+            expected.push(None);
+            prop_assert_eq!(found, expected);
+        }
+    }
 }

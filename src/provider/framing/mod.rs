@@ -100,9 +100,10 @@ impl Framing {
     pub fn of_media(media: &str) -> Option<Self> {
         match media {
             "text/event-stream" => Some(Self::Sse),
-            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => {
-                Some(Self::Lines)
-            }
+            "application/x-ndjson"
+            | "application/ndjson"
+            | "application/jsonl"
+            | "application/stream+json" => Some(Self::Lines),
             "application/vnd.amazon.eventstream" => Some(Self::EventStream),
             _ => None,
         }

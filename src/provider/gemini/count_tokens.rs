@@ -1,7 +1,63 @@
-//! Gemini's counts of tokens.
+//! Reads and writes Gemini's counts of tokens.
 
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, count};
 use crate::provider::wire::Wire;
+use crate::provider::words::Said;
+use crate::provider::{Answer, Usage};
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: None,
+    merge: None,
+    split: None,
+    write: Some(write),
+};
+
+/// Reads the answer of `:countTokens`; `None` where it has no total.
+pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let total = count(body, "totalTokens")?;
+    let usage = Usage {
+        prompt_tokens: total,
+        total_tokens: total,
+        cached_tokens: count(body, "cachedContentTokenCount").unwrap_or(0),
+        ..Usage::default()
+    };
+    Some(Answer { usage: Some(usage), ..Answer::default() })
+}
+
+fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let mut body = json!({ "totalTokens": said.usage.prompt_tokens });
+    if said.usage.cached_tokens > 0 {
+        body["cachedContentTokenCount"] = said.usage.cached_tokens.into();
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Operation::GeminiCountTokens;
+    use crate::provider::trial::{read, write};
+
+    #[test]
+    fn a_count_is_the_prompts_when_it_is_read() {
+        let body = br#"{"totalTokens":31,"totalBillableCharacters":9,"promptTokensDetails":[]}"#;
+        let usage = read(GeminiCountTokens, false, body).unwrap().usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.total_tokens, usage.completion_tokens), (31, 31, 0));
+        assert_eq!(read(GeminiCountTokens, false, br#"{"error":{"code":400}}"#), None);
+    }
+
+    #[test]
+    fn a_count_reads_back_when_it_is_written() {
+        for cached_tokens in [0, 4] {
+            let usage =
+                Usage { prompt_tokens: 9, total_tokens: 9, cached_tokens, ..Usage::default() };
+            let answer = Answer { usage: Some(usage), ..Answer::default() };
+            let body = write(GeminiCountTokens, &answer, "seed").unwrap();
+            assert_eq!(read(GeminiCountTokens, false, &body), Some(answer));
+        }
+    }
+}

@@ -1,15 +1,20 @@
-//! Embeddings.
+//! Reads and writes embeddings: one vector, or one for each request of a batch.
 
+use serde_json::{Value, json};
+
+use super::generate;
 use crate::provider::Answer;
+use crate::provider::asked::{Asked, ModeError};
 use crate::provider::doc::{self, Doc, items, vectors};
 use crate::provider::wire::Wire;
+use crate::provider::words::Said;
 
 pub(in crate::provider) const WIRE: Wire = Wire {
     read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
-    write: None,
+    write: Some(write),
 };
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
@@ -17,21 +22,79 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
     let one = body.member("embedding");
     body.member("embeddings").or(one)?;
     let all = one.into_iter().chain(items(body, "embeddings"));
-    Some(Answer { embeddings: vectors(all.map(|item| item.member("values"))), ..Answer::default() })
+    Some(Answer {
+        embeddings: vectors(all.map(|item| item.member("values"))),
+        usage: generate::counts(&[body]),
+        ..Answer::default()
+    })
+}
+
+fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let vectors = said.vectors(asked.operation)?;
+    let values = |vector: &Vec<f64>| json!({ "values": vector });
+    let batch = asked.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
+    let mut body = match vectors {
+        vectors if batch => json!({ "embeddings": vectors.iter().map(values).collect::<Vec<_>>() }),
+        [one] => json!({ "embedding": values(one) }),
+        _ => {
+            let operation = asked.operation.name();
+            return Err(ModeError::NoPlace { operation, what: "further vectors" });
+        }
+    };
+    // Not every server tells them.
+    if said.answer.usage.is_some() {
+        body["usageMetadata"] = json!({
+            "promptTokenCount": said.usage.prompt_tokens,
+            "totalTokenCount": said.usage.total_tokens
+        });
+    }
+    Ok(body)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::provider::{Operation, Usage, trial, write};
 
     #[test]
     fn gemini_vectors_are_read_when_single_or_batched() {
         let single = read(&json!({"embedding": {"values": [1, 2.5]}})).unwrap();
         assert_eq!(single.embeddings, [vec![1.0, 2.5]]);
-        let batch = json!({"embeddings": [{"values": [1]}, {"values": [2]}]});
-        assert_eq!(read(&batch).unwrap().embeddings, [vec![1.0], vec![2.0]]);
+        let batch = json!({"embeddings": [{"values": [1]}, {"values": [2]}],
+                           "usageMetadata": {"promptTokenCount": 5}});
+        let batch = read(&batch).unwrap();
+        assert_eq!(batch.embeddings, [vec![1.0], vec![2.0]]);
+        assert_eq!(batch.usage.unwrap().prompt_tokens, 5);
         assert_eq!(read(&json!({"candidates": []})), None);
+    }
+
+    fn written(verb: &str, embeddings: Vec<Vec<f64>>) -> Result<Vec<u8>, ModeError> {
+        let target = format!("/v1beta/models/m:{verb}");
+        let asked = Asked { target: Some(&target), ..trial::asked(Operation::EmbedContent, false) };
+        let usage = Usage { prompt_tokens: 4, total_tokens: 4, ..Usage::default() };
+        let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
+        let body = write(&asked, &answer, "seed")?;
+        assert_eq!(crate::provider::read(Operation::EmbedContent, None, &body), Some(answer));
+        Ok(body)
+    }
+
+    #[test]
+    fn vectors_are_written_as_the_verb_has_them() {
+        let one = String::from_utf8(written("embedContent", vec![vec![0.5]]).unwrap()).unwrap();
+        assert!(one.starts_with(r#"{"embedding":{"values":[0.5]}"#), "{one}");
+        let batch = written("batchEmbedContents", vec![vec![0.5]]).unwrap();
+        let batch = String::from_utf8(batch).unwrap();
+        assert!(batch.starts_with(r#"{"embeddings":[{"values":[0.5]}]"#), "{batch}");
+        written("batchEmbedContents", vec![vec![1e-9], vec![-3.0]]).unwrap();
+    }
+
+    #[test]
+    fn vectors_are_refused_when_there_is_none_or_one_too_many() {
+        let error = written("embedContent", vec![vec![1.0], vec![2.0]]).unwrap_err();
+        assert!(error.to_string().contains("no place for the entry's further vectors"), "{error}");
+        for none in [vec![], vec![vec![f64::NAN]]] {
+            let error = written("batchEmbedContents", none).unwrap_err();
+            assert_eq!(error, ModeError::NoVectors { operation: "Embed Content" });
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! Reads Gemini's (and Vertex's) generated content: a complete body, a stream of
-//! server-sent events, and a stream as one JSON array, cut or whole.
+//! Reads and writes Gemini's (and Vertex's) generated content: a complete body, a
+//! stream of server-sent events, and a stream as one JSON array, cut or whole.
 //!
 //! Thoughts are no part of the content; their tokens count as reasoning and as
 //! completion.
 
+mod merge;
+mod split;
 mod write;
 
 use std::borrow::Cow;
@@ -22,8 +24,8 @@ pub(in crate::provider) const WIRE: Wire = Wire {
         Framing::Array => whole(bytes),
         _ => stream(bytes),
     }),
-    merge: None,
-    split: None,
+    merge: Some(merge::merge),
+    split: Some(split::stream),
     write: Some(write::write),
 };
 
@@ -71,8 +73,8 @@ fn chunks_of_array(mut rest: &[u8]) -> Vec<Value> {
 
 /// Puts the chunks together; `None` where none of them is an answer's.
 pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
-    let mut answer = Answer::default();
-    let mut counts = vec![];
+    let mut answer =
+        Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
     let mut seen = false;
     for chunk in chunks {
         let blocked = nested(chunk, &["promptFeedback", "blockReason"]);
@@ -89,10 +91,7 @@ pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
         if let Some(content) = first.and_then(|candidate| candidate.member("content")) {
             parts_into(items(content, "parts"), &mut answer);
         }
-        let told = chunk.member("usageMetadata");
-        counts.extend(told.filter(|counts| counts.is_map() && !counts.is_empty_map()));
     }
-    answer.usage = (!counts.is_empty()).then(|| usage(&counts));
     (seen || answer.usage.is_some()).then_some(answer)
 }
 
@@ -107,6 +106,13 @@ fn parts_into<D: Doc>(parts: &[D], answer: &mut Answer) {
             answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("args")));
         }
     }
+}
+
+/// The counts that the chunks of an answer tell, where they tell any.
+pub(super) fn counts<D: Doc>(chunks: &[&D]) -> Option<Usage> {
+    let told = chunks.iter().filter_map(|chunk| chunk.member("usageMetadata"));
+    let counts: Vec<&D> = told.filter(|counts| counts.is_map() && !counts.is_empty_map()).collect();
+    (!counts.is_empty()).then(|| usage(&counts))
 }
 
 /// The counts of a stream are cumulative; a chunk may carry only some of them.
@@ -128,5 +134,7 @@ fn usage<D: Doc>(counts: &[&D]) -> Usage {
     }
 }
 
+#[cfg(test)]
+mod mode_tests;
 #[cfg(test)]
 mod tests;

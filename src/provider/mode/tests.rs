@@ -189,7 +189,7 @@ fn other_operations_are_refused_by_name() {
     let error = to_complete(Operation::Responses, b"").unwrap_err();
     let begins = "a streamed recording of Responses cannot answer a complete request yet";
     assert!(error.to_string().starts_with(begins), "{error}");
-    let error = to_stream(Operation::GenerateContent, b"{}", false).unwrap_err();
+    let error = to_stream(Operation::Rerank, b"{}", false).unwrap_err();
     assert!(matches!(error, ModeError::NotYet { .. }));
 }
 

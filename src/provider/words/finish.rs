@@ -12,6 +12,8 @@ pub(in crate::provider) enum Dialect {
     Anthropic,
     /// Gemini.
     Gemini,
+    /// Cohere's chat, both versions.
+    Cohere,
 }
 
 /// Why an answer ended.
@@ -32,7 +34,7 @@ type Row = (Meaning, Dialect, &'static [&'static str]);
 
 /// A word that stands in two rows means the first of them: Gemini and Responses
 /// end a turn with tool calls as they end any other.
-const WORDS: [Row; 16] = [
+const WORDS: [Row; 20] = [
     (Meaning::Stop, Dialect::OpenAi, &["stop"]),
     (Meaning::Stop, Dialect::Responses, &["completed"]),
     (Meaning::Stop, Dialect::Anthropic, &["end_turn", "stop_sequence"]),
@@ -53,6 +55,10 @@ const WORDS: [Row; 16] = [
         Dialect::Gemini,
         &["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"],
     ),
+    (Meaning::Stop, Dialect::Cohere, &["COMPLETE", "STOP_SEQUENCE"]),
+    (Meaning::Length, Dialect::Cohere, &["MAX_TOKENS", "ERROR_LIMIT"]),
+    (Meaning::Tools, Dialect::Cohere, &["TOOL_CALL"]),
+    (Meaning::Filter, Dialect::Cohere, &["ERROR_TOXIC"]),
 ];
 
 /// The word of `dialect` for what `found` means: `found` itself where it is one of

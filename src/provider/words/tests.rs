@@ -6,12 +6,13 @@ use super::*;
 use crate::provider::trial::{ended_well, read, to_stream, write as complete};
 use crate::provider::{ModeError, Operation};
 
-const SHAPES: [Operation; 5] = [
+const SHAPES: [Operation; 6] = [
     Operation::ChatCompletions,
     Operation::Completions,
     Operation::Responses,
     Operation::Messages,
     Operation::GenerateContent,
+    Operation::CohereChat,
 ];
 
 fn built(operation: Operation, answer: &Answer) -> Value {
@@ -39,14 +40,7 @@ fn calling(id: &str, arguments: Value, finish: Option<&str>) -> Answer {
 
 #[test]
 fn other_operations_are_refused_by_name() {
-    for operation in [
-        Operation::CountTokens,
-        Operation::EmbedContent,
-        Operation::Speech,
-        Operation::Images,
-        Operation::Rerank,
-        Operation::Other,
-    ] {
+    for operation in [Operation::Speech, Operation::Images, Operation::Rerank, Operation::Other] {
         let error = complete(operation, &words("x", None), "").unwrap_err();
         assert_eq!(error, ModeError::NotFromWords { operation: operation.name() });
         let begins = format!("an answer of {} cannot be built from words", operation.name());
@@ -111,8 +105,8 @@ fn ids_are_of_the_seed_and_the_place_alone() {
 
 #[test]
 fn a_missing_finish_reason_is_a_normal_end() {
-    let plain = ["stop", "stop", "completed", "end_turn", "STOP"];
-    let calls = ["tool_calls", "", "completed", "tool_use", "STOP"];
+    let plain = ["stop", "stop", "completed", "end_turn", "STOP", "COMPLETE"];
+    let calls = ["tool_calls", "", "completed", "tool_use", "STOP", "TOOL_CALL"];
     for (place, operation) in SHAPES.into_iter().enumerate() {
         for missing in [None, Some("")] {
             let ended = round(operation, &words("x", missing)).finish_reason;
@@ -153,6 +147,13 @@ fn a_finish_reason_is_said_in_the_callers_words() {
         ("tool_calls", Responses, "completed"),
         ("length", Responses, "max_output_tokens"),
         ("refusal", Responses, "content_filter"),
+        ("end_turn", CohereChat, "COMPLETE"),
+        ("max_tokens", CohereChat, "MAX_TOKENS"),
+        ("tool_use", CohereChat, "TOOL_CALL"),
+        ("COMPLETE", ChatCompletions, "stop"),
+        ("ERROR_LIMIT", Messages, "max_tokens"),
+        ("TOOL_CALL", Messages, "tool_use"),
+        ("MAX_TOKENS", GenerateContent, "MAX_TOKENS"),
     ] {
         let ended = round(operation, &words("x", Some(found))).finish_reason;
         assert_eq!(ended.as_deref(), Some(expected), "{found} for {operation:?}");
@@ -166,6 +167,7 @@ fn a_finish_reason_stays_when_it_is_the_callers_own_or_unknown() {
         (ChatCompletions, &["stop", "length", "tool_calls", "content_filter"][..]),
         (Messages, &["stop_sequence", "model_context_window_exceeded", "pause_turn"]),
         (GenerateContent, &["RECITATION", "MALFORMED_FUNCTION_CALL", "OTHER"]),
+        (CohereChat, &["STOP_SEQUENCE", "ERROR", "TIMEOUT"]),
         (Responses, &["completed", "failed", "incomplete", "max_output_tokens"]),
         (ChatCompletions, &["insufficient_system_resource", "Ende\n"]),
         (Responses, &["insufficient_system_resource", "Ende\n"]),
@@ -290,12 +292,19 @@ fn ended(operation: Operation, mut answer: Answer) -> Answer {
     let word = match operation {
         Operation::Responses => "completed",
         Operation::GenerateContent => "STOP",
+        Operation::CohereChat if called => "TOOL_CALL",
+        Operation::CohereChat => "COMPLETE",
         Operation::Messages if called => "tool_use",
         Operation::Messages => "end_turn",
         _ if called => "tool_calls",
         _ => "stop",
     };
     answer.finish_reason = Some(word.to_owned());
+    if operation == Operation::CohereChat {
+        // Neither stands in its answers.
+        answer.model = None;
+        answer.usage.as_mut().unwrap().reasoning_tokens = 0;
+    }
     answer
 }
 
@@ -314,9 +323,15 @@ proptest! {
 
     #[test]
     fn a_stream_of_any_answer_reads_as_the_answer(answer in answers(), written in 0u64..1000) {
-        for operation in [Operation::ChatCompletions, Operation::Messages] {
+        for operation in [
+            Operation::ChatCompletions,
+            Operation::Messages,
+            Operation::GenerateContent,
+            Operation::CohereChat,
+        ] {
             let mut answer = answer.clone();
-            if let Some(usage) = &mut answer.usage {
+            let counts = [Operation::ChatCompletions, Operation::Messages].contains(&operation);
+            if let Some(usage) = answer.usage.as_mut().filter(|_| counts) {
                 usage.prompt_tokens += written;
                 usage.total_tokens += written;
                 usage.cache_write_tokens = written;

@@ -1,0 +1,132 @@
+//! Splits a complete answer into the events of a stream.
+
+use serde_json::{Value, json};
+
+use super::{first, is_empty};
+use crate::provider::asked::Asked;
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+use crate::provider::words::pieces;
+
+/// The events of a complete answer; `None` where it is neither version's.
+pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+    let mut message = match body.shift_remove("message") {
+        Some(Value::Object(message)) => message,
+        None => return first::stream(body),
+        Some(_) => return None,
+    };
+    let blocks = list(&mut message, "content");
+    let plan = match message.get("tool_plan") {
+        Some(Value::String(plan)) if !plan.is_empty() => plan.clone(),
+        _ => String::new(),
+    };
+    if !plan.is_empty() {
+        message.shift_remove("tool_plan");
+    }
+    let calls = list(&mut message, "tool_calls");
+    let citations = list(&mut message, "citations");
+    let (announced, said): (Object, Object) =
+        message.into_iter().partition(|(_, value)| is_empty(value));
+
+    let mut frames = vec![start(&mut body, said)];
+    for (index, block) in blocks.into_iter().enumerate() {
+        block_events(index, block, &mut frames);
+    }
+    for piece in pieces(&plan) {
+        frames.push(event("tool-plan-delta", None, "tool_plan", piece.into()));
+    }
+    for (index, call) in calls.into_iter().enumerate() {
+        call_events(index, call, &mut frames);
+    }
+    for (index, citation) in citations.into_iter().enumerate() {
+        frames.push(event("citation-start", Some(index), "citations", citation));
+        frames.push(end("citation-end", index));
+    }
+    let mut delta = body;
+    if !announced.is_empty() {
+        // What is there and empty has no event; the end tells of it.
+        delta.insert("message".to_owned(), Value::Object(announced));
+    }
+    let last = json!({ "type": "message-end", "delta": delta });
+    frames.push(Frame::named("message-end", last));
+    Some(frames)
+}
+
+/// Takes out the objects of a list that holds some and nothing else.
+fn list(message: &mut Object, name: &str) -> Vec<Value> {
+    match message.get(name) {
+        Some(Value::Array(list)) if !list.is_empty() && list.iter().all(Value::is_object) => {}
+        _ => return vec![],
+    }
+    match message.shift_remove(name) {
+        Some(Value::Array(list)) => list,
+        _ => vec![],
+    }
+}
+
+/// The first event: the id, and what of the message does not come in pieces.
+fn start(body: &mut Object, said: Object) -> Frame {
+    let mut message = said;
+    // Cohere announces all that may come.
+    for name in ["content", "tool_calls", "citations"] {
+        message.entry(name).or_insert(json!([]));
+    }
+    message.entry("tool_plan").or_insert(json!(""));
+    let mut data = Object::new();
+    if let Some(id) = body.shift_remove("id") {
+        data.insert("id".to_owned(), id);
+    }
+    data.insert("type".to_owned(), "message-start".into());
+    data.insert("delta".to_owned(), json!({ "message": message }));
+    Frame::named("message-start", Value::Object(data))
+}
+
+fn event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> Frame {
+    let mut data = json!({ "type": kind });
+    if let Some(index) = index {
+        data["index"] = index.into();
+    }
+    data["delta"] = json!({ "message": { name: value } });
+    Frame::named(kind, data)
+}
+
+fn end(kind: &'static str, index: usize) -> Frame {
+    Frame::named(kind, json!({ "type": kind, "index": index }))
+}
+
+/// A block of text or thoughts in pieces; another kind comes whole.
+fn block_events(index: usize, mut block: Value, frames: &mut Vec<Frame>) {
+    let name = match block.get("type").and_then(Value::as_str) {
+        Some("text") => "text",
+        Some("thinking") => "thinking",
+        _ => "",
+    };
+    let text = take_text(&mut block, name);
+    frames.push(event("content-start", Some(index), "content", block));
+    for piece in pieces(&text) {
+        frames.push(event("content-delta", Some(index), "content", json!({ name: piece })));
+    }
+    frames.push(end("content-end", index));
+}
+
+/// A call's id and name, then its arguments.
+fn call_events(index: usize, mut call: Value, frames: &mut Vec<Frame>) {
+    let arguments = match call.get_mut("function") {
+        Some(function) => take_text(function, "arguments"),
+        None => String::new(),
+    };
+    frames.push(event("tool-call-start", Some(index), "tool_calls", call));
+    if !arguments.is_empty() {
+        let more = json!({ "function": { "arguments": arguments } });
+        frames.push(event("tool-call-delta", Some(index), "tool_calls", more));
+    }
+    frames.push(end("tool-call-end", index));
+}
+
+/// Takes a text member out, leaving it empty.
+fn take_text(object: &mut Value, name: &str) -> String {
+    match object.get_mut(name) {
+        Some(Value::String(text)) => std::mem::take(text),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,213 @@
+//! Merges the chunks of a stream into the body that the complete answer would have had.
+//!
+//! A chunk carries its parts whole or, where they are text, a piece of one: the first
+//! part of a chunk goes on with the text before it. Parts of one chunk stay apart.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::provider::framing::{Framing, events};
+use crate::provider::wire::{Merged, Object};
+
+/// Merges a stream; `None` where no chunk of it is an answer's.
+pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
+    let mut body = Object::new();
+    let mut candidates = BTreeMap::new();
+    let mut failed = false;
+    for event in events(framing, bytes) {
+        match event.json() {
+            Some(Value::Object(chunk)) => {
+                failed |= chunk.get("error").is_some_and(|error| !error.is_null());
+                take_chunk(chunk, &mut body, &mut candidates);
+            }
+            _ => failed |= event.data.is_some() && !event.is_done(),
+        }
+    }
+    let blocked = body.get("promptFeedback").and_then(|feedback| feedback.get("blockReason"));
+    let blocked = blocked.is_some_and(Value::is_string);
+    if !blocked && !body.contains_key("candidates") {
+        return None;
+    }
+    let finished = !candidates.is_empty() && candidates.values().all(Candidate::finished);
+    // An array that is not closed was cut, whatever its last element says.
+    let closed = framing != Framing::Array || bytes.trim_ascii_end().ends_with(b"]");
+    if let Some(list) = body.get_mut("candidates") {
+        *list = candidates.into_values().map(Candidate::into_value).collect();
+    }
+    Some(Merged { body, ended: closed && (finished || blocked), failed })
+}
+
+fn take_chunk(chunk: Object, body: &mut Object, candidates: &mut BTreeMap<u64, Candidate>) {
+    for (name, value) in chunk {
+        match (name.as_str(), value) {
+            ("candidates", Value::Array(list)) => {
+                body.entry("candidates").or_insert(Value::Null);
+                // Google leaves an index of zero out; so do servers that know no other.
+                let mut unnumbered = 0;
+                for candidate in list {
+                    let Value::Object(fields) = candidate else { continue };
+                    let index = fields.get("index").and_then(Value::as_u64).unwrap_or_else(|| {
+                        unnumbered += 1;
+                        unnumbered - 1
+                    });
+                    candidates.entry(index).or_default().take(fields);
+                }
+            }
+            ("candidates", _) => {}
+            // A chunk may tell only some of the counts.
+            ("usageMetadata", Value::Object(counts)) => {
+                match body.entry("usageMetadata").or_insert(Value::Null) {
+                    Value::Object(told) => {
+                        counts.into_iter().for_each(|(name, value)| replace(told, name, value));
+                    }
+                    told => *told = Value::Object(counts),
+                }
+            }
+            (_, value) => replace(body, name, value),
+        }
+    }
+}
+
+/// One candidate while its chunks come in.
+#[derive(Default)]
+struct Candidate {
+    fields: Object,
+    /// What of `content` is not its parts.
+    content: Option<Object>,
+    parts: Option<Vec<Value>>,
+}
+
+impl Candidate {
+    fn finished(&self) -> bool {
+        self.fields.get("finishReason").is_some_and(Value::is_string)
+    }
+
+    fn take(&mut self, fields: Object) {
+        for (name, value) in fields {
+            match (name.as_str(), value) {
+                ("content", Value::Object(content)) => self.take_content(content),
+                ("citationMetadata", value) => {
+                    let told = self.fields.entry(name).or_insert(Value::Null);
+                    unite(told, value);
+                }
+                ("logprobsResult", value) => {
+                    let told = self.fields.entry(name).or_insert(Value::Null);
+                    append(told, value);
+                }
+                (_, value) => replace(&mut self.fields, name, value),
+            }
+        }
+    }
+
+    fn take_content(&mut self, content: Object) {
+        let known = self.content.get_or_insert_default();
+        for (name, value) in content {
+            match (name.as_str(), value) {
+                ("parts", Value::Array(more)) => {
+                    let first = self.parts.is_none();
+                    let parts = self.parts.get_or_insert_default();
+                    for (place, part) in more.into_iter().enumerate() {
+                        if place > 0 {
+                            parts.push(part);
+                        } else {
+                            take_first(parts, part, first);
+                        }
+                    }
+                }
+                (_, value) => replace(known, name, value),
+            }
+        }
+    }
+
+    fn into_value(self) -> Value {
+        let Self { mut fields, content, parts } = self;
+        let mut candidate = Object::new();
+        if let Some(mut content) = content {
+            fields.shift_remove("content");
+            if let Some(parts) = parts {
+                content.insert("parts".to_owned(), Value::Array(parts));
+            }
+            candidate.insert("content".to_owned(), Value::Object(content));
+        }
+        candidate.append(&mut fields);
+        Value::Object(candidate)
+    }
+}
+
+/// Takes the first part of a chunk: it may go on with the text before it, and says
+/// nothing where it is empty.
+fn take_first(parts: &mut Vec<Value>, mut part: Value, first: bool) {
+    if let (Some(Value::Object(open)), Value::Object(more)) = (parts.last_mut(), &mut part)
+        && is_text(open)
+        && is_text(more)
+        && !open.contains_key("thoughtSignature")
+        && is_thought(open) == is_thought(more)
+    {
+        if let (Some(Value::String(text)), Some(Value::String(piece))) =
+            (open.get_mut("text"), more.get("text"))
+        {
+            text.push_str(piece);
+        }
+        if let Some(signature) = more.shift_remove("thoughtSignature") {
+            open.insert("thoughtSignature".to_owned(), signature);
+        }
+        return;
+    }
+    let empty = part.as_object().is_some_and(|part| part.len() == 1)
+        && part.get("text").is_some_and(|text| text == "");
+    if first || !empty {
+        parts.push(part);
+    }
+}
+
+/// Whether a part is text and nothing else, so that it can come in pieces.
+pub(super) fn is_text(part: &Object) -> bool {
+    part.get("text").is_some_and(Value::is_string)
+        && part.keys().all(|name| matches!(name.as_str(), "text" | "thought" | "thoughtSignature"))
+}
+
+fn is_thought(part: &Object) -> bool {
+    part.get("thought") == Some(&Value::Bool(true))
+}
+
+/// Sets a member, unless one is there and the new one says nothing.
+fn replace(object: &mut Object, name: String, value: Value) {
+    let nothing = value.is_null() || value.as_object().is_some_and(Object::is_empty);
+    if !nothing || !object.contains_key(&name) {
+        object.insert(name, value);
+    }
+}
+
+/// Adds what is new of an object's lists: citations are told again or told on.
+fn unite(told: &mut Value, more: Value) {
+    merge_lists(told, more, |list, item| !list.contains(item));
+}
+
+/// Adds the elements of an object's lists: each chunk has its own tokens.
+fn append(told: &mut Value, more: Value) {
+    merge_lists(told, more, |_, _| true);
+}
+
+fn merge_lists(told: &mut Value, more: Value, is_new: fn(&[Value], &Value) -> bool) {
+    match (told, more) {
+        (_, Value::Null) => {}
+        (Value::Object(told), Value::Object(more)) => {
+            for (name, value) in more {
+                match (told.get_mut(&name), value) {
+                    (Some(Value::Array(list)), Value::Array(more)) => {
+                        // Only what an earlier chunk told is told again.
+                        let before = list.len();
+                        for item in more {
+                            if is_new(&list[..before], &item) {
+                                list.push(item);
+                            }
+                        }
+                    }
+                    (_, value) => replace(told, name, value),
+                }
+            }
+        }
+        (told, more) => *told = more,
+    }
+}

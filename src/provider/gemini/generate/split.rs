@@ -1,0 +1,140 @@
+//! Splits a complete answer into the chunks of a stream.
+
+use serde_json::{Value, json};
+
+use super::merge::is_text;
+use crate::provider::asked::Asked;
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+use crate::provider::words::pieces;
+
+/// The chunks of a complete answer; `None` where it has no candidates and was not
+/// refused either.
+pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+    let blocked = body.get("promptFeedback").and_then(|feedback| feedback.get("blockReason"));
+    let blocked = blocked.is_some_and(Value::is_string);
+    let candidates = match body.shift_remove("candidates") {
+        Some(Value::Array(candidates)) => candidates,
+        None if blocked => return Some(vec![Frame::unnamed(Value::Object(body))]),
+        _ => return None,
+    };
+    let mut deltas = vec![];
+    for (place, candidate) in candidates.into_iter().enumerate() {
+        let Value::Object(candidate) = candidate else { return None };
+        take_candidate(place, candidate, &mut deltas);
+    }
+    Some(chunks(body, deltas))
+}
+
+/// Puts the pieces of the candidates into chunks: what every chunk repeats, what
+/// stands in the first, and the counts and the rest in the last.
+fn chunks(mut body: Object, deltas: Vec<Object>) -> Vec<Frame> {
+    let mut head = Object::new();
+    for name in ["modelVersion", "responseId", "createTime"] {
+        if let Some(value) = body.shift_remove(name) {
+            head.insert(name.to_owned(), value);
+        }
+    }
+    let mut feedback = body.shift_remove("promptFeedback");
+    let mut lists: Vec<Value> = deltas.into_iter().map(|delta| json!([delta])).collect();
+    if lists.is_empty() {
+        lists.push(json!([]));
+    }
+    let last = lists.len() - 1;
+    let chunk = |(place, candidates): (usize, Value)| {
+        let mut chunk = Object::new();
+        chunk.insert("candidates".to_owned(), candidates);
+        if let Some(feedback) = feedback.take() {
+            chunk.insert("promptFeedback".to_owned(), feedback);
+        }
+        if place == last {
+            chunk.append(&mut body);
+        }
+        chunk.extend(head.clone());
+        Frame::unnamed(Value::Object(chunk))
+    };
+    lists.into_iter().enumerate().map(chunk).collect()
+}
+
+/// The pieces of one candidate, each with its index; the last has all that is not
+/// its parts.
+fn take_candidate(place: usize, mut candidate: Object, deltas: &mut Vec<Object>) {
+    let mut index = candidate.shift_remove("index");
+    if index.is_none() && place > 0 {
+        index = Some(place.into());
+    }
+    let mut lists = vec![];
+    let mut role = None;
+    if let Some(Value::Object(content)) = candidate.get_mut("content") {
+        role = content.get("role").cloned();
+        if let Some(Value::Array(parts)) = content.get_mut("parts").map(Value::take) {
+            lists = in_chunks(parts);
+            if let Some(last) = lists.pop() {
+                content.insert("parts".to_owned(), Value::Array(last));
+            } else {
+                content.insert("parts".to_owned(), json!([]));
+            }
+        }
+    }
+    let numbered = |mut delta: Object| {
+        if let Some(index) = &index {
+            delta.insert("index".to_owned(), index.clone());
+        }
+        delta
+    };
+    for parts in lists {
+        let mut content = Object::new();
+        content.insert("parts".to_owned(), Value::Array(parts));
+        if let Some(role) = &role {
+            content.insert("role".to_owned(), role.clone());
+        }
+        let delta = Object::from_iter([("content".to_owned(), Value::Object(content))]);
+        deltas.push(numbered(delta));
+    }
+    deltas.push(numbered(candidate));
+}
+
+/// The parts, a list for each chunk. A chunk begins only where it can be told from
+/// what came before: text that follows text, or that is empty, stays in the chunk
+/// before it.
+fn in_chunks(parts: Vec<Value>) -> Vec<Vec<Value>> {
+    let mut chunks: Vec<Vec<Value>> = vec![];
+    let mut after_text = false;
+    for part in parts {
+        let mut pieces = in_pieces(part).into_iter();
+        let Some(first) = pieces.next() else { continue };
+        let text = first.get("text").and_then(Value::as_str);
+        let stays = text.is_some_and(|text| after_text || text.is_empty());
+        after_text = text.is_some();
+        match chunks.last_mut().filter(|_| stays) {
+            Some(chunk) => chunk.push(first),
+            None => chunks.push(vec![first]),
+        }
+        chunks.extend(pieces.map(|piece| vec![piece]));
+    }
+    chunks
+}
+
+/// A part in pieces: text by its words, a signature behind the last; anything else
+/// whole. There is at least one.
+fn in_pieces(part: Value) -> Vec<Value> {
+    let mut part = match part {
+        Value::Object(part) if is_text(&part) => part,
+        other => return vec![other],
+    };
+    let Some(Value::String(text)) = part.shift_remove("text") else { return vec![] };
+    let signature = part.shift_remove("thoughtSignature");
+    let piece = |text: &str| {
+        let mut piece = part.clone();
+        piece.insert("text".to_owned(), text.into());
+        piece
+    };
+    let mut all: Vec<Object> = pieces(&text).map(piece).collect();
+    if all.is_empty() {
+        all.push(piece(""));
+    }
+    if let (Some(last), Some(signature)) = (all.last_mut(), signature) {
+        last.insert("thoughtSignature".to_owned(), signature);
+    }
+    all.into_iter().map(Value::Object).collect()
+}
