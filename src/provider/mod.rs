@@ -10,7 +10,8 @@
 //! that says how. [`recognise()`] tells what a request asks for, [`read`] what an
 //! answer says, [`to_complete`] and [`to_stream`] change the mode of delivery,
 //! [`write()`] makes an answer of what was said alone, [`error_body()`] writes an error
-//! in the provider's shape, and [`directory`] lists the upstreams loomrec knows.
+//! in the provider's shape, [`natural_error()`] one of the provider's own, and
+//! [`directory`] lists the upstreams loomrec knows.
 
 mod anthropic;
 mod asked;
@@ -22,6 +23,7 @@ mod error_body;
 pub mod framing;
 mod gemini;
 mod mode;
+mod natural_error;
 mod ollama;
 mod openai;
 pub mod recognise;
@@ -36,6 +38,7 @@ pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use framing::{Frame, Framing};
 pub use mode::{reframe, to_complete, to_stream, write};
+pub use natural_error::{NaturalError, natural_error, natural_error_after};
 pub use recognise::{Seen, delivery, place, recognise};
 pub use spoken::{Part, Spoken, spoken, whole};
 pub use stream_error::stream_error;

@@ -86,7 +86,7 @@ pub(super) fn arguments_text(call: &ToolCall) -> String {
 }
 
 /// An id of 24 hex digits behind its prefix: the same for the same seed and place.
-fn id(prefix: &str, place: usize, seed: &str) -> String {
+pub(super) fn id(prefix: &str, place: usize, seed: &str) -> String {
     let digest = Sha256::digest(format!("loomrec id\n{prefix}\n{place}\n{seed}"));
     let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
     format!("{prefix}{hex}")

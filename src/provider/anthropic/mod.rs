@@ -50,6 +50,26 @@ pub(super) fn error(status: u16, named: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind(status), "message": named } })
 }
 
+/// The body of an error of Anthropic's own.
+pub(super) fn natural(status: u16, message: Option<&str>, id: &str) -> Value {
+    let usual = match status {
+        401 => "invalid x-api-key",
+        402 => "Your credit balance is too low to access the Anthropic API.",
+        403 => "Your API key does not have permission to use the specified resource.",
+        404 => "The requested resource could not be found.",
+        409 => "The request conflicts with the current state of the resource.",
+        413 => "Request exceeds the maximum allowed number of bytes.",
+        429 => "This request would exceed your organization's rate limit.",
+        504 => "The request timed out while processing.",
+        529 => "Overloaded",
+        500.. => "Internal server error",
+        _ => "The request is not valid.",
+    };
+    let mut body = error(status, message.unwrap_or(usual));
+    body["request_id"] = id.into();
+    body
+}
+
 /// Anthropic's word for a status.
 fn kind(status: u16) -> &'static str {
     match status {

@@ -29,3 +29,34 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
 pub(super) fn error(message: &str) -> Value {
     json!({ "message": message })
 }
+
+/// The body of an error of Bedrock's own; its kind is [`exception`].
+pub(super) fn natural(status: u16, message: Option<&str>) -> Value {
+    let usual = match status {
+        403 => "You don't have access to the model with the specified model ID.",
+        404 => "Could not resolve the foundation model from the provided model identifier.",
+        408 => "The model took too long to respond.",
+        424 => "The model returned an error.",
+        429 => "Too many requests, please wait before trying again.",
+        503 => "Bedrock is unable to process your request.",
+        500.. => {
+            "The system encountered an unexpected error during processing. Try your request again."
+        }
+        _ => "The provided request is not valid",
+    };
+    error(message.unwrap_or(usual))
+}
+
+/// The exception that Bedrock names, in a header, beside a status.
+pub(super) fn exception(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "AccessDeniedException",
+        404 => "ResourceNotFoundException",
+        408 => "ModelTimeoutException",
+        424 => "ModelErrorException",
+        429 => "ThrottlingException",
+        503 => "ServiceUnavailableException",
+        500.. => "InternalServerException",
+        _ => "ValidationException",
+    }
+}

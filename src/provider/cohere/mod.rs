@@ -63,3 +63,19 @@ fn counts(usage: Usage) -> Value {
     });
     json!({ "billed_units": tokens, "tokens": tokens })
 }
+
+/// The body of an error of Cohere's own.
+pub(super) fn natural(status: u16, message: Option<&str>, id: &str) -> Value {
+    let usual = match status {
+        401 => "invalid api token",
+        402 => "Please add or update your payment method to continue.",
+        403 => "This API key has no access to the requested resource.",
+        404 => "model not found",
+        429 => "You have exceeded the rate limit. Please wait and try again later.",
+        503 => "The service is temporarily unavailable.",
+        504 => "The request timed out.",
+        500.. => "internal server error",
+        _ => "invalid request",
+    };
+    json!({ "id": id, "message": message.unwrap_or(usual) })
+}

@@ -59,6 +59,31 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
     })
 }
 
+/// The body of an error of Google's own; it tells after how many seconds the call may
+/// be tried again where that is given.
+pub(super) fn natural(status: u16, message: Option<&str>, retry: Option<u64>) -> Value {
+    let usual = match status {
+        401 => "Request had invalid authentication credentials.",
+        403 => "The caller does not have permission",
+        404 => "The requested entity was not found.",
+        429 => "Resource has been exhausted (e.g. check quota).",
+        502 | 503 => "The model is overloaded. Please try again later.",
+        504 => "The request timed out. Please try again.",
+        500.. => "An internal error has occurred. Please retry.",
+        _ => "Request contains an invalid argument.",
+    };
+    let mut error = json!({
+        "code": status, "message": message.unwrap_or(usual), "status": code(status)
+    });
+    if let Some(seconds) = retry {
+        error["details"] = json!([{
+            "@type": "type.googleapis.com/google.rpc.RetryInfo",
+            "retryDelay": format!("{seconds}s")
+        }]);
+    }
+    json!({ "error": error })
+}
+
 /// Google's canonical code for a status.
 fn code(status: u16) -> &'static str {
     match status {

@@ -26,3 +26,17 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
 pub(super) fn error(named: &str) -> Value {
     json!({ "error": named })
 }
+
+/// The body of an error of Ollama's own.
+pub(super) fn natural(status: u16, message: Option<&str>) -> Value {
+    let usual = match status {
+        401 => "unauthorized",
+        403 => "forbidden",
+        404 => "model not found, try pulling it first",
+        429 => "too many requests",
+        503 => "server busy, please try again. maximum pending requests exceeded",
+        500.. => "an error was encountered while running the model",
+        _ => "invalid request",
+    };
+    error(message.unwrap_or(usual))
+}

@@ -5,9 +5,10 @@ pub(super) mod audio;
 pub(super) mod chat;
 pub(super) mod completions;
 pub(super) mod embeddings;
+mod error;
 pub(super) mod responses;
 
-use serde_json::{Value, json};
+pub(super) use error::{error, natural};
 
 use super::recognise::{Seen, Shape, decoded, has_header};
 use super::{Operation, Provider};
@@ -62,9 +63,4 @@ pub(super) fn deployment(path: &str) -> Option<String> {
     let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
     let rest = path.get(at + MOUNT.len()..)?;
     decoded(rest.split('/').next()?)
-}
-
-/// The body of an error.
-pub(super) fn error(kind: &str, named: &str) -> Value {
-    json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
 }
