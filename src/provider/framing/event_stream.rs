@@ -5,15 +5,172 @@
 //! before it. A header is the length of its name (one byte), the name, the type of
 //! its value (one byte; 7 is text) and the value; text is preceded by its length in
 //! two bytes.
+//!
+//! The ranges of the events follow each other without a gap and cover the whole
+//! buffer. A length is believed only where its checksum is right: behind one that is
+//! not, nothing can be told apart any more, and the rest is one failed event.
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 use super::{Event, Frame};
 
+/// The two lengths and their checksum.
+const PRELUDE: usize = 12;
+/// The checksum at the end.
+const TRAILER: usize = 4;
+/// The type of a header's value that is text.
+const TEXT: u8 = 7;
+
 /// Walks over the messages of a buffer.
-pub(super) fn events(_bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
-    std::iter::empty()
+pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+        let event = event(rest, at);
+        at = event.range.end;
+        Some(event)
+    })
 }
 
-/// The bytes of a message.
-pub(super) fn write(_frame: &Frame) -> Vec<u8> {
-    Vec::new()
+/// The first message of `rest`, which stands at `at` in its buffer.
+fn event(rest: &[u8], at: usize) -> Event<'_> {
+    let whole = at..at + rest.len();
+    let broken = |range: Range<usize>, finished, failed| Event {
+        range,
+        name: None,
+        data: None,
+        finished,
+        failed,
+    };
+    let Some(prelude) = rest.get(..PRELUDE) else { return broken(whole, false, false) };
+    let (Some(total), Some(headers), Some(sum)) =
+        (number(prelude, 0), number(prelude, 4), number(prelude, 8))
+    else {
+        return broken(whole, false, true);
+    };
+    let (total, headers) = (total as usize, headers as usize);
+    let fits = total >= PRELUDE + TRAILER && headers <= total - PRELUDE - TRAILER;
+    if !fits || crc32fast::hash(&prelude[..8]) != sum {
+        return broken(whole, false, true);
+    }
+    let Some(message) = rest.get(..total) else { return broken(whole, false, false) };
+    let range = at..at + total;
+    let signed = &message[..total - TRAILER];
+    if number(message, total - TRAILER) != Some(crc32fast::hash(signed)) {
+        return broken(range, true, true);
+    }
+    let (headers, payload) = signed[PRELUDE..].split_at(headers);
+    let Some(kind) = Kind::of(headers) else { return broken(range, true, true) };
+    let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
+    Event { range, name: kind.name, data, finished: true, failed: kind.failed }
 }
+
+/// The number of four bytes at `at`.
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// What the headers of a message say that it is.
+struct Kind<'a> {
+    name: Option<&'a str>,
+    failed: bool,
+}
+
+impl<'a> Kind<'a> {
+    /// `None` where the headers do not parse.
+    fn of(mut headers: &'a [u8]) -> Option<Self> {
+        let (mut event, mut exception, mut code, mut message) = (None, None, None, None);
+        while !headers.is_empty() {
+            let (name, value, rest) = header(headers)?;
+            headers = rest;
+            match name {
+                ":event-type" => event = value,
+                ":exception-type" => exception = value,
+                ":error-code" => code = value,
+                ":message-type" => message = value,
+                _ => {}
+            }
+        }
+        Some(match message {
+            Some("exception") => Self { name: exception, failed: true },
+            Some("error") => Self { name: code, failed: true },
+            _ => Self { name: event, failed: false },
+        })
+    }
+}
+
+/// The first header: its name, its value where that is text, and what follows it.
+fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
+    let (&length, rest) = headers.split_first()?;
+    let (name, rest) = rest.split_at_checked(length.into())?;
+    let (&kind, rest) = rest.split_first()?;
+    let (length, rest) = match kind {
+        // True and false.
+        0 | 1 => (0, rest),
+        2 => (1, rest),
+        3 => (2, rest),
+        4 => (4, rest),
+        // A long, and a time.
+        5 | 8 => (8, rest),
+        // A UUID.
+        9 => (16, rest),
+        // Bytes, and text.
+        6 | TEXT => {
+            let (length, rest) = rest.split_at_checked(2)?;
+            (usize::from(u16::from_be_bytes(length.try_into().ok()?)), rest)
+        }
+        _ => return None,
+    };
+    let (value, rest) = rest.split_at_checked(length)?;
+    let text = if kind == TEXT { Some(std::str::from_utf8(value).ok()?) } else { None };
+    Some((std::str::from_utf8(name).ok()?, text, rest))
+}
+
+/// The bytes of a message, its headers in the order in which AWS sends them. There
+/// is no message for `[DONE]`: a stream ends with its last event.
+pub(super) fn write(frame: &Frame) -> Vec<u8> {
+    let Some(data) = &frame.data else { return Vec::new() };
+    let (slot, kind) =
+        if frame.exception { (":exception-type", "exception") } else { (":event-type", "event") };
+    let mut headers = vec![];
+    if let Some(name) = frame.name {
+        text_header(&mut headers, slot, name);
+    }
+    text_header(&mut headers, ":content-type", "application/json");
+    text_header(&mut headers, ":message-type", kind);
+    message(&headers, data.to_string().as_bytes())
+}
+
+/// A message of these headers and this payload; nothing where they are longer than
+/// a message can be.
+fn message(headers: &[u8], payload: &[u8]) -> Vec<u8> {
+    let total = PRELUDE + headers.len() + payload.len() + TRAILER;
+    let (Ok(length), Ok(within)) = (u32::try_from(total), u32::try_from(headers.len())) else {
+        return Vec::new();
+    };
+    let mut out = Vec::with_capacity(total);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(&within.to_be_bytes());
+    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+    out.extend_from_slice(headers);
+    out.extend_from_slice(payload);
+    out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+    out
+}
+
+/// Adds a header of text; what does not fit into one is left out.
+fn text_header(headers: &mut Vec<u8>, name: &str, value: &str) {
+    let (Ok(short), Ok(length)) = (u8::try_from(name.len()), u16::try_from(value.len())) else {
+        return;
+    };
+    headers.push(short);
+    headers.extend_from_slice(name.as_bytes());
+    headers.push(TEXT);
+    headers.extend_from_slice(&length.to_be_bytes());
+    headers.extend_from_slice(value.as_bytes());
+}
+
+#[cfg(test)]
+mod tests;

@@ -65,22 +65,29 @@ pub struct Frame {
     pub name: Option<&'static str>,
     /// What it carries; `None` stands for `[DONE]`.
     pub data: Option<Value>,
+    /// Whether it is an exception, for framings that tell these from events.
+    pub exception: bool,
 }
 
 impl Frame {
     /// An event without a type.
     pub(super) fn unnamed(data: Value) -> Self {
-        Self { name: None, data: Some(data) }
+        Self { name: None, data: Some(data), exception: false }
     }
 
     /// An event of a type.
     pub(super) fn named(name: &'static str, data: Value) -> Self {
-        Self { name: Some(name), data: Some(data) }
+        Self { name: Some(name), data: Some(data), exception: false }
+    }
+
+    /// An exception of a type, which ends the stream.
+    pub fn exception(name: &'static str, data: Value) -> Self {
+        Self { name: Some(name), data: Some(data), exception: true }
     }
 
     /// OpenAI's end marker.
     pub(super) fn done() -> Self {
-        Self { name: None, data: None }
+        Self { name: None, data: None, exception: false }
     }
 }
 
