@@ -1,0 +1,118 @@
+//! The flags of the commands that look at things and serve nothing.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// `loomrec ls`.
+#[derive(Debug, Args)]
+pub struct LsArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `loomrec show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
+    /// Not needed when there is only one
+    pub key: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `loomrec stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Times are those of answers that did not fail (no status of 400 or above, not cut): the
+whole answer, and the first chunk of a stream. Percentiles are times that were recorded.
+
+Examples:
+  loomrec stats recordings/agent.json
+  loomrec stats recordings/*.json --by model --json
+  loomrec stats run.json --prices mine.json     # what the same tokens cost elsewhere")]
+pub struct StatsArgs {
+    /// The recordings; several are summed up together
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What calls are put together by [default: upstream and model]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<StatsBy>,
+    /// Work the cost out anew by these prices, in place of what was recorded
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What calls are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatsBy {
+    /// The model that answered
+    Model,
+    /// The upstream
+    Upstream,
+    /// The step id
+    Step,
+    /// The session
+    Session,
+}
+
+/// `loomrec demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the recording the demo makes in this file
+    #[arg(long, value_name = "FILE")]
+    pub keep: Option<PathBuf>,
+}
+
+/// `loomrec config`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A flag wins over the environment, the environment over loomrec.toml; rules and upstreams
+add up. loomrec.toml holds any flag that has a twin in the environment, by its long name:
+
+  recording = \"recordings/agent.json\"     # paths are relative to the file
+  ignore = [\"/user\"]
+  [upstreams]
+  openai = \"https://gateway.example.com/v1\"
+  [replay]
+  latency = \"replay\"")]
+pub struct ConfigArgs {
+    /// Only for this command: record or replay
+    #[arg(value_parser = ["record", "replay"])]
+    pub command: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ConfigArgs {
+    /// Whether a command's settings are asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.command.as_ref().map_or(matches!(name, "record" | "replay"), |only| only == name)
+    }
+}
+
+/// `loomrec doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0 when nothing is wrong (warnings included), 1 when something is. Without --online
+nothing leaves this machine.")]
+pub struct DoctorArgs {
+    /// Recordings to look at [default: the one that LOOMREC_RECORDING or loomrec.toml names]
+    pub files: Vec<PathBuf>,
+    /// Ask each upstream whether it can be reached, and takes the key there is for it
+    #[arg(long)]
+    pub online: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
