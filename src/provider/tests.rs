@@ -150,73 +150,75 @@ proptest! {
     }
 }
 
+/// Names that are read.
+const NAMES: &[&str] = &[
+    "choices",
+    "index",
+    "delta",
+    "message",
+    "content",
+    "tool_calls",
+    "function",
+    "arguments",
+    "usage",
+    "x_groq",
+    "output",
+    "type",
+    "content_block",
+    "partial_json",
+    "input",
+    "response",
+    "candidates",
+    "parts",
+    "text",
+    "logprobs",
+    "data",
+    "embedding",
+    "citation",
+    "finish_reason",
+    "event_type",
+    "embeddings",
+    "citationMetadata",
+    "functionCall",
+    "usageMetadata",
+    "promptFeedback",
+];
+
+/// Words that are read.
+const WORDS: &[&str] = &[
+    "message_start",
+    "content_block_start",
+    "message_stop",
+    "text",
+    "tool_use",
+    "response.completed",
+    "function_call",
+    "message",
+    "message-start",
+    "content-start",
+    "content-delta",
+    "tool-call-delta",
+    "message-end",
+    "stream-end",
+    "x",
+];
+
 /// JSON made of the very names that are read, in any places.
 fn json_value() -> impl Strategy<Value = Value> {
-    let names = vec![
-        "choices",
-        "index",
-        "delta",
-        "message",
-        "content",
-        "tool_calls",
-        "function",
-        "arguments",
-        "usage",
-        "x_groq",
-        "output",
-        "type",
-        "content_block",
-        "partial_json",
-        "input",
-        "response",
-        "candidates",
-        "parts",
-        "text",
-        "logprobs",
-        "data",
-        "embedding",
-        "citation",
-        "finish_reason",
-        "event_type",
-        "embeddings",
-        "citationMetadata",
-        "functionCall",
-        "usageMetadata",
-        "promptFeedback",
-    ];
-    let words = vec![
-        "message_start",
-        "content_block_start",
-        "message_stop",
-        "text",
-        "tool_use",
-        "response.completed",
-        "function_call",
-        "message",
-        "message-start",
-        "content-start",
-        "content-delta",
-        "tool-call-delta",
-        "message-end",
-        "stream-end",
-        "x",
-    ];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         Just(json!(u64::MAX)),
-        prop::sample::select(words).prop_map(Value::from),
+        prop::sample::select(WORDS).prop_map(Value::from),
     ];
-    leaf.prop_recursive(6, 48, 6, move |inner| {
+    leaf.prop_recursive(6, 48, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((prop::sample::select(names.clone()), inner), 0..6).prop_map(
-                |members| {
-                    let named = members.into_iter().map(|(name, value)| (name.to_owned(), value));
-                    Value::Object(named.collect())
-                }
-            ),
+            prop::collection::vec((prop::sample::select(NAMES), inner), 0..6).prop_map(|members| {
+                let named = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+                Value::Object(named.collect())
+            }),
         ]
     })
 }

@@ -1,6 +1,9 @@
 use serde_json::json;
 
 use super::*;
+use crate::provider::recognise::{Seen, recognise};
+use crate::provider::trial::to_stream;
+use crate::provider::{Asked, Operation, read, write};
 
 const STREAM: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
@@ -140,4 +143,112 @@ fn a_complete_answer_is_read_when_it_has_a_tool_call() {
     assert_eq!(answer.tool_calls[0].arguments, json!({"x": [1]}));
     assert_eq!(answer.usage.unwrap().total_tokens, 6);
     assert_eq!(complete(&json!({"type": "error", "error": {}})), None);
+}
+
+/// A complete message of every kind of block that Anthropic sends.
+fn every_block() -> Value {
+    json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-4-5",
+        "content": [
+            {"type": "thinking", "thinking": "", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "b3BhcXVl"},
+            {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+            {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1",
+             "content": [{"type": "web_search_result", "url": "u", "encrypted_content": "e"}]},
+            {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "f", "server_name": "s", "input": {}},
+            {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": false, "content": []},
+            {"type": "text", "text": "It is.", "citations": [
+                {"type": "web_search_result_location", "url": "u", "cited_text": "is"}]},
+            {"type": "kind_still_to_come", "payload": [1, {"a": null}]}
+        ],
+        "stop_reason": "pause_turn", "stop_sequence": null,
+        "context_management": {"applied_edits": []},
+        "usage": {"input_tokens": 5, "output_tokens": 4, "server_tool_use": {"web_search_requests": 1}}
+    })
+}
+
+#[test]
+fn every_kind_of_block_survives_when_it_goes_both_ways() {
+    let refused = json!({
+        "id": "msg_2", "type": "message", "role": "assistant", "model": "m", "content": [],
+        "stop_reason": "refusal", "stop_sequence": null,
+        "stop_details": {"type": "refusal", "category": "cyber", "explanation": "No."},
+        "usage": {"input_tokens": 5, "output_tokens": 0}
+    });
+    for body in [every_block(), refused] {
+        let text = body.to_string();
+        let stream = to_stream(Operation::Messages, text.as_bytes(), false).unwrap().concat();
+        let merged = merge(&stream).unwrap();
+        assert!(merged.ended && !merged.failed);
+        assert_eq!(Value::Object(merged.body), body);
+        let answer = super::stream(&stream).unwrap();
+        assert_eq!(Some(&answer), complete(&body).as_ref());
+        assert_eq!(answer.finish_reason.as_deref(), body["stop_reason"].as_str());
+        // What runs on Anthropic's side asks nothing of the program.
+        assert!(answer.tool_calls.is_empty());
+    }
+}
+
+#[test]
+fn details_at_the_end_of_a_stream_are_the_messages() {
+    let end = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\"stop_sequence\":null,\"stop_details\":{\"type\":\"refusal\",\"category\":\"bio\",\"explanation\":null}},\"usage\":{\"output_tokens\":2},\"context_management\":{\"applied_edits\":[]}}\n\n";
+    let (before, after) = STREAM.split_once("event: message_delta").unwrap();
+    let after = &after[after.find("event: message_stop").unwrap()..];
+    let merged = merge(format!("{before}{end}{after}").as_bytes()).unwrap();
+    assert!(merged.ended && !merged.failed);
+    assert_eq!(merged.body["stop_reason"], "refusal");
+    assert_eq!(merged.body["stop_details"]["category"], "bio");
+    assert_eq!(merged.body["context_management"], json!({"applied_edits": []}));
+    assert_eq!(merged.body["usage"]["input_tokens"], 10);
+}
+
+#[test]
+fn a_ping_changes_nothing_wherever_it_comes() {
+    let ping = "event: ping\ndata: {\"type\": \"ping\"}\n\n";
+    let whole = merge(STREAM.as_bytes()).unwrap().body;
+    let answer = stream(STREAM.as_bytes());
+    let places = STREAM.match_indices("event: ").map(|(at, _)| at).chain([STREAM.len()]);
+    for at in places {
+        let text = format!("{}{ping}{}", &STREAM[..at], &STREAM[at..]);
+        let merged = merge(text.as_bytes()).unwrap();
+        assert!(merged.ended && !merged.failed, "at {at}");
+        assert_eq!(merged.body, whole, "at {at}");
+        assert_eq!(stream(text.as_bytes()), answer, "at {at}");
+    }
+}
+
+#[test]
+fn a_stream_has_failed_wherever_an_error_event_comes() {
+    let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let places = STREAM.match_indices("event: ").map(|(at, _)| at).chain([STREAM.len()]);
+    for at in places {
+        let text = format!("{}{error}{}", &STREAM[..at], &STREAM[at..]);
+        assert!(merge(text.as_bytes()).unwrap().failed, "at {at}");
+    }
+}
+
+#[test]
+fn claude_on_vertex_is_answered_in_both_modes() {
+    let path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-sonnet-4@20250514";
+    let answer = Answer { content: "Salut.".to_owned(), ..Answer::default() };
+    for (verb, streamed) in [("rawPredict", false), ("streamRawPredict", true)] {
+        let path = format!("{path}:{verb}");
+        let body = br#"{"anthropic_version":"vertex-2023-10-16","messages":[]}"#;
+        let call = recognise(&Seen {
+            method: "POST",
+            path: &path,
+            query: "",
+            headers: &[],
+            body_model: None,
+            body_stream: None,
+        });
+        assert_eq!((call.operation, call.streamed), (Operation::Messages, streamed));
+        let asked = Asked::of(&call, "vertex", "", body);
+        let whole = write(&asked, &answer, "seed").unwrap();
+        let read_whole = read(Operation::Messages, None, &whole).unwrap();
+        assert_eq!(read_whole.content, "Salut.");
+        assert_eq!(read_whole.model.as_deref(), Some("claude-sonnet-4@20250514"));
+        let events = crate::provider::to_stream(&asked, &whole).unwrap().concat();
+        assert_eq!(read(Operation::Messages, Some(asked.framing), &events), Some(read_whole));
+    }
 }
