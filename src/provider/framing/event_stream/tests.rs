@@ -34,7 +34,10 @@ fn with_header(header: &[u8]) -> Vec<u8> {
 fn a_real_message_is_read_and_written_byte_for_byte() {
     let bytes = real();
     let event = only(&bytes);
-    assert_eq!((event.name, event.finished, event.failed), (Some("contentBlockDelta"), true, false));
+    assert_eq!(
+        (event.name, event.finished, event.failed),
+        (Some("contentBlockDelta"), true, false)
+    );
     assert_eq!(event.range, 0..bytes.len());
     let data = event.json().unwrap();
     assert_eq!(data["delta"]["text"], "Hi");
@@ -53,7 +56,10 @@ fn an_exception_is_a_failed_event_with_its_kind() {
     let frame = Frame::exception("throttlingException", json!({"message": "slow down"}));
     let bytes = write(&frame);
     let event = only(&bytes);
-    assert_eq!((event.name, event.finished, event.failed), (Some("throttlingException"), true, true));
+    assert_eq!(
+        (event.name, event.finished, event.failed),
+        (Some("throttlingException"), true, true)
+    );
     assert_eq!(event.json(), frame.data);
     let mut headers = vec![];
     for (name, value) in [(":message-type", "error"), (":error-code", "InternalFailure")] {
