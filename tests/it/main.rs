@@ -15,6 +15,8 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod framed;
+#[cfg(test)]
 mod header;
 #[cfg(test)]
 mod inspect;
