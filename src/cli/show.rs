@@ -2,6 +2,7 @@
 
 mod choice;
 pub(super) mod contents;
+mod damage;
 mod page;
 mod pretty;
 mod timeline;

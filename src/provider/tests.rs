@@ -4,6 +4,8 @@ use serde_json::json;
 use super::trial::{ended_well, read, to_complete, to_stream};
 use super::*;
 
+mod framed;
+
 const OPERATIONS: [Operation; 24] = Operation::ALL;
 
 /// The data of a short stream of each operation that is read.

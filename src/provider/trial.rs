@@ -5,10 +5,12 @@ use super::{Answer, Asked, Framing, ModeError, Operation, VectorTypes, table};
 /// What a caller of `operation` asks for, events where there is a choice.
 pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
     let framing = framing(operation);
+    // A Bedrock model's own JSON is told by its name.
+    let model = (operation == Operation::Invoke).then_some("us.anthropic.claude-sonnet-4-v1:0");
     Asked {
         operation,
         upstream: "",
-        model: None,
+        model,
         framing,
         usage,
         base64: false,

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::field::{EntryError, Fields, milliseconds, wrong};
 use super::text::Style;
+use crate::provider::Framing;
 
 /// One chunk of a response, as it arrived.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,11 +42,7 @@ impl Layout {
     /// `content_type` is the header's value, parameters and all; `""` for none.
     pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        let is = |name: &str| media_type.eq_ignore_ascii_case(name);
-        if is("text/event-stream")
-            || is("application/x-ndjson")
-            || is("application/vnd.amazon.eventstream")
-        {
+        if Framing::of_media(&media_type.to_ascii_lowercase()).is_some() {
             Self::Chunks
         } else if has_content_length || frame_count <= 1 {
             Self::Whole

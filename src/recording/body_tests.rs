@@ -30,6 +30,7 @@ fn layout_is_chunks_for_event_streams_and_frames_only_without_a_length() {
     let choose = Layout::choose;
     assert_eq!(choose("Text/Event-Stream; charset=utf-8", true, 1), Layout::Chunks);
     assert_eq!(choose("application/x-ndjson", false, 3), Layout::Chunks);
+    assert_eq!(choose("application/ndjson; charset=utf-8", true, 1), Layout::Chunks);
     assert_eq!(choose("application/vnd.amazon.eventstream", false, 3), Layout::Chunks);
     assert_eq!(choose("application/json", true, 9), Layout::Whole);
     assert_eq!(choose("", false, 1), Layout::Whole);

@@ -5,7 +5,7 @@ use owo_colors::OwoColorize as _;
 use super::super::amount::{dollars, milliseconds};
 use super::super::ls::{Row, end_words, media_type};
 use super::super::terminal;
-use super::{pretty, timeline};
+use super::{damage, pretty, timeline};
 use crate::provider::{Operation, Usage};
 use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encoding};
 
@@ -160,22 +160,27 @@ fn tokens(usage: Usage) -> String {
     format!("{prompt} in{input}, {completion} out{output}, {} in all", usage.total_tokens)
 }
 
-/// Status and headers; the body too, where the timeline would not show it whole.
+/// Status and headers; the body too, where the timeline would not show it whole; and
+/// what does not decode of it.
 fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let status = http::StatusCode::from_u16(response.status).ok();
     let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
     page.line(format!("{} {reason}", response.status).trim_end());
     page.headers(&response.headers);
-    if row.streamed() == Some(true)
-        && media_type(response).eq_ignore_ascii_case("text/event-stream")
-    {
-        return;
-    }
+    let media = media_type(response).to_ascii_lowercase();
     let bytes = response.payload.bytes();
     let coding = response.headers.iter().find(|(name, _)| name == "content-encoding");
-    match coding.and_then(|(_, coding)| encoding::decode(coding, &bytes, DECODED)) {
-        Some(plain) => page.body(&plain),
-        None => page.body(&bytes),
+    let decoded = coding.and_then(|(_, coding)| encoding::decode(coding, &bytes, DECODED));
+    let plain = decoded.as_deref().unwrap_or(&bytes);
+    if row.streamed() != Some(true) || media != "text/event-stream" {
+        page.body(plain);
+    }
+    let operation = row.call.as_ref().map_or(Operation::Other, |call| call.operation);
+    // Compressed bytes that do not decode are no events.
+    if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
+        for note in damage::notes(operation, &media, plain) {
+            page.fact("damage", Some(&note));
+        }
     }
 }
 

@@ -1,7 +1,111 @@
-//! Bedrock's Converse.
+//! Bedrock's Converse: one shape for every model.
+//!
+//! It counts input as Anthropic does: `inputTokens` leaves out what was read from a
+//! cache or written to one. [`Usage::prompt_tokens`] is their sum.
 
+mod merge;
+mod split;
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, count, items, nested, says, text, text_or_empty};
 use crate::provider::wire::Wire;
+use crate::provider::words::{Dialect, Said};
+use crate::provider::{Answer, ToolCall, Usage};
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+pub(super) use merge::{Event, events};
+pub(super) use split::split;
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: Some(|framing, bytes| {
+        read(&Value::Object(events(merge::framed(framing, bytes))?.body))
+    }),
+    merge: Some(|framing, bytes| events(merge::framed(framing, bytes))),
+    split: Some(|_, body| split(body)),
+    write: Some(write),
+};
+
+/// Reads a complete body; `None` where it holds no message. Which model answered
+/// stands in the path alone.
+pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let message = nested(body, &["output", "message"]).filter(|message| message.is_map())?;
+    let mut answer = Answer {
+        usage: body.member("usage").and_then(usage),
+        finish_reason: text(body, "stopReason").map(|reason| reason.into_owned()),
+        ..Answer::default()
+    };
+    for block in items(message, "content") {
+        if let Some(said) = text(block, "text") {
+            answer.content.push_str(&said);
+        }
+        if let Some(cited) = block.member("citationsContent") {
+            for part in items(cited, "content") {
+                answer.content.push_str(&text_or_empty(part, "text"));
+            }
+        }
+        let call = block.member("toolUse").filter(|call| call.is_map());
+        // Tools that run on AWS's side ask nothing of the program.
+        if let Some(call) = call.filter(|call| !says(*call, "type", "server_tool_use")) {
+            let (id, name) = (text_or_empty(call, "toolUseId"), text_or_empty(call, "name"));
+            answer.tool_calls.push(ToolCall::from_doc(&id, &name, call.member("input")));
+        }
+    }
+    Some(answer)
+}
+
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    if !usage.is_map() {
+        return None;
+    }
+    let told = |name| count(usage, name);
+    let cached = told("cacheReadInputTokens").unwrap_or(0);
+    let written = told("cacheWriteInputTokens").unwrap_or(0);
+    let prompt = told("inputTokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
+    let completion = told("outputTokens").unwrap_or(0);
+    // The total of some models leaves out what was cached; never less than the parts.
+    let total = prompt.saturating_add(completion);
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: told("totalTokens").unwrap_or(0).max(total),
+        reasoning_tokens: 0,
+        cached_tokens: cached,
+        cache_write_tokens: written,
+    })
+}
+
+fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let mut content = vec![];
+    if said.has_text() {
+        content.push(json!({ "text": said.answer.content }));
+    }
+    for (place, call) in said.calls.iter().enumerate() {
+        content.push(json!({
+            "toolUse": {
+                "toolUseId": said.call_id("tooluse_", place, call),
+                "name": call.name,
+                "input": call.arguments
+            }
+        }));
+    }
+    let usage = said.usage;
+    let cached = usage.cached_tokens.min(usage.prompt_tokens);
+    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    Ok(json!({
+        "metrics": { "latencyMs": 0 },
+        "output": { "message": { "content": content, "role": "assistant" } },
+        "stopReason": said.finish(Dialect::Bedrock),
+        "usage": {
+            "inputTokens": usage.prompt_tokens - cached - written,
+            "outputTokens": usage.completion_tokens,
+            "totalTokens": usage.total_tokens,
+            "cacheReadInputTokens": cached,
+            "cacheWriteInputTokens": written
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,173 @@
-//! Bedrock's InvokeModel: a model's own JSON.
+//! Bedrock's InvokeModel: a model's own JSON, told by its shape.
+//!
+//! Anthropic's models, Nova (which speaks Converse) and those that speak OpenAI's
+//! chat are read by what reads these elsewhere; the older ones by [`plain`]. A
+//! stream carries that JSON in chunks ([`chunk`]).
 
-use crate::provider::wire::Wire;
+mod chunk;
+mod plain;
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+use serde_json::Value;
+
+use super::converse;
+use crate::provider::Answer;
+use crate::provider::anthropic::messages;
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, items, nested, text};
+use crate::provider::framing::{Frame, Framing};
+use crate::provider::openai::chat;
+use crate::provider::wire::{Merged, Object, Wire};
+use crate::provider::words::Said;
+use chunk::Native;
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: Some(stream),
+    merge: Some(|framing, bytes| merge(Native::of(framing, bytes))),
+    split: Some(split),
+    write: Some(write),
+};
+
+/// Whose JSON it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Anthropic,
+    Nova,
+    Chat,
+}
+
+impl Shape {
+    /// Of a complete answer.
+    fn of_body<D: Doc>(body: &D) -> Option<Self> {
+        if body.member("content").is_some_and(|content| content.list().is_some()) {
+            Some(Self::Anthropic)
+        } else if nested(body, &["output", "message"]).is_some() {
+            Some(Self::Nova)
+        } else {
+            body.member("choices").and_then(Doc::list).map(|_| Self::Chat)
+        }
+    }
+
+    /// Of an event of a stream.
+    fn of_event(event: &Object) -> Option<Self> {
+        let is = |name: &str| event.contains_key(name);
+        if is("type") && ["message", "content_block", "delta"].into_iter().any(is) {
+            Some(Self::Anthropic)
+        } else if ["messageStart", "contentBlockDelta", "messageStop"].into_iter().any(is) {
+            Some(Self::Nova)
+        } else {
+            is("choices").then_some(Self::Chat)
+        }
+    }
+}
+
+fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let mut answer = match Shape::of_body(body) {
+        Some(Shape::Anthropic) => messages::complete(body),
+        Some(Shape::Nova) => converse::read(body),
+        Some(Shape::Chat) => chat::complete(body),
+        None => plain::read(body),
+    }?;
+    if answer.finish_reason.is_none() {
+        // DeepSeek and Mistral call it as Anthropic does.
+        let reason = items(body, "choices").first().and_then(|one| text(one, "stop_reason"));
+        answer.finish_reason = reason.map(|reason| reason.into_owned());
+    }
+    Some(answer)
+}
+
+fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
+    let native = Native::of(framing, bytes);
+    let metrics = native.metrics;
+    let mut answer = if native.events.iter().any(|event| Shape::of_event(event).is_some()) {
+        read(&Value::Object(merge(native)?.body))
+    } else {
+        plain::read_stream(&native.events)
+    }?;
+    answer.usage = answer.usage.or(metrics);
+    Some(answer)
+}
+
+fn merge(native: Native) -> Option<Merged> {
+    let Native { events, failed, .. } = native;
+    let merged = match events.iter().find_map(Shape::of_event) {
+        Some(Shape::Anthropic) => messages::WIRE.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(Shape::Nova) => {
+            converse::events(events.into_iter().flatten().map(|(name, data)| match data {
+                Value::Object(data) => converse::Event::Told(name, data),
+                _ => converse::Event::Failed,
+            }))
+        }
+        Some(Shape::Chat) => merge_chat(events),
+        None => plain::merge(events),
+    };
+    let mut merged = merged?;
+    merged.failed |= failed;
+    Some(merged)
+}
+
+fn merge_chat(events: Vec<Object>) -> Option<Merged> {
+    let named = events.iter().any(|event| event.contains_key("object"));
+    let mut merged = chat::WIRE.merge?(Framing::Sse, &chunk::sse(events))?;
+    if !named {
+        merged.body.shift_remove("object");
+    }
+    let choices = merged.body.get("choices").and_then(Value::as_array);
+    merged.ended |= choices.is_some_and(|choices| {
+        let stopped = |one: &Value| one.get("stop_reason").is_some_and(|why| !why.is_null());
+        !choices.is_empty() && choices.iter().all(stopped)
+    });
+    Some(merged)
+}
+
+fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
+    let whole = Value::Object(body);
+    let usage = read(&whole)?.usage.unwrap_or_default();
+    let shape = Shape::of_body(&whole);
+    let Value::Object(body) = whole else { return None };
+    let events: Vec<Value> = match shape {
+        Some(Shape::Anthropic) => data(messages::WIRE.split?(asked, body)?),
+        Some(Shape::Nova) => {
+            let named = |frame: Frame| Some(serde_json::json!({ frame.name?: frame.data? }));
+            converse::split(body)?.into_iter().filter_map(named).collect()
+        }
+        Some(Shape::Chat) => {
+            let messages = |choice: &Value| choice.get("message").is_some();
+            let choices = body.get("choices")?.as_array()?;
+            if !choices.iter().all(messages) {
+                return None;
+            }
+            data(chat::WIRE.split?(asked, body)?)
+        }
+        None => plain::split(body)?,
+    };
+    Some(chunk::wrap(events, usage))
+}
+
+/// What events carry; the end marker of OpenAI's is not sent here.
+fn data(frames: Vec<Frame>) -> Vec<Value> {
+    frames.into_iter().filter_map(|frame| frame.data).collect()
+}
+
+/// Writes in the shape of the model that was asked for: its id, that of an inference
+/// profile or an ARN with either in it.
+fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let not_written =
+        ModeError::NotFromWords { operation: "a Bedrock model whose own shape is not known" };
+    let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
+    let write = match () {
+        () if of("anthropic.") => messages::WIRE.write,
+        () if of("amazon.nova") => converse::WIRE.write,
+        () if of("openai.") || of("qwen.") => chat::WIRE.write,
+        () => return plain::write(asked, said).unwrap_or(Err(not_written)),
+    };
+    let mut body = write.ok_or(not_written)?(asked, said)?;
+    if let Value::Object(body) = &mut body {
+        // Nova's own answer tells no times.
+        body.shift_remove("metrics");
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests;

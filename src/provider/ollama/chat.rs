@@ -1,7 +1,81 @@
 //! Ollama's chat.
 
-use crate::provider::wire::Wire;
+use serde_json::{Value, json};
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+use super::turn::{self, Lines, take_text};
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, items, text, text_or_empty};
+use crate::provider::framing::Frame;
+use crate::provider::wire::{Object, Wire};
+use crate::provider::words::Said;
+use crate::provider::{Answer, ToolCall};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: Some(|framing, bytes| {
+        read(&Value::Object(turn::merge(framing, bytes, "message")?.body))
+    }),
+    merge: Some(|framing, bytes| turn::merge(framing, bytes, "message")),
+    split: Some(split),
+    write: Some(write),
+};
+
+fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let message = body.member("message").filter(|message| message.is_map())?;
+    let mut answer = turn::answer(body);
+    answer.content = text_or_empty(message, "content").into_owned();
+    for call in items(message, "tool_calls") {
+        let Some(function) = call.member("function") else { continue };
+        // Ids came late, and not to every call.
+        let id = text(call, "id").unwrap_or_default();
+        let name = text_or_empty(function, "name");
+        answer.tool_calls.push(ToolCall::from_doc(&id, &name, function.member("arguments")));
+    }
+    Some(answer)
+}
+
+/// What it thought, then what it said, then its calls.
+fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+    let Some(Value::Object(mut message)) = body.shift_remove("message") else { return None };
+    let role = message.get("role").cloned().unwrap_or_else(|| "assistant".into());
+    let content = take_text(&mut message, "content").unwrap_or_default();
+    let calls = message.shift_remove("tool_calls");
+    let mut lines = Lines::new(body);
+    let line = |name: &str, piece: Value| {
+        let mut message = json!({ "role": role, "content": "" });
+        message[name] = piece;
+        json!({ "message": message })
+    };
+    if let Some(thinking) = take_text(&mut message, "thinking") {
+        if thinking.is_empty() {
+            lines.line(line("thinking", "".into()));
+        }
+        lines.pieces(&thinking, |piece| line("thinking", piece.into()));
+    }
+    lines.pieces(&content, |piece| line("content", piece.into()));
+    if let Some(calls) = calls {
+        lines.line(line("tool_calls", calls));
+    }
+    let mut last = json!({ "role": role, "content": "" });
+    if let Value::Object(last) = &mut last {
+        last.append(&mut message);
+    }
+    Some(lines.end(json!({ "message": last })))
+}
+
+fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let mut message = json!({ "role": "assistant", "content": said.answer.content });
+    if !said.calls.is_empty() {
+        let calls = said.calls.iter().enumerate().map(|(place, call)| {
+            json!({
+                "id": said.call_id("call_", place, call),
+                "function": { "index": place, "name": call.name, "arguments": call.arguments }
+            })
+        });
+        message["tool_calls"] = calls.collect();
+    }
+    Ok(turn::write(said, json!({ "message": message })))
+}
+
+#[cfg(test)]
+mod tests;

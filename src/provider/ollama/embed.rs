@@ -1,7 +1,98 @@
-//! Ollama's embeddings.
+//! Ollama's embeddings: `/api/embed`, and `/api/embeddings` before it, which takes
+//! one text at a time.
 
+use serde_json::{Value, json};
+
+use super::turn;
+use crate::provider::Answer;
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, vectors};
 use crate::provider::wire::Wire;
+use crate::provider::words::Said;
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+    read_stream: None,
+    merge: None,
+    split: None,
+    write: Some(write),
+};
+
+fn read<D: Doc>(body: &D) -> Option<Answer> {
+    let embeddings = match body.member("embeddings") {
+        Some(many) => vectors(many.list()?.iter().map(Some)),
+        None => vectors(std::iter::once(Some(body.member("embedding")?))),
+    };
+    Some(Answer { embeddings, ..turn::answer(body) })
+}
+
+/// Both paths have one operation; a single vector stands where either looks for it.
+fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    let vectors = &said.answer.embeddings;
+    // JSON has no word for the numbers that are not finite.
+    if vectors.is_empty() || !vectors.iter().flatten().all(|number| number.is_finite()) {
+        return Err(ModeError::NoVectors { operation: asked.operation.name() });
+    }
+    let mut body = json!({
+        "model": said.model,
+        "embeddings": vectors,
+        "total_duration": 0,
+        "load_duration": 0,
+        "prompt_eval_count": said.usage.prompt_tokens
+    });
+    if let [only] = vectors.as_slice() {
+        body["embedding"] = json!(only);
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Operation;
+    use crate::provider::trial;
+
+    #[test]
+    fn vectors_are_read_when_they_are_many_or_one() {
+        let many = json!({
+            "model": "nomic-embed-text", "embeddings": [[0.5, -1], [2, 1e-7]],
+            "total_duration": 14143917, "load_duration": 1019500, "prompt_eval_count": 8
+        });
+        let answer = read(&many).unwrap();
+        assert_eq!(answer.embeddings, [vec![0.5, -1.0], vec![2.0, 1e-7]]);
+        assert_eq!(answer.model.as_deref(), Some("nomic-embed-text"));
+        let usage = answer.usage.unwrap();
+        assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (8, 0, 8));
+        let one = read(&json!({ "embedding": [0.5, 1] })).unwrap();
+        assert_eq!((one.embeddings, one.usage), (vec![vec![0.5, 1.0]], None));
+        assert_eq!(read(&json!({ "embeddings": [] })).unwrap().embeddings.len(), 0);
+        assert_eq!(read(&json!({ "error": "model not found" })), None);
+    }
+
+    #[test]
+    fn written_vectors_read_back_and_a_single_one_stands_at_both_places() {
+        let mut answer = Answer {
+            embeddings: vec![vec![0.25, -0.0, 1e-7]],
+            model: Some("m".to_owned()),
+            usage: Some(crate::provider::Usage {
+                prompt_tokens: 3,
+                total_tokens: 3,
+                ..Default::default()
+            }),
+            ..Answer::default()
+        };
+        let written = |answer: &Answer| trial::write(Operation::OllamaEmbed, answer, "").unwrap();
+        let body = written(&answer);
+        assert_eq!(trial::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        let value: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(value["embedding"], value["embeddings"][0]);
+        answer.embeddings.push(vec![1.0]);
+        let body = written(&answer);
+        assert_eq!(trial::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        let value: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(value.get("embedding"), None);
+        answer.embeddings = vec![vec![f64::NAN]];
+        let error = trial::write(Operation::OllamaEmbed, &answer, "").unwrap_err();
+        assert_eq!(error, ModeError::NoVectors { operation: "Ollama embeddings" });
+    }
+}

@@ -3,6 +3,7 @@
 pub(super) mod chat;
 pub(super) mod embed;
 pub(super) mod generate;
+mod turn;
 
 use serde_json::{Value, json};
 

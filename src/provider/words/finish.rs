@@ -14,6 +14,10 @@ pub(in crate::provider) enum Dialect {
     Gemini,
     /// Cohere's chat, both versions.
     Cohere,
+    /// Bedrock's Converse.
+    Bedrock,
+    /// Ollama.
+    Ollama,
 }
 
 /// Why an answer ended.
@@ -32,24 +36,31 @@ enum Meaning {
 /// The words of one dialect for one meaning, the usual one first.
 type Row = (Meaning, Dialect, &'static [&'static str]);
 
-/// A word that stands in two rows means the first of them: Gemini and Responses
-/// end a turn with tool calls as they end any other.
-const WORDS: [Row; 20] = [
+/// A word that stands in two rows means the first of them: Gemini, Responses and
+/// Ollama end a turn with tool calls as they end any other.
+const WORDS: &[Row] = &[
     (Meaning::Stop, Dialect::OpenAi, &["stop"]),
     (Meaning::Stop, Dialect::Responses, &["completed"]),
     (Meaning::Stop, Dialect::Anthropic, &["end_turn", "stop_sequence"]),
     (Meaning::Stop, Dialect::Gemini, &["STOP"]),
+    (Meaning::Stop, Dialect::Bedrock, &["end_turn", "stop_sequence"]),
+    (Meaning::Stop, Dialect::Ollama, &["stop"]),
     (Meaning::Length, Dialect::OpenAi, &["length"]),
     (Meaning::Length, Dialect::Responses, &["max_output_tokens"]),
     (Meaning::Length, Dialect::Anthropic, &["max_tokens", "model_context_window_exceeded"]),
     (Meaning::Length, Dialect::Gemini, &["MAX_TOKENS"]),
+    (Meaning::Length, Dialect::Bedrock, &["max_tokens", "model_context_window_exceeded"]),
+    (Meaning::Length, Dialect::Ollama, &["length"]),
     (Meaning::Tools, Dialect::OpenAi, &["tool_calls"]),
     (Meaning::Tools, Dialect::Responses, &["completed"]),
     (Meaning::Tools, Dialect::Anthropic, &["tool_use"]),
     (Meaning::Tools, Dialect::Gemini, &["STOP"]),
+    (Meaning::Tools, Dialect::Bedrock, &["tool_use"]),
+    (Meaning::Tools, Dialect::Ollama, &["stop"]),
     (Meaning::Filter, Dialect::OpenAi, &["content_filter"]),
     (Meaning::Filter, Dialect::Responses, &["content_filter"]),
     (Meaning::Filter, Dialect::Anthropic, &["refusal"]),
+    (Meaning::Filter, Dialect::Bedrock, &["content_filtered", "guardrail_intervened"]),
     (
         Meaning::Filter,
         Dialect::Gemini,

@@ -6,6 +6,8 @@ use super::*;
 use crate::provider::trial::{ended_well, read, to_stream, write as complete};
 use crate::provider::{ModeError, Operation};
 
+mod framed;
+
 const SHAPES: [Operation; 6] = [
     Operation::ChatCompletions,
     Operation::Completions,

@@ -40,7 +40,7 @@ impl Scene {
     /// `record`'s arguments, with each upstream the tests call pointed at `upstream`.
     pub(crate) fn record_args(&self, upstream: &str, more: &[&str]) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec!["record".into(), "-r".into(), self.recording().into()];
-        for name in ["openai", "anthropic", "gemini"] {
+        for name in ["openai", "anthropic", "gemini", "bedrock", "ollama"] {
             args.push("--upstream".into());
             args.push(format!("{name}={upstream}").into());
         }

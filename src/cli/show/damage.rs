@@ -1,0 +1,148 @@
+//! What of a response does not decode: a wrong checksum, an event that was cut, JSON
+//! that is none. The recording keeps such bytes as they came, and so does replay.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::IgnoredAny;
+
+use crate::provider::framing::{self, Event};
+use crate::provider::{Framing, Operation};
+
+/// How many are named.
+const NAMED: usize = 3;
+
+/// A line for each thing that does not decode in the plain bytes of a response of
+/// success, few enough to be read.
+pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<String> {
+    // What an unknown endpoint sends is for its callers to judge, but for checksums.
+    let framing = Framing::answered(operation, media, bytes);
+    let known = operation != Operation::Other || framing == Some(Framing::EventStream);
+    if bytes.is_empty() || !known {
+        return Vec::new();
+    }
+    match framing {
+        Some(Framing::Array) => whole(bytes),
+        Some(framing) => events(framing, bytes),
+        None if media == "application/json" => whole(bytes),
+        None => Vec::new(),
+    }
+}
+
+/// Of one JSON value.
+fn whole(bytes: &[u8]) -> Vec<String> {
+    if is_json(bytes) { Vec::new() } else { vec!["the body is cut, or is no JSON".to_owned()] }
+}
+
+fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
+    let numbered = framing::events(framing, bytes).enumerate();
+    let mut found = numbered.filter_map(|(at, event)| Some((at + 1, what(framing, &event)?)));
+    let mut notes: Vec<String> =
+        found.by_ref().take(NAMED).map(|(number, what)| format!("event {number} {what}")).collect();
+    let more = found.count();
+    if more > 0 {
+        notes.push(format!("and {more} more"));
+    }
+    notes
+}
+
+/// What is wrong with an event.
+fn what(framing: Framing, event: &Event<'_>) -> Option<String> {
+    if event.failed {
+        return Some(match event.name {
+            Some(name) => format!("is an exception: {name}"),
+            None => "does not decode: a checksum or a header is wrong".to_owned(),
+        });
+    }
+    let Some(data) = event.data.as_deref() else {
+        let cut = framing == Framing::EventStream && !event.finished;
+        return cut.then(|| "is cut".to_owned());
+    };
+    if event.is_done() {
+        return None;
+    }
+    if !is_json(data) {
+        return Some(if event.finished { "is no JSON" } else { "is cut" }.to_owned());
+    }
+    let chunk = framing == Framing::EventStream && event.name == Some("chunk");
+    let broken = chunk && !event.json().is_some_and(|chunk| holds_json(&chunk));
+    broken.then(|| "holds bytes that are cut, or are no JSON".to_owned())
+}
+
+/// Whether a chunk of Bedrock's holds a model's own event.
+fn holds_json(chunk: &serde_json::Value) -> bool {
+    let bytes = chunk.get("bytes").and_then(|bytes| STANDARD.decode(bytes.as_str()?).ok());
+    bytes.is_some_and(|bytes| is_json(&bytes))
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::provider::framing::Frame;
+
+    const STREAM: &str = "application/vnd.amazon.eventstream";
+
+    fn chunk(text: &str) -> Value {
+        json!({ "bytes": STANDARD.encode(text) })
+    }
+
+    fn stream(data: &[Value]) -> Vec<Vec<u8>> {
+        let frames: Vec<Frame> = data
+            .iter()
+            .map(|data| Frame { exception: false, name: Some("chunk"), data: Some(data.clone()) })
+            .collect();
+        Framing::EventStream.write(&frames)
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_decodes() {
+        let chunks = stream(&[chunk("{}"), chunk("{\"a\":1}")]).concat();
+        for (operation, media, bytes) in [
+            (Operation::Invoke, STREAM, chunks.as_slice()),
+            (Operation::ChatCompletions, "text/event-stream", b": hi\n\ndata: {}\n\ndata: [DONE]"),
+            (Operation::OllamaChat, "application/x-ndjson", b"{}\n{}"),
+            (Operation::Messages, "application/json", b"{}"),
+            (Operation::Messages, "application/json", b""),
+            (Operation::GenerateContent, "application/json", b"[{}\r\n,{}]"),
+            (Operation::Speech, "audio/mpeg", b"\xff\xfb"),
+            (Operation::Other, "application/json", b"{"),
+            (Operation::Other, "text/event-stream", b"data: hello\n\n"),
+        ] {
+            assert_eq!(notes(operation, media, bytes), [""; 0], "{operation:?} {media}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_decode_is_named() {
+        let chunks = stream(&[chunk("{}"), chunk("{\"a\":"), chunk("{}")]);
+        let mut changed = chunks[0].clone();
+        changed[20] ^= 1;
+        let exception = Frame::exception("throttlingException", json!({ "message": "no" }));
+        let exception = Framing::EventStream.write(&[exception]).concat();
+        let bytes =
+            [&changed, &chunks[1], &exception, &chunks[2][..30]].map(<[u8]>::to_vec).concat();
+        assert_eq!(
+            notes(Operation::Invoke, STREAM, &bytes),
+            [
+                "event 1 does not decode: a checksum or a header is wrong",
+                "event 2 holds bytes that are cut, or are no JSON",
+                "event 3 is an exception: throttlingException",
+                "and 1 more",
+            ]
+        );
+        assert_eq!(notes(Operation::Other, STREAM, &chunks[0][..30]), ["event 1 is cut"]);
+        let lines = notes(Operation::OllamaChat, "application/x-ndjson", b"{}\n{\"a\n{\"b\":");
+        assert_eq!(lines, ["event 2 is no JSON", "event 3 is cut"]);
+        for (operation, body) in
+            [(Operation::Messages, &b"{\"a\":"[..]), (Operation::GenerateContent, b"[{}")]
+        {
+            let found = notes(operation, "application/json", body);
+            assert_eq!(found, ["the body is cut, or is no JSON"]);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Splits a complete answer of Converse into the events of a stream.
+
+use serde_json::{Value, json};
+
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+use crate::provider::words::pieces;
+
+/// The events of a complete answer; `None` where it holds no message.
+pub(in crate::provider::bedrock) fn split(mut body: Object) -> Option<Vec<Frame>> {
+    let Some(Value::Object(mut output)) = body.shift_remove("output") else { return None };
+    let Some(Value::Object(mut message)) = output.shift_remove("message") else { return None };
+    let content = match message.shift_remove("content") {
+        Some(Value::Array(content)) => content,
+        None => vec![],
+        Some(_) => return None,
+    };
+    message.entry("role").or_insert_with(|| "assistant".into());
+    let mut events = vec![Frame::named("messageStart", Value::Object(message))];
+    for (index, block) in content.into_iter().enumerate() {
+        let Value::Object(block) = block else { return None };
+        block_events(index, block, &mut events);
+    }
+    let mut stop = Object::new();
+    for name in ["stopReason", "additionalModelResponseFields"] {
+        if let Some(value) = body.shift_remove(name) {
+            stop.insert(name.to_owned(), value);
+        }
+    }
+    if !output.is_empty() {
+        body.insert("output".to_owned(), Value::Object(output));
+    }
+    events.push(Frame::named("messageStop", Value::Object(stop)));
+    events.push(Frame::named("metadata", Value::Object(body)));
+    Some(events)
+}
+
+/// What of a block comes in pieces comes as deltas, and opens no block by itself;
+/// the rest of it opens one.
+fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
+    let deltas = deltas(&mut block);
+    let mut event = |name, member: Option<(&str, Value)>| {
+        let mut data = json!({ "contentBlockIndex": index });
+        if let Some((name, value)) = member {
+            data[name] = value;
+        }
+        events.push(Frame::named(name, data));
+    };
+    if !block.is_empty() {
+        event("contentBlockStart", Some(("start", Value::Object(block))));
+    }
+    for delta in deltas {
+        event("contentBlockDelta", Some(("delta", delta)));
+    }
+    event("contentBlockStop", None);
+}
+
+/// Takes out of a block what its deltas tell.
+fn deltas(block: &mut Object) -> Vec<Value> {
+    let mut deltas = vec![];
+    match block.shift_remove("text") {
+        Some(Value::String(text)) => told(&text, |piece| json!({ "text": piece }), &mut deltas),
+        Some(other) => deltas.push(json!({ "text": other })),
+        None => {}
+    }
+    if let Some(Value::Object(reasoning)) = take_object(block, "reasoningContent") {
+        reasoning_deltas(reasoning, &mut deltas);
+    }
+    if let Some(Value::Object(mut cited)) = take_object(block, "citationsContent") {
+        if let Some(Value::Array(content)) = cited.shift_remove("content") {
+            for text in content.iter().filter_map(|part| part.get("text")?.as_str()) {
+                told(text, |piece| json!({ "text": piece }), &mut deltas);
+            }
+        }
+        if let Some(Value::Array(citations)) = cited.shift_remove("citations") {
+            deltas.extend(citations.into_iter().map(|one| json!({ "citation": one })));
+        }
+    }
+    for (kind, name) in [("toolUse", "input"), ("toolResult", "content"), ("image", "source")] {
+        let Some(Value::Object(whole)) = block.get_mut(kind) else { continue };
+        match (kind, whole.shift_remove(name)) {
+            (_, None) => {}
+            ("toolUse", Some(input)) => {
+                let piece = |piece: &str| json!({ "toolUse": { "input": piece } });
+                told(&input.to_string(), piece, &mut deltas);
+            }
+            ("toolResult", Some(content)) => deltas.push(json!({ "toolResult": content })),
+            (_, Some(source)) => deltas.push(json!({ "image": { "source": source } })),
+        }
+    }
+    deltas
+}
+
+/// What was reasoned, its signature behind it; or what is redacted.
+fn reasoning_deltas(mut reasoning: Object, deltas: &mut Vec<Value>) {
+    if let Some(Value::Object(mut text)) = reasoning.shift_remove("reasoningText") {
+        if let Some(Value::String(text)) = text.shift_remove("text") {
+            let piece = |piece: &str| json!({ "reasoningContent": { "text": piece } });
+            told(&text, piece, deltas);
+        }
+        reasoning.append(&mut text);
+    }
+    for (name, value) in reasoning {
+        deltas.push(json!({ "reasoningContent": { name: value } }));
+    }
+}
+
+/// A delta for each piece of a text; one for a text without any.
+fn told(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
+    if text.is_empty() {
+        deltas.push(delta(""));
+    }
+    deltas.extend(pieces(text).map(delta));
+}
+
+/// Takes a member out where it is an object.
+fn take_object(block: &mut Object, name: &str) -> Option<Value> {
+    block.get(name).filter(|value| value.is_object())?;
+    block.shift_remove(name)
+}

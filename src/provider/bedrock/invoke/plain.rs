@@ -1,0 +1,236 @@
+//! The shapes of Bedrock's models that only continue a text: Llama, Titan, Mistral,
+//! Cohere's Command, AI21's, Claude's first; and the vectors of Titan and Cohere.
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{Doc, count, items, nested, text, vectors};
+use crate::provider::wire::{Merged, Object};
+use crate::provider::words::{Dialect, Said, pieces};
+use crate::provider::{Answer, Usage};
+
+/// Reads a complete answer; `None` where no text and no vector is to be seen.
+pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    if let Some(embeddings) = embeddings(body) {
+        return Some(Answer { embeddings, usage: usage(body), ..Answer::default() });
+    }
+    let (content, finish_reason) = said(body)?;
+    Some(Answer { content, finish_reason, usage: usage(body), ..Answer::default() })
+}
+
+/// Reads the events of a stream.
+pub(super) fn read_stream(events: &[Object]) -> Option<Answer> {
+    let mut answer: Option<Answer> = None;
+    for event in events {
+        let event = Value::Object(event.clone());
+        let counts = usage(&event);
+        let piece = said(&event);
+        // The last event of Cohere's says only why it ended.
+        let ended = text(&event, "finish_reason").map(|reason| reason.into_owned());
+        if piece.is_none() && ended.is_none() && counts.is_none() {
+            continue;
+        }
+        let answer = answer.get_or_insert_default();
+        let (piece, reason) = piece.unwrap_or_default();
+        answer.content.push_str(&piece);
+        answer.finish_reason = reason.or(ended).or(answer.finish_reason.take());
+        answer.usage = counts.map(|counts| later(answer.usage, counts)).or(answer.usage);
+    }
+    answer
+}
+
+/// What an object says, and why it ended, where it tells.
+fn said<D: Doc>(body: &D) -> Option<(String, Option<String>)> {
+    let (at, said) = place(body)?;
+    let reason = ["stop_reason", "completionReason", "finish_reason"]
+        .into_iter()
+        .find_map(|name| text(at, name))
+        .or_else(|| nested(at, &["finishReason", "reason"])?.string());
+    Some((said, reason.map(|reason| reason.into_owned())))
+}
+
+/// The object in which the text stands, and the text.
+fn place<D: Doc>(body: &D) -> Option<(&D, String)> {
+    for name in ["generation", "outputText", "completion", "text"] {
+        if let Some(said) = text(body, name) {
+            return Some((body, said.into_owned()));
+        }
+    }
+    ["results", "outputs", "generations", "completions"].into_iter().find_map(|list| {
+        let first = items(body, list).first()?;
+        let said = text(first, "outputText")
+            .or_else(|| text(first, "text"))
+            .or_else(|| nested(first, &["data", "text"])?.string())?;
+        Some((first, said.into_owned()))
+    })
+}
+
+fn embeddings<D: Doc>(body: &D) -> Option<Vec<Vec<f64>>> {
+    if let Some(one) = body.member("embedding") {
+        return Some(vectors(std::iter::once(Some(one))));
+    }
+    let many = body.member("embeddings")?;
+    let many = many.list().or_else(|| many.member("float")?.list())?;
+    Some(vectors(many.iter().map(Some)))
+}
+
+fn usage<D: Doc>(body: &D) -> Option<Usage> {
+    let prompt = count(body, "prompt_token_count").or_else(|| count(body, "inputTextTokenCount"));
+    let completion = count(body, "generation_token_count")
+        .or_else(|| count(body, "totalOutputTextTokenCount"))
+        .or_else(|| count(items(body, "results").first()?, "tokenCount"));
+    prompt.or(completion)?;
+    let (prompt_tokens, completion_tokens) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    let total_tokens = prompt_tokens.saturating_add(completion_tokens);
+    Some(Usage { prompt_tokens, completion_tokens, total_tokens, ..Usage::default() })
+}
+
+/// The counts of a stream only grow; the prompt's stands in its first event alone.
+fn later(before: Option<Usage>, now: Usage) -> Usage {
+    let before = before.unwrap_or_default();
+    let prompt_tokens = before.prompt_tokens.max(now.prompt_tokens);
+    let completion_tokens = before.completion_tokens.max(now.completion_tokens);
+    let total_tokens = prompt_tokens.saturating_add(completion_tokens);
+    Usage { prompt_tokens, completion_tokens, total_tokens, ..Usage::default() }
+}
+
+/// Merges the events of those whose streams tell all that their complete answers do:
+/// Llama, Titan, Mistral.
+pub(super) fn merge(events: Vec<Object>) -> Option<Merged> {
+    let family = events.iter().find_map(Family::of_event)?;
+    let whole = read_stream(&events)?;
+    let mut body = Object::new();
+    for (name, value) in events.into_iter().flatten() {
+        if !value.is_null() || !body.contains_key(&name) {
+            body.insert(name, value);
+        }
+    }
+    let ended = whole.finish_reason.is_some();
+    let (text, reason) = (whole.content, whole.finish_reason);
+    match family {
+        Family::Llama => {
+            body.insert("generation".to_owned(), text.into());
+        }
+        Family::Mistral => {
+            let outputs = json!([{ "text": text, "stop_reason": reason }]);
+            body.insert("outputs".to_owned(), outputs);
+        }
+        Family::Titan => {
+            for name in ["outputText", "index", "totalOutputTextTokenCount", "completionReason"] {
+                body.shift_remove(name);
+            }
+            let count = whole.usage.map_or(0, |usage| usage.completion_tokens);
+            let result =
+                json!({ "tokenCount": count, "outputText": text, "completionReason": reason });
+            body.insert("results".to_owned(), json!([result]));
+        }
+    }
+    Some(Merged { body, ended, failed: false })
+}
+
+/// The events of a complete answer.
+pub(super) fn split(mut body: Object) -> Option<Vec<Value>> {
+    let family = Family::of_body(&body)?;
+    let whole = read(&Value::Object(body.clone()))?;
+    let reason = whole.finish_reason;
+    let counts = whole.usage.unwrap_or_default();
+    let mut events: Vec<Value> = pieces(&whole.content).map(|piece| family.event(piece)).collect();
+    let mut last = family.event("");
+    match family {
+        Family::Llama => {
+            body.shift_remove("generation");
+            body.append(last.as_object_mut()?);
+            // Why it ended is known at the end.
+            body.insert("stop_reason".to_owned(), json!(reason));
+            last = Value::Object(body);
+        }
+        Family::Mistral => last["outputs"][0]["stop_reason"] = json!(reason),
+        Family::Titan => {
+            last["completionReason"] = json!(reason);
+            last["inputTextTokenCount"] = counts.prompt_tokens.into();
+            last["totalOutputTextTokenCount"] = counts.completion_tokens.into();
+        }
+    }
+    events.push(last);
+    Some(events)
+}
+
+/// Whose shape it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Llama,
+    Titan,
+    Mistral,
+}
+
+impl Family {
+    fn of_event(event: &Object) -> Option<Self> {
+        let is = |name: &str| event.contains_key(name);
+        match () {
+            () if is("generation") => Some(Self::Llama),
+            () if is("outputText") => Some(Self::Titan),
+            () if is("outputs") => Some(Self::Mistral),
+            () => None,
+        }
+    }
+
+    /// One answer only: several cannot be told apart in a stream.
+    fn of_body(body: &Object) -> Option<Self> {
+        let single = |name: &str| body.get(name)?.as_array().map(|list| list.len() == 1);
+        match () {
+            () if body.contains_key("generation") => Some(Self::Llama),
+            () if single("results") == Some(true) => Some(Self::Titan),
+            () if single("outputs") == Some(true) => Some(Self::Mistral),
+            () => None,
+        }
+    }
+
+    /// An event that is not the last.
+    fn event(self, piece: &str) -> Value {
+        match self {
+            Self::Llama => json!({ "generation": piece, "stop_reason": null }),
+            Self::Titan => json!({ "outputText": piece, "index": 0, "completionReason": null }),
+            Self::Mistral => json!({ "outputs": [{ "text": piece, "stop_reason": null }] }),
+        }
+    }
+}
+
+/// Writes for a model of one of these shapes; `None` for any other.
+pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Option<Result<Value, ModeError>> {
+    let model = asked.model?;
+    let operation = asked.operation.name();
+    let (text, usage) = (&said.answer.content, said.usage);
+    let ended = said.finish(Dialect::OpenAi);
+    let body = match () {
+        () if model.contains("amazon.titan-embed") => {
+            let [only] = said.answer.embeddings.as_slice() else {
+                return Some(Err(ModeError::NoVectors { operation }));
+            };
+            if !only.iter().all(|number| number.is_finite()) {
+                return Some(Err(ModeError::NoVectors { operation }));
+            }
+            return Some(Ok(
+                json!({ "embedding": only, "inputTextTokenCount": usage.prompt_tokens }),
+            ));
+        }
+        () if model.contains("meta.llama") => json!({
+            "generation": text,
+            "prompt_token_count": usage.prompt_tokens,
+            "generation_token_count": usage.completion_tokens,
+            "stop_reason": ended
+        }),
+        () if model.contains("amazon.titan-") => json!({
+            "inputTextTokenCount": usage.prompt_tokens,
+            "results": [{
+                "tokenCount": usage.completion_tokens,
+                "outputText": text,
+                "completionReason": if ended == "length" { "LENGTH" } else { "FINISH" }
+            }]
+        }),
+        () => return None,
+    };
+    if !said.calls.is_empty() {
+        return Some(Err(ModeError::NoPlace { operation, what: "tool calls" }));
+    }
+    Some(Ok(body))
+}

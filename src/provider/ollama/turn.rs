@@ -1,0 +1,165 @@
+//! What Ollama's chat and generate have in common: a line for each piece, the last
+//! of them with `done`, why it ended, the counts and the times.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::provider::doc::{Doc, count, text};
+use crate::provider::framing::{self, Frame, Framing};
+use crate::provider::wire::{Merged, Object};
+use crate::provider::words::{Dialect, Said, pieces};
+use crate::provider::{Answer, Usage};
+
+/// What does not depend on where the words stand.
+pub(super) fn answer<D: Doc>(body: &D) -> Answer {
+    Answer {
+        model: text(body, "model").map(Cow::into_owned),
+        usage: usage(body),
+        finish_reason: text(body, "done_reason").map(Cow::into_owned),
+        ..Answer::default()
+    }
+}
+
+/// Ollama tells no total; a count that is zero it may leave out.
+pub(super) fn usage<D: Doc>(body: &D) -> Option<Usage> {
+    let (prompt, completion) = (count(body, "prompt_eval_count"), count(body, "eval_count"));
+    prompt.or(completion)?;
+    let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt.saturating_add(completion),
+        ..Usage::default()
+    })
+}
+
+/// Merges the lines of a stream; `None` where none of them has the member `marker`,
+/// which is where the words stand.
+pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merged> {
+    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+    for event in framing::events(framing, bytes) {
+        merged.failed |= event.failed;
+        let Some(Value::Object(line)) = event.json() else {
+            merged.failed |= event.data.is_some();
+            continue;
+        };
+        merged.failed |= line.get("error").is_some_and(|error| !error.is_null());
+        merged.ended |= line.get("done") == Some(&Value::Bool(true));
+        for (name, value) in line {
+            match (name.as_str(), value) {
+                ("message", Value::Object(piece)) => {
+                    let message = merged.body.entry(name).or_insert_with(|| json!({}));
+                    if let Value::Object(message) = message {
+                        for (name, value) in piece {
+                            grow(message, name, value);
+                        }
+                    }
+                }
+                ("message", _) => {}
+                ("response" | "thinking" | "logprobs", value) => {
+                    grow(&mut merged.body, name, value)
+                }
+                (_, value) => {
+                    merged.body.insert(name, value);
+                }
+            }
+        }
+    }
+    merged.body.contains_key(marker).then_some(merged)
+}
+
+/// Continues a member: text and lists grow, but for the role, which comes whole.
+fn grow(object: &mut Object, name: String, more: Value) {
+    let comes_whole = name == "role";
+    match (object.get_mut(&name), more) {
+        (Some(Value::String(text)), Value::String(more)) if !comes_whole => text.push_str(&more),
+        (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+        (Some(_), Value::Null) => {}
+        (_, more) => {
+            object.insert(name, more);
+        }
+    }
+}
+
+/// The lines of a complete answer: `said` puts a piece where the words stand.
+pub(super) struct Lines {
+    /// What every line repeats: the model and when it was made.
+    head: Object,
+    /// What only the last line tells.
+    last: Object,
+    frames: Vec<Frame>,
+}
+
+impl Lines {
+    /// For the body of a complete answer, without its words.
+    pub(super) fn new(body: Object) -> Self {
+        let (head, last) =
+            body.into_iter().partition(|(name, _)| matches!(name.as_str(), "model" | "created_at"));
+        Self { head, last, frames: vec![] }
+    }
+
+    /// A line for each piece of a text.
+    pub(super) fn pieces(&mut self, text: &str, line: impl Fn(&str) -> Value) {
+        for piece in pieces(text) {
+            self.line(line(piece));
+        }
+    }
+
+    /// A line that is not the last.
+    pub(super) fn line(&mut self, said: Value) {
+        let mut line = self.head.clone();
+        if let Value::Object(said) = said {
+            line.extend(said);
+        }
+        line.insert("done".to_owned(), false.into());
+        self.frames.push(Frame::unnamed(Value::Object(line)));
+    }
+
+    /// All lines, the last with what is left to say.
+    pub(super) fn end(mut self, said: Value) -> Vec<Frame> {
+        let mut line = self.head;
+        if let Value::Object(said) = said {
+            line.extend(said);
+        }
+        line.extend(self.last);
+        line.insert("done".to_owned(), true.into());
+        self.frames.push(Frame::unnamed(Value::Object(line)));
+        self.frames
+    }
+}
+
+/// Takes a text out of an object; `None` where it has none.
+pub(super) fn take_text(object: &mut Object, name: &str) -> Option<String> {
+    match object.get_mut(name) {
+        Some(Value::String(text)) => {
+            let text = std::mem::take(text);
+            object.shift_remove(name);
+            Some(text)
+        }
+        _ => None,
+    }
+}
+
+/// The body of an answer that was said at no time and took none; `words` are the
+/// members that hold what was said.
+pub(super) fn write(said: &Said<'_>, words: Value) -> Value {
+    let mut body = json!({ "model": said.model, "created_at": "1970-01-01T00:00:00Z" });
+    let last = json!({
+        "done_reason": said.finish(Dialect::Ollama),
+        "done": true,
+        "total_duration": 0,
+        "load_duration": 0,
+        "prompt_eval_count": said.usage.prompt_tokens,
+        "prompt_eval_duration": 0,
+        "eval_count": said.usage.completion_tokens,
+        "eval_duration": 0
+    });
+    if let (Value::Object(body), Value::Object(words), Value::Object(last)) =
+        (&mut body, words, last)
+    {
+        body.extend(words);
+        body.extend(last);
+    }
+    body
+}
