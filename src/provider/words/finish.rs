@@ -33,11 +33,11 @@ type Row = (Meaning, Dialect, &'static [&'static str]);
 /// A word that stands in two rows means the first of them: Gemini and Responses
 /// end a turn with tool calls as they end any other.
 const WORDS: [Row; 16] = [
-    (Meaning::Stop, Dialect::OpenAi, &["stop"]),
+    (Meaning::Stop, Dialect::OpenAi, &["stop", "eos"]),
     (Meaning::Stop, Dialect::Responses, &["completed"]),
     (Meaning::Stop, Dialect::Anthropic, &["end_turn", "stop_sequence"]),
     (Meaning::Stop, Dialect::Gemini, &["STOP"]),
-    (Meaning::Length, Dialect::OpenAi, &["length"]),
+    (Meaning::Length, Dialect::OpenAi, &["length", "model_length"]),
     (Meaning::Length, Dialect::Responses, &["max_output_tokens"]),
     (Meaning::Length, Dialect::Anthropic, &["max_tokens", "model_context_window_exceeded"]),
     (Meaning::Length, Dialect::Gemini, &["MAX_TOKENS"]),
