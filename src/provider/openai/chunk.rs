@@ -70,7 +70,7 @@ impl Chunks {
 
     /// The events of the stream, its end marker among them.
     pub(super) fn end(mut self) -> Vec<Frame> {
-        if !self.chunks.iter().any(|chunk| has_choices(chunk)) {
+        if !self.chunks.iter().any(has_choices) {
             self.chunk(json!([]));
         }
         if let Some(usage) = self.usage.take() {

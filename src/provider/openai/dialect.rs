@@ -29,3 +29,7 @@ pub(super) fn usage_place(upstream: &str) -> UsagePlace {
 pub(super) fn calls_whole(upstream: &str) -> bool {
     upstream == "mistral"
 }
+
+#[cfg(test)]
+#[path = "dialect_tests.rs"]
+mod tests;

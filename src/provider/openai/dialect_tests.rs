@@ -120,7 +120,8 @@ fn mistrals_calls_come_whole_with_the_end() {
 #[test]
 fn mistrals_parts_are_put_together_when_they_come_in_pieces() {
     let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
-    let thinking = |text: &str| json!([{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]);
+    let thinking =
+        |text: &str| json!([{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]);
     let stream = sse(&[
         delta(json!({"role": "assistant", "content": ""})),
         delta(json!({"content": thinking("Let me ")})),
@@ -168,7 +169,8 @@ fn details_of_what_was_thought_are_put_together_by_their_index() {
     ]);
     stream.extend(b"data: [DONE]\n\n");
     let details = merged(&stream)["choices"][0]["message"]["reasoning_details"].clone();
-    let expected = [(json!(0), "Let me"), (json!(1), "other"), (Value::Null, "a"), (Value::Null, "b")];
+    let expected =
+        [(json!(0), "Let me"), (json!(1), "other"), (Value::Null, "a"), (Value::Null, "b")];
     let expected = expected.map(|(index, text)| detail(index, text));
     assert_eq!(details, json!(expected));
 }
@@ -189,8 +191,10 @@ fn azures_first_chunk_says_what_was_filtered() {
     assert_eq!(chunks[1]["id"], "1");
     assert_eq!(merged(&bytes("azure", &body, true)), body);
     // What it filtered in the text is not forgotten when its last chunk has nothing.
-    let piece = |told: &Value, finish: Value| json!({"choices": [{"index": 0, "delta": {"content": "x"},
-        "content_filter_results": told, "finish_reason": finish}]});
+    let piece = |told: &Value, finish: Value| {
+        json!({"choices": [{"index": 0, "delta": {"content": "x"},
+        "content_filter_results": told, "finish_reason": finish}]})
+    };
     let stream = sse(&[piece(&results, Value::Null), piece(&json!({}), json!("stop"))]);
     assert_eq!(merged(&stream)["choices"][0]["content_filter_results"], results);
 }
@@ -198,7 +202,8 @@ fn azures_first_chunk_says_what_was_filtered() {
 #[test]
 fn a_stream_is_refused_when_openrouter_or_mistral_failed_in_it() {
     let chunk = |rest: Value, finish: Value| {
-        let mut chunk = json!({"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": finish}]});
+        let mut chunk =
+            json!({"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": finish}]});
         chunk.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
         chunk
     };
