@@ -107,7 +107,9 @@ fn a_chat_stream_has_openais_shape() {
     let delta = |place: usize| chunks[place]["choices"][0]["delta"].clone();
     assert_eq!(delta(0)["role"], "assistant");
     assert_eq!(delta(0)["content"], "");
-    assert_eq!(delta(1), json!({"content": "Well, "}));
+    assert_eq!(chunks[2]["choices"][0]["index"], 2, "all choices are opened first");
+    assert_eq!(delta(3), json!({"reasoning_content": "thinking "}));
+    assert_eq!(delta(5), json!({"content": "Well, "}));
     let calls: Vec<_> =
         chunks.iter().filter_map(|chunk| chunk.pointer("/choices/0/delta/tool_calls/0")).collect();
     let opening = json!({
@@ -186,8 +188,8 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
 
 #[test]
 fn other_operations_are_refused_by_name() {
-    let error = to_complete(Operation::Responses, b"").unwrap_err();
-    let begins = "a streamed recording of Responses cannot answer a complete request yet";
+    let error = to_complete(Operation::Embeddings, b"").unwrap_err();
+    let begins = "a streamed recording of Embeddings cannot answer a complete request yet";
     assert!(error.to_string().starts_with(begins), "{error}");
     let error = to_stream(Operation::Rerank, b"{}", false).unwrap_err();
     assert!(matches!(error, ModeError::NotYet { .. }));

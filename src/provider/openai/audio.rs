@@ -1,7 +1,126 @@
-//! Transcriptions and translations of speech.
+//! Transcriptions and translations of speech: JSON with a text, or a stream of its
+//! pieces. Plain text and subtitles are not read: nothing tells them from any other.
 
-use crate::provider::wire::Wire;
+use serde_json::{Value, json};
 
-/// Not read yet.
-pub(in crate::provider) const WIRE: Wire =
-    Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+use crate::provider::asked::{Asked, ModeError};
+use crate::provider::doc::{self, Doc, count, nested, text, text_or_empty};
+use crate::provider::framing::{Frame, sse};
+use crate::provider::wire::{Merged, Object, Wire};
+use crate::provider::words::{Said, pieces};
+use crate::provider::{Answer, Usage};
+
+pub(in crate::provider) const WIRE: Wire = Wire {
+    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+    read_stream: Some(|_, bytes| stream(bytes)),
+    merge: Some(|_, bytes| merge(bytes)),
+    split: Some(split),
+    write: Some(write),
+};
+
+const DELTA: &str = "transcript.text.delta";
+const SEGMENT: &str = "transcript.text.segment";
+const DONE: &str = "transcript.text.done";
+
+/// Reads a complete body, or the event that ends a stream; `None` where it has no text.
+fn complete<D: Doc>(body: &D) -> Option<Answer> {
+    Some(Answer {
+        content: text(body, "text")?.into_owned(),
+        usage: body.member("usage").and_then(usage),
+        ..Answer::default()
+    })
+}
+
+/// The tokens; a transcription that counts seconds tells none.
+fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+    let prompt = count(usage, "input_tokens")?;
+    let completion = count(usage, "output_tokens").unwrap_or(0);
+    let cached = nested(usage, &["input_token_details", "cached_tokens"]).and_then(Doc::whole);
+    Some(Usage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
+        cached_tokens: cached.unwrap_or(0),
+        ..Usage::default()
+    })
+}
+
+/// Reads a stream, or what arrived of it; `None` where it has none of its events.
+fn stream(bytes: &[u8]) -> Option<Answer> {
+    let mut arrived: Option<Answer> = None;
+    for event in sse::events(bytes).filter_map(|event| event.json()) {
+        match text_or_empty(&event, "type").as_ref() {
+            DONE => return complete(&event),
+            DELTA => {
+                let delta = text_or_empty(&event, "delta");
+                arrived.get_or_insert_default().content.push_str(&delta);
+            }
+            SEGMENT => {
+                arrived.get_or_insert_default();
+            }
+            _ => {}
+        }
+    }
+    arrived
+}
+
+/// The last event says all that the complete answer does, but for the segments of a
+/// stream that tells speakers apart: the complete answer has more about them.
+fn merge(bytes: &[u8]) -> Option<Merged> {
+    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+    let mut seen = false;
+    for event in sse::events(bytes) {
+        if event.is_done() || event.data.is_none() {
+            continue;
+        }
+        let Some(Value::Object(mut data)) = event.json() else {
+            merged.failed = true;
+            continue;
+        };
+        let kind = data.shift_remove("type").unwrap_or(Value::Null);
+        if kind == SEGMENT {
+            return None;
+        }
+        seen |= kind == DELTA || kind == DONE;
+        merged.failed |= kind == "error" || data.get("error").is_some_and(|told| !told.is_null());
+        if kind == DONE && !merged.ended {
+            merged.ended = data.get("text").is_some_and(Value::is_string);
+            merged.body = data;
+        }
+    }
+    seen.then_some(merged)
+}
+
+fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+    // What has times or speakers is not streamed so.
+    let plain = ["segments", "words"].iter().all(|name| !body.contains_key(*name));
+    let text = body.get("text").and_then(Value::as_str).filter(|_| plain)?;
+    let delta = |piece| Frame::unnamed(json!({ "type": DELTA, "delta": piece }));
+    let mut frames: Vec<Frame> = pieces(text).map(delta).collect();
+    let mut done = Object::new();
+    done.insert("type".to_owned(), DONE.into());
+    body.shift_remove("type");
+    done.append(&mut body);
+    frames.push(Frame::unnamed(Value::Object(done)));
+    Some(frames)
+}
+
+fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+    if !said.calls.is_empty() {
+        return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
+    }
+    let mut body = json!({ "text": said.answer.content });
+    if let Some(usage) = said.answer.usage {
+        body["usage"] = json!({
+            "type": "tokens",
+            "input_tokens": usage.prompt_tokens,
+            "input_token_details": { "cached_tokens": usage.cached_tokens },
+            "output_tokens": usage.completion_tokens,
+            "total_tokens": usage.total_tokens
+        });
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::chat;
 use crate::provider::Answer;
 use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, text, vectors};
+use crate::provider::doc::{self, Doc, text};
 use crate::provider::wire::Wire;
 use crate::provider::words::Said;
 
@@ -19,30 +21,60 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     write: Some(write),
 };
 
-/// Reads OpenAI's shape. Vectors in base64 stay unread, their usage does not.
+/// Reads OpenAI's shape, with vectors of numbers or in base64.
 pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
     let data = body.member("data")?.list()?;
+    // None at all where one cannot be read: a gap would move the others to the wrong input.
+    let vectors = data.iter().map(|item| vector(item.member("embedding")?));
     Some(Answer {
         model: text(body, "model").map(Cow::into_owned),
         usage: chat::usage(body),
-        embeddings: vectors(data.iter().map(|item| item.member("embedding"))),
+        embeddings: vectors.collect::<Option<_>>().unwrap_or_default(),
         ..Answer::default()
     })
 }
 
+fn vector<D: Doc>(embedding: &D) -> Option<Vec<f64>> {
+    match embedding.string() {
+        Some(text) => packed(&text),
+        None => embedding.list()?.iter().map(Doc::float).collect(),
+    }
+}
+
+/// The numbers of a vector in base64: little-endian, four bytes each.
+fn packed(text: &str) -> Option<Vec<f64>> {
+    let bytes = STANDARD.decode(text).ok()?;
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    let numbers = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    let finite = |number: f32| number.is_finite().then_some(f64::from(number));
+    numbers.map(finite).collect::<Option<_>>().filter(|_| rest.is_empty())
+}
+
+/// A vector in base64; `None` where a number has no place in four bytes.
+fn pack(vector: &[f64]) -> Option<String> {
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes are what is asked for")]
+    let narrow = |number: &f64| Some(*number as f32).filter(|number| number.is_finite());
+    let numbers: Option<Vec<f32>> = vector.iter().map(narrow).collect();
+    let bytes: Vec<u8> = numbers?.into_iter().flat_map(f32::to_le_bytes).collect();
+    Some(STANDARD.encode(bytes))
+}
+
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
     let vectors = &said.answer.embeddings;
+    let none = ModeError::NoVectors { operation: asked.operation.name() };
     // JSON has no word for the numbers that are not finite.
     if vectors.is_empty() || !vectors.iter().flatten().all(|number| number.is_finite()) {
-        return Err(ModeError::NoVectors { operation: asked.operation.name() });
+        return Err(none);
     }
-    let data: Vec<Value> = vectors
-        .iter()
-        .enumerate()
-        .map(
-            |(index, vector)| json!({ "object": "embedding", "index": index, "embedding": vector }),
-        )
-        .collect();
+    let mut data = vec![];
+    for (index, vector) in vectors.iter().enumerate() {
+        let embedding = if asked.base64 {
+            Value::String(pack(vector).ok_or_else(|| none.clone())?)
+        } else {
+            json!(vector)
+        };
+        data.push(json!({ "object": "embedding", "index": index, "embedding": embedding }));
+    }
     Ok(json!({
         "object": "list",
         "data": data,
@@ -56,7 +88,10 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::provider::{self, Operation, trial};
 
     #[test]
     fn vectors_are_read_when_they_are_numbers() {
@@ -76,14 +111,58 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_left_out_when_one_is_base64() {
+    fn vectors_are_read_when_they_are_base64() {
         let body = json!({
-            "data": [{"embedding": "AACAPw=="}, {"embedding": [1.0]}],
+            "data": [{"embedding": "AACAPwAAAL8="}, {"embedding": [1.0, 2]}],
             "usage": {"prompt_tokens": 3, "total_tokens": 3}
         });
         let answer = read(&body).unwrap();
-        assert!(answer.embeddings.is_empty());
-        assert_eq!(answer.usage.unwrap().prompt_tokens, 3);
+        assert_eq!(answer.embeddings, [vec![1.0, -0.5], vec![1.0, 2.0]]);
+    }
+
+    #[test]
+    fn vectors_are_left_out_when_one_cannot_be_read() {
+        // Not base64; three bytes; not a number at all; an infinite number.
+        for broken in [json!("no!"), json!("AACA"), json!(null), json!("AACAfw=="), json!(["1"])] {
+            let body = json!({
+                "data": [{"embedding": [1.0]}, {"embedding": broken}],
+                "usage": {"prompt_tokens": 3, "total_tokens": 3}
+            });
+            let answer = read(&body).unwrap();
+            assert!(answer.embeddings.is_empty(), "{body}");
+            assert_eq!(answer.usage.unwrap().prompt_tokens, 3);
+        }
         assert_eq!(read(&json!({"error": {"message": "no"}})), None);
+    }
+
+    fn asked() -> Asked<'static> {
+        Asked { base64: true, ..trial::asked(Operation::Embeddings, false) }
+    }
+
+    #[test]
+    fn vectors_are_base64_when_they_are_asked_for_so() {
+        let answer = Answer { embeddings: vec![vec![1.0, -0.5], vec![]], ..Answer::default() };
+        let body = provider::write(&asked(), &answer, "").unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["data"][0]["embedding"], "AACAPwAAAL8=");
+        assert_eq!(body["data"][1]["embedding"], "");
+        let wide = Answer { embeddings: vec![vec![1e300]], ..Answer::default() };
+        let error = provider::write(&asked(), &wide, "").unwrap_err();
+        assert_eq!(error, ModeError::NoVectors { operation: "Embeddings" });
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_in_base64_read_back_as_they_were(
+            vectors in prop::collection::vec(prop::collection::vec(
+                any::<f32>().prop_filter("finite", |number| number.is_finite()), 0..6), 1..4),
+        ) {
+            let widened = |vector: &Vec<f32>| vector.iter().map(|number| f64::from(*number)).collect();
+            let embeddings: Vec<Vec<f64>> = vectors.iter().map(widened).collect();
+            let answer = Answer { embeddings, ..Answer::default() };
+            let body = provider::write(&asked(), &answer, "").unwrap();
+            let back = provider::read(Operation::Embeddings, None, &body).unwrap();
+            prop_assert_eq!(back.embeddings, answer.embeddings);
+        }
     }
 }

@@ -3,7 +3,9 @@
 
 pub(super) mod audio;
 pub(super) mod chat;
+mod chunk;
 pub(super) mod completions;
+mod dialect;
 pub(super) mod embeddings;
 mod error;
 pub(super) mod responses;

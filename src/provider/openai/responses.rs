@@ -1,6 +1,8 @@
 //! Reads OpenAI's Responses: complete bodies, and streams by their terminal
 //! event, or by their deltas where the stream was cut before it.
 
+mod merge;
+mod split;
 mod write;
 
 use std::borrow::Cow;
@@ -17,8 +19,8 @@ use crate::provider::{Answer, ToolCall, Usage, doc};
 pub(in crate::provider) const WIRE: Wire = Wire {
     read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
-    merge: None,
-    split: None,
+    merge: Some(|_, bytes| merge::merge(bytes)),
+    split: Some(split::stream),
     write: Some(write::write),
 };
 
@@ -99,7 +101,14 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
         let read = || doc::whole(&data, |json| terminal(json), terminal);
         words.then(read).flatten()
     });
-    terminal.unwrap_or_else(|| pieces(bytes))
+    match terminal {
+        // What it said may stand only before.
+        Some(Some(silent)) if silent.content.is_empty() && silent.tool_calls.is_empty() => {
+            complete(&Value::Object(merge::merge(bytes)?.body)).or(Some(silent))
+        }
+        Some(answer) => answer,
+        None => pieces(bytes),
+    }
 }
 
 /// The answer in a terminal event; `None` where it is another event.

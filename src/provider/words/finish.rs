@@ -39,13 +39,13 @@ type Row = (Meaning, Dialect, &'static [&'static str]);
 /// A word that stands in two rows means the first of them: Gemini, Responses and
 /// Ollama end a turn with tool calls as they end any other.
 const WORDS: &[Row] = &[
-    (Meaning::Stop, Dialect::OpenAi, &["stop"]),
+    (Meaning::Stop, Dialect::OpenAi, &["stop", "eos"]),
     (Meaning::Stop, Dialect::Responses, &["completed"]),
     (Meaning::Stop, Dialect::Anthropic, &["end_turn", "stop_sequence"]),
     (Meaning::Stop, Dialect::Gemini, &["STOP"]),
     (Meaning::Stop, Dialect::Bedrock, &["end_turn", "stop_sequence"]),
     (Meaning::Stop, Dialect::Ollama, &["stop"]),
-    (Meaning::Length, Dialect::OpenAi, &["length"]),
+    (Meaning::Length, Dialect::OpenAi, &["length", "model_length"]),
     (Meaning::Length, Dialect::Responses, &["max_output_tokens"]),
     (Meaning::Length, Dialect::Anthropic, &["max_tokens", "model_context_window_exceeded"]),
     (Meaning::Length, Dialect::Gemini, &["MAX_TOKENS"]),

@@ -135,6 +135,8 @@ fn a_finish_reason_is_said_in_the_callers_words() {
         ("SAFETY", ChatCompletions, "content_filter"),
         ("max_output_tokens", ChatCompletions, "length"),
         ("function_call", ChatCompletions, "tool_calls"),
+        ("model_length", Messages, "max_tokens"),
+        ("eos", Responses, "completed"),
         ("stop", Messages, "end_turn"),
         ("length", Messages, "max_tokens"),
         ("tool_calls", Messages, "tool_use"),
@@ -167,6 +169,7 @@ fn a_finish_reason_stays_when_it_is_the_callers_own_or_unknown() {
     use Operation::*;
     for (operation, own) in [
         (ChatCompletions, &["stop", "length", "tool_calls", "content_filter"][..]),
+        (ChatCompletions, &["model_length", "error"]),
         (Messages, &["stop_sequence", "model_context_window_exceeded", "pause_turn"]),
         (GenerateContent, &["RECITATION", "MALFORMED_FUNCTION_CALL", "OTHER"]),
         (CohereChat, &["STOP_SEQUENCE", "ERROR", "TIMEOUT"]),
@@ -327,12 +330,17 @@ proptest! {
     fn a_stream_of_any_answer_reads_as_the_answer(answer in answers(), written in 0u64..1000) {
         for operation in [
             Operation::ChatCompletions,
+            Operation::Completions,
+            Operation::Responses,
             Operation::Messages,
             Operation::GenerateContent,
             Operation::CohereChat,
         ] {
             let mut answer = answer.clone();
-            let counts = [Operation::ChatCompletions, Operation::Messages].contains(&operation);
+            if operation == Operation::Completions {
+                answer.tool_calls.clear();
+            }
+            let counts = ![Operation::GenerateContent, Operation::CohereChat].contains(&operation);
             if let Some(usage) = answer.usage.as_mut().filter(|_| counts) {
                 usage.prompt_tokens += written;
                 usage.total_tokens += written;

@@ -4,151 +4,195 @@ use serde_json::{Value, json};
 
 use crate::provider::asked::Asked;
 use crate::provider::framing::Frame;
+use crate::provider::openai::chunk::Chunks;
+use crate::provider::openai::dialect::calls_whole;
 use crate::provider::wire::Object;
 use crate::provider::words::pieces;
 
 /// Makes a merged stream's body that of a complete answer.
-pub(super) fn complete(mut body: Object) -> Object {
+pub(in crate::provider::openai) fn complete(mut body: Object) -> Object {
     body.insert("object".to_owned(), "chat.completion".into());
-    let told = body.get("usage").is_some_and(|usage| !usage.is_null());
-    if !told {
-        // Groq tells its usage beside the stream, in a complete answer at its place.
-        let beside = body.get_mut("x_groq").and_then(Value::as_object_mut);
-        match beside.and_then(|groq| groq.shift_remove("usage")) {
+    usage_in_place(&mut body);
+    body
+}
+
+/// Groq tells its usage beside the stream, in a complete answer at its place.
+pub(in crate::provider::openai) fn usage_in_place(body: &mut Object) {
+    let beside = body.get_mut("x_groq").and_then(Value::as_object_mut);
+    let beside = beside.and_then(|groq| groq.shift_remove("usage"));
+    if body.get("usage").is_none_or(Value::is_null) {
+        match beside {
             Some(usage) => body.insert("usage".to_owned(), usage),
             None => body.shift_remove("usage"),
         };
     }
-    body
+    if body.get("x_groq").and_then(Value::as_object).is_some_and(Object::is_empty) {
+        body.shift_remove("x_groq");
+    }
 }
 
 /// The chunks of a complete answer; `None` where it has no `choices`.
-pub(super) fn stream(asked: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
-    let include_usage = asked.usage;
+pub(in crate::provider::openai) fn stream(
+    asked: &Asked<'_>,
+    mut body: Object,
+) -> Option<Vec<Frame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
     };
-    body.insert("object".to_owned(), "chat.completion.chunk".into());
-    let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
-    let (head, extra): (Object, Object) = body.into_iter().partition(|(name, _)| {
-        matches!(
-            name.as_str(),
-            "id" | "object" | "created" | "model" | "system_fingerprint" | "service_tier"
-        )
-    });
-    let mut writer =
-        Writer { head, extra, with_usage: include_usage && usage.is_some(), events: vec![] };
-    for (place, choice) in choices.into_iter().enumerate() {
-        let Value::Object(choice) = choice else {
-            return None;
-        };
-        writer.choice(place, choice);
+    let chunks = Chunks::of(asked, body, "chat.completion.chunk");
+    let mut writer = Writer { chunks, calls_whole: calls_whole(asked.upstream) };
+    let choices = choices.into_iter().enumerate().map(|(place, choice)| Choice::of(place, choice));
+    let mut choices: Vec<Choice> = choices.collect::<Option<_>>()?;
+    // All are opened before one of them ends: else that would be the end of all.
+    for choice in &mut choices {
+        writer.open(choice);
     }
-    if let Some(usage) = usage.filter(|_| include_usage) {
-        writer.chunk(json!([]), usage);
+    for choice in choices {
+        writer.choice(choice);
     }
-    writer.events.push(Frame::done());
-    Some(writer.events)
+    Some(writer.chunks.end())
 }
 
 struct Writer {
-    /// What every chunk repeats.
-    head: Object,
-    /// What only the first chunk carries.
-    extra: Object,
-    /// Whether the chunks say `usage: null`, as they do when one at the end tells it.
-    with_usage: bool,
-    events: Vec<Frame>,
+    chunks: Chunks,
+    calls_whole: bool,
+}
+
+/// One choice while its chunks are written.
+struct Choice {
+    index: Value,
+    /// Its logprobs, where it has that member; `null` once they were told.
+    logprobs: Option<Value>,
+    finish: Value,
+    message: Object,
+    /// What the provider says of it beside these.
+    rest: Object,
+}
+
+impl Choice {
+    /// A complete choice; `None` where it is none.
+    fn of(place: usize, choice: Value) -> Option<Self> {
+        let Value::Object(mut fields) = choice else { return None };
+        Some(Self {
+            index: fields.shift_remove("index").unwrap_or_else(|| place.into()),
+            logprobs: fields.shift_remove("logprobs"),
+            finish: fields.shift_remove("finish_reason").unwrap_or(Value::Null),
+            message: match fields.shift_remove("message") {
+                Some(Value::Object(message)) => message,
+                _ => Object::new(),
+            },
+            rest: fields,
+        })
+    }
+
+    /// The choice of one chunk.
+    fn chunk(&self, delta: Value, logprobs: Value, finish: Value) -> Object {
+        let mut choice = Object::new();
+        choice.insert("index".to_owned(), self.index.clone());
+        choice.insert("delta".to_owned(), delta);
+        if self.logprobs.is_some() {
+            choice.insert("logprobs".to_owned(), logprobs);
+        }
+        choice.insert("finish_reason".to_owned(), finish);
+        choice
+    }
+}
+
+/// Whether a member of the message comes in chunks of its own.
+fn in_pieces(name: &str, value: &Value) -> bool {
+    match value {
+        Value::String(_) => name != "role",
+        Value::Array(calls) => name == "tool_calls" && calls.iter().any(Value::is_object),
+        Value::Object(_) => name == "function_call",
+        _ => false,
+    }
 }
 
 impl Writer {
-    fn chunk(&mut self, choices: Value, usage: Value) {
-        let mut chunk = self.head.clone();
-        chunk.append(&mut self.extra);
-        chunk.insert("choices".to_owned(), choices);
-        if self.with_usage {
-            chunk.insert("usage".to_owned(), usage);
+    fn delta(&mut self, choice: &Choice, delta: Value, logprobs: Value) {
+        self.chunks.push(choice.chunk(delta, logprobs, Value::Null));
+    }
+
+    /// The role, with all that does not come in pieces; texts are there, but empty.
+    fn open(&mut self, choice: &mut Choice) {
+        let message = std::mem::take(&mut choice.message);
+        let mut opening = Object::new();
+        for (name, value) in message {
+            if !in_pieces(&name, &value) {
+                opening.insert(name, value);
+                continue;
+            }
+            if value.is_string() {
+                opening.insert(name.clone(), "".into());
+            }
+            choice.message.insert(name, value);
         }
-        self.events.push(Frame::unnamed(Value::Object(chunk)));
+        self.delta(choice, Value::Object(opening), Value::Null);
     }
 
-    fn delta(&mut self, index: &Value, delta: Value, logprobs: Value) {
-        let choice = json!([{
-            "index": index, "delta": delta, "logprobs": logprobs, "finish_reason": null
-        }]);
-        self.chunk(choice, Value::Null);
-    }
-
-    fn choice(&mut self, place: usize, mut choice: Object) {
-        let index = choice.shift_remove("index").unwrap_or_else(|| place.into());
-        let finish = choice.shift_remove("finish_reason").unwrap_or(Value::Null);
-        let mut logprobs = choice.shift_remove("logprobs").unwrap_or(Value::Null);
-        let message = match choice.shift_remove("message") {
-            Some(Value::Object(message)) => message,
-            _ => Object::new(),
-        };
-        self.message(&index, message, &mut logprobs);
-        let mut last = json!({
-            "index": index, "delta": {}, "logprobs": logprobs, "finish_reason": finish
-        });
-        if let Value::Object(last) = &mut last {
-            last.append(&mut choice);
-        }
-        self.chunk(json!([last]), Value::Null);
-    }
-
-    /// The role first, with all that does not come in pieces; then the texts; then
-    /// the calls. Takes the logprobs where they follow the content's pieces.
-    fn message(&mut self, index: &Value, mut message: Object, logprobs: &mut Value) {
-        let calls = message.shift_remove("tool_calls");
-        let function = message.shift_remove("function_call");
-        let mut texts = vec![];
-        for (name, value) in &mut message {
-            if let Value::String(text) = value
-                && name != "role"
-            {
-                texts.push((name.clone(), std::mem::take(text)));
+    /// The texts, then the calls, then the end.
+    fn choice(&mut self, mut choice: Choice) {
+        let message = std::mem::take(&mut choice.message);
+        let (mut texts, mut calls, mut function) = (vec![], vec![], None);
+        for (name, value) in message {
+            match value {
+                Value::String(text) => texts.push((name, text)),
+                Value::Array(list) => calls = list,
+                value => function = Some(value),
             }
         }
-        self.delta(index, Value::Object(message), Value::Null);
+        // What was thought comes before what was said.
+        texts.sort_by_key(|(name, _)| !name.starts_with("reasoning"));
         for (name, text) in texts {
-            match tokens(&name, &text, logprobs) {
-                Some(tokens) => {
-                    *logprobs = Value::Null;
-                    for token in tokens {
-                        let piece = json!({ name.as_str(): token["token"] });
-                        let told = json!({ "content": [token], "refusal": null });
-                        self.delta(index, piece, told);
-                    }
-                }
-                None => {
-                    for piece in pieces(&text) {
-                        self.delta(index, json!({ name.as_str(): piece }), Value::Null);
-                    }
-                }
-            }
+            self.text(&mut choice, &name, &text);
         }
-        if let Some(Value::Array(calls)) = calls {
-            for (place, call) in calls.into_iter().enumerate() {
-                self.call(index, place, call);
-            }
+        if let Some(function) = function {
+            self.function(&choice, function);
         }
-        if let Some(mut function @ Value::Object(_)) = function {
-            let arguments = take_text(&mut function, "arguments");
-            self.delta(index, json!({ "function_call": function }), Value::Null);
-            if let Some(arguments) = arguments {
-                let delta = json!({ "function_call": { "arguments": arguments } });
-                self.delta(index, delta, Value::Null);
+        calls.retain(Value::is_object);
+        let calls = calls.into_iter().enumerate();
+        let mut last = json!({});
+        if !self.calls_whole {
+            calls.for_each(|(place, call)| self.call(&choice, place, call));
+        } else if calls.len() > 0 {
+            last["tool_calls"] = calls.map(|(place, call)| placed(place, call)).collect();
+        }
+        let logprobs = choice.logprobs.clone().unwrap_or(Value::Null);
+        let finish = std::mem::take(&mut choice.finish);
+        let mut last = choice.chunk(last, logprobs, finish);
+        last.append(&mut choice.rest);
+        self.chunks.push(last);
+    }
+
+    /// The call of a function, from before there were tools.
+    fn function(&mut self, choice: &Choice, mut function: Value) {
+        let arguments = take_text(&mut function, "arguments");
+        self.delta(choice, json!({ "function_call": function }), Value::Null);
+        if let Some(arguments) = arguments {
+            let delta = json!({ "function_call": { "arguments": arguments } });
+            self.delta(choice, delta, Value::Null);
+        }
+    }
+
+    fn text(&mut self, choice: &mut Choice, name: &str, text: &str) {
+        let tokens = choice.logprobs.as_ref().and_then(|told| tokens(name, text, told));
+        let Some(tokens) = tokens else {
+            for piece in pieces(text) {
+                self.delta(choice, json!({ name: piece }), Value::Null);
             }
+            return;
+        };
+        choice.logprobs = Some(Value::Null);
+        for token in tokens {
+            let piece = json!({ name: token["token"] });
+            let told = json!({ "content": [token], "refusal": null });
+            self.delta(choice, piece, told);
         }
     }
 
     /// A call's id and name, then its arguments (a custom tool's input).
-    fn call(&mut self, index: &Value, place: usize, call: Value) {
-        let Value::Object(call) = call else { return };
-        let mut opening = Object::new();
-        opening.insert("index".to_owned(), place.into());
-        opening.extend(call);
+    fn call(&mut self, choice: &Choice, place: usize, call: Value) {
+        let mut opening = placed(place, call);
         let mut rest = None;
         for (kind, slot) in [("function", "arguments"), ("custom", "input")] {
             if let Some(function) = opening.get_mut(kind)
@@ -157,11 +201,22 @@ impl Writer {
                 rest = Some(json!({ "index": place, kind: { slot: text } }));
             }
         }
-        self.delta(index, json!({ "tool_calls": [opening] }), Value::Null);
+        self.delta(choice, json!({ "tool_calls": [opening] }), Value::Null);
         if let Some(rest) = rest {
-            self.delta(index, json!({ "tool_calls": [rest] }), Value::Null);
+            self.delta(choice, json!({ "tool_calls": [rest] }), Value::Null);
         }
     }
+}
+
+/// A call with its place among the calls, which only a stream tells.
+fn placed(place: usize, call: Value) -> Value {
+    let mut opening = Object::new();
+    opening.insert("index".to_owned(), place.into());
+    if let Value::Object(call) = call {
+        opening.extend(call);
+    }
+    opening.insert("index".to_owned(), place.into());
+    Value::Object(opening)
 }
 
 /// Takes a text member out, leaving it empty.

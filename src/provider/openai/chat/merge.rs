@@ -1,0 +1,283 @@
+//! Puts the chunks of a stream together, of chat completions and of the legacy ones.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::provider::framing::sse;
+use crate::provider::wire::Merged;
+
+/// One choice while its chunks come in.
+#[derive(Default)]
+struct Choice {
+    fields: Map<String, Value>,
+    message: Map<String, Value>,
+    calls: BTreeMap<u64, Map<String, Value>>,
+}
+
+/// Merges the chunks of a stream; `None` where there is no chunk with `choices`.
+pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<Merged> {
+    let mut merged = Merged { body: Map::new(), ended: false, failed: false };
+    let mut choices = BTreeMap::new();
+    for event in sse::events(bytes) {
+        if event.is_done() {
+            merged.ended = true;
+        } else if let Some(Value::Object(chunk)) = event.json() {
+            merged.failed |= event.name == Some("error") || is_error(&chunk);
+            take_chunk(chunk, &mut merged.body, &mut choices);
+        } else {
+            merged.failed |= event.data.is_some();
+        }
+    }
+    merged.body.contains_key("choices").then(|| {
+        merged.failed |= choices.values().any(Choice::failed);
+        merged.ended |= !choices.is_empty() && choices.values().all(Choice::finished);
+        let list = choices.into_iter().map(|(index, choice)| choice.into_value(index));
+        merged.body.insert("choices".to_owned(), list.collect());
+        merged
+    })
+}
+
+/// Whether a chunk is an error: OpenAI's shape, or Mistral's.
+fn is_error(chunk: &Map<String, Value>) -> bool {
+    let told = |name| chunk.get(name).is_some_and(|error: &Value| !error.is_null());
+    told("error") || chunk.get("object").is_some_and(|object| object == "error")
+}
+
+fn take_chunk(
+    chunk: Map<String, Value>,
+    body: &mut Map<String, Value>,
+    choices: &mut BTreeMap<u64, Choice>,
+) {
+    for (name, value) in chunk {
+        match (name.as_str(), value) {
+            ("choices", Value::Array(list)) => {
+                body.entry("choices").or_insert(Value::Null);
+                for choice in list {
+                    if let Value::Object(fields) = choice {
+                        let index = fields.get("index").and_then(Value::as_u64).unwrap_or(0);
+                        choices.entry(index).or_default().take(fields);
+                    }
+                }
+            }
+            // Padding against traffic analysis: it belongs to the delivery alone.
+            ("choices" | "obfuscation", _) => {}
+            (_, value) => replace(body, name, value),
+        }
+    }
+}
+
+impl Choice {
+    fn finished(&self) -> bool {
+        self.fields.get("finish_reason").is_some_and(|reason| !reason.is_null())
+    }
+
+    /// OpenRouter ends a choice so whose model failed on the way, and names the error.
+    fn failed(&self) -> bool {
+        self.fields.get("finish_reason").is_some_and(|reason| reason == "error")
+            || self.fields.get("error").is_some_and(|error| !error.is_null())
+    }
+
+    fn take(&mut self, fields: Map<String, Value>) {
+        for (name, value) in fields {
+            match (name.as_str(), value) {
+                ("index", _) => {}
+                ("delta" | "message", Value::Object(delta)) => self.take_delta(delta),
+                ("text" | "logprobs", value) => {
+                    join(self.fields.entry(name).or_insert(Value::Null), value);
+                }
+                ("delta" | "message", _) => {}
+                // Azure's last chunk filters nothing: what was said before stands.
+                ("content_filter_results", Value::Object(told)) if told.is_empty() => {
+                    self.fields.entry(name).or_insert(Value::Object(told));
+                }
+                (_, value) => replace(&mut self.fields, name, value),
+            }
+        }
+    }
+
+    fn take_delta(&mut self, delta: Map<String, Value>) {
+        for (name, value) in delta {
+            match (name.as_str(), value) {
+                ("tool_calls", Value::Array(calls)) => {
+                    // An empty list says that there are none, and is said again so.
+                    if calls.is_empty() {
+                        self.message.insert(name, Value::Array(calls));
+                        continue;
+                    }
+                    for call in calls {
+                        if let Value::Object(call) = call {
+                            self.take_call(call);
+                        }
+                    }
+                }
+                ("content", value) => {
+                    let slot = self.message.entry(name).or_insert(Value::Null);
+                    join_content(slot, value);
+                }
+                ("reasoning_details", Value::Array(more)) => {
+                    join_details(self.message.entry(name).or_insert(Value::Null), more);
+                }
+                ("role" | "tool_calls", value) => replace(&mut self.message, name, value),
+                (_, value) => join(self.message.entry(name).or_insert(Value::Null), value),
+            }
+        }
+    }
+
+    fn take_call(&mut self, call: Map<String, Value>) {
+        let index =
+            call.get("index").and_then(Value::as_u64).unwrap_or_else(|| self.place_of(&call));
+        let slot = self.calls.entry(index).or_default();
+        for (name, value) in call {
+            if name != "index" {
+                join_member(slot, name, value);
+            }
+        }
+    }
+
+    /// Where a call without an index belongs: a new id opens a new call, no id
+    /// continues the last.
+    fn place_of(&self, call: &Map<String, Value>) -> u64 {
+        let Some((&last, slot)) = self.calls.last_key_value() else {
+            return 0;
+        };
+        let new = call.get("id").is_some_and(|id| !id.is_null() && Some(id) != slot.get("id"));
+        last.saturating_add(u64::from(new))
+    }
+
+    fn into_value(self, index: u64) -> Value {
+        let Self { mut fields, mut message, calls } = self;
+        let mut choice = Map::new();
+        choice.insert("index".to_owned(), index.into());
+        if !fields.contains_key("text") {
+            message.entry("role").or_insert_with(|| Value::from("assistant"));
+            message.entry("content").or_insert(Value::Null);
+            if !calls.is_empty() {
+                let calls = calls.into_values().map(Value::Object).collect();
+                message.insert("tool_calls".to_owned(), calls);
+            }
+            choice.insert("message".to_owned(), Value::Object(message));
+        }
+        let finish = fields.remove("finish_reason").unwrap_or(Value::Null);
+        choice.append(&mut fields);
+        choice.insert("finish_reason".to_owned(), finish);
+        Value::Object(choice)
+    }
+}
+
+/// Sets a member, unless a value is there and the new one is null.
+fn replace(object: &mut Map<String, Value>, name: String, value: Value) {
+    if !value.is_null() || !object.contains_key(&name) {
+        object.insert(name, value);
+    }
+}
+
+/// Continues a value with a fragment: text and lists grow, objects do so member
+/// by member, anything else is replaced.
+fn join(slot: &mut Value, more: Value) {
+    match (slot, more) {
+        (_, Value::Null) => {}
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (Value::Array(list), Value::Array(more)) => list.extend(more),
+        (Value::Object(object), Value::Object(more)) => {
+            for (name, value) in more {
+                join_member(object, name, value);
+            }
+        }
+        (slot, more) => *slot = more,
+    }
+}
+
+/// Continues a member; a name or an id comes whole, and an empty one says nothing.
+fn join_member(object: &mut Map<String, Value>, name: String, value: Value) {
+    if matches!(name.as_str(), "id" | "type" | "name" | "index") {
+        if value.as_str() != Some("") || !object.contains_key(&name) {
+            replace(object, name, value);
+        }
+    } else {
+        join(object.entry(name).or_insert(Value::Null), value);
+    }
+}
+
+/// Continues a message's content, where Mistral may follow text by parts.
+fn join_content(slot: &mut Value, more: Value) {
+    let part = |text: &str| json!({ "type": "text", "text": text });
+    match (&mut *slot, more) {
+        (Value::String(text), Value::Array(more)) => {
+            let mut parts = vec![];
+            if !text.is_empty() {
+                parts.push(part(text));
+            }
+            extend_parts(&mut parts, more);
+            *slot = Value::Array(parts);
+        }
+        (Value::Array(parts), Value::Array(more)) => extend_parts(parts, more),
+        (Value::Array(parts), Value::String(more)) => {
+            if !more.is_empty() {
+                extend_parts(parts, vec![part(&more)]);
+            }
+        }
+        (_, more) => join(slot, more),
+    }
+}
+
+/// Adds parts to parts; the first of them may go on with the last.
+fn extend_parts(parts: &mut Vec<Value>, more: Vec<Value>) {
+    let mut more = more.into_iter();
+    if let Some(first) = more.next() {
+        match parts.last_mut() {
+            Some(last) if goes_on(last, &first) => continue_part(last, first),
+            _ => parts.push(first),
+        }
+    }
+    parts.extend(more);
+}
+
+/// Whether a part is of the same kind as the last, and one that comes in pieces.
+fn goes_on(last: &Value, next: &Value) -> bool {
+    let kind = |part: &Value, kind: &str| part.get("type").is_some_and(|told| told == kind);
+    ["text", "thinking"].iter().any(|name| kind(last, name) && kind(next, name))
+}
+
+fn continue_part(last: &mut Value, next: Value) {
+    let (Value::Object(last), Value::Object(next)) = (last, next) else { return };
+    for (name, value) in next {
+        match (name.as_str(), last.get_mut(&name), value) {
+            ("text", Some(Value::String(text)), Value::String(more)) => text.push_str(&more),
+            ("thinking", Some(Value::Array(parts)), Value::Array(more)) => {
+                extend_parts(parts, more);
+            }
+            (_, _, value) => replace(last, name, value),
+        }
+    }
+}
+
+/// Continues OpenRouter's details of what was thought: those of one index and type
+/// are one.
+fn join_details(slot: &mut Value, more: Vec<Value>) {
+    let Value::Array(details) = slot else {
+        *slot = Value::Array(more);
+        return;
+    };
+    for next in more {
+        let same = |name| next.get(name).filter(|told| !told.is_null());
+        let place = same("index").and_then(|index| {
+            let is = |known: &Value| {
+                known.get("index") == Some(index) && known.get("type") == next.get("type")
+            };
+            details.iter().rposition(is)
+        });
+        match (place.and_then(|place| details.get_mut(place)), next) {
+            (Some(Value::Object(known)), Value::Object(next)) => {
+                for (name, value) in next {
+                    if matches!(name.as_str(), "text" | "summary") {
+                        join(known.entry(name).or_insert(Value::Null), value);
+                    } else {
+                        replace(known, name, value);
+                    }
+                }
+            }
+            (_, next) => details.push(next),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The chunks that a stream of choices is made of: what each repeats, what only one
+//! carries, and where the usage stands.
+
+use serde_json::{Value, json};
+
+use super::dialect::{UsagePlace, usage_place};
+use crate::provider::asked::Asked;
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+
+/// A stream's chunks while they are put together.
+pub(super) struct Chunks {
+    /// What every chunk repeats.
+    head: Object,
+    /// What only the first chunk carries.
+    extra: Object,
+    usage: Option<Value>,
+    /// Groq's own field, which comes again with the usage.
+    groq: Option<Object>,
+    place: UsagePlace,
+    /// Whether the caller asked for the usage.
+    asked: bool,
+    chunks: Vec<Object>,
+}
+
+impl Chunks {
+    /// Begins the chunks of a complete body whose choices were taken out.
+    pub(super) fn of(asked: &Asked<'_>, mut body: Object, object: &str) -> Self {
+        body.insert("object".to_owned(), object.into());
+        let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
+        let filtered = body.shift_remove("prompt_filter_results");
+        let (head, extra): (Object, Object) = body.into_iter().partition(|(name, _)| {
+            matches!(
+                name.as_str(),
+                "id" | "object" | "created" | "model" | "system_fingerprint" | "service_tier"
+            )
+        });
+        let place = usage_place(asked.upstream);
+        let groq = extra.get("x_groq").and_then(Value::as_object).cloned();
+        let mut chunks =
+            Self { head, extra, usage, groq, place, asked: asked.usage, chunks: vec![] };
+        if let Some(filtered) = filtered {
+            chunks.filtered(filtered);
+        }
+        chunks
+    }
+
+    /// Azure says first what it filtered, in a chunk that knows nothing else yet.
+    fn filtered(&mut self, results: Value) {
+        let unknown = |value: &Value| if value.is_number() { json!(0) } else { json!("") };
+        let known = |name: &str| matches!(name, "id" | "object" | "created" | "model");
+        let head = self.head.iter().filter(|(name, _)| known(name));
+        let mut chunk: Object = head.map(|(name, value)| (name.clone(), unknown(value))).collect();
+        chunk.insert("choices".to_owned(), json!([]));
+        chunk.insert("prompt_filter_results".to_owned(), results);
+        self.chunks.push(chunk);
+    }
+
+    /// Adds a chunk of one choice.
+    pub(super) fn push(&mut self, choice: Object) {
+        self.chunk(Value::Array(vec![Value::Object(choice)]));
+    }
+
+    fn chunk(&mut self, choices: Value) {
+        let mut chunk = self.head.clone();
+        chunk.append(&mut self.extra);
+        chunk.insert("choices".to_owned(), choices);
+        self.chunks.push(chunk);
+    }
+
+    /// The events of the stream, its end marker among them.
+    pub(super) fn end(mut self) -> Vec<Frame> {
+        if !self.chunks.iter().any(has_choices) {
+            self.chunk(json!([]));
+        }
+        if let Some(usage) = self.usage.take() {
+            self.tell(usage);
+        }
+        let chunks = self.chunks.into_iter();
+        let frames = chunks.map(|chunk| Frame::unnamed(Value::Object(chunk)));
+        frames.chain([Frame::done()]).collect()
+    }
+
+    /// Puts the usage where it belongs.
+    fn tell(&mut self, usage: Value) {
+        let own = match self.place {
+            UsagePlace::OwnChunk => true,
+            UsagePlace::Asked | UsagePlace::Groq => self.asked,
+            UsagePlace::LastChoice => false,
+        };
+        if let Some(last) = self.chunks.last_mut() {
+            match self.place {
+                UsagePlace::LastChoice => {
+                    last.insert("usage".to_owned(), usage.clone());
+                }
+                UsagePlace::Groq => {
+                    let mut groq = self.groq.take().unwrap_or_default();
+                    groq.insert("usage".to_owned(), usage.clone());
+                    last.insert("x_groq".to_owned(), Value::Object(groq));
+                }
+                UsagePlace::Asked | UsagePlace::OwnChunk => {}
+            }
+        }
+        if !own {
+            return;
+        }
+        if self.place == UsagePlace::Asked {
+            for chunk in &mut self.chunks {
+                chunk.insert("usage".to_owned(), Value::Null);
+            }
+        }
+        self.chunk(json!([]));
+        if let Some(last) = self.chunks.last_mut() {
+            last.insert("usage".to_owned(), usage);
+        }
+    }
+}
+
+fn has_choices(chunk: &Object) -> bool {
+    chunk.get("choices").and_then(Value::as_array).is_some_and(|choices| !choices.is_empty())
+}

@@ -1,0 +1,48 @@
+//! Merges the events of a response's stream into the response.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::is_terminal;
+use crate::provider::doc::{count, text_or_empty};
+use crate::provider::framing::sse;
+use crate::provider::wire::{Merged, Object};
+
+/// The response that a stream ends with; `None` where there is none of its events. A
+/// response that failed did not end well, and neither did a stream that holds an error.
+pub(super) fn merge(bytes: &[u8]) -> Option<Merged> {
+    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+    let mut items = BTreeMap::new();
+    let mut seen = false;
+    for event in sse::events(bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        let Some(mut data @ Value::Object(_)) = event.json() else {
+            merged.failed = true;
+            continue;
+        };
+        let kind = text_or_empty(&data, "type").into_owned();
+        seen |= kind.starts_with("response.");
+        merged.failed |= matches!(kind.as_str(), "error" | "response.failed");
+        merged.failed |= data.get("error").is_some_and(|error| !error.is_null());
+        if kind == "response.output_item.done" {
+            let item = data.get_mut("item").map(Value::take).unwrap_or_default();
+            items.insert(count(&data, "output_index").unwrap_or(0), item);
+        } else if let Some(Value::Object(response)) = data.get_mut("response")
+            && !merged.ended
+        {
+            merged.body = std::mem::take(response);
+            merged.ended =
+                is_terminal(&kind) && merged.body.get("output").is_some_and(Value::is_array);
+        }
+    }
+    // Some servers end with a response that does not say again what it said.
+    if let Some(Value::Array(output)) = merged.body.get_mut("output")
+        && output.is_empty()
+    {
+        output.extend(items.into_values());
+    }
+    seen.then_some(merged)
+}

@@ -1,0 +1,220 @@
+//! Splits a response into the events of its stream.
+
+use serde_json::{Value, json};
+
+use crate::provider::asked::Asked;
+use crate::provider::framing::Frame;
+use crate::provider::wire::Object;
+use crate::provider::words::pieces;
+
+/// The events of a complete response; `None` where it is none, or has not ended.
+pub(super) fn stream(_: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
+    let output = body.get("output")?.as_array()?.clone();
+    let ending = match body.get("status").and_then(Value::as_str) {
+        Some("queued" | "in_progress" | "cancelled") => return None,
+        Some("incomplete") => "response.incomplete",
+        Some("failed") => "response.failed",
+        _ => "response.completed",
+    };
+    let opened = opened(&body);
+    let mut writer = Writer { frames: vec![] };
+    writer.event("response.created", json!({ "response": opened }));
+    writer.event("response.in_progress", json!({ "response": opened }));
+    for (place, item) in output.into_iter().enumerate() {
+        writer.item(place, item);
+    }
+    writer.event(ending, json!({ "response": body }));
+    Some(writer.frames)
+}
+
+/// The response as it is before it has said anything.
+fn opened(body: &Object) -> Object {
+    let mut opened = body.clone();
+    for (name, value) in &mut opened {
+        match name.as_str() {
+            "status" => *value = "in_progress".into(),
+            "output" => *value = json!([]),
+            "output_text" => *value = "".into(),
+            "usage" | "error" | "incomplete_details" | "completed_at" => *value = Value::Null,
+            _ => {}
+        }
+    }
+    opened
+}
+
+/// A text that comes in pieces.
+struct Text {
+    /// The member that holds it.
+    slot: &'static str,
+    /// The events of its pieces, and of its end.
+    delta: &'static str,
+    done: &'static str,
+    /// Whether these tell of logprobs, too.
+    logprobs: bool,
+}
+
+const OUTPUT_TEXT: Text = Text {
+    slot: "text",
+    delta: "response.output_text.delta",
+    done: "response.output_text.done",
+    logprobs: true,
+};
+const REFUSAL: Text = Text {
+    slot: "refusal",
+    delta: "response.refusal.delta",
+    done: "response.refusal.done",
+    logprobs: false,
+};
+const REASONING: Text = Text {
+    slot: "text",
+    delta: "response.reasoning_text.delta",
+    done: "response.reasoning_text.done",
+    logprobs: false,
+};
+const SUMMARY: Text = Text {
+    slot: "text",
+    delta: "response.reasoning_summary_text.delta",
+    done: "response.reasoning_summary_text.done",
+    logprobs: false,
+};
+const ARGUMENTS: Text = Text {
+    slot: "arguments",
+    delta: "response.function_call_arguments.delta",
+    done: "response.function_call_arguments.done",
+    logprobs: false,
+};
+const INPUT: Text = Text {
+    slot: "input",
+    delta: "response.custom_tool_call_input.delta",
+    done: "response.custom_tool_call_input.done",
+    logprobs: false,
+};
+
+struct Writer {
+    frames: Vec<Frame>,
+}
+
+impl Writer {
+    fn event(&mut self, kind: &'static str, rest: Value) {
+        let mut data = json!({ "type": kind, "sequence_number": self.frames.len() });
+        add(&mut data, rest);
+        self.frames.push(Frame::named(kind, data));
+    }
+
+    /// An item: opened, its parts in pieces where they are known, and once more whole.
+    fn item(&mut self, place: usize, item: Value) {
+        let mut opening = item.clone();
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
+        let emptied: &[(&str, Value)] = match kind {
+            "message" => &[("content", json!([]))],
+            "reasoning" => &[("summary", json!([])), ("content", json!([]))],
+            "function_call" => &[("arguments", json!(""))],
+            "custom_tool_call" => &[("input", json!(""))],
+            _ => &[],
+        };
+        for (name, nothing) in emptied {
+            if let Some(value) = opening.get_mut(name).filter(|value| !value.is_null()) {
+                *value = nothing.clone();
+            }
+        }
+        if let Some(status) = opening.get_mut("status").filter(|_| !emptied.is_empty()) {
+            *status = "in_progress".into();
+        }
+        let added = json!({ "output_index": place, "item": opening });
+        self.event("response.output_item.added", added);
+        let id = item.get("id").cloned().unwrap_or_else(|| "".into());
+        let at = json!({ "item_id": id, "output_index": place });
+        match kind {
+            "message" => self.parts(&at, &item, "content", "content_index"),
+            "reasoning" => {
+                self.parts(&at, &item, "summary", "summary_index");
+                self.parts(&at, &item, "content", "content_index");
+            }
+            "function_call" => self.text(&at, &item, &ARGUMENTS),
+            "custom_tool_call" => self.text(&at, &item, &INPUT),
+            _ => {}
+        }
+        self.event("response.output_item.done", json!({ "output_index": place, "item": item }));
+    }
+
+    fn parts(&mut self, at: &Value, item: &Value, list: &str, index: &str) {
+        let parts = item.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let (added, done) = match list {
+            "summary" => {
+                ("response.reasoning_summary_part.added", "response.reasoning_summary_part.done")
+            }
+            _ => ("response.content_part.added", "response.content_part.done"),
+        };
+        for (place, part) in parts.iter().enumerate() {
+            let mut at = at.clone();
+            at[index] = place.into();
+            let text = match part.get("type").and_then(Value::as_str) {
+                Some("output_text") => Some(OUTPUT_TEXT),
+                Some("refusal") => Some(REFUSAL),
+                Some("reasoning_text") => Some(REASONING),
+                Some("summary_text") => Some(SUMMARY),
+                _ => None,
+            };
+            self.event(added, with(&at, json!({ "part": emptied(part, text.as_ref()) })));
+            if let Some(text) = text {
+                self.text(&at, part, &text);
+            }
+            self.event(done, with(&at, json!({ "part": part })));
+        }
+    }
+
+    /// The pieces of a text, what is noted on it, and the whole of it.
+    fn text(&mut self, at: &Value, holder: &Value, text: &Text) {
+        let Some(said) = holder.get(text.slot).and_then(Value::as_str) else { return };
+        for piece in pieces(said) {
+            let mut rest = json!({ "delta": piece });
+            if text.logprobs {
+                rest["logprobs"] = json!([]);
+            }
+            self.event(text.delta, with(at, rest));
+        }
+        let annotations = holder.get("annotations").and_then(Value::as_array);
+        for (place, annotation) in annotations.into_iter().flatten().enumerate() {
+            let rest = json!({ "annotation_index": place, "annotation": annotation });
+            self.event("response.output_text.annotation.added", with(at, rest));
+        }
+        let mut rest = json!({ text.slot: said });
+        if text.logprobs {
+            rest["logprobs"] = holder.get("logprobs").cloned().unwrap_or_else(|| json!([]));
+        }
+        if let Some(name) = holder.get("name") {
+            rest["name"] = name.clone();
+        }
+        self.event(text.done, with(at, rest));
+    }
+}
+
+/// A part before its text has come.
+fn emptied(part: &Value, text: Option<&Text>) -> Value {
+    let mut part = part.clone();
+    let Some(text) = text else { return part };
+    let nothing = [(text.slot, json!("")), ("annotations", json!([])), ("logprobs", json!([]))];
+    for (name, nothing) in nothing {
+        if let Some(value) = part.get_mut(name) {
+            *value = nothing;
+        }
+    }
+    part
+}
+
+/// The members of two objects.
+fn with(at: &Value, rest: Value) -> Value {
+    let mut at = at.clone();
+    add(&mut at, rest);
+    at
+}
+
+fn add(object: &mut Value, rest: Value) {
+    if let (Value::Object(object), Value::Object(mut rest)) = (object, rest) {
+        object.append(&mut rest);
+    }
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;
