@@ -105,9 +105,9 @@ class Loomrec:
         upstreams += [f"--upstream={name}={upstream}/{name}" for name in MOUNTED]
         return self._run("record", recording, [*upstreams, *flags], line, environment(**KEYS))
 
-    def replay(self, recording: Path, line: list[str], *flags: str) -> Outcome:
+    def replay(self, recording: Path, line: list[str], *flags: str, **variables: str) -> Outcome:
         """Strict, and without a key."""
-        return self._run("replay", recording, ["--strict", *flags], line, environment())
+        return self._run("replay", recording, ["--strict", *flags], line, environment(**variables))
 
     def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
         receipt = self.where / "receipt.json"
