@@ -60,9 +60,17 @@ def command(program: str, *arguments: str) -> list[str]:
         home = NODE_HOME / "programs"  # beside its node_modules, where Node looks for the SDK
         home.mkdir(exist_ok=True)
         for name in (program, "show.mjs", "turns.mjs"):
-            shutil.copy(PROGRAMS / name, home / name)
+            _install(PROGRAMS / name, home / name)
         return ["node", str(home / program), *arguments]
     return [sys.executable, str(PROGRAMS / program), *arguments]
+
+
+def _install(source: Path, target: Path) -> None:
+    """Copy a file in one step: tests that run beside this one may be reading it."""
+    if not target.exists() or target.read_bytes() != source.read_bytes():
+        whole = target.with_name(f"{target.name}.{os.getpid()}")
+        shutil.copy(source, whole)
+        whole.replace(target)
 
 
 def environment(**more: str) -> dict[str, str]:
