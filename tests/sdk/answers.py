@@ -1,6 +1,7 @@
 """What the scripted upstream says: pure functions from a request to a reply.
 
-The prompt's words choose the scene, so that a program asks for what it wants as a
+What a provider's own upstream is mounted at (`/mistral`) chooses its shape, but for
+OpenAI, Anthropic and Gemini, which stand at the root. The prompt's words choose the scene, so that a program asks for what it wants as a
 person would: `noisy`, `fail midway`, `hang up midway`, `reset midway`, `busy once`,
 `status 503`, `compressed`, `repeat my key`, `count the calls`. Anything else is
 answered by an echo. Nothing here depends on the clock or on chance.
@@ -13,8 +14,15 @@ import json
 import re
 
 import answers_anthropic
+import answers_azure
+import answers_bedrock
+import answers_cohere
 import answers_gemini
+import answers_groq
+import answers_mistral
+import answers_ollama
 import answers_openai
+import answers_openrouter
 from wire import Reply, dump
 
 
@@ -30,7 +38,7 @@ def answer(request, times_before: int) -> Reply:
         return _json(answers_openai.models(path))
     body = json.loads(request.body)
     if operation == "embeddings":
-        return _json(answers_openai.embeddings(body))
+        return _json(provider.embeddings(body))
     if operation == "speech":
         return Reply(headers=[("content-type", "audio/mpeg")], chunks=answers_openai.speech(body))
     return _generate(provider, operation, path, body, request, times_before)
@@ -46,6 +54,19 @@ def _recognise(path: str):
         (r"^/v1/models(/[^/:]+)?$", answers_openai, "models"),
         (r"^/v1/messages$", answers_anthropic, "messages"),
         (r"^/v1(beta)?/models/[^/:]+:(streamG|g)enerateContent$", answers_gemini, "generate"),
+        (r"^/azure/openai/deployments/[^/]+/chat/completions$", answers_azure, "chat"),
+        (r"^/azure/openai/responses$", answers_azure, "responses"),
+        (r"^/groq/openai/v1/chat/completions$", answers_groq, "chat"),
+        (r"^/openrouter/api/v1/chat/completions$", answers_openrouter, "chat"),
+        (r"^/mistral/v1/chat/completions$", answers_mistral, "chat"),
+        (r"^/mistral/v1/embeddings$", answers_mistral, "embeddings"),
+        (r"^/cohere/v2/chat$", answers_cohere, "chat"),
+        (r"^/cohere/v2/embed$", answers_cohere, "embeddings"),
+        (r"^/ollama/api/chat$", answers_ollama, "chat"),
+        (r"^/ollama/api/generate$", answers_ollama, "generate"),
+        (r"^/ollama/api/embed$", answers_ollama, "embeddings"),
+        (r"^/bedrock/model/[^/]+/converse(-stream)?$", answers_bedrock, "converse"),
+        (r"^/bedrock/model/[^/]+/invoke(-with-response-stream)?$", answers_bedrock, "invoke"),
     ]:
         if re.match(pattern, path):
             return provider, operation
@@ -55,7 +76,9 @@ def _recognise(path: str):
 def _generate(provider, operation, path, body, request, times_before) -> Reply:
     prompt = provider.prompt(body)
     if (status := re.search(r"status (\d{3})", prompt)) is not None:
-        return _json(provider.error(int(status[1]), f"answered with {status[1]}"), int(status[1]))
+        reply = _json(provider.error(int(status[1]), f"answered with {status[1]}"), int(status[1]))
+        reply.headers += getattr(provider, "error_headers", lambda _status: [])(int(status[1]))
+        return reply
     if "busy once" in prompt and times_before == 0:
         reply = _json(provider.error(429, "Rate limit reached; try again in 1s"), 429)
         reply.headers += [("retry-after", "1"), ("x-ratelimit-remaining-requests", "0")]
@@ -77,7 +100,8 @@ def _generate(provider, operation, path, body, request, times_before) -> Reply:
 
 
 def _stream(provider, events: list[bytes], prompt: str) -> Reply:
-    reply = Reply(headers=[("content-type", "text/event-stream; charset=utf-8"),
+    media = getattr(provider, "MEDIA", "text/event-stream; charset=utf-8")
+    reply = Reply(headers=[("content-type", media),
                            ("cache-control", "no-cache")], chunks=events)
     if "fail midway" in prompt:
         reply.chunks = [*events[:4], provider.error_event()]

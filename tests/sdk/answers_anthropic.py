@@ -16,8 +16,9 @@ TOOL_PIECES = ["", '{"city": "Pa', 'ris", "unit"', ': "celsius"}']
 def prompt(body: dict) -> str:
     """The last thing the user said."""
     for message in reversed(body["messages"]):
-        if message["role"] == "user" and isinstance(message["content"], str):
-            return message["content"]
+        if message["role"] == "user":
+            said = message["content"]
+            return said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
     return ""
 
 
@@ -36,7 +37,7 @@ def error_event() -> bytes:
 
 def _answer(body: dict, said: str | None) -> tuple[list[dict], str]:
     last = body["messages"][-1]["content"]
-    if not isinstance(last, str):
+    if not isinstance(last, str) and any(part["type"] == "tool_result" for part in last):
         return [{"type": "text", "text": "It is 18 °C in Paris. 🌦️"}], "end_turn"
     if body.get("tools"):
         return [{"type": "text", "text": "I will look that up."}, TOOL], "tool_use"
@@ -58,8 +59,13 @@ def complete(_operation: str, _path: str, body: dict, said: str | None) -> dict:
 
 
 def events(_operation: str, _path: str, body: dict, said: str | None) -> list[bytes]:
+    return [event(step, step["type"]) for step in steps(body, said)]
+
+
+def steps(body: dict, said: str | None) -> list[dict]:
+    """A streamed message's events."""
     content, reason = _answer(body, said)
-    steps: list[dict] = [{"type": "message_start", "message": _message(body, [], None, 1)}]
+    told: list[dict] = [{"type": "message_start", "message": _message(body, [], None, 1)}]
     for index, block in enumerate(content):
         if block["type"] == "text":
             empty: dict = {"type": "text", "text": ""}
@@ -67,12 +73,12 @@ def events(_operation: str, _path: str, body: dict, said: str | None) -> list[by
         else:
             empty = {**block, "input": {}}
             deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in TOOL_PIECES]
-        steps.append({"type": "content_block_start", "index": index, "content_block": empty})
+        told.append({"type": "content_block_start", "index": index, "content_block": empty})
         if index == 0:
-            steps.append({"type": "ping"})
-        steps += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        steps.append({"type": "content_block_stop", "index": index})
-    steps.append({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None},
+            told.append({"type": "ping"})
+        told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        told.append({"type": "content_block_stop", "index": index})
+    told.append({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None},
                   "usage": {"output_tokens": 17}})
-    steps.append({"type": "message_stop"})
-    return [event(step, step["type"]) for step in steps]
+    told.append({"type": "message_stop"})
+    return told

@@ -20,11 +20,10 @@ CALLS = [("call_Paris", "get_weather", ['{"ci', 'ty":"Pa', 'ris","unit":"celsius
 
 def prompt(body: dict) -> str:
     """The last thing the user said."""
-    if "input" in body:
-        said = body["input"]
-        return said if isinstance(said, str) else str(said[-1].get("content", ""))
-    users = [m for m in body["messages"] if m["role"] == "user"]
-    return str(users[-1]["content"])
+    said = body["input"] if "input" in body else body["messages"]
+    if isinstance(said, list):
+        said = [m for m in said if m.get("role") == "user"][-1]["content"]
+    return said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
 
 
 def streamed(_path: str, body: dict) -> bool:
@@ -58,7 +57,8 @@ def _calls_tools(body: dict) -> bool:
     return bool(body.get("tools")) and body["messages"][-1]["role"] == "user"
 
 
-def _usage(body: dict) -> dict:
+def usage(body: dict) -> dict:
+    """The tokens of a chat, by words."""
     asked = sum(len(str(m.get("content") or "").split()) for m in body["messages"])
     answered = 24 if _calls_tools(body) else 9 * body.get("n", 1)
     return {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered,
@@ -84,10 +84,11 @@ def _chat(body: dict, said: str | None) -> dict:
                 {"id": i, "type": "function", "function": {"name": n, "arguments": "".join(a)}}
                 for i, n, a in CALLS]
         choices.append({"index": index, "message": message, "logprobs": None, "finish_reason": finish})
-    return {**_envelope(body, "chat.completion"), "choices": choices, "usage": _usage(body)}
+    return {**_envelope(body, "chat.completion"), "choices": choices, "usage": usage(body)}
 
 
-def _chat_events(body: dict, said: str | None) -> list[bytes]:
+def chunks(body: dict, said: str | None) -> list[dict]:
+    """A streamed chat's chunks, without usage."""
     envelope = _envelope(body, "chat.completion.chunk")
     deltas: list[tuple[int, dict, str | None]] = []
     count = range(body.get("n", 1))
@@ -105,27 +106,39 @@ def _chat_events(body: dict, said: str | None) -> list[bytes]:
             deltas += [(i, {"content": texts[i][place]}, None) for i in count if place < len(texts[i])]
     finish = "tool_calls" if _calls_tools(body) else "stop"
     deltas += [(index, {}, finish) for index in count]
-    wants_usage = (body.get("stream_options") or {}).get("include_usage")
-    nothing = {"usage": None} if wants_usage else {}
-    frames = [event({**envelope, "choices": [{"index": i, "delta": delta, "logprobs": None,
-                                              "finish_reason": end}], **nothing})
-              for i, delta, end in deltas]
-    if wants_usage:
-        frames.append(event({**envelope, "choices": [], "usage": _usage(body)}))
-    return [*frames, b"data: [DONE]\n\n"]
+    return [{**envelope, "choices": [{"index": i, "delta": delta, "logprobs": None, "finish_reason": end}]}
+            for i, delta, end in deltas]
+
+
+def frames(steps: list[dict]) -> list[bytes]:
+    """Chunks as they are sent, with the mark of the end."""
+    return [*(event(step) for step in steps), b"data: [DONE]\n\n"]
+
+
+def _chat_events(body: dict, said: str | None) -> list[bytes]:
+    steps = chunks(body, said)
+    if (body.get("stream_options") or {}).get("include_usage"):
+        steps = [*({**step, "usage": None} for step in steps), {**steps[0], "choices": [], "usage": usage(body)}]
+    return frames(steps)
+
+
+def _output(body: dict, said: str | None) -> list[dict]:
+    if body.get("tools") and (isinstance(body["input"], str) or body["input"][-1].get("role") == "user"):
+        return [{"type": "function_call", "id": f"fc_{call}", "call_id": call, "name": name,
+                 "arguments": "".join(pieces), "status": "completed"} for call, name, pieces in CALLS]
+    return [{"type": "message", "id": "msg_0a1b", "status": "completed", "role": "assistant",
+             "content": [{"type": "output_text", "text": said or _said(body), "annotations": [],
+                          "logprobs": []}]}]
 
 
 def _response(body: dict, said: str | None, status: str = "completed") -> dict:
     done = status == "completed"
-    message = {"type": "message", "id": "msg_0a1b", "status": "completed", "role": "assistant",
-               "content": [{"type": "output_text", "text": said or _said(body), "annotations": [],
-                            "logprobs": []}]}
     usage = {"input_tokens": 11, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 9,
              "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 20}
     return {"id": "resp_" + hashlib.sha256(dump(body["input"])).hexdigest()[:24], "object": "response",
             "created_at": CREATED, "status": status, "background": False, "error": None,
             "incomplete_details": None, "instructions": body.get("instructions"),
-            "model": f"{body['model']}-2024-07-18", "output": [message] if done else [],
+            "model": f"{body['model']}-2024-07-18", "output": _output(body, said) if done else [],
             "parallel_tool_calls": True, "previous_response_id": None, "store": True,
             "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto",
             "tools": [], "top_p": 1.0, "truncation": "disabled", "usage": usage if done else None,
@@ -134,25 +147,34 @@ def _response(body: dict, said: str | None, status: str = "completed") -> dict:
 
 def _response_events(body: dict, said: str | None) -> list[bytes]:
     final = _response(body, said)
-    message = final["output"][0]
-    text = message["content"][0]["text"]
-    place = {"item_id": message["id"], "output_index": 0, "content_index": 0}
     begun = _response(body, said, "in_progress")
-    steps: list[dict] = [
-        {"type": "response.created", "response": begun},
-        {"type": "response.in_progress", "response": begun},
-        {"type": "response.output_item.added", "output_index": 0,
-         "item": {**message, "status": "in_progress", "content": []}},
-        {"type": "response.content_part.added", **place,
-         "part": {"type": "output_text", "text": "", "annotations": [], "logprobs": []}},
-        *({"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
-          for piece in words(text)),
-        {"type": "response.output_text.done", **place, "text": text, "logprobs": []},
-        {"type": "response.content_part.done", **place, "part": message["content"][0]},
-        {"type": "response.output_item.done", "output_index": 0, "item": message},
-        {"type": "response.completed", "response": final},
-    ]
+    steps: list[dict] = [{"type": "response.created", "response": begun},
+                         {"type": "response.in_progress", "response": begun}]
+    for index, item in enumerate(final["output"]):
+        empty = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
+        steps.append({"type": "response.output_item.added", "output_index": index,
+                      "item": {**item, "status": "in_progress", **empty}})
+        steps += _item_events(item, index)
+        steps.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    steps.append({"type": "response.completed", "response": final})
     return [event({**step, "sequence_number": n}, step["type"]) for n, step in enumerate(steps)]
+
+
+def _item_events(item: dict, index: int) -> list[dict]:
+    place = {"item_id": item["id"], "output_index": index}
+    if item["type"] == "function_call":
+        pieces = next(pieces for call, _, pieces in CALLS if call == item["call_id"])
+        kind = "response.function_call_arguments"
+        return [*({"type": f"{kind}.delta", **place, "delta": piece} for piece in pieces),
+                {"type": f"{kind}.done", **place, "name": item["name"], "arguments": item["arguments"]}]
+    place["content_index"] = 0
+    part = item["content"][0]
+    return [{"type": "response.content_part.added", **place,
+             "part": {"type": "output_text", "text": "", "annotations": [], "logprobs": []}},
+            *({"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+              for piece in words(part["text"])),
+            {"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []},
+            {"type": "response.content_part.done", **place, "part": part}]
 
 
 def embeddings(body: dict) -> dict:

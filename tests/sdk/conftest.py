@@ -59,11 +59,12 @@ def stop(child: subprocess.Popen) -> None:
 @pytest.fixture
 def whole_loop(upstream, tmp_path, request):
     """Runs a program directly, recorded, and replayed with the upstream gone: it must
-    see the same three times. Returns what it saw, and the recording."""
+    see the same three times. Returns what it saw, and the recording. `addresses` are
+    for a program whose variables are not those of `direct`."""
 
-    def run(program: str, *arguments: str):
+    def run(program: str, *arguments: str, addresses: dict[str, str] | None = None):
         line = ways.command(program, *arguments)
-        bare = ways.direct(upstream.url, line, tmp_path)
+        bare = ways.direct(upstream.url, line, tmp_path, addresses)
         assert bare.code == 0, bare.stderr
         if BARE:
             return bare.document, None

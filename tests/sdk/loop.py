@@ -20,7 +20,18 @@ KEYS = {
     "OPENAI_API_KEY": "sk-proj-" + "CanaryOpenAiCanaryOpenAiCanaryOpenAi0123",
     "ANTHROPIC_API_KEY": "sk-ant-api03-" + "CanaryAnthropicCanaryAnthropicCanary0123",
     "GEMINI_API_KEY": "AIza" + "SyCanaryGeminiCanaryGeminiCanary012",
+    "AZURE_OPENAI_API_KEY": "0123456789abcdef" + "CanaryAzureCanary012345",
+    "MISTRAL_API_KEY": "CanaryMistral" + "CanaryMistral012345",
+    "CO_API_KEY": "CanaryCohere" + "CanaryCohereCanaryCohere01234567",
+    "GROQ_API_KEY": "gsk_" + "CanaryGroqCanaryGroqCanaryGroqCanaryGroqCanaryGroq01",
+    "OPENROUTER_API_KEY": "sk-or-v1-" + "0123456789abcdef" * 4,
+    "AWS_ACCESS_KEY_ID": "AKIA" + "CANARYCANARYCANA",
+    "AWS_SECRET_ACCESS_KEY": "CanaryAws/" + "CanaryAwsCanaryAwsCanaryAws012",
 }
+
+# Upstreams whose own address has no path; the others are mounted by their name.
+AT_THE_ROOT = ("openai", "anthropic", "gemini")
+MOUNTED = ("azure", "bedrock", "cohere", "groq", "mistral", "ollama", "openrouter")
 
 
 @dataclass
@@ -48,10 +59,18 @@ def command(program: str, *arguments: str) -> list[str]:
     if program.endswith(".mjs"):
         home = NODE_HOME / "programs"  # beside its node_modules, where Node looks for the SDK
         home.mkdir(exist_ok=True)
-        for name in (program, "show.mjs"):
-            shutil.copy(PROGRAMS / name, home / name)
+        for name in (program, "show.mjs", "turns.mjs"):
+            _install(PROGRAMS / name, home / name)
         return ["node", str(home / program), *arguments]
     return [sys.executable, str(PROGRAMS / program), *arguments]
+
+
+def _install(source: Path, target: Path) -> None:
+    """Copy a file in one step: tests that run beside this one may be reading it."""
+    if not target.exists() or target.read_bytes() != source.read_bytes():
+        whole = target.with_name(f"{target.name}.{os.getpid()}")
+        shutil.copy(source, whole)
+        whole.replace(target)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -69,10 +88,17 @@ def execute(line: list[str], env: dict[str, str], where: Path) -> Outcome:
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def direct(upstream: str, line: list[str], where: Path) -> Outcome:
+def direct(upstream: str, line: list[str], where: Path, others: dict[str, str] | None = None) -> Outcome:
     """Run a program with its base URLs pointing at the upstream, as a person sets them."""
-    return execute(line, environment(OPENAI_BASE_URL=f"{upstream}/v1", ANTHROPIC_BASE_URL=upstream,
-                                     GOOGLE_GEMINI_BASE_URL=upstream, **KEYS), where)
+    addresses = {
+        "OPENAI_BASE_URL": f"{upstream}/v1", "ANTHROPIC_BASE_URL": upstream,
+        "GOOGLE_GEMINI_BASE_URL": upstream, "GEMINI_API_BASE": f"{upstream}/v1beta",
+        "AZURE_OPENAI_ENDPOINT": f"{upstream}/azure", "CO_API_URL": f"{upstream}/cohere",
+        "GROQ_BASE_URL": f"{upstream}/groq", "OLLAMA_HOST": f"{upstream}/ollama",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": f"{upstream}/bedrock",
+        "LOOMREC_URL": upstream,  # for what no variable brings here
+    }
+    return execute(line, environment(**{**addresses, **(others or {})}, **KEYS), where)
 
 
 class Loomrec:
@@ -83,12 +109,13 @@ class Loomrec:
         self.where = where
 
     def record(self, recording: Path, upstream: str, line: list[str], *flags: str) -> Outcome:
-        upstreams = [f"--upstream={name}={upstream}" for name in ("openai", "anthropic", "gemini")]
+        upstreams = [f"--upstream={name}={upstream}" for name in AT_THE_ROOT]
+        upstreams += [f"--upstream={name}={upstream}/{name}" for name in MOUNTED]
         return self._run("record", recording, [*upstreams, *flags], line, environment(**KEYS))
 
-    def replay(self, recording: Path, line: list[str], *flags: str) -> Outcome:
+    def replay(self, recording: Path, line: list[str], *flags: str, **variables: str) -> Outcome:
         """Strict, and without a key."""
-        return self._run("replay", recording, ["--strict", *flags], line, environment())
+        return self._run("replay", recording, ["--strict", *flags], line, environment(**variables))
 
     def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
         receipt = self.where / "receipt.json"

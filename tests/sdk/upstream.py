@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 
 import answers
 
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found",
+REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 402: "Payment Required",
+           403: "Forbidden", 404: "Not Found",
            429: "Too Many Requests", 500: "Internal Server Error",
-           503: "Service Unavailable", 529: "Overloaded"}
+           502: "Bad Gateway", 503: "Service Unavailable", 529: "Overloaded"}
 
 
 @dataclass
@@ -43,6 +44,10 @@ class Request:
                "content-type"}
         # No accept at all means any media type (RFC 9110, 12.5.1); saying so is no change.
         said = {"accept": "*/*", **self.headers}
+        if "AWS4-HMAC-SHA256" in said.get("authorization", ""):  # signed anew at each call
+            said["authorization"] = said["authorization"].split("/")[0]
+            own |= {"x-amz-date", "amz-sdk-invocation-id"}
+            said["user-agent"] = said["user-agent"].split(" m/")[0]  # features, in no order
         headers = tuple(sorted((k, v) for k, v in said.items() if k not in own))
         return (self.method, self.path, content_type, headers, body)
 

@@ -1,6 +1,6 @@
 """Ask one question and tell the answer's meaning, however it was delivered.
 
-usage: anthropic_ask.py [--stream] [--tools] PROMPT
+usage: anthropic_ask.py [--stream] PROMPT
 """
 
 import sys
@@ -8,13 +8,10 @@ import sys
 from anthropic import Anthropic, DefaultHttpxClient
 from show import emit, failure
 
-TOOL = {"name": "get_weather", "input_schema": {"type": "object"}}
 flags, prompt = sys.argv[1:-1], sys.argv[-1]
 attempts = []
 client = Anthropic(http_client=DefaultHttpxClient(event_hooks={"request": [lambda r: attempts.append(str(r.url))]}))
 question = {"model": "claude-haiku-4-5", "max_tokens": 99, "messages": [{"role": "user", "content": prompt}]}
-if "--tools" in flags:
-    question["tools"] = [TOOL]
 try:
     if "--stream" in flags:
         with client.messages.stream(**question) as stream:

@@ -1,6 +1,6 @@
 """Ask one question and tell the answer's meaning, however it was delivered.
 
-usage: openai_ask.py [--stream] [--tools] PROMPT
+usage: openai_ask.py [--stream] PROMPT
 """
 
 import sys
@@ -8,13 +8,10 @@ import sys
 from openai import DefaultHttpxClient, OpenAI
 from show import emit, failure
 
-TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
 flags, prompt = sys.argv[1:-1], sys.argv[-1]
 attempts = []
 client = OpenAI(http_client=DefaultHttpxClient(event_hooks={"request": [lambda r: attempts.append(str(r.url))]}))
 question = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": prompt}]}
-if "--tools" in flags:
-    question["tools"] = TOOLS
 try:
     if "--stream" in flags:
         with client.chat.completions.stream(**question, stream_options={"include_usage": True}) as stream:

@@ -8,7 +8,7 @@ export function failure(error) {
   return {
     failed: {
       class: error.constructor.name,
-      status: error.status ?? null,
+      status: error.status ?? error.statusCode ?? null,
       code: error.code ?? error.cause?.code ?? null,
       body: error.error ?? null,
       message: error.message,
