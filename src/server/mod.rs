@@ -19,6 +19,7 @@ pub mod respond;
 pub mod route;
 mod script;
 pub mod socket;
+mod stream;
 pub mod tally;
 
 use std::convert::Infallible;

@@ -12,8 +12,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Sleep, sleep};
 
-use super::script::StreamBody;
 use super::socket::Connection;
+use super::stream::StreamBody;
 use crate::provider::{self, Provider};
 use crate::record::tee::TeeBody;
 use crate::recording::entry::Cut;

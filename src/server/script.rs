@@ -1,21 +1,17 @@
-//! Answers calls from a script, and counts how its streams end.
+//! Answers calls from a script.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
-use http_body::{Body, Frame, SizeHint};
 use serde_json::json;
 
 use super::asked::{Asked, note};
 use super::journal::More;
 use super::respond::{self, AnyBody};
+use super::stream::StreamBody;
 use super::tally::Tally;
 use super::{Gateway, Notice};
-use crate::recording::entry::Cut;
-use crate::replay::{NoScriptedResponse, ReplayBody, Scripted};
+use crate::replay::{NoScriptedResponse, Scripted};
 
 /// The name of the error that a call behind the end of a script gets.
 const NONE: &str = "no_scripted_response";
@@ -32,13 +28,13 @@ pub(super) async fn answer(
     };
     Tally::count(&gateway.tally.scripted);
     // Counted from here on: a client that leaves before the first byte has left, too.
-    let counted = |body| StreamBody { body, over: false, tally: Arc::clone(&gateway.tally) };
+    let counted = |body| StreamBody::new(body, Arc::clone(&gateway.tally));
     let response = match streamed {
         true => response.map(|body| AnyBody::Script(counted(body))),
         false => response.map(AnyBody::Replay),
     };
     let due = match response.body() {
-        AnyBody::Script(stream) => stream.body.first_due(),
+        AnyBody::Script(stream) => stream.first_due(),
         AnyBody::Replay(body) => body.first_due(),
         _ => None,
     };
@@ -61,41 +57,4 @@ fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Respons
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     note(gateway, asked, "unscripted", status, More::Value(json!({ "error": message })));
     response
-}
-
-/// The body of a scripted stream, which is counted once, however it ends.
-pub struct StreamBody {
-    body: ReplayBody,
-    over: bool,
-    tally: Arc<Tally>,
-}
-
-impl Drop for StreamBody {
-    fn drop(&mut self) {
-        let drained = self.over || self.body.is_end_stream();
-        let tally = &self.tally;
-        Tally::count(if drained { &tally.streams_drained } else { &tally.streams_left });
-    }
-}
-
-impl Body for StreamBody {
-    type Data = Bytes;
-    type Error = Cut;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        self.over |= matches!(polled, Poll::Ready(None));
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

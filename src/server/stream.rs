@@ -1,0 +1,62 @@
+//! A scripted stream on its way out, counted once, however it ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
+
+use super::tally::Tally;
+use crate::recording::entry::Cut;
+use crate::replay::ReplayBody;
+
+/// The body of a scripted stream, which is counted once, however it ends.
+pub struct StreamBody {
+    body: ReplayBody,
+    over: bool,
+    tally: Arc<Tally>,
+}
+
+impl StreamBody {
+    /// Counts in `tally` how `body` ends.
+    pub(super) fn new(body: ReplayBody, tally: Arc<Tally>) -> Self {
+        Self { body, over: false, tally }
+    }
+
+    /// When the first byte is due.
+    pub(super) fn first_due(&self) -> Option<Instant> {
+        self.body.first_due()
+    }
+}
+
+impl Drop for StreamBody {
+    fn drop(&mut self) {
+        let drained = self.over || self.body.is_end_stream();
+        let tally = &self.tally;
+        Tally::count(if drained { &tally.streams_drained } else { &tally.streams_left });
+    }
+}
+
+impl Body for StreamBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        self.over |= matches!(polled, Poll::Ready(None));
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
