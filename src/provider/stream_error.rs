@@ -44,7 +44,7 @@ pub fn stream_error(
             Frame::unnamed(json!({ "error": message }))
         }
         Operation::Converse | Operation::Invoke => {
-            Frame::named(exception(status, kind), json!({ "message": message }))
+            Frame::exception(exception(status, kind), json!({ "message": message }))
         }
         Operation::CohereChat => {
             let delta = json!({ "finish_reason": "ERROR", "error": message });
@@ -141,7 +141,7 @@ mod tests {
             "status": "RESOURCE_EXHAUSTED"}});
         assert_eq!(event(Operation::GenerateContent, None), Frame::unnamed(gemini));
         assert_eq!(data(Operation::OllamaChat), json!({"error": "slow down"}));
-        let exception = Frame::named("throttlingException", json!({"message": "slow down"}));
+        let exception = Frame::exception("throttlingException", json!({"message": "slow down"}));
         assert_eq!(event(Operation::Converse, None), exception);
         assert_eq!(data(Operation::CohereChat)["delta"]["error"], "slow down");
     }

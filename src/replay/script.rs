@@ -161,7 +161,8 @@ impl Script {
     ) -> Result<Told, NoScriptedResponse> {
         let index = match (self.turn(observed.session.as_deref()), &self.retry) {
             (Turn::Later, Some(retry)) => {
-                return Ok(Told { rendered: Rendered::failure(&retry.failure, shape), call: None });
+                let rendered = Rendered::failure(&retry.failure, shape, &observed.upstream);
+                return Ok(Told { rendered, call: None });
             }
             (Turn::Call(index), _) => index,
             _ => return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() }),

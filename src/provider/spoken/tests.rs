@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -16,6 +18,13 @@ fn bytes(operation: Operation, spoken: &Spoken) -> Vec<u8> {
     let frames: Vec<Frame> =
         spoken.said.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
     trial::asked(operation, true).framing.write(&frames).concat()
+}
+
+/// What a frame carries, a Bedrock model's own JSON taken out of its base64.
+fn told(frame: &Frame) -> String {
+    let data = frame.data.as_ref().map_or_else(String::new, ToString::to_string);
+    let inner = frame.data.as_ref().and_then(|data| STANDARD.decode(data["bytes"].as_str()?).ok());
+    inner.map_or(data, |inner| String::from_utf8(inner).unwrap())
 }
 
 /// The operations that can be said in parts.
@@ -44,9 +53,31 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
         assert_eq!(answer.tool_calls[0].name, "weather", "{operation:?}");
         assert_eq!(answer.tool_calls[0].arguments, json!({"city": "Oslo"}), "{operation:?}");
         assert_eq!(trial::ended_well(operation, &stream), Some(true), "{operation:?}");
+        for words in ["\"Let me look\"", "\" that up, all of it, at length, in one event. \""] {
+            let own = spoken.said.iter().filter(|(_, frame)| told(frame).contains(words));
+            assert_eq!(own.count(), 1, "{operation:?}: {words}");
+        }
         said += 1;
     }
     assert!(said >= 2, "only {said} operations can be said in parts");
+}
+
+#[test]
+fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
+    let parts = [Part::Text("Well, "), Part::Text("no")];
+    for operation in operations() {
+        let asked = trial::asked(operation, true);
+        let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+        let whole = bytes(operation, &spoken);
+        assert_eq!(trial::read(operation, true, &whole).unwrap().content, "Well, no");
+        let error = super::super::stream_error(&asked, 503, None, "gone", 0);
+        let failed = Spoken { said: spoken.said, ending: vec![error] };
+        let stream = bytes(operation, &failed);
+        let complete = trial::to_complete(operation, &stream);
+        assert_eq!(complete, Err(ModeError::Unended), "{operation:?}");
+        let text = String::from_utf8_lossy(&stream).into_owned();
+        assert!(text.contains("gone"), "{operation:?}: {text}");
+    }
 }
 
 #[test]
