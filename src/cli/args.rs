@@ -222,13 +222,7 @@ Examples:
   loomrec replay --script answers.yaml -- pytest           # answers written by hand, whatever is asked")]
 pub struct ReplayArgs {
     /// A recording to answer from (repeatable)
-    #[arg(
-        short,
-        long = "recording",
-        value_name = "FILE",
-        env = "LOOMREC_RECORDING",
-        required_unless_present = "script"
-    )]
+    #[arg(short, long = "recording", value_name = "FILE", env = "LOOMREC_RECORDING")]
     pub recordings: Vec<PathBuf>,
 
     /// A script that answers, call by call, whatever the recordings do not (JSON or YAML)

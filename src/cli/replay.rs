@@ -21,6 +21,12 @@ const NAMED: usize = 5;
 /// # Errors
 /// Whatever keeps it from starting.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
+    if args.recordings.is_empty() && args.script.is_none() {
+        return Err(Failure::usage(
+            "there is nothing to answer from: name a recording with --recording FILE (-r), or a \
+             script with --script FILE",
+        ));
+    }
     let latency = latency(&args)?;
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;

@@ -46,10 +46,7 @@ pub fn into_command(settings: &Settings, command: Command) -> Command {
                 let long = arg.get_long().unwrap_or_default().to_owned();
                 let entry = settings.of(&name, &long).filter(|_| settable(&arg) && !adds_up(&long));
                 match entry {
-                    Some(entry) => arg
-                        .default_values(entry.values.clone())
-                        .required(false)
-                        .required_unless_present_any(Vec::<clap::Id>::new()),
+                    Some(entry) => arg.default_values(entry.values.clone()).required(false),
                     None => arg,
                 }
             })
