@@ -36,3 +36,7 @@ pub(super) fn wire(operation: Operation) -> &'static Wire {
         | Operation::Other => &NONE,
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
