@@ -103,5 +103,8 @@ fn the_table_in_the_documents_is_that_of_the_code() {
         std::fs::write(path, page).unwrap();
         return;
     }
-    assert_eq!(table_there, table, "to write it anew: LOOMREC_WRITE_TABLE=1 cargo test --lib table");
+    assert_eq!(
+        table_there, table,
+        "to write it anew: LOOMREC_WRITE_TABLE=1 cargo test --lib table"
+    );
 }
