@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::apply::{Kind, kind, settable};
 use super::{Entry, line_of};
 use crate::cli::exit::Failure;
+use crate::recording::nearest;
 
 /// The commands whose settings may stand at the top.
 const SERVING: [&str; 2] = ["record", "replay"];
@@ -69,7 +70,7 @@ impl File<'_> {
             .chain(["upstreams"])
             .collect();
         if name == "upstreams" || !known.contains(&name.as_ref()) {
-            let why = format!("there is no table [{name}]; {}", nearest(name, &known));
+            let why = format!("there is no table [{name}]; {}", hint(name, &known));
             return Err(self.wrong(&key.span(), &why));
         }
         for (inner, value) in table {
@@ -121,7 +122,7 @@ impl File<'_> {
             if command.is_none() {
                 known.extend(SERVING.iter().copied().chain(["upstreams"]));
             }
-            let why = format!("there is no setting {name:?}; {}", nearest(name, &known));
+            let why = format!("there is no setting {name:?}; {}", hint(name, &known));
             return Err(self.wrong(&key.span(), &why));
         };
         let values = values(value.get_ref(), kind(arg))
@@ -165,15 +166,9 @@ fn expected(name: &str, kind: Kind) -> String {
 }
 
 /// A hint to the name that was meant, or all there are.
-fn nearest(name: &str, known: &[&str]) -> String {
-    let written = name.replace('_', "-");
-    let near = known
-        .iter()
-        .map(|known| (strsim::jaro(&written, known), *known))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    match near {
-        Some((_, near)) => format!("did you mean {near:?}?"),
+fn hint(name: &str, known: &[&str]) -> String {
+    match nearest(&name.replace('_', "-"), known) {
+        Some(near) => format!("did you mean {near:?}?"),
         None => format!("there are: {}", known.join(", ")),
     }
 }

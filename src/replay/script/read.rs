@@ -10,6 +10,7 @@ use super::entry::{Entry, Failure};
 use super::{Notation, Retry, Script, ScriptError};
 use crate::identity;
 use crate::provider::Usage;
+use crate::recording::nearest;
 
 /// The entries there are.
 const ENTRIES: [&str; 8] =
@@ -172,7 +173,7 @@ fn tagged(value: Value) -> Result<(&'static str, Value), String> {
     };
     let find = |name: &str| match ENTRIES.iter().find(|known| **known == name) {
         Some(tag) => Ok(*tag),
-        None => Err(format!("unknown entry {name:?}{}; {}", nearest(name, &ENTRIES), all())),
+        None => Err(format!("unknown entry {name:?}{}; {}", hint(name, &ENTRIES), all())),
     };
     let tag = match object.shift_remove("type") {
         Some(Value::String(name)) => find(&name)?,
@@ -300,11 +301,9 @@ fn failure(value: &Value, status: u16) -> Result<Failure, String> {
 fn known(object: &Object, names: &[&str], what: &str) -> Result<(), String> {
     match object.keys().find(|name| !names.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) => Err(format!(
-            "{what} has no {name:?}{}; it has {}",
-            nearest(name, names),
-            names.join(", ")
-        )),
+        Some(name) => {
+            Err(format!("{what} has no {name:?}{}; it has {}", hint(name, names), names.join(", ")))
+        }
     }
 }
 
@@ -317,13 +316,8 @@ fn string(object: &mut Object, of: &str, name: &str) -> Result<String, String> {
 }
 
 /// A hint to the name that was meant.
-fn nearest(name: &str, names: &[&str]) -> String {
-    let near = names
-        .iter()
-        .map(|known| (strsim::jaro(name, known), known))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    near.map_or_else(String::new, |(_, near)| format!(": did you mean {near:?}?"))
+fn hint(name: &str, names: &[&str]) -> String {
+    nearest(name, names).map_or_else(String::new, |near| format!(": did you mean {near:?}?"))
 }
 
 /// A value in a message: itself where it is short.
