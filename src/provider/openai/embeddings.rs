@@ -60,16 +60,11 @@ fn pack(vector: &[f64]) -> Option<String> {
 }
 
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let vectors = &said.answer.embeddings;
-    let none = ModeError::NoVectors { operation: asked.operation.name() };
-    // JSON has no word for the numbers that are not finite.
-    if vectors.is_empty() || !vectors.iter().flatten().all(|number| number.is_finite()) {
-        return Err(none);
-    }
     let mut data = vec![];
-    for (index, vector) in vectors.iter().enumerate() {
+    for (index, vector) in said.vectors(asked.operation)?.iter().enumerate() {
         let embedding = if asked.base64 {
-            Value::String(pack(vector).ok_or_else(|| none.clone())?)
+            let none = ModeError::NoVectors { operation: asked.operation.name() };
+            Value::String(pack(vector).ok_or(none)?)
         } else {
             json!(vector)
         };

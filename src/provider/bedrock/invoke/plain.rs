@@ -203,15 +203,13 @@ pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Option<Result<Value, 
     let ended = said.finish(Dialect::OpenAi);
     let body = match () {
         () if model.contains("amazon.titan-embed") => {
-            let [only] = said.answer.embeddings.as_slice() else {
-                return Some(Err(ModeError::NoVectors { operation }));
-            };
-            if !only.iter().all(|number| number.is_finite()) {
-                return Some(Err(ModeError::NoVectors { operation }));
-            }
-            return Some(Ok(
-                json!({ "embedding": only, "inputTextTokenCount": usage.prompt_tokens }),
-            ));
+            return Some(match said.vectors(asked.operation) {
+                Ok([only]) => {
+                    Ok(json!({ "embedding": only, "inputTextTokenCount": usage.prompt_tokens }))
+                }
+                Ok(_) => Err(ModeError::NoPlace { operation, what: "further vectors" }),
+                Err(none) => Err(none),
+            });
         }
         () if model.contains("meta.llama") => json!({
             "generation": text,
