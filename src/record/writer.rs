@@ -83,7 +83,7 @@ struct Waiting {
 type Word = Result<(), String>;
 
 fn gone() -> String {
-    "keep it: the recording is already closed".to_owned()
+    "keep it: the recording is already closed, or its writer broke off".to_owned()
 }
 
 /// The thread, and its word on the recording when it was closed.
@@ -157,14 +157,17 @@ impl Writer {
     /// Writes what stands in line until nothing does. Where more and more come, they
     /// are the thread's in the end: the caller has a client of its own.
     fn serve(&self) {
+        let mut serving = Serving { writer: self, over: false };
         for turn in 1.. {
             let mut line = self.line();
             if line.waiting.is_empty() {
                 line.served = false;
+                serving.over = true;
                 return;
             }
             let batch = std::mem::take(&mut line.waiting);
             line.served = turn < TURNS;
+            serving.over = turn == TURNS;
             drop(line);
             let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
             if let Err(batch) = left {
@@ -178,24 +181,21 @@ impl Writer {
     }
 
     /// Keeps exchanges here and now, unless that would mean to wait.
-    fn keep_now(&self, batch: Vec<Waiting>) -> Result<(), Vec<Waiting>> {
+    fn keep_now(&self, mut batch: Vec<Waiting>) -> Result<(), Vec<Waiting>> {
         if self.waits.load(Ordering::Acquire) {
             return Err(batch);
         }
         // The thread may hold it, but not for long.
         let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
         let first = recording.fold_due().is_none();
-        let (mut parcels, waiting) = Waiting::apart(batch);
-        let Some(outcome) = recording.keep_now(&mut parcels) else {
-            return Err(Waiting::together(parcels, waiting));
-        };
+        let Some(outcome) = recording.keep_now(&mut batch) else { return Err(batch) };
         let tell = first || recording.has_notes();
         drop(recording);
         if tell {
             // A thread that is gone has been told to close.
             let _ = self.send(Task::Kept);
         }
-        tell_all(waiting, &outcome);
+        tell_all(batch.into_iter(), &outcome);
         Ok(())
     }
 
@@ -247,24 +247,42 @@ impl Drop for Writer {
     }
 }
 
-type Done = oneshot::Sender<Word>;
+/// The serving of the line by one call's task.
+struct Serving<'a> {
+    writer: &'a Writer,
+    /// Whether somebody else may serve it already.
+    over: bool,
+}
 
-impl Waiting {
-    fn apart(batch: Vec<Self>) -> (Vec<Parcel>, Vec<Done>) {
-        batch.into_iter().map(|waiting| (waiting.parcel, waiting.done)).unzip()
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        // The task panicked: what stands in line behind it must not wait for ever.
+        let mut line = self.writer.line();
+        line.served = false;
+        let left = std::mem::take(&mut line.waiting);
+        drop(line);
+        if !left.is_empty() {
+            // Where the thread is gone, those who wait are told by that.
+            let _ = self.writer.send(Task::Keep(left));
+        }
     }
+}
 
-    fn together(parcels: Vec<Parcel>, waiting: Vec<Done>) -> Vec<Self> {
-        parcels.into_iter().zip(waiting).map(|(parcel, done)| Self { parcel, done }).collect()
+impl AsMut<Parcel> for Waiting {
+    fn as_mut(&mut self) -> &mut Parcel {
+        &mut self.parcel
     }
 }
 
 /// Tells everyone what became of their exchanges.
-fn tell_all(waiting: Vec<Done>, outcome: &Result<(), StoreError>) {
+fn tell_all(batch: impl Iterator<Item = Waiting>, outcome: &Result<(), StoreError>) {
     let word = outcome.as_ref().copied().map_err(|error| error.chain());
-    for done in waiting {
+    for waiting in batch {
         // A receiver that is gone has no client to answer any more.
-        drop(done.send(word.clone()));
+        drop(waiting.done.send(word.clone()));
     }
 }
 

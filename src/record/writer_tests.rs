@@ -1,5 +1,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use super::*;
@@ -100,4 +102,59 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     assert_eq!(contents(&scene.path), ["left"]);
     assert!(scene.keep("step", "late").await.unwrap().is_err());
     assert_eq!(*scene.told.lock().unwrap(), Vec::<String>::new());
+}
+
+/// Wakes nobody, and panics instead.
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("this is the panic that the test is about");
+    }
+}
+
+impl Scene {
+    /// Puts an exchange in line whose word, once it comes, makes the teller panic.
+    fn lay_mine(&self) -> oneshot::Receiver<Word> {
+        let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
+        let name = EntryName::step("mine").unwrap();
+        let item = Item { name, entry, secrets: Arc::default() };
+        let parcel = self.writer.packer.pack(&item).unwrap();
+        let (done, mut word) = oneshot::channel();
+        let waker = Waker::from(Arc::new(Panics));
+        assert!(Pin::new(&mut word).poll(&mut Context::from_waker(&waker)).is_pending());
+        self.writer.line().waiting.push(Waiting { parcel, done });
+        word
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn later_calls_are_served_when_the_task_that_served_panicked() {
+    let scene = Scene::new();
+    let word = scene.lay_mine();
+    assert!(scene.keep("step", "unlucky").await.unwrap_err().is_panic());
+    let patience = Duration::from_secs(20);
+    let later = tokio::time::timeout(patience, scene.keep("step", "later")).await;
+    assert_eq!(later.expect("it waits for ever").unwrap(), Ok(()));
+    drop(word);
+    scene.writer.close().await.unwrap();
+    assert_eq!(contents(&scene.path), ["later", "mine", "unlucky"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_in_line_behind_a_panic_are_the_threads() {
+    let scene = Scene::new();
+    scene.writer.line().served = true;
+    let behind = scene.keep("step", "behind");
+    while scene.writer.line().waiting.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    // The call stands in line, and another serves it: that other panics now.
+    drop(Serving { writer: &scene.writer, over: false });
+    let patience = Duration::from_secs(20);
+    let word = tokio::time::timeout(patience, behind).await;
+    assert_eq!(word.expect("it waits for ever").unwrap(), Ok(()));
+    assert_eq!(scene.keep("step", "later").await.unwrap(), Ok(()));
+    scene.writer.close().await.unwrap();
+    assert_eq!(contents(&scene.path), ["behind", "later"]);
 }

@@ -71,6 +71,12 @@ impl Packer {
     }
 }
 
+impl AsMut<Self> for Parcel {
+    fn as_mut(&mut self) -> &mut Self {
+        self
+    }
+}
+
 impl Parcel {
     /// The bytes it takes in the log.
     pub(super) fn len(&self) -> usize {

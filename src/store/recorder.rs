@@ -121,8 +121,8 @@ impl Recorder {
         Err(StoreError::Secret { path: self.path.clone(), names: secret })
     }
 
-    /// Keeps a batch: once this returns, it is on disk. Entries of one name take
-    /// their places by `recorded_at`.
+    /// Keeps a batch (parcels, or whatever has one): once this returns, it is on
+    /// disk. Entries of one name take their places by `recorded_at`.
     ///
     /// A batch may be given again after an error: an entry that is there already
     /// is kept once.
@@ -131,7 +131,7 @@ impl Recorder {
     /// A lock that is not to be had, storage that fails: nothing of the batch is
     /// known to be kept, what was kept before is untouched, and the next batch is
     /// tried afresh.
-    pub fn keep(&mut self, batch: &mut [Parcel]) -> Result<(), StoreError> {
+    pub fn keep(&mut self, batch: &mut [impl AsMut<Parcel>]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl Recorder {
     /// Keeps a batch, as [`Recorder::keep`] does, if that needs nobody to be waited
     /// for and is sure to be quick; `None` where others hold the lock or the storage
     /// is slow.
-    pub fn keep_now(&mut self, batch: &mut [Parcel]) -> Option<Result<(), StoreError>> {
+    pub fn keep_now(&mut self, batch: &mut [impl AsMut<Parcel>]) -> Option<Result<(), StoreError>> {
         if self.run.is_none() || !self.tail.is_quick() {
             return None;
         }
@@ -154,20 +154,25 @@ impl Recorder {
     }
 
     /// Appends a batch.
-    fn write(&mut self, batch: &mut [Parcel], guard: lock::Guard) -> Result<(), StoreError> {
+    fn write(
+        &mut self,
+        batch: &mut [impl AsMut<Parcel>],
+        guard: lock::Guard,
+    ) -> Result<(), StoreError> {
         self.catch_up()?;
         let Some(run) = &mut self.run else { return Ok(()) };
-        let mut frames = Vec::with_capacity(batch.iter().map(Parcel::len).sum());
+        let room = batch.iter_mut().map(|parcel| parcel.as_mut().len()).sum();
+        let mut frames = Vec::with_capacity(room);
         let mut seen = HashSet::new();
         let single = batch.len() == 1;
-        for parcel in &mut *batch {
+        for parcel in batch.iter_mut().map(AsMut::as_mut) {
             let new = !run.knows(parcel.name) && (single || seen.insert(parcel.name));
             frames.extend_from_slice(parcel.frame(new));
         }
         let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
-        for parcel in batch {
+        for parcel in batch.iter_mut().map(AsMut::as_mut) {
             run.learn(parcel.name);
             self.own.insert(parcel.name);
         }

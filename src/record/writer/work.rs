@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::{OnTold, Task, Told, Waiting, tell_all};
-use crate::store::{self, FoldDone, Parcel, StoreError};
+use crate::store::{self, FoldDone, StoreError};
 
 /// Exchanges written in one go at the most.
 const BATCH: usize = 1024;
@@ -98,14 +98,13 @@ impl Work {
         if batch.is_empty() {
             return;
         }
-        let (mut parcels, waiting) = Waiting::apart(std::mem::take(batch));
-        let outcome = self.keep(&mut parcels);
-        tell_all(waiting, &outcome);
+        let outcome = self.keep(batch);
+        tell_all(batch.drain(..), &outcome);
         self.tell_notes();
     }
 
     /// Keeps a batch; while that means to wait, exchanges are queued.
-    fn keep(&self, batch: &mut [Parcel]) -> Result<(), StoreError> {
+    fn keep(&self, batch: &mut [Waiting]) -> Result<(), StoreError> {
         let kept = self.recording().keep_now(batch);
         kept.unwrap_or_else(|| {
             self.waits.store(true, Ordering::Release);
