@@ -3,6 +3,7 @@
 mod choice;
 pub(super) mod contents;
 mod damage;
+mod message;
 mod page;
 mod pretty;
 mod timeline;

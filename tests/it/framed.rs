@@ -116,6 +116,13 @@ fn bytes_that_do_not_decode_are_kept_and_marked_in_show() {
     let shown = scene.run(&["show", path.to_str().unwrap()]).expect(0);
     let mark = "damage     event 2 does not decode: a checksum or a header is wrong";
     assert!(shown.stdout.contains(mark), "{}", shown.stdout);
+    for said in [
+        "  messageStart {\"p\":\"abcd\",\"role\":\"assistant\"}\n",
+        "  (a message that does not decode)\n",
+        "  contentBlockStop {\"contentBlockIndex\":0}\n",
+    ] {
+        assert!(shown.stdout.contains(said), "no {said} in {}", shown.stdout);
+    }
     // What lacks a piece is no complete answer.
     scene.replayed(&[], &[converse("")], 1).remove(0).expect(422);
 }

@@ -1,10 +1,9 @@
 //! What of a response does not decode: a wrong checksum, an event that was cut, JSON
 //! that is none. The recording keeps such bytes as they came, and so does replay.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
 
+use super::message;
 use crate::provider::framing::{self, Event};
 use crate::provider::{Framing, Operation};
 
@@ -64,14 +63,9 @@ fn what(framing: Framing, event: &Event<'_>) -> Option<String> {
         return Some(if event.finished { "is no JSON" } else { "is cut" }.to_owned());
     }
     let chunk = framing == Framing::EventStream && event.name == Some("chunk");
-    let broken = chunk && !event.json().is_some_and(|chunk| holds_json(&chunk));
+    let inner = || message::inner(&event.json()?);
+    let broken = chunk && !inner().is_some_and(|inner| is_json(&inner));
     broken.then(|| "holds bytes that are cut, or are no JSON".to_owned())
-}
-
-/// Whether a chunk of Bedrock's holds a model's own event.
-fn holds_json(chunk: &serde_json::Value) -> bool {
-    let bytes = chunk.get("bytes").and_then(|bytes| STANDARD.decode(bytes.as_str()?).ok());
-    bytes.is_some_and(|bytes| is_json(&bytes))
 }
 
 fn is_json(bytes: &[u8]) -> bool {
@@ -80,6 +74,8 @@ fn is_json(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::{Value, json};
 
     use super::*;

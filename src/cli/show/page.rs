@@ -6,7 +6,7 @@ use super::super::amount::{dollars, milliseconds};
 use super::super::ls::{Row, end_words, media_type};
 use super::super::terminal;
 use super::{damage, pretty, timeline};
-use crate::provider::{Operation, Usage};
+use crate::provider::{Framing, Operation, Usage};
 use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encoding};
 
 /// Plain bytes of a compressed body, at most.
@@ -172,7 +172,10 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     let coding = response.headers.iter().find(|(name, _)| name == "content-encoding");
     let decoded = coding.and_then(|(_, coding)| encoding::decode(coding, &bytes, DECODED));
     let plain = decoded.as_deref().unwrap_or(&bytes);
-    if row.streamed() != Some(true) || media != "text/event-stream" {
+    let framing = Framing::of_media(&media);
+    // The timeline shows it then.
+    let told = matches!(framing, Some(Framing::Sse | Framing::EventStream));
+    if row.streamed() != Some(true) || !told {
         page.body(plain);
     }
     let operation = row.call.as_ref().map_or(Operation::Other, |call| call.operation);
@@ -187,9 +190,12 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
 /// When the bytes came and how they ended.
 fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
     let chunks = &response.payload.chunks;
+    let coded = response.headers.iter().any(|(name, _)| name == "content-encoding");
+    let media = media_type(response).to_ascii_lowercase();
+    let framing = Framing::of_media(&media).filter(|_| !coded);
     page.title("Timeline");
     if !chunks.is_empty() {
-        page.block(&timeline::text(chunks, width));
+        page.block(&timeline::text(chunks, framing, width));
     }
     let count = chunks.len();
     let noun = if count == 1 { "chunk" } else { "chunks" };

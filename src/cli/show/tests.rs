@@ -301,19 +301,22 @@ fn hundreds_of_chunks_are_folded_in_the_middle() {
         data: format!("data: {at}\n\n").into(),
     };
     let many: Vec<_> = (0..500).map(chunk).collect();
-    let text = anstream::adapter::strip_str(&timeline::text(&many, None)).to_string();
+    let text = anstream::adapter::strip_str(&timeline::text(&many, None, None)).to_string();
     assert_eq!(text.lines().count(), 32);
     assert!(text.contains("… 470 more chunks, 5090 bytes …"), "{text}");
     assert!(text.contains("     490.0      +1.0       11  data: 490\\n\\n"), "{text}");
-    assert_eq!(timeline::text(&many[..40], None).lines().count(), 41);
+    assert_eq!(timeline::text(&many[..40], None, None).lines().count(), 41);
 }
 
 #[test]
 fn chunks_that_are_no_text_are_shown_as_bytes() {
     let chunk = |data: &[u8]| crate::recording::Chunk { at_ms: 1.0, data: data.to_vec().into() };
     let audio: Vec<u8> = (128..=255).collect();
-    let text =
-        timeline::text(&[chunk(&audio), chunk("é".as_bytes()), chunk(&"é".as_bytes()[1..])], None);
+    let text = timeline::text(
+        &[chunk(&audio), chunk("é".as_bytes()), chunk(&"é".as_bytes()[1..])],
+        None,
+        None,
+    );
     assert!(text.contains("<80 81 82 83 84 85 86 87 88 89 8a 8b 8c 8d 8e 8f …>"), "{text}");
     assert!(text.contains("2  é\n") && text.contains("1  \u{fffd}\n"), "{text}");
 }

@@ -4,6 +4,8 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
+use super::message;
+use crate::provider::Framing;
 use crate::recording::Chunk;
 
 /// Chunks up to this many are all shown.
@@ -21,8 +23,10 @@ const LEAST: usize = 24;
 /// Bytes of a chunk that is no text.
 const HEX: usize = 16;
 
-/// A line for each chunk; the middle of hundreds is folded.
-pub(super) fn text(chunks: &[Chunk], width: Option<usize>) -> String {
+/// A line for each chunk; the middle of hundreds is folded. Where they are framed in
+/// bytes, what their messages say stands there in place of these.
+pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usize>) -> String {
+    let decoded = (framing == Some(Framing::EventStream)).then(|| message::texts(chunks));
     let room = width.map_or(PREVIEW, |width| width.saturating_sub(BEFORE).max(LEAST));
     let head = format!("{:>10} {:>9} {:>8}  chunk", "ms", "+ms", "bytes");
     let mut out = format!("{}\n", head.dimmed());
@@ -37,7 +41,9 @@ pub(super) fn text(chunks: &[Chunk], width: Option<usize>) -> String {
             }
         } else {
             let (ms, more, bytes) = (chunk.at_ms, chunk.at_ms - before, chunk.data.len());
-            let shown = preview(&chunk.data, room);
+            let decoded = decoded.as_ref().and_then(|texts| texts.get(at));
+            let shown =
+                decoded.map_or_else(|| preview(&chunk.data, room), |text| shortened(text, room));
             out.push_str(&format!("{ms:>10.1} {more:>+9.1} {bytes:>8}  {shown}\n"));
         }
         before = chunk.at_ms;
@@ -45,8 +51,7 @@ pub(super) fn text(chunks: &[Chunk], width: Option<usize>) -> String {
     out
 }
 
-/// How a chunk begins and ends, in at most `room` characters. What tells the
-/// chunks of a stream apart stands near their ends.
+/// How a chunk begins and ends, in at most `room` characters.
 fn preview(data: &[u8], room: usize) -> String {
     let text = String::from_utf8_lossy(data);
     // A chunk may begin or end inside a character; more than that is no text.
@@ -55,7 +60,13 @@ fn preview(data: &[u8], room: usize) -> String {
         let more = if data.len() > HEX { " …" } else { "" };
         return format!("<{}{more}>", hex.join(" "));
     }
-    let shown = terminal::line(&text);
+    shortened(&text, room)
+}
+
+/// How a text begins and ends, in at most `room` characters. What tells the chunks
+/// of a stream apart stands near their ends.
+fn shortened(text: &str, room: usize) -> String {
+    let shown = terminal::line(text);
     let count = shown.chars().count();
     if count <= room {
         return shown.into_owned();
