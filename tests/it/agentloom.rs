@@ -214,18 +214,23 @@ fn a_step_that_the_file_does_not_have_is_looked_for_by_its_hash() {
 fn the_latency_models_wait_as_agentlooms_do() {
     let mut slow = entry("slow");
     slow["latency_ms"] = json!(400.0);
-    let scene = plain(&json!({ "slow": slow }));
-    let waited = |latency: &[&str]| {
+    let mut untimed = entry("untimed");
+    untimed.as_object_mut().unwrap().remove("latency_ms");
+    let scene = plain(&json!({ "slow": slow, "untimed": untimed }));
+    let waited_at = |step: &str, latency: &[&str]| {
         let server = scene.replay(latency);
-        let call = chat("x").header("x-loomrec-step-id: slow");
+        let call = chat("x").header(&format!("x-loomrec-step-id: {step}"));
         let began = Instant::now();
         server.call(&call).expect(200);
         let waited = began.elapsed().as_millis();
         server.stop().expect(0);
         waited
     };
+    let waited = |latency: &[&str]| waited_at("slow", latency);
     // Its own time, whatever the constant.
     assert!(waited(&["--latency", "replay", "--latency-ms", "9"]) >= 400);
+    // The constant, where it has no time of its own.
+    assert!(waited_at("untimed", &["--latency", "replay", "--latency-ms", "250"]) >= 250);
     // The constant, whatever was recorded.
     assert!(waited(&["--latency", "constant", "--latency-ms", "250"]) >= 250);
     // Three deviations, a tenth of the mean each, below it.
