@@ -140,7 +140,7 @@ fn document(findings: &[Finding]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({ "findings": list }))
+    terminal::json(&format!("{:#}\n", json!({ "findings": list }))).into_owned()
 }
 
 #[cfg(test)]

@@ -134,3 +134,24 @@ fn the_doctor_asks_upstreams_only_when_told_to() {
     assert!(done.stdout.contains("does not take the key in OPENAI_API_KEY"), "{}", done.stdout);
     assert!(!done.stdout.contains("sk-canary"));
 }
+
+#[test]
+fn the_doctor_sends_a_key_only_to_where_its_sdk_is_pointed() {
+    let scene = Scene::new();
+    let (gateway, filed) = (
+        Upstream::always(Answer::json(200, "{}")),
+        Upstream::always(Answer::json(400, "{\"error\": \"API key not valid\"}")),
+    );
+    let text = format!("[upstreams]\ngemini = \"{}\"\n", filed.url());
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let mut line = command(scene.dir(), &["doctor", "--online"]);
+    line.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", format!("{}/v1", gateway.url()));
+    line.env("GEMINI_API_KEY", "canary");
+    let done = finish(&mut line, b"").expect(1);
+    assert_eq!(gateway.received()[0].target, "/v1/models");
+    assert_eq!(gateway.received()[0].header("authorization"), Some("Bearer sk-canary"));
+    assert!(done.stdout.contains("takes the key in OPENAI_API_KEY"), "{}", done.stdout);
+    // Gemini says so with 400.
+    assert_eq!(filed.requests(), 1);
+    assert!(done.stdout.contains("does not take the key in GEMINI_API_KEY"), "{}", done.stdout);
+}

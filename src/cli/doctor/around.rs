@@ -41,10 +41,11 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> Finding {
     let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let Ok(url) = Url::parse(&address) else {
         let remedy = format!("unset {name}, or give it an http:// or https:// address");
-        return Finding::wrong(name, format!("{:?} is no address", shown(value)), remedy);
+        return Finding::wrong(name, "what it holds is no address", remedy);
     };
-    if url.port() == Some(crate::cli::setup::PORT) && is_local(&url) {
-        return Finding::fine(name, format!("points at a loomrec server on this machine, {value}"));
+    if is_ours(&url) {
+        let text = format!("points at a loomrec server on this machine, {}", shown(value));
+        return Finding::fine(name, text);
     }
     let to = format!("points at {}", shown(url.as_str()));
     if name == "ANTHROPIC_BASE_URL" && url.path().trim_end_matches('/').ends_with("/v1") {
@@ -131,13 +132,18 @@ pub(super) fn set<'a>(current: &'a Environment, name: &str) -> Option<&'a str> {
     current.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
 }
 
-fn is_local(url: &Url) -> bool {
-    matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
+/// Whether it is the address of a loomrec server on this machine.
+pub(super) fn is_ours(url: &Url) -> bool {
+    let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    local && url.port() == Some(crate::cli::setup::PORT)
 }
 
 /// An address without the credentials and the query that it may hold.
 fn shown(address: &str) -> String {
-    let Ok(mut url) = Url::parse(address) else { return "what it holds".to_owned() };
+    // Without a scheme, what stands before the first colon would be taken for one.
+    let bare = !address.contains("://");
+    let whole = if bare { format!("http://{address}") } else { address.to_owned() };
+    let Ok(mut url) = Url::parse(&whole) else { return "what it holds".to_owned() };
     // Fails only for addresses that cannot hold any.
     let _ = url.set_username("");
     let _ = url.set_password(None);

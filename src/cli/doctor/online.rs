@@ -8,8 +8,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
 use super::Finding;
-use super::around::set;
+use super::around::{is_ours, set};
 use crate::cli::settings::Settings;
+use crate::cli::wrap;
 use crate::provider::directory::{UPSTREAMS, Upstream};
 use crate::upstream::{Client, Forward};
 
@@ -56,7 +57,7 @@ pub(super) async fn ask(
             return findings.push(Finding::wrong("online", format!("failed to {error}"), remedy));
         }
     };
-    let given = addresses(settings);
+    let given = addresses(settings, current);
     let mut asked = false;
     for upstream in UPSTREAMS {
         let key = upstream.keys.iter().find(|key| set(current, key).is_some());
@@ -78,14 +79,24 @@ pub(super) async fn ask(
     }
 }
 
-/// The addresses that the settings give, by upstream.
-fn addresses(settings: &Settings) -> BTreeMap<String, Url> {
-    let entries = ["record", "replay"].into_iter().filter_map(|name| settings.of(name, "upstream"));
-    let pairs = entries.flat_map(|entry| entry.values.iter());
-    pairs
-        .filter_map(|text| text.split_once('='))
-        .filter_map(|(name, address)| Some((name.to_owned(), Url::parse(address).ok()?)))
-        .collect()
+/// The addresses that the user gave, by upstream: those to which a recording of a
+/// command would go. A key belongs to the address that its SDK is pointed at, and goes
+/// to no other.
+fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMap<String, Url> {
+    let variables = wrap::custom_upstreams(current, &[]).into_iter();
+    let mut all: BTreeMap<_, _> = variables.map(|(name, base)| (name.to_owned(), base)).collect();
+    // A server of ours has no upstream's models, and counts whoever asks.
+    all.retain(|_, base| !is_ours(base));
+    let entries = ["replay", "record"].into_iter().filter_map(|name| settings.of(name, "upstream"));
+    let in_file = entries.flat_map(|entry| entry.values.iter().map(String::as_str));
+    let in_environment =
+        set(current, "LOOMREC_UPSTREAM").into_iter().flat_map(str::split_whitespace);
+    for (name, address) in in_file.chain(in_environment).filter_map(|text| text.split_once('=')) {
+        if let Ok(address) = Url::parse(address) {
+            all.insert(name.to_owned(), address);
+        }
+    }
+    all
 }
 
 async fn one(
@@ -113,7 +124,8 @@ async fn one(
         (200..=299, Some((name, _))) => {
             Finding::fine(about, format!("{at} answers, and takes the key in {name}"))
         }
-        (401 | 403, Some((name, _))) => Finding::wrong(
+        // Some answer a key that is none with 400; nothing else is wrong with a probe.
+        (400 | 401 | 403, Some((name, _))) if probe.is_some() => Finding::wrong(
             about,
             format!("{at} answers with {status}: it does not take the key in {name}"),
             format!("set {name} to a key that is valid for it"),

@@ -34,6 +34,20 @@ fn credentials_are_never_shown() {
 }
 
 #[test]
+fn credentials_are_not_shown_when_the_address_has_no_scheme() {
+    let findings = [
+        found(around::proxies, &[("HTTPS_PROXY", "user:SECRET@proxy.example.com:8080")]),
+        found(around::variables, &[("OLLAMA_HOST", "user:SECRET@127.0.0.1:4141")]),
+        found(around::variables, &[("OPENAI_BASE_URL", "user:SECRET@[nowhere")]),
+    ];
+    for finding in findings.iter().flatten() {
+        assert!(!finding.text.contains("SECRET"), "{finding:?}");
+    }
+    assert!(findings[0][0].text.contains("proxy.example.com:8080"), "{findings:?}");
+    assert_eq!(findings[2][0].level, Level::Wrong);
+}
+
+#[test]
 fn a_proxy_that_takes_local_calls_is_named_unless_they_are_spared() {
     let proxy = ("HTTP_PROXY", "http://proxy.example.com:8080");
     let findings = found(around::proxies, &[proxy]);
