@@ -9,6 +9,7 @@ use super::args::ConfigArgs;
 use super::exit::Failure;
 use super::ls::print;
 use super::settings::{Settings, adds_up, settable};
+use super::terminal;
 
 /// One setting of one command.
 struct Row {
@@ -46,7 +47,7 @@ pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<
     if args.json {
         let path = settings.path.as_ref().map(|path| path.display().to_string());
         let whole = json!({ "file": path, "commands": document });
-        text = format!("{whole:#}\n");
+        text = terminal::json(&format!("{whole:#}\n")).into_owned();
     }
     print(&text)
 }
@@ -82,12 +83,20 @@ fn row(settings: &Settings, command: &str, arg: &Arg) -> Row {
 fn table(text: &mut String, command: &str, rows: &[Row]) {
     // What goes into a string cannot fail.
     let _ = writeln!(text, "\n{command}");
-    let shown =
-        |row: &Row| if row.value.is_empty() { "–".to_owned() } else { row.value.join(" ") };
+    let shown = |row: &Row| match row.value.as_slice() {
+        [] => "–".to_owned(),
+        values => terminal::line(&values.join(" ")).into_owned(),
+    };
     let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
     let name = widest(&mut rows.iter().map(|row| row.name.len()));
     let value = widest(&mut rows.iter().map(|row| shown(row).chars().count())).min(48);
     for row in rows {
-        let _ = writeln!(text, "  {:name$}  {:value$}  {}", row.name, shown(row), row.from);
+        let _ = writeln!(
+            text,
+            "  {:name$}  {:value$}  {}",
+            row.name,
+            shown(row),
+            terminal::line(&row.from)
+        );
     }
 }

@@ -155,3 +155,21 @@ fn the_doctor_sends_a_key_only_to_where_its_sdk_is_pointed() {
     assert_eq!(filed.requests(), 1);
     assert!(done.stdout.contains("does not take the key in GEMINI_API_KEY"), "{}", done.stdout);
 }
+
+#[test]
+fn addresses_add_up_when_they_are_given_in_both_ways() {
+    let scene = Scene::new();
+    let text = "upstream = [\"one=http://a.test\"]\n[upstreams]\ntwo = \"http://b.test\"\n";
+    fs::write(scene.path("loomrec.toml"), text).unwrap();
+    let all = configured(&scene, &["config", "--json"]);
+    let told = &all["commands"]["record"]["upstream"]["value"];
+    assert_eq!(*told, serde_json::json!(["one=http://a.test", "two=http://b.test"]));
+}
+
+#[test]
+fn what_is_in_force_cannot_harm_the_terminal() {
+    let scene = Scene::new();
+    fs::write(scene.path("loomrec.toml"), "run = \"a\\u001b[2Jb\"\n").unwrap();
+    let done = finish(&mut command(scene.dir(), &["config"]), b"").expect(0);
+    assert!(done.stdout.contains("2Jb") && !done.stdout.contains('\u{1b}'), "{}", done.stdout);
+}

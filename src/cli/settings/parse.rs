@@ -31,13 +31,22 @@ pub(super) fn parse(
     for (key, value) in table.get_ref() {
         match value.get_ref() {
             DeValue::Table(table) if key.get_ref() == "upstreams" => {
-                entries.push(file.upstreams(key, table)?);
+                add(&mut entries, file.upstreams(key, table)?);
             }
             DeValue::Table(table) => file.command(key, table, &mut entries)?,
-            _ => entries.push(file.entry(None, key, value)?),
+            _ => add(&mut entries, file.entry(None, key, value)?),
         }
     }
     Ok(entries)
+}
+
+/// Adds a setting. Upstreams can be given in two ways, which add up.
+fn add(entries: &mut Vec<Entry>, new: Entry) {
+    let same = |known: &&mut Entry| known.name == new.name && known.command == new.command;
+    match entries.iter_mut().find(same) {
+        Some(known) => known.values.extend(new.values),
+        None => entries.push(new),
+    }
 }
 
 type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;
@@ -79,10 +88,10 @@ impl File<'_> {
             {
                 let mut entry = self.upstreams(inner, table)?;
                 entry.command = Some(name.to_string());
-                entries.push(entry);
+                add(entries, entry);
                 continue;
             }
-            entries.push(self.entry(Some(name), inner, value)?);
+            add(entries, self.entry(Some(name), inner, value)?);
         }
         Ok(())
     }
