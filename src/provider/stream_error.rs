@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::framing::Frame;
-use super::{Operation, anthropic, gemini};
+use super::{Operation, anthropic, cohere, gemini};
 
 /// The event of an error in the middle of a stream, as that provider's SDK knows it.
 ///
@@ -45,6 +45,13 @@ pub fn stream_error(
         }
         Operation::Converse | Operation::Invoke => {
             Frame::exception(exception(status, kind), json!({ "message": message }))
+        }
+        Operation::CohereChat if cohere::is_first(asked) => {
+            let answer = json!({ "text": "", "finish_reason": "ERROR" });
+            Frame::unnamed(json!({
+                "is_finished": true, "event_type": "stream-end", "finish_reason": "ERROR",
+                "error": message, "response": answer
+            }))
         }
         Operation::CohereChat => {
             let delta = json!({ "finish_reason": "ERROR", "error": message });
@@ -158,6 +165,18 @@ mod tests {
             event(Operation::Converse, Some("none of them")).name,
             Some("throttlingException")
         );
+    }
+
+    #[test]
+    fn coheres_first_version_ends_its_stream_with_the_error() {
+        let mut asked = trial::asked(Operation::CohereChat, false);
+        asked.target = Some("/v1/chat");
+        let data = stream_error(&asked, 500, None, "gone", 0).data.unwrap();
+        assert_eq!(
+            (&data["event_type"], &data["is_finished"]),
+            (&json!("stream-end"), &json!(true))
+        );
+        assert_eq!((&data["finish_reason"], &data["error"]), (&json!("ERROR"), &json!("gone")));
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     write: Some(write::write),
 };
 
+/// Why an answer ended that broke off.
+const FAILED: &str = "ERROR";
+
 /// Reads a complete body; `None` where it is neither version's answer.
 pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
     let Some(message) = body.member("message").filter(|message| message.is_map()) else {
@@ -65,7 +68,7 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
             continue;
         };
         if data.contains_key("event_type") {
-            texts.take(data, &mut ended);
+            failed |= texts.take(data, &mut ended);
             continue;
         }
         let kind = data.get("type").and_then(Value::as_str).or(event.name).unwrap_or("");
@@ -152,7 +155,8 @@ impl Stream {
     /// Takes the last event; whether it tells of an error.
     fn take_end(&mut self, mut data: Object) -> bool {
         let Some(Value::Object(mut delta)) = data.shift_remove("delta") else { return false };
-        let failed = delta.get("error").is_some_and(|error| !error.is_null());
+        let failed = delta.get("error").is_some_and(|error| !error.is_null())
+            || delta.get("finish_reason").is_some_and(|reason| reason == FAILED);
         if let Some(Value::Object(more)) = delta.shift_remove("message") {
             self.message.get_or_insert_default().extend(more);
         }

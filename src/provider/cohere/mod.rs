@@ -24,7 +24,7 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
 }
 
 /// Whether an answer of the first version is asked for.
-fn is_first(asked: &Asked<'_>) -> bool {
+pub(super) fn is_first(asked: &Asked<'_>) -> bool {
     asked.target.is_some_and(|path| path.ends_with("/v1/chat") || path.ends_with("/v1/embed"))
 }
 

@@ -39,9 +39,10 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Takes an event; the last sets `ended`.
-    pub(super) fn take(&mut self, data: Object, ended: &mut bool) {
+    /// Takes an event; the last sets `ended`. Whether it tells of an error.
+    pub(super) fn take(&mut self, data: Object, ended: &mut bool) -> bool {
         let kind = data.get("event_type").and_then(Value::as_str).unwrap_or("").to_owned();
+        let failed = data.get("finish_reason").is_some_and(|reason| reason == super::FAILED);
         // Nothing has come of the text yet, but an answer has begun.
         let text = self.text.get_or_insert_default();
         for (name, value) in data {
@@ -61,6 +62,7 @@ impl Stream {
             }
         }
         *ended |= kind == "stream-end";
+        failed
     }
 
     /// The body; `None` where no event has come.

@@ -135,7 +135,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
     let odd = json!({
         "id": "1", "unheardOf": [1],
         "message": {"role": "assistant", "content": [], "tool_calls": [], "tool_plan": "", "citations": null, "new": {"a": 1}},
-        "finish_reason": "ERROR"
+        "finish_reason": "ERROR_LIMIT"
     });
     assert_eq!(round(&odd), odd);
     let texts =
@@ -205,6 +205,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
         &STREAM[..end]
     ));
     unended(&format!("{STREAM}data: {{\"message\":\"internal error\"}}\n\n"));
+    unended(&STREAM.replace("\"finish_reason\":\"TOOL_CALL\"", "\"finish_reason\":\"ERROR\""));
     unended(&STREAM.replace("{\"type\":\"content-end\"", "{\"type"));
     for none in ["", "data: [DONE]\n\n", "data: {\"message\":\"invalid api token\"}\n\n"] {
         let error = to_complete(CHAT, none.as_bytes());
@@ -266,6 +267,9 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
     let cut_answer = crate::provider::read(CHAT, Some(Framing::Lines), cut).unwrap();
     assert_eq!((cut_answer.content.as_str(), cut_answer.usage), ("Hello there, you.", None));
     assert_eq!(crate::provider::to_complete(CHAT, Framing::Lines, cut), Err(ModeError::Unended));
+    let failed = text.replace("COMPLETE", "ERROR");
+    let failed = crate::provider::to_complete(CHAT, Framing::Lines, failed.as_bytes());
+    assert_eq!(failed, Err(ModeError::Unended));
 }
 
 #[test]
