@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::identity;
 use crate::provider::doc::{Doc, items, nested, text, text_or_empty};
-use crate::provider::framing::{Framing, sse};
+use crate::provider::framing::{Framing, events, sse};
 use crate::provider::wire::Wire;
 use crate::provider::{Answer, ToolCall, Usage, doc};
 
@@ -31,14 +31,16 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 
 /// Reads a body that is not server-sent events: one object, or an array of chunks.
 fn whole(bytes: &[u8]) -> Option<Answer> {
-    match bytes.trim_ascii_start().strip_prefix(b"[") {
-        Some(array) => fold(&chunks_of_array(array)),
-        None => doc::whole(
-            bytes,
-            |json| fold(std::slice::from_ref(json)),
-            |body| fold(std::slice::from_ref(body)),
-        ),
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        // Of an array that was cut, the chunks that came whole.
+        let chunks = events(Framing::Array, bytes).filter_map(|event| event.json());
+        return fold(&chunks.collect::<Vec<Value>>());
     }
+    doc::whole(
+        bytes,
+        |json| fold(std::slice::from_ref(json)),
+        |body| fold(std::slice::from_ref(body)),
+    )
 }
 
 /// Reads a stream of server-sent events, or what arrived of it.
@@ -52,22 +54,6 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
             let parsed = data.iter().filter_map(|data| serde_json::from_slice(data).ok());
             fold(&parsed.collect::<Vec<Value>>())
         }
-    }
-}
-
-/// The chunks of a JSON array behind its bracket, as far as they came whole.
-fn chunks_of_array(mut rest: &[u8]) -> Vec<Value> {
-    let mut chunks = vec![];
-    loop {
-        let skip =
-            rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count();
-        rest = &rest[skip..];
-        let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
-        let Some(Ok(chunk)) = values.next() else {
-            return chunks;
-        };
-        rest = rest.get(values.byte_offset()..).unwrap_or_default();
-        chunks.push(chunk);
     }
 }
 

@@ -176,6 +176,21 @@ fn details_of_what_was_thought_are_put_together_by_their_index() {
 }
 
 #[test]
+fn a_stream_of_very_many_details_is_put_together_in_time() {
+    let chunk = |index: usize| {
+        json!({"choices": [{"index": 0, "finish_reason": null,
+        "delta": {"reasoning_details": [{"type": "t", "index": index, "text": "x"}]}}]})
+    };
+    let mut stream = sse(&(0..20_000).map(chunk).collect::<Vec<_>>());
+    stream.extend(b"data: [DONE]\n\n");
+    let began = std::time::Instant::now();
+    let details = merged(&stream)["choices"][0]["message"]["reasoning_details"].clone();
+    assert_eq!(details.as_array().map(Vec::len), Some(20_000));
+    // Each looking at all before it takes minutes here.
+    assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
+}
+
+#[test]
 fn azures_first_chunk_says_what_was_filtered() {
     let filtered = json!([{"prompt_index": 0, "content_filter_results": {"hate": {}}}]);
     let mut body = said();

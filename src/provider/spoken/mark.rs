@@ -139,8 +139,9 @@ impl<'a> Marks<'a> {
 fn found(text: &str) -> Vec<(Range<usize>, Place)> {
     let one = |(at, _): (usize, &str)| {
         let inside = at + OPEN.len_utf8();
-        let digits = text[inside..].find(CLOSE)?;
-        let index = text[inside..inside + digits].parse().ok()?;
+        let digits = text[inside..].bytes().take_while(u8::is_ascii_digit).count();
+        let (index, rest) = text[inside..].split_at(digits);
+        let index = index.parse().ok().filter(|_| rest.starts_with(CLOSE))?;
         let end = inside + digits + CLOSE.len_utf8();
         let quoted = text[..at].ends_with(AROUND.0) && text[end..].starts_with(AROUND.1);
         Some(match quoted {

@@ -3,7 +3,7 @@
 //! A chunk carries its parts whole or, where they are text, a piece of one: the first
 //! part of a chunk goes on with the text before it. Parts of one chunk stay apart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -76,6 +76,8 @@ struct Candidate {
     /// What of `content` is not its parts.
     content: Option<Object>,
     parts: Option<Vec<Value>>,
+    /// What the lists of `citationMetadata` hold, each with the list's name.
+    cited: BTreeSet<(String, String)>,
 }
 
 impl Candidate {
@@ -87,10 +89,12 @@ impl Candidate {
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("content", Value::Object(content)) => self.take_content(content),
-                ("citationMetadata", value) => {
+                ("citationMetadata", Value::Object(more)) => {
+                    let more = self.new_citations(more);
                     let told = self.fields.entry(name).or_insert(Value::Null);
-                    unite(told, value);
+                    append(told, Value::Object(more));
                 }
+                // Each chunk has its own tokens.
                 ("logprobsResult", value) => {
                     let told = self.fields.entry(name).or_insert(Value::Null);
                     append(told, value);
@@ -98,6 +102,25 @@ impl Candidate {
                 (_, value) => replace(&mut self.fields, name, value),
             }
         }
+    }
+
+    /// What no earlier chunk told: citations are told again or told on.
+    fn new_citations(&mut self, mut more: Object) -> Object {
+        let mut new = vec![];
+        for (name, list) in &mut more {
+            let Value::Array(list) = list else { continue };
+            list.retain(|item| {
+                let item = (name.clone(), item.to_string());
+                let is_new = !self.cited.contains(&item);
+                if is_new {
+                    new.push(item);
+                }
+                is_new
+            });
+        }
+        // Only now: what one chunk tells twice is there twice.
+        self.cited.extend(new);
+        more
     }
 
     fn take_content(&mut self, content: Object) {
@@ -121,7 +144,7 @@ impl Candidate {
     }
 
     fn into_value(self) -> Value {
-        let Self { mut fields, content, parts } = self;
+        let Self { mut fields, content, parts, cited: _ } = self;
         let mut candidate = Object::new();
         if let Some(mut content) = content {
             fields.shift_remove("content");
@@ -179,31 +202,14 @@ fn replace(object: &mut Object, name: String, value: Value) {
     }
 }
 
-/// Adds what is new of an object's lists: citations are told again or told on.
-fn unite(told: &mut Value, more: Value) {
-    merge_lists(told, more, |list, item| !list.contains(item));
-}
-
-/// Adds the elements of an object's lists: each chunk has its own tokens.
+/// Adds the elements of an object's lists to those told before.
 fn append(told: &mut Value, more: Value) {
-    merge_lists(told, more, |_, _| true);
-}
-
-fn merge_lists(told: &mut Value, more: Value, is_new: fn(&[Value], &Value) -> bool) {
     match (told, more) {
         (_, Value::Null) => {}
         (Value::Object(told), Value::Object(more)) => {
             for (name, value) in more {
                 match (told.get_mut(&name), value) {
-                    (Some(Value::Array(list)), Value::Array(more)) => {
-                        // Only what an earlier chunk told is told again.
-                        let before = list.len();
-                        for item in more {
-                            if is_new(&list[..before], &item) {
-                                list.push(item);
-                            }
-                        }
-                    }
+                    (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
                     (_, value) => replace(told, name, value),
                 }
             }

@@ -252,6 +252,10 @@ fn continue_part(last: &mut Value, next: Value) {
     }
 }
 
+/// How far back a detail is looked for that goes on: a stream that opens more of them
+/// at once would cost the square of its length.
+const LOOKED_BACK: usize = 64;
+
 /// Continues OpenRouter's details of what was thought: those of one index and type
 /// are one.
 fn join_details(slot: &mut Value, more: Vec<Value>) {
@@ -265,7 +269,8 @@ fn join_details(slot: &mut Value, more: Vec<Value>) {
             let is = |known: &Value| {
                 known.get("index") == Some(index) && known.get("type") == next.get("type")
             };
-            details.iter().rposition(is)
+            let back = details.iter().rev().take(LOOKED_BACK).position(is)?;
+            details.len().checked_sub(back + 1)
         });
         match (place.and_then(|place| details.get_mut(place)), next) {
             (Some(Value::Object(known)), Value::Object(next)) => {
