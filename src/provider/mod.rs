@@ -172,6 +172,16 @@ pub struct Usage {
     pub cache_write_tokens: u64,
 }
 
+impl Usage {
+    /// The input tokens in three parts: plain ones, those read from a cache, and those
+    /// written to one. Their sum is that of all, whatever was told of the parts.
+    pub fn input_parts(&self) -> (u64, u64, u64) {
+        let cached = self.cached_tokens.min(self.prompt_tokens);
+        let written = self.cache_write_tokens.min(self.prompt_tokens - cached);
+        (self.prompt_tokens - cached - written, cached, written)
+    }
+}
+
 /// One tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {

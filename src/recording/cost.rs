@@ -99,9 +99,7 @@ impl PriceTable {
         }
         let price = self.find(upstream, model)?;
         let rates = price.rates(usage.prompt_tokens);
-        let cached = usage.cached_tokens.min(usage.prompt_tokens);
-        let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
-        let plain = usage.prompt_tokens - cached - written;
+        let (plain, cached, written) = usage.input_parts();
         let reasoning = usage.reasoning_tokens.min(usage.completion_tokens);
         let dollars = (tokens(plain) * rates.input
             + tokens(cached) * rates.cached_input

@@ -91,14 +91,13 @@ fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
         }));
     }
     let usage = said.usage;
-    let cached = usage.cached_tokens.min(usage.prompt_tokens);
-    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    let (plain, cached, written) = usage.input_parts();
     Ok(json!({
         "metrics": { "latencyMs": 0 },
         "output": { "message": { "content": content, "role": "assistant" } },
         "stopReason": said.finish(Dialect::Bedrock),
         "usage": {
-            "inputTokens": usage.prompt_tokens - cached - written,
+            "inputTokens": plain,
             "outputTokens": usage.completion_tokens,
             "totalTokens": usage.total_tokens,
             "cacheReadInputTokens": cached,

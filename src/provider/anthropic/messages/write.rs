@@ -20,10 +20,9 @@ pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> 
     }
     // Anthropic counts cached input beside the input tokens, not within them.
     let usage = said.usage;
-    let cached = usage.cached_tokens.min(usage.prompt_tokens);
-    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    let (plain, cached, written) = usage.input_parts();
     let mut counts = json!({
-        "input_tokens": usage.prompt_tokens - cached - written,
+        "input_tokens": plain,
         "cache_creation_input_tokens": written,
         "cache_read_input_tokens": cached,
         "output_tokens": usage.completion_tokens

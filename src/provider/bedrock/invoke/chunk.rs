@@ -88,10 +88,9 @@ pub(super) fn wrap(mut events: Vec<Value>, usage: Usage) -> Vec<Frame> {
 }
 
 fn metrics(usage: Usage) -> Value {
-    let cached = usage.cached_tokens.min(usage.prompt_tokens);
-    let written = usage.cache_write_tokens.min(usage.prompt_tokens - cached);
+    let (plain, cached, written) = usage.input_parts();
     let mut metrics = json!({
-        "inputTokenCount": usage.prompt_tokens - cached - written,
+        "inputTokenCount": plain,
         "outputTokenCount": usage.completion_tokens,
         "invocationLatency": 0,
         "firstByteLatency": 0

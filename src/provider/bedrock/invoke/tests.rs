@@ -255,6 +255,9 @@ fn an_answer_is_written_in_the_shape_of_the_model_asked_for() {
     assert_eq!(answer.embeddings, [vec![0.5]]);
     let error = written(Some("amazon.titan-embed-text-v2:0"), &said).unwrap_err();
     assert!(matches!(error, ModeError::NoVectors { .. }));
+    let several = Answer { embeddings: vec![vec![0.5], vec![1.0]], ..Answer::default() };
+    let error = written(Some("amazon.titan-embed-text-v2:0"), &several).unwrap_err();
+    assert!(matches!(error, ModeError::NoPlace { what: "further vectors", .. }));
 }
 
 #[test]
