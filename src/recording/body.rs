@@ -42,7 +42,7 @@ impl Layout {
     /// `content_type` is the header's value, parameters and all; `""` for none.
     pub fn choose(content_type: &str, has_content_length: bool, frame_count: usize) -> Self {
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        if Framing::of_media(&media_type.to_ascii_lowercase()).is_some() {
+        if Framing::of_media(media_type).is_some() {
             Self::Chunks
         } else if has_content_length || frame_count <= 1 {
             Self::Whole

@@ -53,18 +53,21 @@ impl Form {
     /// The form of `entry`, whose request asks for `call` where it is recorded.
     pub(super) fn of(entry: &Entry, call: Option<&Call>) -> Self {
         let media = entry.response.as_ref().and_then(media_type);
+        let is = |name: &str| media.is_some_and(|media| media.eq_ignore_ascii_case(name));
         let streamed = match (call, &entry.response) {
             (Some(call), _) => call.streamed,
-            (None, Some(_)) => media == Some("text/event-stream"),
+            (None, Some(_)) => is("text/event-stream"),
             (None, None) => false,
         };
         // Only JSON and server-sent events tell that by themselves; any other is
         // taken for what its request asked for (Ollama's lines of JSON, Bedrock's
         // event stream).
-        let is_stream = match media {
-            Some("text/event-stream") => true,
-            Some("application/json") => streamed && entry.response.as_ref().is_some_and(is_array),
-            _ => streamed,
+        let is_stream = match () {
+            () if is("text/event-stream") => true,
+            () if is("application/json") => {
+                streamed && entry.response.as_ref().is_some_and(is_array)
+            }
+            () => streamed,
         };
         let framed = |call: &&Call| call.operation == Operation::GenerateContent && call.streamed;
         let events = match (call.filter(framed), &entry.request) {

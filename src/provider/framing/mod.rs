@@ -29,6 +29,16 @@ pub enum Framing {
     EventStream,
 }
 
+/// The media types of streams.
+const MEDIA: [(&str, Framing); 6] = [
+    ("text/event-stream", Framing::Sse),
+    ("application/x-ndjson", Framing::Lines),
+    ("application/ndjson", Framing::Lines),
+    ("application/jsonl", Framing::Lines),
+    ("application/stream+json", Framing::Lines),
+    ("application/vnd.amazon.eventstream", Framing::EventStream),
+];
+
 /// One event of a stream, in its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
@@ -102,18 +112,11 @@ pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = Event<'
 }
 
 impl Framing {
-    /// The framing that a media type (without parameters) names; `None` for one that
-    /// names none, `application/json` among them.
+    /// The framing that a media type (without parameters, in any case) names; `None`
+    /// for one that names none, `application/json` among them.
     pub fn of_media(media: &str) -> Option<Self> {
-        match media {
-            "text/event-stream" => Some(Self::Sse),
-            "application/x-ndjson"
-            | "application/ndjson"
-            | "application/jsonl"
-            | "application/stream+json" => Some(Self::Lines),
-            "application/vnd.amazon.eventstream" => Some(Self::EventStream),
-            _ => None,
-        }
+        let named = MEDIA.iter().find(|(known, _)| media.eq_ignore_ascii_case(known));
+        named.map(|(_, framing)| *framing)
     }
 
     /// The framing of the streams that a request for `operation` with this raw query
@@ -132,7 +135,7 @@ impl Framing {
     /// bytes; `None` where it is no stream.
     pub fn answered(operation: Operation, media: &str, body: &[u8]) -> Option<Self> {
         let array = operation == Operation::GenerateContent
-            && media == "application/json"
+            && media.eq_ignore_ascii_case("application/json")
             && body.trim_ascii_start().first() == Some(&b'[');
         if array { Some(Self::Array) } else { Self::of_media(media) }
     }
@@ -155,5 +158,20 @@ impl Framing {
             Self::Array => array::write(frames),
             Self::EventStream => frames.iter().map(event_stream::write).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_names_its_framing_in_any_case() {
+        assert_eq!(Framing::of_media("Text/Event-Stream"), Some(Framing::Sse));
+        assert_eq!(Framing::of_media("application/X-NDJSON"), Some(Framing::Lines));
+        assert_eq!(Framing::of_media("application/json"), None);
+        let array = |operation| Framing::answered(operation, "Application/JSON", b" [{}]");
+        assert_eq!(array(Operation::GenerateContent), Some(Framing::Array));
+        assert_eq!(array(Operation::Messages), None);
     }
 }
