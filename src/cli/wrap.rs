@@ -18,6 +18,9 @@ use crate::provider::directory::{self, UPSTREAMS, Variable};
 /// What stands in for an API key that replay does not need.
 pub const STAND_IN_KEY: &str = "loomrec-replay-stand-in";
 
+/// LiteLLM fetches prices from the network as it is loaded, unless it is told not to.
+const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
+
 /// What is to be set for a command.
 #[derive(Debug)]
 pub struct Environment {
@@ -34,7 +37,7 @@ pub struct Wanted<'a> {
     pub current: &'a BTreeMap<String, String>,
     /// Variables to leave alone.
     pub skip: &'a [String],
-    /// Whether keys that are missing get a stand-in.
+    /// Whether nothing is to go out: keys that are missing get a stand-in.
     pub stand_in_keys: bool,
     /// Whether paths go unprefixed, to a single upstream, except for these.
     pub single: bool,
@@ -72,6 +75,10 @@ impl Environment {
                     variables.insert((*key).to_owned(), STAND_IN_KEY.to_owned());
                 }
             }
+        }
+        let (name, value) = NO_FETCHING;
+        if wanted.stand_in_keys && is_unset(wanted.current, name) {
+            variables.insert(name.to_owned(), value.to_owned());
         }
         for name in ["NO_PROXY", "no_proxy"] {
             variables.insert(name.to_owned(), no_proxy(wanted.current, name));
@@ -270,6 +277,76 @@ mod tests {
         assert_eq!(set["NO_PROXY"], "a.b,localhost,127.0.0.1");
         assert_eq!(set["no_proxy"], "a.b,localhost,127.0.0.1");
         assert!(!set.contains_key("CO_API_URL") && !set.contains_key("OPENAI_API_KEY"));
+    }
+
+    /// What each SDK reads its base URL from, and what it expects in it behind ours.
+    const READ: [(&str, &str); 34] = [
+        ("OPENAI_BASE_URL", "/openai/v1"),
+        ("OPENAI_API_BASE", "/openai/v1"),
+        ("AZURE_OPENAI_ENDPOINT", "/azure"),
+        ("AZURE_API_BASE", "/azure"),
+        ("AWS_BEDROCK_BASE_URL", "/bedrock"),
+        ("ANTHROPIC_BASE_URL", "/anthropic"),
+        ("ANTHROPIC_API_BASE", "/anthropic"),
+        ("ANTHROPIC_BEDROCK_BASE_URL", "/bedrock"),
+        ("ANTHROPIC_VERTEX_BASE_URL", "/vertex/v1"),
+        ("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/mantle"),
+        ("ANTHROPIC_FOUNDRY_BASE_URL", "/foundry"),
+        ("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud"),
+        ("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws"),
+        ("GOOGLE_GEMINI_BASE_URL", "/gemini"),
+        ("GOOGLE_VERTEX_BASE_URL", "/vertex"),
+        ("GEMINI_API_BASE", "/gemini/v1beta"),
+        ("MISTRAL_AZURE_API_BASE", "/mistral/v1"),
+        ("MISTRAL_API_BASE", "/mistral/v1"),
+        ("CO_API_URL", "/cohere"),
+        ("COHERE_API_BASE", "/cohere/v2/chat"),
+        ("OLLAMA_HOST", "/ollama"),
+        ("OLLAMA_API_BASE", "/ollama"),
+        ("GROQ_BASE_URL", "/groq"),
+        ("GROQ_API_BASE", "/groq/openai/v1"),
+        ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "/bedrock"),
+        ("AWS_BEDROCK_RUNTIME_ENDPOINT", "/bedrock"),
+        ("OPENROUTER_API_BASE", "/openrouter/api/v1"),
+        ("TOGETHER_AI_API_BASE", "/together/v1"),
+        ("TOGETHER_BASE_URL", "/together/v1"),
+        ("DEEPSEEK_API_BASE", "/deepseek"),
+        ("XAI_API_BASE", "/xai/v1"),
+        ("FIREWORKS_API_BASE", "/fireworks/inference/v1"),
+        ("LITELLM_LOCAL_MODEL_COST_MAP", ""),
+        ("LOOMREC_URL", ""),
+    ];
+
+    #[test]
+    fn every_sdks_variable_is_set_when_its_upstream_is_known() {
+        let known: Vec<String> = UPSTREAMS.iter().map(|known| known.name.to_owned()).collect();
+        let current = BTreeMap::new();
+        let wanted = Wanted {
+            origin: "http://127.0.0.1:5",
+            current: &current,
+            skip: &[],
+            stand_in_keys: true,
+            single: false,
+            known: &known,
+        };
+        let mut set: BTreeMap<_, _> = Environment::of(&wanted).variables.into_iter().collect();
+        assert_eq!(set["LITELLM_LOCAL_MODEL_COST_MAP"], "True");
+        set.retain(|name, value| value != STAND_IN_KEY && !name.eq_ignore_ascii_case("no_proxy"));
+        for (name, path) in READ {
+            let value = set.remove(name).unwrap_or_else(|| panic!("{name} is not set"));
+            assert!(
+                value == "True" || value == format!("http://127.0.0.1:5{path}"),
+                "{name}: {value}"
+            );
+        }
+        assert!(set.is_empty(), "nobody is known to read {set:?}");
+    }
+
+    #[test]
+    fn litellm_may_fetch_where_calls_go_out_or_the_user_says_so() {
+        let (name, _) = NO_FETCHING;
+        assert!(!environment(&[], false, false).contains_key(name));
+        assert!(!environment(&[(name, "False")], false, true).contains_key(name));
     }
 
     #[test]

@@ -99,8 +99,11 @@ pub const UPSTREAMS: &[Upstream] = &[
         name: "mistral",
         base: Some("https://api.mistral.ai"),
         provider: Provider::OpenAi,
-        // The SDK reads no variable; LiteLLM reads this one, and adds to it as is.
-        variables: &[var("MISTRAL_AZURE_API_BASE", "/mistral/v1")],
+        // The SDK reads no variable; LiteLLM reads the one for chat, the other else.
+        variables: &[
+            var("MISTRAL_AZURE_API_BASE", "/mistral/v1"),
+            var("MISTRAL_API_BASE", "/mistral/v1"),
+        ],
         keys: &["MISTRAL_API_KEY"],
     },
     Upstream {
@@ -141,6 +144,35 @@ pub const UPSTREAMS: &[Upstream] = &[
         // A stand-in for AWS's keys would also hide a profile or a role from
         // every other AWS client of the program.
         keys: &[],
+    },
+    // Claude in the clouds of others, on Anthropic's own paths.
+    Upstream {
+        name: "mantle",
+        base: None,
+        provider: Provider::Anthropic,
+        variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/mantle")],
+        keys: &[],
+    },
+    Upstream {
+        name: "anthropic-aws",
+        base: None,
+        provider: Provider::Anthropic,
+        variables: &[var("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws")],
+        keys: &[],
+    },
+    Upstream {
+        name: "anthropic-google-cloud",
+        base: None,
+        provider: Provider::Anthropic,
+        variables: &[var("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud")],
+        keys: &[],
+    },
+    Upstream {
+        name: "foundry",
+        base: None,
+        provider: Provider::Anthropic,
+        variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/foundry")],
+        keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
     },
     Upstream {
         name: "openrouter",
