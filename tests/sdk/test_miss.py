@@ -4,11 +4,31 @@ import pytest
 
 import loop as ways
 
-ASKS = {
-    "openai-python": ("openai_ask.py", "UnprocessableEntityError", "/messages/0/content"),
-    "anthropic-python": ("anthropic_ask.py", "UnprocessableEntityError", "/messages/0/content"),
-    "google-genai": ("genai_ask.py", "ClientError", "/contents/0/parts/0/text"),
-    "openai-node": ("node_ask.mjs", "UnprocessableEntityError", "/messages/0/content"),
+# What each SDK raises, and where its request differs.
+CHAT, PARTS = "/messages/0/content", "/messages/0/content/0/text"
+PYTHON = {
+    "openai": ("UnprocessableEntityError", CHAT),
+    "openai responses": ("UnprocessableEntityError", "/input"),
+    "azure": ("UnprocessableEntityError", CHAT),
+    "openrouter": ("UnprocessableEntityError", CHAT),
+    "anthropic": ("UnprocessableEntityError", CHAT),
+    "google-genai": ("ClientError", "/contents/0/parts/0/text"),
+    "mistralai": ("HTTPValidationError", CHAT),
+    "cohere": ("UnprocessableEntityError", CHAT),
+    "ollama": ("ResponseError", CHAT),
+    "groq": ("UnprocessableEntityError", CHAT),
+    "boto3": ("ClientError", PARTS),
+    "langchain": ("UnprocessableEntityError", CHAT),
+    "litellm openai": ("BadRequestError", CHAT),
+    "litellm anthropic": ("BadRequestError", PARTS),
+    "litellm gemini": ("BadRequestError", "/contents/0/parts/0/text"),
+}
+NODE = {
+    "openai": ("UnprocessableEntityError", CHAT),
+    "@google/genai": ("ApiError", "/contents/0/parts/0/text"),
+    "ai chat": ("APICallError", CHAT),
+    "ai responses": ("APICallError", "/input/0/content/0/text"),
+    "ai anthropic": ("APICallError", PARTS),
 }
 
 
@@ -25,19 +45,22 @@ def recorded(loomrec, upstream, tmp_path):
     return record
 
 
-@pytest.mark.parametrize("flags", [[], ["--stream"]], ids=["complete", "streamed"])
-@pytest.mark.parametrize("sdk", ASKS)
-def test_a_changed_prompt_raises_the_sdks_own_error(sdk, flags, recorded, loomrec, upstream):
-    program, error, pointer = ASKS[sdk]
-    recording = recorded(ways.command(program, *flags, "what is the capital of France?"))
-    replayed = loomrec.replay(recording, ways.command(program, *flags, "what is the capital of Norway?"))
-    failed = replayed.document["failed"]
-    assert (failed["class"], failed["status"]) == (error, 422)
-    for told in ("RecordingMismatchError", pointer, "capital of France", "capital of Norway"):
-        assert told in failed["message"]
-    assert replayed.document["attempts"] == 1, "the SDK tried again"
-    assert replayed.code == 1, "the program swallowed the miss, loomrec must not"
-    assert replayed.receipt["missed"] == 1
+@pytest.mark.parametrize(("program", "sdks"), [("every_sdk.py", PYTHON), ("every_sdk.mjs", NODE)])
+def test_a_changed_prompt_raises_each_sdks_own_error_once(program, sdks, recorded, loomrec, upstream):
+    recording = recorded(ways.command(program, "what is the capital of France?"))
+    assert len(ways.entries(recording)) == 2 * len(sdks)
+    replayed = loomrec.replay(recording, ways.command(program, "what is the capital of Norway?"))
+    failures = {sdk: list(told.values()) for sdk, told in replayed.document.items()}
+    assert all(all(told) for told in failures.values()), "a changed prompt was answered"
+    raised = {sdk: [failed["class"] for failed in told] for sdk, told in failures.items()}
+    assert raised == {sdk: [error] * 2 for sdk, (error, _) in sdks.items()}
+    for sdk, (_, pointer) in sdks.items():
+        for failed in failures[sdk]:
+            assert failed["status"] in (422, None), f"{sdk}: {failed}"
+            for told in ("RecordingMismatchError", pointer, "capital of France", "capital of Norway"):
+                assert told in failed["message"], f"{sdk}: {failed}"
+    assert replayed.receipt["missed"] == 2 * len(sdks), "an SDK tried again"
+    assert replayed.code == 1, "the program swallowed the misses, loomrec must not"
     assert replayed.receipt["upstream_connections"] == 0
     assert upstream.connections_in_the_dark == 0
 
