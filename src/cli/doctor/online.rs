@@ -108,6 +108,8 @@ async fn one(
     let about = format!("online: {}", upstream.name);
     let at = base.origin().ascii_serialization();
     let probe = PROBES.iter().find(|probe| probe.upstream == upstream.name);
+    // Without a path that tells, no key is sent, and nothing is known of it.
+    let key = key.filter(|_| probe.is_some());
     let sent = client.send(request(upstream, base, probe, key));
     let status = match tokio::time::timeout(PATIENCE, sent).await {
         Ok(Ok(response)) => response.status().as_u16(),
@@ -125,7 +127,7 @@ async fn one(
             Finding::fine(about, format!("{at} answers, and takes the key in {name}"))
         }
         // Some answer a key that is none with 400; nothing else is wrong with a probe.
-        (400 | 401 | 403, Some((name, _))) if probe.is_some() => Finding::wrong(
+        (400 | 401 | 403, Some((name, _))) => Finding::wrong(
             about,
             format!("{at} answers with {status}: it does not take the key in {name}"),
             format!("set {name} to a key that is valid for it"),
