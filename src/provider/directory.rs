@@ -147,10 +147,10 @@ pub const UPSTREAMS: &[Upstream] = &[
     },
     // Claude in the clouds of others, on Anthropic's own paths.
     Upstream {
-        name: "mantle",
+        name: "anthropic-mantle",
         base: None,
         provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/mantle")],
+        variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic-mantle")],
         keys: &[],
     },
     Upstream {
@@ -168,10 +168,10 @@ pub const UPSTREAMS: &[Upstream] = &[
         keys: &[],
     },
     Upstream {
-        name: "foundry",
+        name: "anthropic-foundry",
         base: None,
         provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/foundry")],
+        variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic-foundry")],
         keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
     },
     Upstream {
