@@ -36,13 +36,20 @@ use settings::Settings;
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let plain = without_empty_variables(Cli::command());
+    let plain = Cli::command();
     let settings = match settings(&plain) {
         Ok(settings) => settings,
-        Err(failure) => return fail(&failure),
+        Err(failure) => {
+            // Help and the version are to be had whatever the file says.
+            let asked = without_empty_variables(plain).try_get_matches();
+            if let Some(told) = asked.err().filter(|told| !told.use_stderr()) {
+                told.exit();
+            }
+            return fail(&failure);
+        }
     };
     let command = settings::into_command(&settings, plain.clone());
-    let matches = match command.try_get_matches() {
+    let matches = match without_empty_variables(command).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => refuse(&error, &settings),
     };

@@ -147,10 +147,14 @@ fn the_doctor_sends_a_key_only_to_where_its_sdk_is_pointed() {
     let mut line = command(scene.dir(), &["doctor", "--online"]);
     line.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", format!("{}/v1", gateway.url()));
     line.env("GEMINI_API_KEY", "canary");
+    line.env("AZURE_OPENAI_API_KEY", "canary").env("AZURE_OPENAI_ENDPOINT", gateway.url());
     let done = finish(&mut line, b"").expect(1);
     assert_eq!(gateway.received()[0].target, "/v1/models");
     assert_eq!(gateway.received()[0].header("authorization"), Some("Bearer sk-canary"));
     assert!(done.stdout.contains("takes the key in OPENAI_API_KEY"), "{}", done.stdout);
+    // There is nothing at Azure that would tell of a key: it is not sent.
+    assert_eq!(gateway.received()[1].header("api-key"), None);
+    assert!(!done.stdout.contains("the key in AZURE_OPENAI_API_KEY"), "{}", done.stdout);
     // Gemini says so with 400.
     assert_eq!(filed.requests(), 1);
     assert!(done.stdout.contains("does not take the key in GEMINI_API_KEY"), "{}", done.stdout);
@@ -172,4 +176,27 @@ fn what_is_in_force_cannot_harm_the_terminal() {
     fs::write(scene.path("loomrec.toml"), "run = \"a\\u001b[2Jb\"\n").unwrap();
     let done = finish(&mut command(scene.dir(), &["config"]), b"").expect(0);
     assert!(done.stdout.contains("2Jb") && !done.stdout.contains('\u{1b}'), "{}", done.stdout);
+}
+
+#[test]
+fn the_file_holds_where_a_variable_is_set_to_nothing() {
+    let scene = Scene::new();
+    fs::write(scene.path("loomrec.toml"), "seed = 3\n").unwrap();
+    let mut line = command(scene.dir(), &["config", "replay", "--json"]);
+    let done = finish(line.env("LOOMREC_SEED", "").env("LOOMREC_SPEED", ""), b"").expect(0);
+    let all: Value = serde_json::from_str(&done.stdout).unwrap();
+    let told = &all["commands"]["replay"];
+    assert_eq!((&told["seed"]["value"][0], &told["seed"]["source"]), (&"3".into(), &"file".into()));
+    assert_eq!(told["speed"]["source"], "default");
+}
+
+#[test]
+fn help_and_the_version_are_told_whatever_the_file_says() {
+    let scene = Scene::new();
+    fs::write(scene.path("loomrec.toml"), "no TOML").unwrap();
+    for words in [&["--version"][..], &["--help"], &["replay", "--help"]] {
+        let done = finish(&mut command(scene.dir(), words), b"").expect(0);
+        assert!(done.stdout.contains("loomrec"), "{words:?}: {}", done.stdout);
+    }
+    finish(&mut command(scene.dir(), &["replay"]), b"").expect(2);
 }

@@ -82,7 +82,7 @@ add up. loomrec.toml holds any flag that has a twin in the environment, by its l
   recording = \"recordings/agent.json\"     # paths are relative to the file
   ignore = [\"/user\"]
   [upstreams]
-  openai = \"https://gateway.example.com/v1\"
+  openai = \"https://gateway.example.com\"
   [replay]
   latency = \"replay\"")]
 pub struct ConfigArgs {
