@@ -10,6 +10,7 @@ use url::Url;
 use super::Finding;
 use super::around::set;
 use crate::cli::settings::Settings;
+use crate::cli::wrap;
 use crate::provider::directory::{UPSTREAMS, Upstream};
 use crate::upstream::{Client, Forward};
 
@@ -56,7 +57,12 @@ pub(super) async fn ask(
             return findings.push(Finding::wrong("online", format!("failed to {error}"), remedy));
         }
     };
-    let given = addresses(settings);
+    // As `record -- CMD` has it: the file's address stands above an SDK's variable.
+    let mut given: BTreeMap<String, Url> = wrap::custom_upstreams(current, &[])
+        .into_iter()
+        .map(|(name, base)| (name.to_owned(), base))
+        .collect();
+    given.extend(addresses(settings));
     let mut asked = false;
     for upstream in UPSTREAMS {
         let key = upstream.keys.iter().find(|key| set(current, key).is_some());
@@ -133,6 +139,12 @@ fn request(
     probe: Option<&Probe>,
     key: Option<(&str, &str)>,
 ) -> Forward {
+    let path = probe.map_or("/", |probe| probe.path);
+    // An address for an SDK that takes it with its version has that already.
+    let path = match path.strip_prefix("/v1") {
+        Some(rest) if base.path().trim_end_matches('/').ends_with("/v1") => rest,
+        _ => path,
+    };
     let mut headers = HeaderMap::new();
     if let (Some(probe), Some((_, key))) = (probe, key) {
         let (name, before) = probe.header;
@@ -149,7 +161,7 @@ fn request(
         upstream: upstream.name.to_owned(),
         base,
         method: Method::GET,
-        path: probe.map_or("/", |probe| probe.path).to_owned(),
+        path: path.to_owned(),
         query: String::new(),
         headers,
         body: Bytes::new(),
