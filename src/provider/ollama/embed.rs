@@ -28,11 +28,7 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
 
 /// Both paths have one operation; a single vector stands where either looks for it.
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let vectors = &said.answer.embeddings;
-    // JSON has no word for the numbers that are not finite.
-    if vectors.is_empty() || !vectors.iter().flatten().all(|number| number.is_finite()) {
-        return Err(ModeError::NoVectors { operation: asked.operation.name() });
-    }
+    let vectors = said.vectors(asked)?;
     let mut body = json!({
         "model": said.model,
         "embeddings": vectors,
@@ -40,7 +36,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
         "load_duration": 0,
         "prompt_eval_count": said.usage.prompt_tokens
     });
-    if let [only] = vectors.as_slice() {
+    if let [only] = vectors {
         body["embedding"] = json!(only);
     }
     Ok(body)

@@ -60,12 +60,8 @@ fn pack(vector: &[f64]) -> Option<String> {
 }
 
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let vectors = &said.answer.embeddings;
+    let vectors = said.vectors(asked)?;
     let none = ModeError::NoVectors { operation: asked.operation.name() };
-    // JSON has no word for the numbers that are not finite.
-    if vectors.is_empty() || !vectors.iter().flatten().all(|number| number.is_finite()) {
-        return Err(none);
-    }
     let mut data = vec![];
     for (index, vector) in vectors.iter().enumerate() {
         let embedding = if asked.base64 {
