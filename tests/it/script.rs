@@ -182,7 +182,8 @@ fn streams_are_counted_however_they_end() {
     server.call(&chat("x")).expect(200);
     // What a client's leaving is noticed by takes a moment.
     let counted = || {
-        let health = server.call(&Call::get("/__loomrec/health")).expect(200).json();
+        let health = Call::get("/__loomrec/health").header("host: localhost");
+        let health = server.call(&health).expect(200).json();
         health["script_streams"].clone()
     };
     while counted()["left"] == 0 {
