@@ -9,7 +9,7 @@ use super::args::ConfigArgs;
 use super::exit::Failure;
 use super::ls::print;
 use super::settings::{Settings, adds_up, settable};
-use super::terminal;
+use super::{setup, terminal};
 
 /// One setting of one command.
 struct Row {
@@ -35,7 +35,7 @@ pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<
         let rows: Vec<Row> = sub
             .get_arguments()
             .filter(|arg| arg.get_env().is_some())
-            .map(|arg| row(settings, name, arg))
+            .map(|arg| without_secrets(row(settings, name, arg)))
             .collect();
         let told = rows.iter().map(|row| {
             let value = json!({ "value": row.value, "source": row.source, "from": row.from });
@@ -50,6 +50,14 @@ pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<
         text = terminal::json(&format!("{whole:#}\n")).into_owned();
     }
     print(&text)
+}
+
+/// A row without the passwords that an upstream's address may hold.
+fn without_secrets(mut row: Row) -> Row {
+    if row.name == "upstream" {
+        row.value = row.value.iter().map(|value| setup::without_secrets(value)).collect();
+    }
+    row
 }
 
 /// What a flag is set to when it is not given.

@@ -30,7 +30,7 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command, LogFormat};
-use exit::{Failure, UNEXPECTED};
+use exit::{Failure, UNEXPECTED, USAGE};
 use output::Output;
 use settings::Settings;
 
@@ -48,7 +48,7 @@ pub fn run() -> ExitCode {
             return fail(&failure);
         }
     };
-    let command = settings::into_command(&settings, plain.clone());
+    let command = without_values_in_help(settings::into_command(&settings, plain.clone()));
     let matches = match without_empty_variables(command).try_get_matches() {
         Ok(matches) => matches,
         Err(error) => refuse(&error, &settings),
@@ -76,7 +76,13 @@ pub fn run() -> ExitCode {
     runtime.shutdown_background();
     match outcome {
         Ok(code) => ExitCode::from(code),
-        Err(failure) => fail(&failure),
+        Err(failure) => {
+            let code = fail(&failure);
+            if failure.code == USAGE {
+                hint_at(&settings);
+            }
+            code
+        }
     }
 }
 
@@ -97,6 +103,17 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
     })
 }
 
+/// The command whose help names variables and not what they hold: a password may stand
+/// in an address, and help goes into logs.
+fn without_values_in_help(command: clap::Command) -> clap::Command {
+    let names: Vec<String> =
+        command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command
+            .mut_subcommand(name, |subcommand| subcommand.mut_args(|arg| arg.hide_env_values(true)))
+    })
+}
+
 /// What the project's file sets.
 fn settings(command: &clap::Command) -> Result<Settings, Failure> {
     let words: Vec<_> = std::env::args_os().collect();
@@ -106,13 +123,20 @@ fn settings(command: &clap::Command) -> Result<Settings, Failure> {
 
 /// Ends with what is wrong with the command line, and with the file it may come from.
 fn refuse(error: &clap::Error, settings: &Settings) -> ! {
-    if let (true, Some(path)) = (error.use_stderr(), &settings.path) {
+    if error.use_stderr() && settings.path.is_some() {
         let _ = error.print();
-        let hint = format!("settings were read from {}; see loomrec config", path.display());
-        Output::new(LogFormat::Human, false, false).info(&hint);
+        hint_at(settings);
         std::process::exit(error.exit_code());
     }
     error.exit()
+}
+
+/// Says that a value may come from the project's file, where there is one.
+fn hint_at(settings: &Settings) {
+    if let Some(path) = &settings.path {
+        let hint = format!("settings were read from {}; see loomrec config", path.display());
+        Output::new(LogFormat::Human, false, false).info(&hint);
+    }
 }
 
 /// Adds the file's rules and upstreams to those that were given. Of two addresses for

@@ -84,7 +84,8 @@ pub fn upstreams(
             None => {
                 return Err(Failure::usage(format!(
                     "--upstream {text}: there can be only one upstream without a name; \
-                     give each a name: --upstream NAME={text}"
+                     give each a name: --upstream NAME={text}",
+                    text = without_secrets(text)
                 )));
             }
         }
@@ -99,12 +100,29 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
+/// An address as it was given, or a text that holds one, without what may be secret in
+/// it: the user and password before its host, and its query.
+pub fn without_secrets(text: &str) -> String {
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), text),
+    };
+    let (rest, query) = match rest.split_once('?') {
+        Some((rest, _)) => (rest, "?…"),
+        None => (rest, ""),
+    };
+    // A password may hold a slash, which ends the host for those who read it properly.
+    let host = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));
+    format!("{scheme}{host}{query}")
+}
+
 /// An upstream's address.
 fn parse_address(flag: &str, address: &str) -> Result<Url, Failure> {
     let wrong = |why: &str| {
         Failure::usage(format!(
-            "--upstream {flag}: {why}; it takes NAME=URL or URL, \
-             such as openai=http://127.0.0.1:9999"
+            "--upstream {}: {why}; it takes NAME=URL or URL, \
+             such as openai=http://127.0.0.1:9999",
+            without_secrets(flag)
         ))
     };
     let url = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;

@@ -13,7 +13,7 @@ use tokio::signal::unix::{self as signal, SignalKind};
 use url::Url;
 
 use super::exit::{CANNOT_RUN, Failure, NOT_FOUND, UNEXPECTED};
-use crate::provider::directory::{self, UPSTREAMS, Variable};
+use crate::provider::directory::{self, SAME_KEY, UPSTREAMS, Variable};
 
 /// What stands in for an API key that replay does not need.
 pub const STAND_IN_KEY: &str = "loomrec-replay-stand-in";
@@ -71,7 +71,7 @@ impl Environment {
                 variables.insert(variable.name.to_owned(), value);
             }
             if wanted.stand_in_keys {
-                for key in upstream.keys.iter().filter(|key| is_unset(wanted.current, key)) {
+                for key in upstream.keys.iter().filter(|key| is_missing(wanted.current, key)) {
                     variables.insert((*key).to_owned(), STAND_IN_KEY.to_owned());
                 }
             }
@@ -116,9 +116,27 @@ fn custom(
     let tail = upstream.tail(variable);
     let whole = !value.ends_with(tail);
     let base = if whole { value } else { &value[..value.len() - tail.len()] };
-    let base = if base.contains("://") { base.to_owned() } else { format!("http://{base}") };
+    let base = if base.contains("://") { base.to_owned() } else { bare(base, upstream) };
     let base = Url::parse(&base).ok().filter(|url| url.has_host())?;
     Some(Custom { base, whole })
+}
+
+/// An address without a scheme, as Ollama's clients read it: its host may be left out,
+/// or be the one that its server binds for all, and its port is the server's usual one.
+fn bare(host: &str, upstream: &directory::Upstream) -> String {
+    let Some(usual) = upstream.base.filter(|_| upstream.name == "ollama") else {
+        return format!("http://{host}");
+    };
+    let (authority, path) = host.find('/').map_or((host, ""), |at| host.split_at(at));
+    let (name, port) = match authority.rsplit_once(':') {
+        // In brackets it is a part of an address.
+        Some((name, port)) if !port.contains(']') => (name, port),
+        _ => (authority, ""),
+    };
+    let (_, usual) = usual.rsplit_once(':').unwrap_or_default();
+    let name = if matches!(name, "" | "0.0.0.0") { "127.0.0.1" } else { name };
+    let port = if port.is_empty() { usual } else { port };
+    format!("http://{name}:{port}{path}")
 }
 
 /// Upstreams that the user's environment had already pointed elsewhere.
@@ -135,6 +153,16 @@ pub fn custom_upstreams(
             Some((upstream.name, custom.base))
         })
         .collect()
+}
+
+/// Whether a key is to have a stand-in: it is not set, and neither is its other name.
+/// Of two names that are both missing the first gets it.
+fn is_missing(current: &BTreeMap<String, String>, key: &str) -> bool {
+    match SAME_KEY {
+        [first, second] if key == first => is_unset(current, first) && is_unset(current, second),
+        [_, second] if key == second => false,
+        _ => is_unset(current, key),
+    }
 }
 
 fn is_unset(current: &BTreeMap<String, String>, name: &str) -> bool {
@@ -357,11 +385,42 @@ mod tests {
     }
 
     #[test]
+    fn one_name_of_googles_key_gets_a_stand_in_when_neither_is_set() {
+        let names = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+        let given = |current: &[(&str, &str)]| {
+            let set = environment(current, false, true);
+            names.map(|name| set.contains_key(name))
+        };
+        assert_eq!(given(&[]), [true, false]);
+        assert_eq!(given(&[("GEMINI_API_KEY", "mine")]), [false, false]);
+        assert_eq!(given(&[("GOOGLE_API_KEY", "mine")]), [false, false]);
+        assert_eq!(given(&[("GOOGLE_API_KEY", ""), ("GEMINI_API_KEY", "")]), [true, false]);
+    }
+
+    #[test]
     fn single_upstream_is_reached_without_a_mount_but_named_ones_keep_theirs() {
         let set = environment(&[], true, false);
         assert_eq!(set["OPENAI_BASE_URL"], "http://127.0.0.1:5/v1");
         assert_eq!(set["ANTHROPIC_BASE_URL"], "http://127.0.0.1:5");
         assert_eq!(set["GROQ_BASE_URL"], "http://127.0.0.1:5/groq");
+    }
+
+    #[test]
+    fn a_host_without_a_scheme_is_read_as_ollamas_clients_read_it() {
+        for (host, base) in [
+            ("0.0.0.0", "http://127.0.0.1:11434/"),
+            ("gpu.test", "http://gpu.test:11434/"),
+            (":8080", "http://127.0.0.1:8080/"),
+            ("0.0.0.0:8080", "http://127.0.0.1:8080/"),
+            ("gpu.test:80/api", "http://gpu.test/api"),
+            ("[::1]", "http://[::1]:11434/"),
+            ("[::1]:8080", "http://[::1]:8080/"),
+            ("http://gpu.test", "http://gpu.test/"),
+        ] {
+            let current = [("OLLAMA_HOST".to_owned(), host.to_owned())].into_iter().collect();
+            let found = custom_upstreams(&current, &[]);
+            assert_eq!(found.first().map(|(_, url)| url.as_str()), Some(base), "{host}");
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Asked<'a> {
     pub base64: bool,
     /// Of what types vectors are asked for (Cohere's `embedding_types`).
     pub vectors: VectorTypes,
+    /// How many texts vectors are asked for of, where that can be told.
+    pub inputs: Option<usize>,
     /// What the call's key is formed over ([`Call::target`]): for many operations the
     /// path, which can say more of the form than the operation does.
     pub target: Option<&'a str>,
@@ -67,8 +69,27 @@ impl<'a> Asked<'a> {
             usage,
             base64,
             vectors,
+            inputs: json.as_ref().and_then(|body| inputs(call.operation, body)),
             target,
         }
+    }
+}
+
+/// How many texts a request wants vectors of.
+fn inputs(operation: Operation, body: &identity::Json<'_>) -> Option<usize> {
+    let length = |name: &str| body.get(name)?.as_array().map(<[_]>::len);
+    match operation {
+        Operation::Embeddings | Operation::OllamaEmbed => match body.get("input")?.as_array() {
+            // Tokens, which are one text.
+            Some([first, ..]) if first.as_number().is_some() => Some(1),
+            Some(texts) => Some(texts.len()),
+            None => Some(1),
+        },
+        Operation::EmbedContent => length("requests"),
+        Operation::CohereEmbed => {
+            ["texts", "inputs", "images"].into_iter().filter_map(length).reduce(|a, b| a + b)
+        }
+        _ => None,
     }
 }
 
@@ -116,6 +137,16 @@ pub enum ModeError {
         /// What has no place, in the plural.
         what: &'static str,
     },
+    /// Vectors of so many texts are asked for, and another number was kept.
+    #[error(
+        "{asked} vectors are asked for and the entry has {kept}, so it is not told which text each is of; record this call through loomrec"
+    )]
+    OtherCount {
+        /// How many are asked for.
+        asked: usize,
+        /// How many were kept.
+        kept: usize,
+    },
     /// Vectors are asked for, and none were kept.
     #[error(
         "an answer of {operation} needs vectors, and the entry has none that are all numbers; record this call through loomrec"
@@ -124,4 +155,51 @@ pub enum ModeError {
         /// The operation's name.
         operation: &'static str,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_texts_that_vectors_are_asked_of_are_counted_where_they_can_be_told() {
+        use Operation::{CohereEmbed, EmbedContent, Embeddings, OllamaEmbed};
+        for (operation, body, count) in [
+            (Embeddings, json!({"input": "a"}), Some(1)),
+            (Embeddings, json!({"input": ["a", "b"]}), Some(2)),
+            (Embeddings, json!({"input": [1, 2, 3]}), Some(1)),
+            (Embeddings, json!({"input": [[1, 2], [3]]}), Some(2)),
+            (Embeddings, json!({}), None),
+            (OllamaEmbed, json!({"input": ["a", "b"]}), Some(2)),
+            (OllamaEmbed, json!({"prompt": "a"}), None),
+            (EmbedContent, json!({"requests": [{}, {}]}), Some(2)),
+            (EmbedContent, json!({"content": {}}), None),
+            (CohereEmbed, json!({"texts": ["a"], "images": ["b"]}), Some(2)),
+            (CohereEmbed, json!({}), None),
+            (Operation::ChatCompletions, json!({"input": ["a"]}), None),
+        ] {
+            let text = body.to_string();
+            let read = identity::parse(text.as_bytes()).unwrap();
+            assert_eq!(inputs(operation, &read), count, "{operation:?} {text}");
+        }
+    }
+
+    #[test]
+    fn vectors_of_another_number_of_texts_are_no_answer() {
+        let answer = crate::provider::Answer {
+            embeddings: vec![vec![0.5], vec![1.0]],
+            ..crate::provider::Answer::default()
+        };
+        for operation in [Operation::Embeddings, Operation::CohereEmbed, Operation::OllamaEmbed] {
+            let written = |inputs| {
+                let asked = Asked { inputs, ..crate::provider::trial::asked(operation, false) };
+                crate::provider::write(&asked, &answer, "seed")
+            };
+            assert!(written(Some(2)).is_ok() && written(None).is_ok());
+            let other = Err(ModeError::OtherCount { asked: 3, kept: 2 });
+            assert_eq!(written(Some(3)), other, "{operation:?}");
+        }
+    }
 }

@@ -23,6 +23,10 @@ pub struct Upstream {
     pub keys: &'static [&'static str],
 }
 
+/// Two names of one key. Google's SDKs read either, warn where they find both, and then
+/// take the second: a stand-in beside the user's own key would take its place.
+pub const SAME_KEY: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
+
 /// An environment variable that holds a base URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variable {

@@ -40,7 +40,7 @@ pub use framing::{Frame, Framing};
 pub use mode::{reframe, to_complete, to_stream, write};
 pub use natural_error::{NaturalError, natural_error, natural_error_after};
 pub use recognise::{Seen, delivery, place, recognise};
-pub use spoken::{Part, Spoken, spoken, whole};
+pub use spoken::{Part, Spoken, spoken, unended, whole};
 pub use stream_error::stream_error;
 
 use doc::Doc;

@@ -92,6 +92,25 @@ pub fn spoken(
     Ok(spoken)
 }
 
+/// A frame that says a part without the end of the answer that it may tell as well:
+/// Gemini's last words carry it, and Mistral's calls.
+pub fn unended(mut frame: Frame) -> Frame {
+    let Some(Value::Object(data)) = &mut frame.data else { return frame };
+    if let Some(Value::Array(candidates)) = data.get_mut("candidates") {
+        for candidate in candidates.iter_mut().filter_map(Value::as_object_mut) {
+            candidate.shift_remove("finishReason");
+        }
+        data.shift_remove("usageMetadata");
+    }
+    if let Some(Value::Array(choices)) = data.get_mut("choices") {
+        for reason in choices.iter_mut().filter_map(|choice| choice.get_mut("finish_reason")) {
+            *reason = Value::Null;
+        }
+        data.shift_remove("usage");
+    }
+    frame
+}
+
 /// All of the arguments of the call that is part `call`.
 fn arguments(parts: &[Part<'_>], call: usize) -> String {
     pieces(parts, call).map(|(_, text)| text).collect()

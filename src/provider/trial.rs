@@ -15,6 +15,7 @@ pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
         usage,
         base64: false,
         vectors: VectorTypes::Unsaid,
+        inputs: None,
         target: None,
     }
 }

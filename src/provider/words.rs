@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 pub(super) use finish::Dialect;
 use finish::word;
 
-use super::asked::ModeError;
-use super::{Answer, Operation, ToolCall, Usage};
+use super::asked::{Asked, ModeError};
+use super::{Answer, ToolCall, Usage};
 
 /// What an answer says, ready to be put into any shape.
 pub(super) struct Said<'a> {
@@ -58,13 +58,17 @@ impl<'a> Said<'a> {
         word(dialect, self.answer.finish_reason.as_deref(), !self.calls.is_empty())
     }
 
-    /// The vectors, which an answer of `operation` cannot do without; JSON has no word
-    /// for numbers that are not finite.
-    pub(super) fn vectors(&self, operation: Operation) -> Result<&'a [Vec<f64>], ModeError> {
+    /// The vectors, which an answer that is asked for cannot do without, one for each
+    /// text; JSON has no word for numbers that are not finite.
+    pub(super) fn vectors(&self, asked: &Asked<'_>) -> Result<&'a [Vec<f64>], ModeError> {
         let vectors = &self.answer.embeddings;
-        match !vectors.is_empty() && vectors.iter().flatten().all(|number| number.is_finite()) {
-            true => Ok(vectors),
-            false => Err(ModeError::NoVectors { operation: operation.name() }),
+        let kept = vectors.len();
+        if kept == 0 || !vectors.iter().flatten().all(|number| number.is_finite()) {
+            return Err(ModeError::NoVectors { operation: asked.operation.name() });
+        }
+        match asked.inputs.filter(|inputs| *inputs != kept) {
+            Some(inputs) => Err(ModeError::OtherCount { asked: inputs, kept }),
+            None => Ok(vectors),
         }
     }
 

@@ -71,6 +71,10 @@ fn health(gateway: &Gateway) -> Value {
         "scripted": Tally::read(&gateway.tally.scripted),
         "unscripted": Tally::read(&gateway.tally.unscripted),
         "missed": gateway.tally.missed(),
+        "script_streams": {
+            "drained": Tally::read(&gateway.tally.streams_drained),
+            "left": Tally::read(&gateway.tally.streams_left),
+        },
     })
 }
 

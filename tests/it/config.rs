@@ -74,6 +74,11 @@ fn a_setting_that_does_not_exist_names_the_nearest() {
         ("[replay]\nfail-unused = \"yes\"\n", 2, "expected true or false"),
         ("[upstreams]\nopenai = 3\n", 2, "expected an address"),
         ("seed = \n", 1, "this is not TOML"),
+        ("recording = 3\n", 1, "recording: expected a text"),
+        ("\n[replay]\nspeed = \"fast\"\n", 3, "speed: it does not take \"fast\""),
+        ("listen = \"nope\"\n", 1, "listen: it does not take \"nope\""),
+        ("seed = -1\n", 1, "seed: it does not take \"-1\""),
+        ("latency = \"normale\"\n", 1, "did you mean \"normal\"?"),
     ] {
         fs::write(scene.path("loomrec.toml"), text).unwrap();
         let done = finish(&mut command(scene.dir(), &["config"]), b"").expect(2);
@@ -91,13 +96,53 @@ fn a_setting_that_does_not_exist_names_the_nearest() {
 #[test]
 fn a_value_that_cannot_be_points_to_the_file() {
     let scene = Scene::new();
-    fs::write(scene.path("loomrec.toml"), "[replay]\nlatency = \"sometimes\"\n").unwrap();
-    let done = finish(&mut command(scene.dir(), &["replay", "-r", "x.json"]), b"").expect(2);
-    assert!(
-        done.stderr.contains("sometimes") && done.stderr.contains("loomrec.toml"),
-        "{}",
-        done.stderr
-    );
+    for (text, wrong) in [
+        ("[replay]\nlatency = \"sometimes\"\n", "sometimes"),
+        ("speed = 0\n", "--speed 0"),
+        ("[upstreams]\nopenai = \"gw.test\"\n", "openai=gw.test"),
+        ("ignore = \"user\"\n", "--ignore user"),
+    ] {
+        fs::write(scene.path("loomrec.toml"), text).unwrap();
+        let done = finish(&mut command(scene.dir(), &["replay", "-r", "x.json"]), b"").expect(2);
+        let named = done.stderr.contains(wrong) && done.stderr.contains("loomrec.toml");
+        assert!(named, "{}", done.stderr);
+    }
+}
+
+#[test]
+fn passwords_in_addresses_are_told_by_no_message() {
+    let scene = Scene::new();
+    let say = |words: &[&str], code: i32| {
+        let mut line = command(scene.dir(), words);
+        let variable =
+            "anthropic=https://me:hunter2@gw.test groq=https://me:hunter3@gw.test/?q=hunter4";
+        finish(line.env("LOOMREC_UPSTREAM", variable), b"").expect(code)
+    };
+    let file = "[upstreams]\nopenai = \"https://me:hunter1@gw.test/\"\n";
+    fs::write(scene.path("loomrec.toml"), file).unwrap();
+    for (words, code) in [
+        (&["config"][..], 0),
+        (&["config", "--json"], 0),
+        (&["record", "--help"], 0),
+        (&["replay", "-r", "x.json"], 2),
+        (&["replay", "-r", "x.json", "--upstream", "ftp://me:hunter5@gw.test"], 2),
+        (
+            &[
+                "record",
+                "-r",
+                "x.json",
+                "--upstream",
+                "http://u:hunter6@a",
+                "--upstream",
+                "http://b",
+            ],
+            2,
+        ),
+    ] {
+        let done = say(words, code);
+        let told = format!("{}{}", done.stdout, done.stderr);
+        assert!(!told.contains("hunter"), "{words:?}: {told}");
+    }
 }
 
 #[test]
@@ -199,4 +244,23 @@ fn help_and_the_version_are_told_whatever_the_file_says() {
         assert!(done.stdout.contains("loomrec"), "{words:?}: {}", done.stdout);
     }
     finish(&mut command(scene.dir(), &["replay"]), b"").expect(2);
+}
+
+#[test]
+fn the_doctor_asks_where_an_sdks_variable_points() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, "{}"));
+    for (variable, tail, path) in [
+        ("OPENAI_BASE_URL", "/v1", "/v1/models"),
+        ("ANTHROPIC_BASE_URL", "", "/v1/models"),
+        ("ANTHROPIC_BASE_URL", "/v1", "/v1/models"),
+    ] {
+        let before = upstream.requests();
+        let mut line = command(scene.dir(), &["doctor", "--online"]);
+        let address = format!("{}{tail}", upstream.url());
+        let done = finish(line.env(variable, address), b"").expect(0);
+        assert_eq!(upstream.requests(), before + 1, "{}", done.stdout);
+        let asked = upstream.received();
+        assert_eq!(asked.last().unwrap().target, path, "{variable}{tail}");
+    }
 }

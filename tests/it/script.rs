@@ -180,6 +180,16 @@ fn streams_are_counted_however_they_end() {
     client.until("begun");
     drop(client);
     server.call(&chat("x")).expect(200);
+    // What a client's leaving is noticed by takes a moment.
+    let counted = || {
+        let health = Call::get("/__loomrec/health").header("host: localhost");
+        let health = server.call(&health).expect(200).json();
+        health["script_streams"].clone()
+    };
+    while counted()["left"] == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(counted(), json!({"drained": 1, "left": 1}));
     server.stop().expect(0).says(&["script streams: 1 drained, 1 left by the client"]);
     assert_eq!(scripted.receipt()["script"]["streams"], json!({"drained": 1, "left": 1}));
 }

@@ -147,6 +147,12 @@ fn request(
     probe: Option<&Probe>,
     key: Option<(&str, &str)>,
 ) -> Forward {
+    let path = probe.map_or("/", |probe| probe.path);
+    // An address for an SDK that takes it with its version has that already.
+    let path = match path.strip_prefix("/v1") {
+        Some(rest) if base.path().trim_end_matches('/').ends_with("/v1") => rest,
+        _ => path,
+    };
     let mut headers = HeaderMap::new();
     if let (Some(probe), Some((_, key))) = (probe, key) {
         let (name, before) = probe.header;
@@ -163,7 +169,7 @@ fn request(
         upstream: upstream.name.to_owned(),
         base,
         method: Method::GET,
-        path: probe.map_or("/", |probe| probe.path).to_owned(),
+        path: path.to_owned(),
         query: String::new(),
         headers,
         body: Bytes::new(),

@@ -1,7 +1,9 @@
 //! Reads a settings file, and refuses what is none.
 
-use std::path::Path;
+use std::any::TypeId;
+use std::path::{Path, PathBuf};
 
+use clap::Arg;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -122,7 +124,7 @@ impl File<'_> {
             Some(command) => known.get_name() == command,
             None => SERVING.contains(&known.get_name()),
         });
-        let args: Vec<&clap::Arg> =
+        let args: Vec<&Arg> =
             commands.flat_map(clap::Command::get_arguments).filter(|arg| settable(arg)).collect();
         let Some(arg) = args.iter().find(|arg| arg.get_long() == Some(name)) else {
             let mut known: Vec<&str> = args.iter().filter_map(|arg| arg.get_long()).collect();
@@ -135,7 +137,11 @@ impl File<'_> {
             return Err(self.wrong(&key.span(), &why));
         };
         let values = values(value.get_ref(), kind(arg))
-            .ok_or_else(|| self.wrong(&value.span(), &expected(name, kind(arg))))?;
+            .filter(|_| !(is_number(value.get_ref()) && takes_text(arg)))
+            .ok_or_else(|| self.wrong(&value.span(), &expected(name, arg)))?;
+        if let Some(why) = values.iter().find_map(|value| refused(arg, value)) {
+            return Err(self.wrong(&value.span(), &format!("{name}: {why}")));
+        }
         let files = arg.get_value_names().is_some_and(|names| names.iter().any(|n| n == "FILE"));
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let values = match files {
@@ -165,9 +171,42 @@ fn values(value: &DeValue<'_>, kind: Kind) -> Option<Vec<String>> {
     }
 }
 
-fn expected(name: &str, kind: Kind) -> String {
-    let what = match kind {
+fn is_number(value: &DeValue<'_>) -> bool {
+    matches!(value, DeValue::Integer(_) | DeValue::Float(_))
+}
+
+/// Whether a flag's value is any text: a number there is a slip.
+fn takes_text(arg: &Arg) -> bool {
+    let kind = arg.get_value_parser().type_id();
+    kind == TypeId::of::<String>() || kind == TypeId::of::<PathBuf>()
+}
+
+/// Why a flag does not take a value, as the command line has it: a word that is none of
+/// those there are, a number that is none.
+fn refused(arg: &Arg, value: &str) -> Option<String> {
+    if kind(arg) == Kind::Switch {
+        return None;
+    }
+    let words: Vec<_> =
+        arg.get_possible_values().iter().map(|word| word.get_name().to_owned()).collect();
+    if !words.is_empty() {
+        let known = words.iter().any(|word| word == value);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        return (!known)
+            .then(|| format!("{value:?} is none of its values; {}", hint(value, &words)));
+    }
+    let alone = Arg::new("value").value_parser(arg.get_value_parser().clone());
+    let alone = alone.allow_hyphen_values(true);
+    let line = clap::Command::new("value").no_binary_name(true).arg(alone);
+    let error = line.try_get_matches_from([value]).err()?;
+    let why = std::error::Error::source(&error).map_or_else(String::new, |why| format!(": {why}"));
+    Some(format!("it does not take {value:?}{why}"))
+}
+
+fn expected(name: &str, arg: &Arg) -> String {
+    let what = match kind(arg) {
         Kind::Switch => "true or false",
+        Kind::One if takes_text(arg) => "a text",
         Kind::One => "one text or number",
         Kind::Many => "a text, or a list of texts",
     };

@@ -69,7 +69,8 @@ fn what(framing: Framing, event: &Event<'_>) -> Option<String> {
 }
 
 fn is_json(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+    // What is skipped is not looked at: that it is UTF-8 must be seen first.
+    std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
 }
 
 #[cfg(test)]
@@ -134,9 +135,14 @@ mod tests {
         assert_eq!(notes(Operation::Other, STREAM, &chunks[0][..30]), ["event 1 is cut"]);
         let lines = notes(Operation::OllamaChat, "application/x-ndjson", b"{}\n{\"a\n{\"b\":");
         assert_eq!(lines, ["event 2 is no JSON", "event 3 is cut"]);
-        for (operation, body) in
-            [(Operation::Messages, &b"{\"a\":"[..]), (Operation::GenerateContent, b"[{}")]
-        {
+        let event = b"data: {}\n\ndata: {\"a\":\"\xff\"}\n\n";
+        let bytes = notes(Operation::ChatCompletions, "text/event-stream", event);
+        assert_eq!(bytes, ["event 2 is no JSON"]);
+        for (operation, body) in [
+            (Operation::Messages, &b"{\"a\":"[..]),
+            (Operation::Messages, b"{\"a\":\"\xff\"}"),
+            (Operation::GenerateContent, b"[{}"),
+        ] {
             let found = notes(operation, "application/json", body);
             assert_eq!(found, ["the body is cut, or is no JSON"]);
         }

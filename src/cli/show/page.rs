@@ -180,6 +180,9 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     }
     let operation = row.call.as_ref().map_or(Operation::Other, |call| call.operation);
     // Compressed bytes that do not decode are no events.
+    if let (Some((_, coding)), None, false) = (coding, &decoded, bytes.is_empty()) {
+        page.fact("damage", Some(&format!("the body does not decode as {coding}")));
+    }
     if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
         for note in damage::notes(operation, &media, plain) {
             page.fact("damage", Some(&note));

@@ -38,7 +38,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
             return Err(ModeError::NotFromWords { operation: asked.operation.name() });
         }
     };
-    let vectors = said.vectors(asked.operation)?;
+    let vectors = said.vectors(asked)?;
     let (kind, embeddings) = match listed {
         true => ("embeddings_floats", json!(vectors)),
         false => ("embeddings_by_type", json!({ "float": vectors })),

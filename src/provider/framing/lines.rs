@@ -21,6 +21,7 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
 
 /// The bytes of an event.
 pub(super) fn write(frame: &Frame) -> Vec<u8> {
-    let text = frame.data.as_ref().map_or_else(String::new, |data| format!("{data}\n"));
+    let text =
+        frame.data.as_ref().map_or_else(String::new, |data| format!("{}\n", super::one_line(data)));
     text.into_bytes()
 }

@@ -111,6 +111,21 @@ pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = Event<'
     }
 }
 
+/// Characters that JSON lets stand in text as they are, and at which some clients' readers
+/// of lines (Python's, for one) end a line.
+const LINE_ENDS: [(char, &str); 3] =
+    [('\u{85}', "\\u0085"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
+
+/// JSON that is one line for every reader of lines.
+fn one_line(data: &Value) -> String {
+    let text = data.to_string();
+    // Such characters stand in strings alone, where an escape says the same.
+    LINE_ENDS.iter().fold(text, |text, (end, escape)| match text.contains(*end) {
+        true => text.replace(*end, escape),
+        false => text,
+    })
+}
+
 impl Framing {
     /// The framing that a media type (without parameters, in any case) names; `None`
     /// for one that names none, `application/json` among them.
@@ -163,6 +178,8 @@ impl Framing {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -173,5 +190,18 @@ mod tests {
         let array = |operation| Framing::answered(operation, "Application/JSON", b" [{}]");
         assert_eq!(array(Operation::GenerateContent), Some(Framing::Array));
         assert_eq!(array(Operation::Messages), None);
+    }
+
+    #[test]
+    fn an_event_is_one_line_for_every_reader_whatever_ends_a_line_elsewhere() {
+        let data = json!({ "a": "x\u{85}y\u{2028}z\u{2029}\u{b}\u{1e}\n\r" });
+        for framing in [Framing::Sse, Framing::Lines] {
+            let bytes = framing.write(&[Frame::unnamed(data.clone())]).concat();
+            let text = std::str::from_utf8(&bytes).unwrap();
+            let ends = ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}'];
+            assert!(!text.contains(ends) && !text.contains(['\u{2028}', '\u{2029}']), "{text:?}");
+            assert_eq!(text.trim_end_matches('\n').lines().count(), 1, "{text:?}");
+            assert_eq!(events(framing, &bytes).next().unwrap().json(), Some(data.clone()));
+        }
     }
 }

@@ -82,7 +82,7 @@ fn field<'a>(event: &mut Event<'a>, line: &'a [u8]) {
 /// The bytes of an event.
 pub(super) fn write(frame: &Frame) -> Vec<u8> {
     let name = frame.name.map_or_else(String::new, |name| format!("event: {name}\n"));
-    let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), ToString::to_string);
+    let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), super::one_line);
     format!("{name}data: {data}\n\n").into_bytes()
 }
 

@@ -30,7 +30,7 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let vectors = said.vectors(asked.operation)?;
+    let vectors = said.vectors(asked)?;
     let values = |vector: &Vec<f64>| json!({ "values": vector });
     let batch = asked.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
     let mut body = match vectors {

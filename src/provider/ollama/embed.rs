@@ -28,7 +28,7 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
 
 /// Both paths have one operation; a single vector stands where either looks for it.
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let vectors = said.vectors(asked.operation)?;
+    let vectors = said.vectors(asked)?;
     let mut body = json!({
         "model": said.model,
         "embeddings": vectors,

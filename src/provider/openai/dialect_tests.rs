@@ -167,6 +167,7 @@ fn details_of_what_was_thought_are_put_together_by_their_index() {
         chunk(detail(Value::Null, "a")),
         chunk(detail(Value::Null, "b")),
     ]);
+    stream.extend(sse(&[json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})]));
     stream.extend(b"data: [DONE]\n\n");
     let details = merged(&stream)["choices"][0]["message"]["reasoning_details"].clone();
     let expected =

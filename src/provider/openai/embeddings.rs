@@ -61,7 +61,7 @@ fn pack(vector: &[f64]) -> Option<String> {
 
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
     let mut data = vec![];
-    for (index, vector) in said.vectors(asked.operation)?.iter().enumerate() {
+    for (index, vector) in said.vectors(asked)?.iter().enumerate() {
         let embedding = if asked.base64 {
             let none = ModeError::NoVectors { operation: asked.operation.name() };
             Value::String(pack(vector).ok_or(none)?)

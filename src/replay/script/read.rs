@@ -149,7 +149,9 @@ fn entry(value: Value, before: &[Entry]) -> Result<Entry, String> {
         ("raw_chunk", Value::Object(mut object)) => {
             known(&object, &["base64"], tag)?;
             let text = string(&mut object, tag, "base64")?;
-            let bytes = STANDARD.decode(text).map_err(|why| format!("raw_chunk.base64: {why}"))?;
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|why| format!("raw_chunk.base64: expected bytes in base64: {why}"))?;
             Ok(Entry::RawChunk(bytes.into()))
         }
         ("raw_chunk", other) => Err(expected("a string, or an object with base64", &other)),

@@ -197,7 +197,11 @@ fn stream(call: &Call<'_>, asked: &Asked<'_>, seed: &str) -> Result<Vec<Chunk>, 
     let spoken = spoken.map_err(|why| why.to_string())?;
     let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
     match call.failure {
-        Some(failure) => frames.push(error(failure, asked, frames.len() as u64)),
+        // What fails on its way has not ended, whatever its words would tell beside it.
+        Some(failure) => {
+            frames = frames.into_iter().map(provider::unended).collect();
+            frames.push(error(failure, asked, frames.len() as u64));
+        }
         None => frames.extend(spoken.ending),
     }
     // What opens the stream goes out with the first part.

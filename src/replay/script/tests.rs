@@ -139,6 +139,23 @@ fn an_error_that_comes_later_is_one_in_the_stream_and_the_failure_of_a_complete_
 }
 
 #[test]
+fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
+    let later = r#"[[{"text": "Well, "}, {"tool_call": {"name": "f"}}, {"error": "busy"}], []]"#;
+    let spoken = script(r#"[[{"text": "Well, "}, {"error": "busy"}], [{"text": "Well"}]]"#);
+    let gemini = observed("/v1beta/models/g:streamGenerateContent", &json!({}));
+    let stream = text(&tell(&spoken, &gemini));
+    assert!(stream.contains("Well, ") && stream.contains("busy"), "{stream}");
+    assert!(!stream.contains("finishReason") && !stream.contains("usageMetadata"), "{stream}");
+    assert!(text(&tell(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
+    // Mistral's calls come with the end of their choice.
+    let request = chat(true).request;
+    let mistral = Observed::new("mistral".to_owned(), request, &[IdentityRules::default()]);
+    let stream = text(&tell(&script(later), &mistral));
+    assert!(stream.contains("\"name\":\"f\"") && stream.contains("busy"), "{stream}");
+    assert!(!stream.contains("\"tool_calls\"}") && !stream.contains("total_tokens"), "{stream}");
+}
+
+#[test]
 fn raw_chunks_stand_where_they_stand_and_have_no_place_in_a_complete_answer() {
     let raw = r#"[[{"text": "a"}, {"raw_chunk": ": here\n\n"}, {"text": "b"}, {"raw_chunk": {"base64": "OnRoZXJlCgo="}}]]"#;
     let stream = text(&tell(&script(raw), &chat(true)));

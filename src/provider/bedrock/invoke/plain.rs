@@ -203,7 +203,7 @@ pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Option<Result<Value, 
     let ended = said.finish(Dialect::OpenAi);
     let body = match () {
         () if model.contains("amazon.titan-embed") => {
-            return Some(match said.vectors(asked.operation) {
+            return Some(match said.vectors(asked) {
                 Ok([only]) => {
                     Ok(json!({ "embedding": only, "inputTextTokenCount": usage.prompt_tokens }))
                 }

@@ -31,7 +31,10 @@ pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<Merged> {
     }
     merged.body.contains_key("choices").then(|| {
         merged.failed |= choices.values().any(Choice::failed);
-        merged.ended |= !choices.is_empty() && choices.values().all(Choice::finished);
+        // The marker alone proves nothing: servers send it behind an answer that broke off.
+        if !choices.is_empty() {
+            merged.ended = choices.values().all(Choice::finished);
+        }
         let list = choices.into_iter().map(|(index, choice)| choice.into_value(index));
         merged.body.insert("choices".to_owned(), list.collect());
         merged

@@ -174,7 +174,7 @@ fn nothing_is_read_when_the_body_is_an_error() {
 }
 
 #[test]
-fn the_end_is_known_by_the_marker_or_every_choices_reason() {
+fn the_end_is_known_by_every_choices_reason_and_not_by_the_marker_alone() {
     let ended = |bytes: &[u8]| merge(bytes).unwrap().ended;
     let two = |first: Value, second: Value| {
         json!({"choices": [
@@ -187,7 +187,10 @@ fn the_end_is_known_by_the_marker_or_every_choices_reason() {
     let mut marked = sse(&[chunk(json!({"content": "x"}), Value::Null)]);
     assert!(!ended(&marked));
     marked.extend(DONE);
-    assert!(ended(&marked));
+    assert!(!ended(&marked));
+    let mut one_of_two = sse(&[two(json!("stop"), Value::Null)]);
+    one_of_two.extend(DONE);
+    assert!(!ended(&one_of_two));
 }
 
 #[test]
