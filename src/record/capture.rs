@@ -120,7 +120,11 @@ impl Capture {
         let operation = self.job.observed.call.operation;
         let media = media_type(&self.headers).unwrap_or_default();
         let framing = Framing::answered(operation, media, plain);
-        let mut answer = provider::read(operation, framing, plain).unwrap_or_default();
+        let answer = match framing {
+            None => provider::read_complete(operation, media, plain),
+            framing => provider::read(operation, framing, plain),
+        };
+        let mut answer = answer.unwrap_or_default();
         // A secret spread over several events, or written with escapes, is whole
         // again in the assembled text.
         if let Cow::Owned(clean) = shared.redactor.redact(answer.content.as_bytes(), secrets) {

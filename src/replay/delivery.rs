@@ -102,9 +102,8 @@ impl Delivery {
             (asked.framing.media(), events.into_iter().map(chunk).collect())
         } else {
             let framing = Framing::answered(asked.operation, self.media(), &bytes);
-            let body =
-                provider::to_complete(asked.operation, framing.unwrap_or(asked.framing), &bytes);
-            ("application/json", vec![chunk(body.map_err(|error| error.to_string())?)])
+            let body = provider::to_complete(&asked, framing.unwrap_or(asked.framing), &bytes);
+            (asked.media(), vec![chunk(body.map_err(|error| error.to_string())?)])
         };
         self.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
         if observed.call.streamed {

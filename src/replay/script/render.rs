@@ -122,7 +122,7 @@ impl Rendered {
             }
             (_, true) => raw(&call, &asked),
         };
-        let media = if streamed { asked.framing.media() } else { "application/json" };
+        let media = if streamed { asked.framing.media() } else { asked.media() };
         Ok(Self { delivery: delivery(StatusCode::OK, media, chunks, !streamed), streamed })
     }
 

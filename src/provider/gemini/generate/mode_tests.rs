@@ -14,7 +14,8 @@ fn streamed(framing: Framing, body: &Value) -> Vec<u8> {
 }
 
 fn completed(framing: Framing, stream: &[u8]) -> Value {
-    serde_json::from_slice(&to_complete(GENERATE, framing, stream).unwrap()).unwrap()
+    serde_json::from_slice(&to_complete(&trial::asked(GENERATE, false), framing, stream).unwrap())
+        .unwrap()
 }
 
 fn sse(chunks: &[Value]) -> Vec<u8> {
@@ -181,7 +182,10 @@ fn candidates_without_an_index_are_kept_apart() {
 #[test]
 fn a_stream_is_refused_when_it_did_not_end_well() {
     let unended = |framing, bytes: &[u8]| {
-        assert_eq!(to_complete(GENERATE, framing, bytes), Err(ModeError::Unended));
+        assert_eq!(
+            to_complete(&trial::asked(GENERATE, false), framing, bytes),
+            Err(ModeError::Unended)
+        );
     };
     let events = streamed(Framing::Sse, &body());
     let text = String::from_utf8(events.clone()).unwrap();
@@ -195,7 +199,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let failed = [&array[..array.len() - 1], b",{\"error\":{\"code\":503}}]"].concat();
     unended(Framing::Array, &failed);
     for bytes in [&b""[..], b"[]", b"[{\"error\":{}}]", b"{\"error\":{}}", b"\xff"] {
-        let error = to_complete(GENERATE, Framing::Array, bytes);
+        let error = to_complete(&trial::asked(GENERATE, false), Framing::Array, bytes);
         assert!(matches!(error, Err(ModeError::Unreadable { .. })), "{error:?}");
     }
     let asked = trial::asked(GENERATE, true);
@@ -247,7 +251,7 @@ proptest! {
         // The blank line that ends the last event does not count.
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
-        prop_assert!(to_complete(GENERATE, framing, &stream[..at]).is_err());
+        prop_assert!(to_complete(&trial::asked(GENERATE, false), framing, &stream[..at]).is_err());
         let _ = read(GENERATE, Some(framing), &stream[..at]);
     }
 }
