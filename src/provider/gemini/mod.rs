@@ -27,6 +27,9 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         "generateContent" | "streamGenerateContent" => {
             (Provider::Gemini, Operation::GenerateContent)
         }
+        "predict" if model.contains("embedding") && !claude => {
+            (Provider::Gemini, Operation::EmbedContent)
+        }
         "embedContent" | "batchEmbedContents" => (Provider::Gemini, Operation::EmbedContent),
         "countTokens" => (Provider::Gemini, Operation::GeminiCountTokens),
         "rawPredict" | "streamRawPredict" if claude && model == "count-tokens" => {

@@ -255,3 +255,64 @@ proptest! {
         let _ = read(GENERATE, Some(framing), &stream[..at]);
     }
 }
+
+#[test]
+fn a_call_that_came_in_pieces_is_one_call() {
+    let call = |call: Value, finish: Option<&str>| {
+        let mut candidate =
+            json!({"content": {"role": "model", "parts": [{"functionCall": call}]}});
+        if let Some(finish) = finish {
+            candidate["finishReason"] = finish.into();
+        }
+        json!({"candidates": [candidate]})
+    };
+    let piece = |path: &str, text: &str| json!({"jsonPath": path, "stringValue": text, "willContinue": true});
+    let mut chunks = vec![
+        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "I see."}]}}]}),
+        call(json!({"name": "weather", "id": "c1", "willContinue": true}), None),
+        call(json!({"partialArgs": [piece("$.place", "New ")], "willContinue": true}), None),
+        call(json!({"partialArgs": [piece("$.place", "Delhi")], "willContinue": true}), None),
+        call(json!({}), None),
+        call(
+            json!({"name": "f", "partialArgs": [{"jsonPath": "$.n[0]", "numberValue": 5}], "willContinue": true}),
+            None,
+        ),
+        call(json!({"partialArgs": [{"jsonPath": "$.n[1]", "numberValue": 6}]}), None),
+        call(json!({"name": "g", "args": {"whole": true}}), Some("STOP")),
+    ];
+    let sse = |chunks: &[Value]| -> String {
+        chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
+    };
+    let complete = crate::provider::trial::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
+    let complete: Value = serde_json::from_slice(&complete).unwrap();
+    let expected = json!([
+        {"text": "I see."},
+        {"functionCall": {"name": "weather", "id": "c1", "args": {"place": "New Delhi"}}},
+        {"functionCall": {"name": "f", "args": {"n": [5, 6]}}},
+        {"functionCall": {"name": "g", "args": {"whole": true}}}
+    ]);
+    assert_eq!(complete["candidates"][0]["content"]["parts"], expected);
+    let answer = crate::provider::trial::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
+    let calls: Vec<_> =
+        answer.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
+    let expected = [
+        ("weather", json!({"place": "New Delhi"})),
+        ("f", json!({"n": [5, 6]})),
+        ("g", json!({"whole": true})),
+    ];
+    assert_eq!((answer.content.as_str(), calls), ("I see.", expected.to_vec()));
+    // One that is not ended is no answer; nor is a piece that fits nowhere.
+    let unended = [
+        &chunks[..4],
+        &[call(json!({"partialArgs": [piece("$.place", "")], "willContinue": true}), Some("STOP"))],
+    ]
+    .concat();
+    let failed =
+        |chunks: &[Value]| crate::provider::trial::to_complete(GENERATE, sse(chunks).as_bytes());
+    assert_eq!(failed(&unended), Err(crate::provider::ModeError::Unended));
+    chunks[3] = call(
+        json!({"partialArgs": [piece("$.place.deeper", "Delhi")], "willContinue": true}),
+        None,
+    );
+    assert_eq!(failed(&chunks), Err(crate::provider::ModeError::Unended));
+}
