@@ -182,4 +182,6 @@ fn gateway_page(provider: Provider) -> &'static str {
 }
 
 #[cfg(test)]
+mod status_tests;
+#[cfg(test)]
 mod tests;
