@@ -2,7 +2,7 @@
 
 use super::framing::Framing;
 use super::{Call, Operation};
-use crate::identity;
+use crate::identity::{self, Json};
 
 /// What a request asks of the form of its answer.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,10 @@ pub struct Asked<'a> {
     pub vectors: VectorTypes,
     /// How many texts vectors are asked for of, where that can be told.
     pub inputs: Option<usize>,
+    /// How many choices are asked for: without an end marker, a stream of fewer was cut.
+    pub choices: usize,
+    /// What form a transcription is asked for in (`response_format`).
+    pub transcript: Transcript,
     /// What the call's key is formed over ([`Call::target`]): for many operations the
     /// path, which can say more of the form than the operation does.
     pub target: Option<&'a str>,
@@ -38,6 +42,17 @@ pub enum VectorTypes {
     Float,
     /// Others too, or others alone.
     Other,
+}
+
+/// What form a transcription is asked for in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transcript {
+    /// JSON, which all are unless the request says otherwise.
+    Json,
+    /// The text and nothing else.
+    Text,
+    /// Subtitles, with a time for each line.
+    Subtitles,
 }
 
 impl<'a> Asked<'a> {
@@ -70,8 +85,60 @@ impl<'a> Asked<'a> {
             base64,
             vectors,
             inputs: json.as_ref().and_then(|body| inputs(call.operation, body)),
+            choices: choices(call.operation, json.as_ref()),
+            transcript: match call.operation {
+                Operation::Transcription => transcript(body),
+                _ => Transcript::Json,
+            },
             target,
         }
+    }
+
+    /// The media type of a complete answer.
+    pub fn media(&self) -> &'static str {
+        match self.transcript {
+            Transcript::Json => "application/json",
+            Transcript::Text | Transcript::Subtitles => "text/plain; charset=utf-8",
+        }
+    }
+}
+
+/// How many choices a body asks for: at least one.
+fn choices(operation: Operation, body: Option<&Json<'_>>) -> usize {
+    let number = |value: Option<&Json<'_>>| value?.as_number()?.parse::<usize>().ok();
+    let field = |name: &str| body?.get(name);
+    let within = |outer: &str, name: &str| field(outer)?.get(name);
+    let asked = match operation {
+        Operation::ChatCompletions | Operation::Invoke => number(field("n")),
+        Operation::Completions => {
+            // Several prompts are several texts or several lists of tokens; a list of
+            // numbers is one prompt.
+            let prompts = field("prompt").and_then(Json::as_array).unwrap_or_default();
+            let several = prompts.iter().filter(|prompt| prompt.as_number().is_none()).count();
+            Some(number(field("n")).unwrap_or(1).saturating_mul(several.max(1)))
+        }
+        Operation::GenerateContent => number(within("generationConfig", "candidateCount"))
+            .or_else(|| number(within("generation_config", "candidate_count"))),
+        _ => None,
+    };
+    asked.unwrap_or(1).max(1)
+}
+
+/// The form that a transcription's multipart body asks for.
+fn transcript(body: &[u8]) -> Transcript {
+    let asks_for = |format: &[u8]| {
+        let name = b"name=\"response_format\"";
+        let Some(at) = memchr::memmem::find(body, name) else { return false };
+        let rest = &body[at + name.len()..];
+        let value = memchr::memmem::find(rest, b"\r\n\r\n").map(|at| &rest[at + 4..]);
+        value
+            .and_then(|value| value.strip_prefix(format))
+            .is_some_and(|end| end.starts_with(b"\r\n"))
+    };
+    match () {
+        () if asks_for(b"text") => Transcript::Text,
+        () if asks_for(b"srt") || asks_for(b"vtt") => Transcript::Subtitles,
+        () => Transcript::Json,
     }
 }
 
@@ -162,6 +229,40 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn asked(operation: Operation, body: &str) -> usize {
+        choices(operation, identity::parse(body.as_bytes()).ok().as_ref())
+    }
+
+    #[test]
+    fn choices_are_counted_as_each_request_asks_for_them() {
+        let chat = |body| asked(Operation::ChatCompletions, body);
+        let (three, prompts) = (r#"{"n":3}"#, r#"{"n":2,"prompt":["a","b"]}"#);
+        assert_eq!([chat("{}"), chat(three), chat(r#"{"n":0}"#), chat("no")], [1, 3, 1, 1]);
+        let text = |body| asked(Operation::Completions, body);
+        assert_eq!([text(three), text(prompts)], [3, 4]);
+        assert_eq!([text(r#"{"prompt":[1,2,3]}"#), text(r#"{"prompt":[[1,2],[3]]}"#)], [1, 2]);
+        let gemini = |body| asked(Operation::GenerateContent, body);
+        let two = r#"{"generationConfig":{"candidateCount":2}}"#;
+        assert_eq!([gemini(two), gemini("{}")], [2, 1]);
+        assert_eq!(asked(Operation::Embeddings, three), 1);
+    }
+
+    #[test]
+    fn a_transcription_says_its_form_in_a_field() {
+        let part = |name: &str, value: &str| {
+            format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let form = |value: &str| {
+            let body = part("model", "whisper-1") + &part("response_format", value) + "--B--\r\n";
+            transcript(body.as_bytes())
+        };
+        assert_eq!(form("text"), Transcript::Text);
+        assert_eq!([form("srt"), form("vtt")], [Transcript::Subtitles; 2]);
+        assert_eq!([form("json"), form("verbose_json"), form("textual")], [Transcript::Json; 3]);
+        let none = part("prompt", "text") + "--B--\r\n";
+        assert_eq!([transcript(none.as_bytes()), transcript(b"")], [Transcript::Json; 2]);
+    }
 
     #[test]
     fn the_texts_that_vectors_are_asked_of_are_counted_where_they_can_be_told() {

@@ -33,12 +33,12 @@ mod table;
 mod wire;
 mod words;
 
-pub use asked::{Asked, ModeError, VectorTypes};
+pub use asked::{Asked, ModeError, Transcript, VectorTypes};
 pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use framing::{Frame, Framing};
 pub use mode::{reframe, to_complete, to_stream, write};
-pub use natural_error::{NaturalError, natural_error, natural_error_after};
+pub use natural_error::{ErrorAsked, NaturalError, natural_error, natural_error_after};
 pub use recognise::{Seen, delivery, place, recognise};
 pub use spoken::{Part, Spoken, spoken, unended, whole};
 pub use stream_error::stream_error;
@@ -339,6 +339,14 @@ pub fn read(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> Opt
         Some(framing) => wire.read_stream?(framing, bytes),
         None => wire.read?(bytes),
     }
+}
+
+/// What a complete answer of this media type (without parameters) says: [`read`], and
+/// transcriptions that are no JSON but the very text.
+pub fn read_complete(operation: Operation, media: &str, bytes: &[u8]) -> Option<Answer> {
+    let plain = || openai::audio::plain(media, bytes);
+    let plain = if operation == Operation::Transcription { plain() } else { None };
+    plain.or_else(|| read(operation, None, bytes))
 }
 
 fn value(bytes: &[u8]) -> Option<Value> {

@@ -7,31 +7,52 @@
 
 use serde_json::Value;
 
-use super::asked::{Asked, ModeError};
+use super::asked::{Asked, ModeError, Transcript};
 use super::framing::{Frame, Framing, events};
+use super::openai::audio;
 use super::table::wire;
+use super::wire::Object;
 use super::words::Said;
 use super::{Answer, Operation};
 
-/// The complete answer that a recorded stream stands for.
+/// The complete answer that a recorded stream in `framing` stands for.
 ///
 /// # Errors
 /// Where the operation cannot be changed, or the stream is cut, holds an error, or
 /// is no answer.
 pub fn to_complete(
-    operation: Operation,
+    asked: &Asked<'_>,
     framing: Framing,
     stream: &[u8],
 ) -> Result<Vec<u8>, ModeError> {
-    let not_yet =
-        ModeError::NotYet { operation: operation.name(), recorded: "streamed", wanted: "complete" };
-    let merge = wire(operation).merge.ok_or(not_yet)?;
-    let merged =
-        merge(framing, stream).ok_or(ModeError::Unreadable { operation: operation.name() })?;
-    if merged.failed || !merged.ended {
+    let operation = asked.operation.name();
+    let not_yet = ModeError::NotYet { operation, recorded: "streamed", wanted: "complete" };
+    let merge = wire(asked.operation).merge.ok_or(not_yet)?;
+    let merged = merge(framing, stream).ok_or(ModeError::Unreadable { operation })?;
+    if merged.failed || !merged.ended || lacks_choices(asked, framing, stream, &merged.body) {
         return Err(ModeError::Unended);
     }
-    Ok(Value::Object(merged.body).to_string().into_bytes())
+    whole(asked, Value::Object(merged.body))
+}
+
+/// Whether a stream was cut where one choice had ended and the next had not begun:
+/// nothing else tells, unless it has an end marker of its own.
+fn lacks_choices(asked: &Asked<'_>, framing: Framing, stream: &[u8], body: &Object) -> bool {
+    let list = ["choices", "candidates"].iter().find_map(|name| body.get(*name)?.as_array());
+    list.is_some_and(|list| list.len() < asked.choices)
+        && !events(framing, stream).any(|event| event.is_done())
+}
+
+/// The bytes of a complete answer in the form that is asked for.
+fn whole(asked: &Asked<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
+    match (asked.transcript, &body["text"]) {
+        (Transcript::Json, _) => Ok(body.to_string().into_bytes()),
+        (Transcript::Text, Value::String(text)) => Ok(format!("{text}\n").into_bytes()),
+        _ => Err(ModeError::NoPlace {
+            operation: "Transcriptions as subtitles",
+            what: "words without times",
+        }),
+    }
 }
 
 /// The stream that a recorded complete answer stands for: one item per event.
@@ -42,7 +63,11 @@ pub fn to_stream(asked: &Asked<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeErr
     let operation = asked.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = wire(asked.operation).split.ok_or(not_yet)?;
-    let frames = match super::value(body) {
+    let body = match asked.transcript {
+        Transcript::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
+        _ => super::value(body),
+    };
+    let frames = match body {
         Some(Value::Object(body)) => split(asked, body),
         _ => None,
     };
@@ -102,7 +127,7 @@ pub fn write(asked: &Asked<'_>, answer: &Answer, seed: &str) -> Result<Vec<u8>, 
     let said = Said::of(answer, asked.model, seed);
     let not_built = ModeError::NotFromWords { operation: asked.operation.name() };
     let write = wire(asked.operation).write.ok_or(not_built)?;
-    Ok(write(asked, &said)?.to_string().into_bytes())
+    whole(asked, write(asked, &said)?)
 }
 
 #[cfg(test)]

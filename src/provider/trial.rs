@@ -1,6 +1,6 @@
 //! The calls of the tests: each operation in its usual framing.
 
-use super::{Answer, Asked, Framing, ModeError, Operation, VectorTypes, table};
+use super::{Answer, Asked, Framing, ModeError, Operation, Transcript, VectorTypes, table};
 
 /// What a caller of `operation` asks for, events where there is a choice.
 pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
@@ -16,6 +16,8 @@ pub(super) fn asked(operation: Operation, usage: bool) -> Asked<'static> {
         base64: false,
         vectors: VectorTypes::Unsaid,
         inputs: None,
+        choices: 1,
+        transcript: Transcript::Json,
         target: None,
     }
 }
@@ -29,7 +31,7 @@ pub(super) fn read(operation: Operation, streamed: bool, bytes: &[u8]) -> Option
 }
 
 pub(super) fn to_complete(operation: Operation, stream: &[u8]) -> Result<Vec<u8>, ModeError> {
-    super::to_complete(operation, framing(operation), stream)
+    super::to_complete(&asked(operation, false), framing(operation), stream)
 }
 
 pub(super) fn to_stream(

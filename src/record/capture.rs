@@ -104,8 +104,10 @@ impl Capture {
     /// Removes secrets from the chunks, and reads the answer out of what is left.
     fn read_and_redact(&mut self, shared: &Shared) -> Answer {
         self.decode_if_unclean(shared);
+        let mut chunks = std::mem::take(&mut self.chunks);
+        let joined = self.redact(&mut chunks, shared);
+        self.chunks = chunks;
         let secrets = &self.job.secrets;
-        let joined = shared.redactor.redact_chunks(&mut self.chunks, secrets);
         if !(200..300).contains(&self.status) {
             return Answer::default();
         }
@@ -118,7 +120,11 @@ impl Capture {
         let operation = self.job.observed.call.operation;
         let media = media_type(&self.headers).unwrap_or_default();
         let framing = Framing::answered(operation, media, plain);
-        let mut answer = provider::read(operation, framing, plain).unwrap_or_default();
+        let answer = match framing {
+            None => provider::read_complete(operation, media, plain),
+            framing => provider::read(operation, framing, plain),
+        };
+        let mut answer = answer.unwrap_or_default();
         // A secret spread over several events, or written with escapes, is whole
         // again in the assembled text.
         if let Cow::Owned(clean) = shared.redactor.redact(answer.content.as_bytes(), secrets) {
@@ -135,13 +141,24 @@ impl Capture {
         answer
     }
 
+    /// Removes secrets from chunks of this answer, and gives what is left in one piece.
+    fn redact(&self, chunks: &mut [Chunk], shared: &Shared) -> Bytes {
+        let media = media_type(&self.headers).unwrap_or_default().to_ascii_lowercase();
+        let secrets = &self.job.secrets;
+        match Framing::of_media(&media) {
+            Some(Framing::EventStream) => shared.redactor.redact_messages(chunks, secrets),
+            _ => shared.redactor.redact_chunks(chunks, secrets),
+        }
+    }
+
     /// A compressed body that holds a secret is kept decoded: it could not be
     /// cleaned otherwise.
     fn decode_if_unclean(&mut self, shared: &Shared) {
         let Some(encoding) = header(&self.headers, "content-encoding") else { return };
         let joined = join(&self.chunks);
         let is_clean = |plain: &[u8]| {
-            matches!(shared.redactor.redact(plain, &self.job.secrets), Cow::Borrowed(_))
+            let data = Bytes::copy_from_slice(plain);
+            self.redact(&mut [Chunk { at_ms: 0.0, data }], shared) == plain
         };
         let Some(plain) = encoding::decode(encoding, &joined, self.max) else {
             // Cut or damaged, or not to be decoded at all: what cannot be seen to be

@@ -1,6 +1,11 @@
 //! Content encodings: what a compressed body says in plain bytes.
 
-use std::io::Read;
+use std::cell::Cell;
+use std::io::{BufRead, ErrorKind, Read};
+
+use brotli_decompressor::Decompressor;
+use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use ruzstd::decoding::StreamingDecoder;
 
 /// The plain bytes of a body that was sent under `content-encoding: encoding`.
 ///
@@ -8,20 +13,124 @@ use std::io::Read;
 /// and for more than `max` plain bytes. `identity` and the empty text give the
 /// bytes back.
 pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
-    let mut plain = bytes.to_vec();
+    let pieces = decode_pieces(encoding, &[bytes], max)?;
+    Some(pieces.into_iter().flat_map(|piece| piece.data).collect())
+}
+
+/// Some plain bytes, and which of the encoded pieces completed them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The index of the encoded piece.
+    pub of: usize,
+    /// The plain bytes.
+    pub data: Vec<u8>,
+}
+
+/// [`decode`] for a body that came in pieces: the plain bytes in order, each as early
+/// as the encoded bytes before it give it. A piece that completes nothing has no
+/// plain one. Zstandard's plain bytes may come later than they could.
+pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<Piece>> {
+    let piece = |(of, data): (usize, &&[u8])| Piece { of, data: data.to_vec() };
+    let mut plain: Vec<Piece> = pieces.iter().enumerate().map(piece).collect();
     // Codings are listed in the order they were applied.
     for coding in encoding.split(',').rev() {
+        let source = Source::of(&plain);
         plain = match coding.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => plain,
-            "gzip" | "x-gzip" => read(flate2::read::MultiGzDecoder::new(plain.as_slice()), max)?,
-            "deflate" => read(flate2::read::ZlibDecoder::new(plain.as_slice()), max)
-                .or_else(|| read(flate2::read::DeflateDecoder::new(plain.as_slice()), max))?,
-            "br" => read(brotli_decompressor::Decompressor::new(plain.as_slice(), 4096), max)?,
-            "zstd" => read(ruzstd::decoding::StreamingDecoder::new(plain.as_slice()).ok()?, max)?,
+            "" | "identity" => continue,
+            "gzip" | "x-gzip" => source.read(max, MultiGzDecoder::new)?,
+            "deflate" => source
+                .read(max, ZlibDecoder::new)
+                .or_else(|| source.read(max, DeflateDecoder::new))?,
+            "br" => source.read(max, |reader| Decompressor::new(reader, 4096))?,
+            "zstd" => source.try_read(max, |reader| StreamingDecoder::new(reader).ok())?,
             _ => return None,
         };
     }
     Some(plain)
+}
+
+/// Pieces to be decoded.
+struct Source<'a> {
+    pieces: &'a [Piece],
+    /// The place of the last of them that was looked at.
+    reached: Cell<usize>,
+}
+
+impl<'a> Source<'a> {
+    fn of(pieces: &'a [Piece]) -> Self {
+        Self { pieces, reached: Cell::new(0) }
+    }
+
+    fn read<D: Read>(
+        &'a self,
+        max: usize,
+        decoder: impl FnOnce(Reader<'a>) -> D,
+    ) -> Option<Vec<Piece>> {
+        self.try_read(max, |reader| Some(decoder(reader)))
+    }
+
+    /// All that the decoder gives, if that is at most `max` bytes.
+    fn try_read<D: Read>(
+        &'a self,
+        max: usize,
+        decoder: impl FnOnce(Reader<'a>) -> Option<D>,
+    ) -> Option<Vec<Piece>> {
+        self.reached.set(0);
+        let mut decoder = decoder(Reader { source: self, at: 0, offset: 0 })?;
+        let mut out: Vec<Piece> = Vec::new();
+        let (mut buffer, mut total) = ([0; 4096], 0);
+        loop {
+            let data = match decoder.read(&mut buffer) {
+                Ok(0) => return Some(out),
+                Ok(length) => &buffer[..length],
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            };
+            total += data.len();
+            if total > max {
+                return None;
+            }
+            let of = self.pieces.get(self.reached.get())?.of;
+            match out.last_mut() {
+                Some(last) if last.of == of => last.data.extend_from_slice(data),
+                _ => out.push(Piece { of, data: data.to_vec() }),
+            }
+        }
+    }
+}
+
+/// Gives one piece at a time, and notes which.
+struct Reader<'a> {
+    source: &'a Source<'a>,
+    at: usize,
+    offset: usize,
+}
+
+impl BufRead for Reader<'_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        while let Some(piece) = self.source.pieces.get(self.at) {
+            if self.offset < piece.data.len() {
+                self.source.reached.set(self.at);
+                return Ok(&piece.data[self.offset..]);
+            }
+            (self.at, self.offset) = (self.at + 1, 0);
+        }
+        Ok(&[])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.offset += amount;
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let data = self.fill_buf()?;
+        let length = data.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&data[..length]);
+        self.consume(length);
+        Ok(length)
+    }
 }
 
 /// As much of [`decode`]'s plain bytes as can be had of a body that is cut or
@@ -35,10 +144,10 @@ pub fn decode_start(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>>
     };
     match encoding.trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Some(bytes.to_vec()),
-        "gzip" | "x-gzip" => Some(start(&mut flate2::read::MultiGzDecoder::new(bytes))),
-        "deflate" => Some(start(&mut flate2::read::ZlibDecoder::new(bytes))),
-        "br" => Some(start(&mut brotli_decompressor::Decompressor::new(bytes, 4096))),
-        "zstd" => ruzstd::decoding::StreamingDecoder::new(bytes).ok().map(|mut d| start(&mut d)),
+        "gzip" | "x-gzip" => Some(start(&mut MultiGzDecoder::new(bytes))),
+        "deflate" => Some(start(&mut ZlibDecoder::new(bytes))),
+        "br" => Some(start(&mut Decompressor::new(bytes, 4096))),
+        "zstd" => StreamingDecoder::new(bytes).ok().map(|mut d| start(&mut d)),
         _ => None,
     }
 }
@@ -59,21 +168,17 @@ pub fn accepts(accept_encoding: Option<&str>, encoding: &str) -> bool {
     })
 }
 
-/// Everything a decoder gives, if that is at most `max` bytes.
-fn read(decoder: impl Read, max: usize) -> Option<Vec<u8>> {
-    let mut plain = Vec::new();
-    decoder.take(max as u64 + 1).read_to_end(&mut plain).ok()?;
-    (plain.len() <= max).then_some(plain)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
 
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     }
@@ -84,6 +189,41 @@ mod tests {
         assert_eq!(decode("gzip", &packed, 100).as_deref(), Some(&b"hello hello hello"[..]));
         assert_eq!(decode("gzip", &packed[..packed.len() - 9], 100), None);
         assert_eq!(decode("gzip", &packed, 5), None);
+    }
+
+    #[test]
+    fn each_piece_gives_what_it_completes() {
+        let texts = ["one, ", "two, ", "three"];
+        for cut in [0, 3, 9] {
+            // Flushed behind each text, as a server does that streams.
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            let mut ends = vec![];
+            for text in texts {
+                encoder.write_all(text.as_bytes()).unwrap();
+                encoder.flush().unwrap();
+                ends.push(encoder.get_ref().len());
+            }
+            let packed = encoder.finish().unwrap();
+            let cuts = [0, ends[0] - cut, ends[1], ends[2], packed.len()];
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|at| &packed[at[0]..at[1]]).collect();
+            let plain = decode_pieces("gzip", &pieces, 100).unwrap();
+            let all: Vec<u8> = plain.iter().flat_map(|piece| piece.data.clone()).collect();
+            assert_eq!(all, b"one, two, three");
+            let last = plain.last().unwrap();
+            assert_eq!((last.of, last.data.as_slice()), (2, &b"three"[..]));
+            if cut == 0 {
+                assert_eq!(plain[0], Piece { of: 0, data: b"one, ".to_vec() });
+            } else {
+                assert_eq!(
+                    plain.iter().find(|piece| piece.data.ends_with(b"two, ")).unwrap().of,
+                    1
+                );
+            }
+            assert_eq!(decode_pieces("gzip", &pieces[..2], 100), None);
+            assert_eq!(decode_pieces("gzip", &pieces, 14), None);
+        }
+        let plain = decode_pieces("identity", &[b"a", b"", b"b"], 9).unwrap();
+        assert_eq!(plain.iter().map(|piece| piece.of).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! The same input always gives the same output, so a redacted request hashes
 //! alike in record and replay.
 
+mod framed;
 pub mod header;
 mod secret;
 mod shape;

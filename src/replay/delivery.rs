@@ -65,18 +65,23 @@ impl Delivery {
         self.chunks.last().map_or(0.0, |chunk| chunk.at_ms)
     }
 
-    /// Takes off a content encoding that the caller does not accept.
+    /// Takes off a content encoding that the caller does not accept. What is left keeps
+    /// the time of the chunk that completed it.
     pub(super) fn decode_unless_accepted(&mut self, accept: Option<&str>) -> Result<(), String> {
         let Some(coding) = self.headers.get(http::header::CONTENT_ENCODING) else { return Ok(()) };
         let coding = coding.to_str().unwrap_or_default().to_owned();
         if encoding::accepts(accept, &coding) || self.chunks.is_empty() {
             return Ok(());
         }
-        let Some(plain) = encoding::decode(&coding, &self.joined(), MAX_DECODED) else {
+        let pieces: Vec<&[u8]> = self.chunks.iter().map(|chunk| &*chunk.data).collect();
+        let Some(plain) = encoding::decode_pieces(&coding, &pieces, MAX_DECODED) else {
             // Bytes that do not decode, or to more than that, are served as they were: that is what happened.
             return Ok(());
         };
-        self.chunks = vec![Chunk { at_ms: self.last_ms(), data: plain.into() }];
+        let chunk = |piece: encoding::Piece| {
+            Some(Chunk { at_ms: self.chunks.get(piece.of)?.at_ms, data: piece.data.into() })
+        };
+        self.chunks = plain.into_iter().filter_map(chunk).collect();
         self.headers.remove(http::header::CONTENT_ENCODING);
         Ok(())
     }
@@ -97,9 +102,8 @@ impl Delivery {
             (asked.framing.media(), events.into_iter().map(chunk).collect())
         } else {
             let framing = Framing::answered(asked.operation, self.media(), &bytes);
-            let body =
-                provider::to_complete(asked.operation, framing.unwrap_or(asked.framing), &bytes);
-            ("application/json", vec![chunk(body.map_err(|error| error.to_string())?)])
+            let body = provider::to_complete(&asked, framing.unwrap_or(asked.framing), &bytes);
+            (asked.media(), vec![chunk(body.map_err(|error| error.to_string())?)])
         };
         self.headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
         if observed.call.streamed {
@@ -253,6 +257,38 @@ mod tests {
         }
         let array = reframed("", media, &chunks[..1], CUT).unwrap();
         assert_eq!(sent(&array), [(1.0, "[{\"a\":1}")]);
+    }
+
+    #[test]
+    fn a_compressed_stream_keeps_its_times_when_it_is_decoded() {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut chunks = vec![];
+        for (at_ms, text) in [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\":2}\n\n")] {
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.flush().unwrap();
+            let data = std::mem::take(encoder.get_mut());
+            chunks.push(Chunk { at_ms, data: data.into() });
+        }
+        chunks.push(Chunk { at_ms: 3.0, data: encoder.finish().unwrap().into() });
+        let headers = [
+            (http::header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+            (http::header::CONTENT_ENCODING, HeaderValue::from_static("gzip")),
+        ];
+        let headers = headers.into_iter().collect();
+        let mut delivery = Delivery { status: StatusCode::OK, headers, chunks, end: End::Complete };
+        delivery.decode_unless_accepted(None).unwrap();
+        let expected = [(1.0, "data: {\"a\":1}\n\n"), (2.0, "data: {\"b\":2}\n\n")];
+        assert_eq!(sent(&delivery), expected);
+        let request = RecordedRequest {
+            method: "POST".to_owned(),
+            path: "/v1beta/models/m:streamGenerateContent".to_owned(),
+            query: String::new(),
+            headers: vec![],
+            body: "{}".into(),
+        };
+        delivery.reframe(&Observed::new("gemini".to_owned(), request, &[])).unwrap();
+        assert_eq!(sent(&delivery), [(1.0, "[{\"a\":1}"), (2.0, ",\r\n{\"b\":2}]")]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(super) fn build(
         (asked.framing.media(), events.into_iter().map(chunk).collect())
     } else {
         headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        ("application/json", vec![chunk(body)])
+        (asked.media(), vec![chunk(body)])
     };
     headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
     Ok(Delivery { status: StatusCode::OK, headers, chunks, end: End::Complete })

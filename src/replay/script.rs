@@ -161,7 +161,7 @@ impl Script {
     ) -> Result<Told, NoScriptedResponse> {
         let index = match (self.turn(observed.session.as_deref()), &self.retry) {
             (Turn::Later, Some(retry)) => {
-                let rendered = Rendered::failure(&retry.failure, shape, &observed.upstream);
+                let rendered = Rendered::failure(&retry.failure, observed, shape);
                 return Ok(Told { rendered, call: None });
             }
             (Turn::Call(index), _) => index,

@@ -1,5 +1,7 @@
 //! Streams that are no server-sent events: Ollama's lines and Bedrock's messages.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use loomrec::provider::Framing;
 use loomrec::provider::framing::Frame;
 use serde_json::{Value, json};
@@ -125,4 +127,44 @@ fn bytes_that_do_not_decode_are_kept_and_marked_in_show() {
     }
     // What lacks a piece is no complete answer.
     scene.replayed(&[], &[converse("")], 1).remove(0).expect(422);
+}
+
+/// A model's own event, as InvokeModel streams it.
+fn invoked(text: &str) -> Vec<u8> {
+    let event = json!({ "generation": text, "stop_reason": null }).to_string();
+    let data = json!({ "bytes": STANDARD.encode(event) });
+    Framing::EventStream
+        .write(&[Frame { name: Some("chunk"), data: Some(data), exception: false }])
+        .concat()
+}
+
+#[test]
+fn a_key_that_bedrock_echoes_leaves_the_messages_and_these_still_decode() {
+    let key = "ABCkey-canary-0123456789";
+    let said = |text: &str| -> Vec<u8> {
+        let delta = json!({ "contentBlockIndex": 0, "delta": { "text": text } });
+        let frame = Frame { name: Some("contentBlockDelta"), data: Some(delta), exception: false };
+        Framing::EventStream.write(&[frame]).concat()
+    };
+    let mine = format!("I saw {key}.");
+    for (sent, clean, path) in [
+        (
+            vec![said("one"), said(&mine), said("three")],
+            vec![said("one"), said("I saw [REDACTED]."), said("three")],
+            "/bedrock/model/us.amazon.nova-lite-v1%3A0/converse-stream",
+        ),
+        (
+            vec![invoked("one"), invoked(&mine), invoked("three")],
+            vec![invoked("one"), invoked("I saw [REDACTED]."), invoked("three")],
+            "/bedrock/model/meta.llama3-8b-instruct-v1%3A0/invoke-with-response-stream",
+        ),
+    ] {
+        let (scene, upstream) = (Scene::new(), bedrock(&sent));
+        let call = Call::post(path, "{}").header(&format!("authorization: Bearer {key}"));
+        let recorded = scene.recorded(&upstream, std::slice::from_ref(&call)).remove(0).expect(200);
+        assert_eq!(recorded.chunks, sent);
+        let again = scene.replayed(&["--strict"], &[call], 0).remove(0).expect(200);
+        assert_eq!(again.chunks, clean);
+        assert!(!scene.text().contains(key));
+    }
 }

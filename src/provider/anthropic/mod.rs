@@ -5,6 +5,7 @@ pub(super) mod messages;
 
 use serde_json::{Value, json};
 
+use super::natural_error::ErrorAsked;
 use super::recognise::{Seen, Shape, has_header};
 use super::{Operation, Provider};
 
@@ -51,23 +52,25 @@ pub(super) fn error(status: u16, named: &str) -> Value {
 }
 
 /// The body of an error of Anthropic's own.
-pub(super) fn natural(status: u16, message: Option<&str>, id: &str) -> Value {
-    let usual = match status {
-        401 => "invalid x-api-key",
-        402 => "Your credit balance is too low to access the Anthropic API.",
-        403 => "Your API key does not have permission to use the specified resource.",
-        404 => "The requested resource could not be found.",
-        409 => "The request conflicts with the current state of the resource.",
-        413 => "Request exceeds the maximum allowed number of bytes.",
-        429 => "This request would exceed your organization's rate limit.",
-        504 => "The request timed out while processing.",
-        529 => "Overloaded",
-        500.. => "Internal server error",
+pub(super) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
+    let kind = asked.kind.unwrap_or_else(|| kind(asked.status));
+    let usual = match (kind, asked.status) {
+        ("authentication_error", _) => "invalid x-api-key",
+        ("billing_error", _) => "Your credit balance is too low to access the Anthropic API.",
+        ("permission_error", _) => {
+            "Your API key does not have permission to use the specified resource."
+        }
+        ("not_found_error", _) => "The requested resource could not be found.",
+        ("conflict_error", _) => "The request conflicts with the current state of the resource.",
+        ("request_too_large", _) => "Request exceeds the maximum allowed number of bytes.",
+        ("rate_limit_error", _) => "This request would exceed your organization's rate limit.",
+        ("timeout_error", _) => "The request timed out while processing.",
+        ("overloaded_error", _) => "Overloaded",
+        (_, 500..) => "Internal server error",
         _ => "The request is not valid.",
     };
-    let mut body = error(status, message.unwrap_or(usual));
-    body["request_id"] = id.into();
-    body
+    let message = asked.message.unwrap_or(usual);
+    json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": id })
 }
 
 /// Anthropic's word for a status.
@@ -80,7 +83,7 @@ fn kind(status: u16) -> &'static str {
         409 => "conflict_error",
         413 => "request_too_large",
         429 => "rate_limit_error",
-        504 => "timeout_error",
+        408 | 504 => "timeout_error",
         529 => "overloaded_error",
         500.. => "api_error",
         _ => "invalid_request_error",

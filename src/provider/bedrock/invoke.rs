@@ -1,23 +1,24 @@
 //! Bedrock's InvokeModel: a model's own JSON, told by its shape.
 //!
-//! Anthropic's models, Nova (which speaks Converse) and those that speak OpenAI's
-//! chat are read by what reads these elsewhere; the older ones by [`plain`]. A
-//! stream carries that JSON in chunks ([`chunk`]).
+//! Anthropic's models, Nova (which speaks Converse), Cohere's Command R and those that
+//! speak OpenAI's chat are read by what reads these elsewhere; the older ones by
+//! [`plain`]. A stream carries that JSON in chunks ([`chunk`]).
 
 mod chunk;
 mod plain;
+mod write;
 
 use serde_json::Value;
 
 use super::converse;
 use crate::provider::Answer;
 use crate::provider::anthropic::messages;
-use crate::provider::asked::{Asked, ModeError};
+use crate::provider::asked::Asked;
+use crate::provider::cohere::chat as cohere;
 use crate::provider::doc::{self, Doc, items, nested, text};
 use crate::provider::framing::{Frame, Framing};
 use crate::provider::openai::chat;
 use crate::provider::wire::{Merged, Object, Wire};
-use crate::provider::words::Said;
 use chunk::Native;
 
 pub(in crate::provider) const WIRE: Wire = Wire {
@@ -25,7 +26,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     read_stream: Some(stream),
     merge: Some(|framing, bytes| merge(Native::of(framing, bytes))),
     split: Some(split),
-    write: Some(write),
+    write: Some(write::write),
 };
 
 /// Whose JSON it is.
@@ -34,6 +35,7 @@ enum Shape {
     Anthropic,
     Nova,
     Chat,
+    CommandR,
 }
 
 impl Shape {
@@ -43,6 +45,8 @@ impl Shape {
             Some(Self::Anthropic)
         } else if nested(body, &["output", "message"]).is_some() {
             Some(Self::Nova)
+        } else if text(body, "text").is_some() && text(body, "generation_id").is_some() {
+            Some(Self::CommandR)
         } else {
             body.member("choices").and_then(Doc::list).map(|_| Self::Chat)
         }
@@ -55,6 +59,8 @@ impl Shape {
             Some(Self::Anthropic)
         } else if ["messageStart", "contentBlockDelta", "messageStop"].into_iter().any(is) {
             Some(Self::Nova)
+        } else if is("event_type") {
+            Some(Self::CommandR)
         } else {
             is("choices").then_some(Self::Chat)
         }
@@ -66,6 +72,7 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
         Some(Shape::Anthropic) => messages::complete(body),
         Some(Shape::Nova) => converse::read(body),
         Some(Shape::Chat) => chat::complete(body),
+        Some(Shape::CommandR) => cohere::complete(body),
         None => plain::read(body),
     }?;
     if answer.finish_reason.is_none() {
@@ -99,6 +106,7 @@ fn merge(native: Native) -> Option<Merged> {
             }))
         }
         Some(Shape::Chat) => merge_chat(events),
+        Some(Shape::CommandR) => cohere::WIRE.merge?(Framing::Sse, &chunk::sse(events)),
         None => plain::merge(events),
     };
     let mut merged = merged?;
@@ -112,12 +120,22 @@ fn merge_chat(events: Vec<Object>) -> Option<Merged> {
     if !named {
         merged.body.shift_remove("object");
     }
+    if let Some(Value::Array(choices)) = merged.body.get_mut("choices") {
+        choices.iter_mut().filter_map(Value::as_object_mut).for_each(end_once);
+    }
     let choices = merged.body.get("choices").and_then(Value::as_array);
     merged.ended |= choices.is_some_and(|choices| {
         let stopped = |one: &Value| one.get("stop_reason").is_some_and(|why| !why.is_null());
         !choices.is_empty() && choices.iter().all(stopped)
     });
     Some(merged)
+}
+
+/// A choice that says by `stop_reason` why it ended has no other word for it.
+fn end_once(choice: &mut Object) {
+    if choice.contains_key("stop_reason") && choice.get("finish_reason") == Some(&Value::Null) {
+        choice.shift_remove("finish_reason");
+    }
 }
 
 fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
@@ -133,12 +151,13 @@ fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
         }
         Some(Shape::Chat) => {
             let messages = |choice: &Value| choice.get("message").is_some();
-            let choices = body.get("choices")?.as_array()?;
-            if !choices.iter().all(messages) {
-                return None;
+            match body.get("choices")?.as_array()?.as_slice() {
+                choices if choices.iter().all(messages) => data(chat::WIRE.split?(asked, body)?),
+                [only] => plain::split_choice(only)?,
+                _ => return None,
             }
-            data(chat::WIRE.split?(asked, body)?)
         }
+        Some(Shape::CommandR) => data(cohere::WIRE.split?(asked, body)?),
         None => plain::split(body)?,
     };
     Some(chunk::wrap(events, usage))
@@ -147,26 +166,6 @@ fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
 /// What events carry; the end marker of OpenAI's is not sent here.
 fn data(frames: Vec<Frame>) -> Vec<Value> {
     frames.into_iter().filter_map(|frame| frame.data).collect()
-}
-
-/// Writes in the shape of the model that was asked for: its id, that of an inference
-/// profile or an ARN with either in it.
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
-    let not_written =
-        ModeError::NotFromWords { operation: "a Bedrock model whose own shape is not known" };
-    let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
-    let write = match () {
-        () if of("anthropic.") => messages::WIRE.write,
-        () if of("amazon.nova") => converse::WIRE.write,
-        () if of("openai.") || of("qwen.") => chat::WIRE.write,
-        () => return plain::write(asked, said).unwrap_or(Err(not_written)),
-    };
-    let mut body = write.ok_or(not_written)?(asked, said)?;
-    if let Value::Object(body) = &mut body {
-        // Nova's own answer tells no times.
-        body.shift_remove("metrics");
-    }
-    Ok(body)
 }
 
 #[cfg(test)]

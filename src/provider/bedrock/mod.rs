@@ -5,6 +5,7 @@ pub(super) mod invoke;
 
 use serde_json::{Value, json};
 
+use super::natural_error::ErrorAsked;
 use super::recognise::{Seen, Shape, decoded};
 use super::{Operation, Provider};
 
@@ -31,20 +32,27 @@ pub(super) fn error(message: &str) -> Value {
 }
 
 /// The body of an error of Bedrock's own; its kind is [`exception`].
-pub(super) fn natural(status: u16, message: Option<&str>) -> Value {
-    let usual = match status {
-        403 => "You don't have access to the model with the specified model ID.",
-        404 => "Could not resolve the foundation model from the provided model identifier.",
-        408 => "The model took too long to respond.",
-        424 => "The model returned an error.",
-        429 => "Too many requests, please wait before trying again.",
-        503 => "Bedrock is unable to process your request.",
-        500.. => {
+pub(super) fn natural(asked: &ErrorAsked<'_>) -> Value {
+    let usual = match asked.kind.unwrap_or_else(|| exception(asked.status)) {
+        "AccessDeniedException" => {
+            "You don't have access to the model with the specified model ID."
+        }
+        "ResourceNotFoundException" => {
+            "Could not resolve the foundation model from the provided model identifier."
+        }
+        "ModelTimeoutException" => "The model took too long to respond.",
+        "ModelErrorException" => "The model returned an error.",
+        "ModelNotReadyException" => "The model is not ready for inference. Wait and try again.",
+        "ConflictException" => "The request conflicts with the current state of the resource.",
+        "ServiceQuotaExceededException" => "Your request exceeds a service quota.",
+        "ThrottlingException" => "Too many requests, please wait before trying again.",
+        "ServiceUnavailableException" => "Bedrock is unable to process your request.",
+        "InternalServerException" => {
             "The system encountered an unexpected error during processing. Try your request again."
         }
         _ => "The provided request is not valid",
     };
-    error(message.unwrap_or(usual))
+    error(asked.message.unwrap_or(usual))
 }
 
 /// The exception that Bedrock names, in a header, beside a status.
@@ -53,9 +61,10 @@ pub(super) fn exception(status: u16) -> &'static str {
         401 | 403 => "AccessDeniedException",
         404 => "ResourceNotFoundException",
         408 => "ModelTimeoutException",
+        409 => "ConflictException",
         424 => "ModelErrorException",
         429 => "ThrottlingException",
-        503 => "ServiceUnavailableException",
+        503 | 529 => "ServiceUnavailableException",
         500.. => "InternalServerException",
         _ => "ValidationException",
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::doc::Doc;
+use super::natural_error::ErrorAsked;
 use super::recognise::{Seen, Shape};
 use super::{Operation, Provider, Usage};
 
@@ -65,17 +66,19 @@ fn counts(usage: Usage) -> Value {
 }
 
 /// The body of an error of Cohere's own.
-pub(super) fn natural(status: u16, message: Option<&str>, id: &str) -> Value {
-    let usual = match status {
+pub(super) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
+    let usual = match asked.status {
         401 => "invalid api token",
         402 => "Please add or update your payment method to continue.",
         403 => "This API key has no access to the requested resource.",
         404 => "model not found",
         429 => "You have exceeded the rate limit. Please wait and try again later.",
         503 => "The service is temporarily unavailable.",
-        504 => "The request timed out.",
+        408 | 504 => "The request timed out.",
+        409 => "the request conflicts with another",
+        413 => "the request is too large",
         500.. => "internal server error",
         _ => "invalid request",
     };
-    json!({ "id": id, "message": message.unwrap_or(usual) })
+    json!({ "id": id, "message": asked.message.unwrap_or(usual) })
 }

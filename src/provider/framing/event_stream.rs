@@ -11,9 +11,11 @@
 //! not, nothing can be told apart any more, and the rest is one failed event.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::{Event, Frame};
+
+mod rewrite;
+pub use rewrite::{Message, kept, messages};
 
 /// The two lengths and their checksum.
 const PRELUDE: usize = 12;
@@ -35,35 +37,49 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
 
 /// The first message of `rest`, which stands at `at` in its buffer.
 fn event(rest: &[u8], at: usize) -> Event<'_> {
-    let whole = at..at + rest.len();
-    let broken = |range: Range<usize>, finished, failed| Event {
-        range,
-        name: None,
-        data: None,
-        finished,
-        failed,
-    };
-    let Some(prelude) = rest.get(..PRELUDE) else { return broken(whole, false, false) };
+    match open(rest) {
+        Opened::Whole { length, headers, payload } => {
+            let range = at..at + length;
+            let Some(kind) = Kind::of(headers) else {
+                return Event { range, name: None, data: None, finished: true, failed: true };
+            };
+            let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
+            Event { range, name: kind.name, data, finished: true, failed: kind.failed }
+        }
+        Opened::Broken { length, finished, failed } => {
+            Event { range: at..at + length, name: None, data: None, finished, failed }
+        }
+    }
+}
+
+/// What stands at the beginning of some bytes.
+enum Opened<'a> {
+    /// A message with right lengths and checksums.
+    Whole { length: usize, headers: &'a [u8], payload: &'a [u8] },
+    /// This many bytes that are none.
+    Broken { length: usize, finished: bool, failed: bool },
+}
+
+fn open(rest: &[u8]) -> Opened<'_> {
+    let broken = |length, finished, failed| Opened::Broken { length, finished, failed };
+    let Some(prelude) = rest.get(..PRELUDE) else { return broken(rest.len(), false, false) };
     let (Some(total), Some(headers), Some(sum)) =
         (number(prelude, 0), number(prelude, 4), number(prelude, 8))
     else {
-        return broken(whole, false, true);
+        return broken(rest.len(), false, true);
     };
     let (total, headers) = (total as usize, headers as usize);
     let fits = total >= PRELUDE + TRAILER && headers <= total - PRELUDE - TRAILER;
     if !fits || crc32fast::hash(&prelude[..8]) != sum {
-        return broken(whole, false, true);
+        return broken(rest.len(), false, true);
     }
-    let Some(message) = rest.get(..total) else { return broken(whole, false, false) };
-    let range = at..at + total;
+    let Some(message) = rest.get(..total) else { return broken(rest.len(), false, false) };
     let signed = &message[..total - TRAILER];
     if number(message, total - TRAILER) != Some(crc32fast::hash(signed)) {
-        return broken(range, true, true);
+        return broken(total, true, true);
     }
     let (headers, payload) = signed[PRELUDE..].split_at(headers);
-    let Some(kind) = Kind::of(headers) else { return broken(range, true, true) };
-    let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
-    Event { range, name: kind.name, data, finished: true, failed: kind.failed }
+    Opened::Whole { length: total, headers, payload }
 }
 
 /// The number of four bytes at `at`.

@@ -15,6 +15,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::Operation;
+pub use event_stream::{Message, kept, messages};
 
 /// A way to put the events of a stream into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,13 +1,14 @@
-//! Reads and writes embeddings: one vector, or one for each request of a batch.
+//! Reads and writes embeddings: one vector, one for each request of a batch, or
+//! Vertex's predictions.
 
 use serde_json::{Value, json};
 
 use super::generate;
-use crate::provider::Answer;
 use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, items, vectors};
+use crate::provider::doc::{self, Doc, items, nested, vectors};
 use crate::provider::wire::Wire;
 use crate::provider::words::Said;
+use crate::provider::{Answer, Usage};
 
 pub(in crate::provider) const WIRE: Wire = Wire {
     read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
@@ -19,6 +20,9 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
 pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+    if let Some(predictions) = body.member("predictions") {
+        return predicted(predictions.list()?);
+    }
     let one = body.member("embedding");
     body.member("embeddings").or(one)?;
     let all = one.into_iter().chain(items(body, "embeddings"));
@@ -29,9 +33,57 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
     })
 }
 
+/// Reads the answer of `:predict`. An image's vector, and a text's of the models that
+/// take both, stand without a wrapping.
+fn predicted<D: Doc>(predictions: &[D]) -> Option<Answer> {
+    let vector = |prediction: &'_ D| -> bool {
+        ["embeddings", "textEmbedding", "imageEmbedding"]
+            .iter()
+            .any(|name| prediction.member(name).is_some())
+    };
+    if !predictions.iter().all(vector) {
+        return None;
+    }
+    let of = |prediction: &D| nested(prediction, &["statistics", "token_count"])?.float();
+    let counts: Vec<f64> = predictions
+        .iter()
+        .filter_map(|prediction| of(prediction.member("embeddings")?))
+        .filter(|count| *count >= 0.0)
+        .collect();
+    let tokens = counts.iter().sum::<f64>() as u64;
+    Some(Answer {
+        embeddings: vectors(predictions.iter().map(|prediction| {
+            nested(prediction, &["embeddings", "values"])
+                .or_else(|| prediction.member("textEmbedding"))
+                .or_else(|| prediction.member("imageEmbedding"))
+        })),
+        usage: (!counts.is_empty()).then(|| Usage {
+            prompt_tokens: tokens,
+            total_tokens: tokens,
+            ..Usage::default()
+        }),
+        ..Answer::default()
+    })
+}
+
+/// All tokens are counted at the first vector: what each took is not known.
+fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
+    let prediction = |(place, vector): (usize, &Vec<f64>)| {
+        let count = if place == 0 { tokens } else { 0 };
+        json!({ "embeddings": {
+            "values": vector,
+            "statistics": { "truncated": false, "token_count": count }
+        } })
+    };
+    json!({ "predictions": vectors.iter().enumerate().map(prediction).collect::<Vec<_>>() })
+}
+
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
     let vectors = said.vectors(asked)?;
     let values = |vector: &Vec<f64>| json!({ "values": vector });
+    if asked.target.is_some_and(|path| path.ends_with(":predict")) {
+        return Ok(predictions(vectors, said.usage.prompt_tokens));
+    }
     let batch = asked.target.is_some_and(|path| path.ends_with(":batchEmbedContents"));
     let mut body = match vectors {
         vectors if batch => json!({ "embeddings": vectors.iter().map(values).collect::<Vec<_>>() }),
@@ -54,7 +106,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Operation, Usage, trial, write};
+    use crate::provider::{Operation, trial, write};
 
     #[test]
     fn gemini_vectors_are_read_when_single_or_batched() {
@@ -66,6 +118,23 @@ mod tests {
         assert_eq!(batch.embeddings, [vec![1.0], vec![2.0]]);
         assert_eq!(batch.usage.unwrap().prompt_tokens, 5);
         assert_eq!(read(&json!({"candidates": []})), None);
+    }
+
+    #[test]
+    fn predictions_are_read_and_written_as_vertex_tells_them() {
+        let vector = |values: Value, tokens: u64| json!({"embeddings": {"values": values, "statistics": {"truncated": false, "token_count": tokens}}});
+        let body = json!({"predictions": [vector(json!([0.5, 1]), 4), vector(json!([2]), 3)]});
+        let answer = read(&body).unwrap();
+        assert_eq!(answer.embeddings, [vec![0.5, 1.0], vec![2.0]]);
+        assert_eq!(answer.usage.unwrap().prompt_tokens, 7);
+        let target =
+            "/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict";
+        let asked = Asked { target: Some(target), ..trial::asked(Operation::EmbedContent, false) };
+        let written = write(&asked, &answer, "").unwrap();
+        assert_eq!(trial::read(Operation::EmbedContent, false, &written), Some(answer));
+        let both = json!({"predictions": [{"textEmbedding": [1], "imageEmbedding": [2]}]});
+        assert_eq!(read(&both).unwrap().embeddings, [vec![1.0]]);
+        assert_eq!(read(&json!({"predictions": [{"bytesBase64Encoded": "x"}]})), None);
     }
 
     fn written(verb: &str, embeddings: Vec<Vec<f64>>) -> Result<Vec<u8>, ModeError> {

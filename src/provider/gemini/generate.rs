@@ -5,6 +5,7 @@
 //! completion.
 
 mod merge;
+mod partial;
 mod split;
 mod write;
 
@@ -21,6 +22,10 @@ use crate::provider::{Answer, ToolCall, Usage, doc};
 pub(in crate::provider) const WIRE: Wire = Wire {
     read: Some(whole),
     read_stream: Some(|framing, bytes| match framing {
+        _ if in_pieces(bytes) => {
+            let merged = Value::Object(merge::merge(framing, bytes)?.body);
+            fold(std::slice::from_ref(&merged))
+        }
         Framing::Array => whole(bytes),
         _ => stream(bytes),
     }),
@@ -28,6 +33,12 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     split: Some(split::stream),
     write: Some(write::write),
 };
+
+/// Whether the arguments of a call may come in pieces; if so, they must be merged.
+fn in_pieces(bytes: &[u8]) -> bool {
+    let has = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+    has("\"partialArgs\"") || has("\"willContinue\"")
+}
 
 /// Reads a body that is not server-sent events: one object, or an array of chunks.
 fn whole(bytes: &[u8]) -> Option<Answer> {

@@ -6,6 +6,7 @@ pub(super) mod generate;
 
 use serde_json::{Value, json};
 
+use super::natural_error::ErrorAsked;
 use super::recognise::{Seen, Shape, decoded};
 use super::{Operation, Provider};
 
@@ -25,6 +26,9 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
     let (provider, operation) = match verb {
         "generateContent" | "streamGenerateContent" => {
             (Provider::Gemini, Operation::GenerateContent)
+        }
+        "predict" if model.contains("embedding") && !claude => {
+            (Provider::Gemini, Operation::EmbedContent)
         }
         "embedContent" | "batchEmbedContents" => (Provider::Gemini, Operation::EmbedContent),
         "countTokens" => (Provider::Gemini, Operation::GeminiCountTokens),
@@ -59,29 +63,59 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
     })
 }
 
-/// The body of an error of Google's own; it tells after how many seconds the call may
-/// be tried again where that is given.
-pub(super) fn natural(status: u16, message: Option<&str>, retry: Option<u64>) -> Value {
+/// The body of an error of Google's own. What quota was used up, and after how long the
+/// call may be tried again, stands in its details.
+pub(super) fn natural(asked: &ErrorAsked<'_>) -> Value {
+    let status = asked.kind.unwrap_or_else(|| code(asked.status));
     let usual = match status {
-        401 => "Request had invalid authentication credentials.",
-        403 => "The caller does not have permission",
-        404 => "The requested entity was not found.",
-        429 => "Resource has been exhausted (e.g. check quota).",
-        502 | 503 => "The model is overloaded. Please try again later.",
-        504 => "The request timed out. Please try again.",
-        500.. => "An internal error has occurred. Please retry.",
+        "UNAUTHENTICATED" => "Request had invalid authentication credentials.",
+        "PERMISSION_DENIED" => "The caller does not have permission",
+        "NOT_FOUND" => "The requested entity was not found.",
+        "ABORTED" => "The operation was aborted.",
+        "RESOURCE_EXHAUSTED" => "Resource has been exhausted (e.g. check quota).",
+        "UNAVAILABLE" => "The model is overloaded. Please try again later.",
+        "DEADLINE_EXCEEDED" => "The request timed out. Please try again.",
+        "INTERNAL" => "An internal error has occurred. Please retry.",
         _ => "Request contains an invalid argument.",
     };
     let mut error = json!({
-        "code": status, "message": message.unwrap_or(usual), "status": code(status)
+        "code": asked.status, "message": asked.message.unwrap_or(usual), "status": status
     });
-    if let Some(seconds) = retry {
-        error["details"] = json!([{
-            "@type": "type.googleapis.com/google.rpc.RetryInfo",
-            "retryDelay": format!("{seconds}s")
-        }]);
+    let mut details = Vec::new();
+    // Vertex says no more than that.
+    if asked.status == 429 && asked.upstream != "vertex" {
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+            "violations": [{
+                "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+                "quotaId": "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+            }]
+        }));
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.Help",
+            "links": [{
+                "description": "Learn more about Gemini API quotas",
+                "url": "https://ai.google.dev/gemini-api/docs/rate-limits"
+            }]
+        }));
+    }
+    if let Some(ms) = asked.retry_after_ms {
+        details.push(json!({
+            "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay(ms)
+        }));
+    }
+    if !details.is_empty() {
+        error["details"] = Value::Array(details);
     }
     json!({ "error": error })
+}
+
+/// Milliseconds as Google writes them: `34s`, `1.500s`.
+fn delay(ms: u64) -> String {
+    match ms % 1000 {
+        0 => format!("{}s", ms / 1000),
+        rest => format!("{}.{rest:03}s", ms / 1000),
+    }
 }
 
 /// Google's canonical code for a status.
@@ -94,8 +128,8 @@ fn code(status: u16) -> &'static str {
         429 => "RESOURCE_EXHAUSTED",
         499 => "CANCELLED",
         501 => "UNIMPLEMENTED",
-        502 | 503 => "UNAVAILABLE",
-        504 => "DEADLINE_EXCEEDED",
+        502 | 503 | 529 => "UNAVAILABLE",
+        408 | 504 => "DEADLINE_EXCEEDED",
         500.. => "INTERNAL",
         _ => "INVALID_ARGUMENT",
     }

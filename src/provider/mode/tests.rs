@@ -297,3 +297,29 @@ proptest! {
         prop_assert_eq!(read(MESSAGES, true, &bytes), plain);
     }
 }
+
+#[test]
+fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
+    let chunk = |index: u64| {
+        let choice = json!({"index": index, "delta": {"content": "Hi"}, "finish_reason": "stop"});
+        format!("data: {}\n\n", json!({"id": "c", "model": "m", "choices": [choice]}))
+    };
+    let asked = |choices| Asked { choices, ..crate::provider::trial::asked(CHAT, false) };
+    let complete = |choices, stream: &str| {
+        crate::provider::to_complete(&asked(choices), Framing::Sse, stream.as_bytes())
+    };
+    let one = chunk(0);
+    assert!(complete(1, &one).is_ok());
+    assert_eq!(complete(2, &one), Err(ModeError::Unended));
+    assert!(complete(2, &(chunk(0) + &chunk(1))).is_ok());
+    // Not every server gives as many as are asked for.
+    assert!(complete(2, &(chunk(0) + "data: [DONE]\n\n")).is_ok());
+    let gemini =
+        json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]});
+    let gemini = format!("data: {gemini}\n\n");
+    let generate = Operation::GenerateContent;
+    let asked = |choices| Asked { choices, ..crate::provider::trial::asked(generate, false) };
+    let complete =
+        |choices| crate::provider::to_complete(&asked(choices), Framing::Sse, gemini.as_bytes());
+    assert_eq!((complete(1).is_ok(), complete(2)), (true, Err(ModeError::Unended)));
+}

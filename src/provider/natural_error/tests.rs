@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const PROVIDERS: [Provider; 7] = [
+pub(super) const PROVIDERS: [Provider; 7] = [
     Provider::OpenAi,
     Provider::Anthropic,
     Provider::Gemini,
@@ -87,8 +87,21 @@ fn the_time_to_wait_stands_where_the_provider_puts_it() {
     let after = |provider| natural_error_after(provider, "", 429, None, 34);
     let gemini = after(Provider::Gemini);
     let told: Value = serde_json::from_slice(&gemini.body).unwrap();
-    assert_eq!(told["error"]["details"][0]["retryDelay"], "34s");
+    let details = told["error"]["details"].as_array().unwrap();
+    assert!(details[0]["@type"].as_str().unwrap().ends_with("google.rpc.QuotaFailure"));
+    assert!(details[2]["@type"].as_str().unwrap().ends_with("google.rpc.RetryInfo"));
+    assert_eq!(details[2]["retryDelay"], "34s");
     assert_eq!(gemini.headers.len(), 1);
+    let half = ErrorAsked {
+        retry_after_ms: Some(1500),
+        ..ErrorAsked::new(Provider::Gemini, "vertex", 429)
+    };
+    let told: Value = serde_json::from_slice(&half.write().body).unwrap();
+    assert_eq!(told["error"]["details"][0]["retryDelay"], "1.500s");
+    let openai = natural_error_after(Provider::OpenAi, "openai", 429, None, 34);
+    assert!(openai.headers.contains(&("retry-after-ms", "34000".to_owned())));
+    let azure = natural_error_after(Provider::OpenAi, "azure", 429, None, 34);
+    assert!(String::from_utf8(azure.body).unwrap().contains("retry after 34 seconds"));
     for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Bedrock] {
         assert_eq!(after(provider).headers.last(), Some(&("retry-after", "34".to_owned())));
         assert_eq!(after(provider).body, natural_error(provider, "", 429, None).body);
@@ -105,9 +118,11 @@ fn every_error_is_json_with_a_message_and_always_the_same() {
                 assert_eq!(error, natural_error(provider, upstream, status, None));
                 assert_eq!((error.status, error.headers[0].0), (status, "content-type"));
                 let told = natural_error(provider, upstream, status, Some("Qu\"ite é own"));
+                assert!(serde_json::from_slice::<Value>(&told.body).unwrap().is_object());
                 let told = String::from_utf8(told.body).unwrap();
                 assert!(told.contains("Qu\\\"ite é own"), "{told}");
-                assert!(serde_json::from_slice::<Value>(&error.body).unwrap().is_object());
+                let page = status == 502 && upstream != "openrouter";
+                assert_eq!(serde_json::from_slice::<Value>(&error.body).is_err(), page);
             }
         }
     }

@@ -26,9 +26,20 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
     Some(Answer { embeddings, ..turn::answer(body) })
 }
 
-/// Both paths have one operation; a single vector stands where either looks for it.
+/// The older path has one vector and nothing else. Where the path is not known, a single
+/// vector stands where either looks for it.
 fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
     let vectors = said.vectors(asked)?;
+    let path = asked.target.unwrap_or_default();
+    if path.ends_with("/api/embeddings") {
+        return match vectors {
+            [only] => Ok(json!({ "embedding": only })),
+            _ => Err(ModeError::NoPlace {
+                operation: asked.operation.name(),
+                what: "further vectors",
+            }),
+        };
+    }
     let mut body = json!({
         "model": said.model,
         "embeddings": vectors,
@@ -36,7 +47,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
         "load_duration": 0,
         "prompt_eval_count": said.usage.prompt_tokens
     });
-    if let [only] = vectors {
+    if let ([only], false) = (vectors, path.ends_with("/api/embed")) {
         body["embedding"] = json!(only);
     }
     Ok(body)
@@ -63,6 +74,25 @@ mod tests {
         assert_eq!((one.embeddings, one.usage), (vec![vec![0.5, 1.0]], None));
         assert_eq!(read(&json!({ "embeddings": [] })).unwrap().embeddings.len(), 0);
         assert_eq!(read(&json!({ "error": "model not found" })), None);
+    }
+
+    #[test]
+    fn each_path_gets_its_own_form() {
+        let mut answer = Answer { embeddings: vec![vec![0.5]], ..Answer::default() };
+        let write = |answer: &Answer, target| {
+            let asked =
+                Asked { target: Some(target), ..trial::asked(Operation::OllamaEmbed, false) };
+            let body = crate::provider::write(&asked, answer, "");
+            body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
+        };
+        assert_eq!(write(&answer, "/api/embeddings"), Ok(json!({ "embedding": [0.5] })));
+        let now = write(&answer, "/api/embed").unwrap();
+        assert_eq!((&now["embeddings"], now.get("embedding")), (&json!([[0.5]]), None));
+        answer.embeddings.push(vec![1.0]);
+        let error = write(&answer, "/ollama/api/embeddings").unwrap_err();
+        let operation = "Ollama embeddings";
+        assert_eq!(error, ModeError::NoPlace { operation, what: "further vectors" });
+        assert_eq!(write(&answer, "/api/embed").unwrap()["embeddings"], json!([[0.5], [1.0]]));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Transcriptions and translations of speech: JSON with a text, or a stream of its
-//! pieces. Plain text and subtitles are not read: nothing tells them from any other.
+//! Transcriptions and translations of speech: JSON with a text, a stream of its
+//! pieces, or the text itself. Subtitles are read as they are, times and all.
 
 use serde_json::{Value, json};
 
 use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, count, nested, text, text_or_empty};
+use crate::provider::doc::{self, Doc, count, nested, text_or_empty};
 use crate::provider::framing::{Frame, sse};
 use crate::provider::wire::{Merged, Object, Wire};
 use crate::provider::words::{Said, pieces};
@@ -25,10 +25,24 @@ const DONE: &str = "transcript.text.done";
 /// Reads a complete body, or the event that ends a stream; `None` where it has no text.
 fn complete<D: Doc>(body: &D) -> Option<Answer> {
     Some(Answer {
-        content: text(body, "text")?.into_owned(),
+        content: doc::text(body, "text")?.into_owned(),
         usage: body.member("usage").and_then(usage),
         ..Answer::default()
     })
+}
+
+/// Reads a body that is text and no JSON; `None` for any other media type.
+pub(in crate::provider) fn plain(media: &str, body: &[u8]) -> Option<Answer> {
+    let media = media.to_ascii_lowercase();
+    let known = ["text/plain", "text/vtt", "text/srt", "application/x-subrip"];
+    let content = known.contains(&media.as_str()).then(|| text(body))??.to_owned();
+    Some(Answer { content, ..Answer::default() })
+}
+
+/// The text of such a body, without the line feed at its end.
+pub(in crate::provider) fn text(body: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(body).ok()?;
+    Some(text.strip_suffix('\n').unwrap_or(text))
 }
 
 /// The tokens; a transcription that counts seconds tells none.

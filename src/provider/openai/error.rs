@@ -3,40 +3,39 @@
 
 use serde_json::{Value, json};
 
+use crate::provider::natural_error::ErrorAsked;
+
 /// The body of an error of ours.
 pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {
     json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
 }
 
 /// The body of an error as the upstream of this name sends it.
-pub(in crate::provider) fn natural(
-    upstream: &str,
-    status: u16,
-    message: Option<&str>,
-    id: &str,
-) -> Value {
-    match upstream {
-        "azure" => azure(status, message),
+pub(in crate::provider) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
+    let ErrorAsked { status, kind, message, .. } = *asked;
+    match asked.upstream {
+        "azure" => azure(asked),
         "xai" => {
             let (code, usual) = xai(status);
-            json!({ "code": code, "error": message.unwrap_or(usual) })
+            json!({ "code": kind.unwrap_or(code), "error": message.unwrap_or(usual) })
         }
-        "mistral" => mistral(status, message, id),
+        "mistral" => mistral(status, kind, message, id),
         "openrouter" => {
             json!({ "error": { "message": message.unwrap_or(openrouter(status)), "code": status } })
         }
-        "groq" => groq(status, message),
+        "groq" => groq(asked),
         "deepseek" => {
-            let (kind, usual) = deepseek(status);
-            shape(message.unwrap_or(usual), kind, json!("invalid_request_error"))
+            let (usually, usual) = deepseek(status);
+            let code = json!("invalid_request_error");
+            shape(message.unwrap_or(usual), kind.unwrap_or(usually), code)
         }
         "together" => {
-            let mut body = openai(status, message);
+            let mut body = openai(asked);
             body["id"] = id.into();
             body
         }
-        "fireworks" => fireworks(status, message),
-        _ => openai(status, message),
+        "fireworks" => fireworks(status, kind, message),
+        _ => openai(asked),
     }
 }
 
@@ -44,8 +43,85 @@ fn shape(message: &str, kind: &str, code: Value) -> Value {
     json!({ "error": { "message": message, "type": kind, "param": null, "code": code } })
 }
 
-fn openai(status: u16, message: Option<&str>) -> Value {
-    let (kind, code, usual) = match status {
+/// What OpenAI says of an error that goes by a name.
+struct Named {
+    /// The name: a type, or a code.
+    name: &'static str,
+    kind: &'static str,
+    code: &'static str,
+    param: Option<&'static str>,
+    usual: &'static str,
+}
+
+/// Those whose type and code are told from one word.
+const NAMED: [Named; 8] = [
+    Named {
+        name: "insufficient_quota",
+        kind: "insufficient_quota",
+        code: "insufficient_quota",
+        param: None,
+        usual: "You exceeded your current quota, please check your plan and billing details. For more information on this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
+    },
+    Named {
+        name: "rate_limit_exceeded",
+        kind: "requests",
+        code: "rate_limit_exceeded",
+        param: None,
+        usual: "Rate limit reached for requests.",
+    },
+    Named {
+        name: "requests",
+        kind: "requests",
+        code: "rate_limit_exceeded",
+        param: None,
+        usual: "Rate limit reached for requests.",
+    },
+    Named {
+        name: "tokens",
+        kind: "tokens",
+        code: "rate_limit_exceeded",
+        param: None,
+        usual: "Rate limit reached for tokens.",
+    },
+    Named {
+        name: "invalid_api_key",
+        kind: "invalid_request_error",
+        code: "invalid_api_key",
+        param: None,
+        usual: "Incorrect API key provided.",
+    },
+    Named {
+        name: "model_not_found",
+        kind: "invalid_request_error",
+        code: "model_not_found",
+        param: None,
+        usual: "The model does not exist or you do not have access to it.",
+    },
+    Named {
+        name: "context_length_exceeded",
+        kind: "invalid_request_error",
+        code: "context_length_exceeded",
+        param: Some("messages"),
+        usual: "This model's maximum context length is exceeded. Please reduce the length of the messages.",
+    },
+    Named {
+        name: "unsupported_country_region_territory",
+        kind: "request_forbidden",
+        code: "unsupported_country_region_territory",
+        param: None,
+        usual: "Country, region, or territory not supported",
+    },
+];
+
+fn openai(asked: &ErrorAsked<'_>) -> Value {
+    let named = asked.kind.and_then(|kind| NAMED.iter().find(|named| named.name == kind));
+    if let Some(named) = named {
+        let message = asked.message.unwrap_or(named.usual);
+        return json!({ "error": {
+            "message": message, "type": named.kind, "param": named.param, "code": named.code
+        } });
+    }
+    let (kind, code, usual) = match asked.status {
         401 => ("invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided."),
         403 => {
             ("invalid_request_error", None, "You have insufficient permissions for this operation.")
@@ -56,6 +132,7 @@ fn openai(status: u16, message: Option<&str>) -> Value {
             "The model does not exist or you do not have access to it.",
         ),
         408 => ("server_error", None, "Request timed out."),
+        413 => ("server_error", None, "Maximum content size limit exceeded."),
         429 => ("requests", Some("rate_limit_exceeded"), "Rate limit reached for requests."),
         503 => {
             ("server_error", None, "The engine is currently overloaded, please try again later.")
@@ -63,23 +140,48 @@ fn openai(status: u16, message: Option<&str>) -> Value {
         500.. => ("server_error", None, "The server had an error while processing your request."),
         _ => ("invalid_request_error", None, "The request could not be processed."),
     };
-    shape(message.unwrap_or(usual), kind, code.into())
+    shape(asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind), code.into())
 }
 
 /// Azure's gateway has words of its own; what the model's own service refuses comes
 /// as OpenAI says it.
-fn azure(status: u16, message: Option<&str>) -> Value {
-    let (code, usual) = match status {
-        401 => ("401", "Access denied due to invalid subscription key or wrong API endpoint."),
-        403 => ("403", "Access denied due to the resource's network rules."),
-        404 => ("DeploymentNotFound", "The API deployment for this resource does not exist."),
-        429 => (
-            "429",
-            "Requests have exceeded the call rate limit of your current pricing tier. Please retry later.",
-        ),
-        _ => return openai(status, message),
+fn azure(asked: &ErrorAsked<'_>) -> Value {
+    let told = |code: &str, usual: &str| {
+        json!({ "error": {
+        "code": asked.kind.unwrap_or(code), "message": asked.message.unwrap_or(usual)
+    } })
     };
-    json!({ "error": { "code": code, "message": message.unwrap_or(usual) } })
+    match asked.status {
+        400 if asked.kind == Some("content_filter") => filtered(asked.message),
+        401 => told("401", "Access denied due to invalid subscription key or wrong API endpoint."),
+        403 => told("403", "Access denied due to the resource's network rules."),
+        404 => told("DeploymentNotFound", "The API deployment for this resource does not exist."),
+        429 => {
+            let usual = "Requests have exceeded the call rate limit of your current pricing tier.";
+            match asked.retry_after_ms.map(|ms| ms.div_ceil(1000)) {
+                Some(wait) => told("429", &format!("{usual} Please retry after {wait} seconds.")),
+                None => told("429", &format!("{usual} Please retry later.")),
+            }
+        }
+        _ => openai(asked),
+    }
+}
+
+/// What Azure's filter of prompts says.
+fn filtered(message: Option<&str>) -> Value {
+    let usual = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.";
+    let clear = json!({ "filtered": false, "severity": "safe" });
+    json!({ "error": {
+        "message": message.unwrap_or(usual), "type": null, "param": "prompt",
+        "code": "content_filter", "status": 400,
+        "innererror": {
+            "code": "ResponsibleAIPolicyViolation",
+            "content_filter_result": {
+                "hate": clear, "self_harm": clear, "sexual": clear,
+                "violence": { "filtered": true, "severity": "medium" }
+            }
+        }
+    } })
 }
 
 /// xAI says what gRPC says of the canonical code, beside a text of its own.
@@ -101,8 +203,8 @@ fn xai(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn mistral(status: u16, message: Option<&str>, id: &str) -> Value {
-    let (kind, code, usual) = match status {
+fn mistral(status: u16, kind: Option<&str>, message: Option<&str>, id: &str) -> Value {
+    let (usually, code, usual) = match status {
         401 => {
             let message = message.unwrap_or("Unauthorized");
             return json!({ "message": message, "request_id": id });
@@ -122,7 +224,7 @@ fn mistral(status: u16, message: Option<&str>, id: &str) -> Value {
     };
     json!({
         "object": "error", "message": message.unwrap_or(usual),
-        "type": kind, "param": null, "code": code
+        "type": kind.unwrap_or(usually), "param": null, "code": code
     })
 }
 
@@ -141,8 +243,11 @@ fn openrouter(status: u16) -> &'static str {
     }
 }
 
-fn groq(status: u16, message: Option<&str>) -> Value {
-    let (kind, code, usual) = match status {
+fn groq(asked: &ErrorAsked<'_>) -> Value {
+    if asked.kind.is_some_and(|kind| NAMED.iter().any(|named| named.name == kind)) {
+        return openai(asked);
+    }
+    let (kind, code, usual) = match asked.status {
         401 => ("invalid_request_error", Some("invalid_api_key"), "Invalid API Key"),
         404 => ("invalid_request_error", Some("model_not_found"), "The model does not exist."),
         429 => ("requests", Some("rate_limit_exceeded"), "Rate limit reached."),
@@ -150,7 +255,8 @@ fn groq(status: u16, message: Option<&str>) -> Value {
         500.. => ("internal_server_error", None, "Internal Server Error"),
         _ => ("invalid_request_error", None, "The request is not valid."),
     };
-    let mut error = json!({ "message": message.unwrap_or(usual), "type": kind });
+    let (message, kind) = (asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind));
+    let mut error = json!({ "message": message, "type": kind });
     if let Some(code) = code {
         error["code"] = code.into();
     }
@@ -168,8 +274,8 @@ fn deepseek(status: u16) -> (&'static str, &'static str) {
     }
 }
 
-fn fireworks(status: u16, message: Option<&str>) -> Value {
-    let (kind, usual) = match status {
+fn fireworks(status: u16, kind: Option<&str>, message: Option<&str>) -> Value {
+    let (usually, usual) = match status {
         401 => ("unauthorized", "The API key you provided is invalid."),
         404 => ("not_found", "Model not found, inaccessible, and/or not deployed"),
         429 => ("rate_limit_exceeded", "You have exceeded your usage limits."),
@@ -177,6 +283,6 @@ fn fireworks(status: u16, message: Option<&str>) -> Value {
         500.. => ("internal_server_error", "server had an error while processing your request"),
         _ => ("invalid_request_error", "The request is not valid."),
     };
-    let message = message.unwrap_or(usual);
+    let (message, kind) = (message.unwrap_or(usual), kind.unwrap_or(usually));
     json!({ "error": { "object": "error", "type": kind, "code": kind, "message": message } })
 }

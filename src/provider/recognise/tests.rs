@@ -285,3 +285,22 @@ proptest::proptest! {
         proptest::prop_assert!(call.target.is_some() || chat);
     }
 }
+
+#[test]
+fn vertex_predictions_are_embeddings_by_the_models_name() {
+    let path = |model: &str| {
+        format!("/v1/projects/p/locations/l/publishers/google/models/{model}:predict")
+    };
+    let told = |model: &str| {
+        let call = recognise(&seen("POST", &path(model)));
+        // What its key is formed over is the path, whatever it is taken for.
+        assert_eq!(call.target, Some(path(model)));
+        (call.provider, call.operation, call.streamed)
+    };
+    let embed = (Provider::Gemini, Operation::EmbedContent, false);
+    for model in ["text-embedding-005", "gemini-embedding-001", "multimodalembedding@001"] {
+        assert_eq!(told(model), embed);
+    }
+    assert_eq!(told("imagen-4.0-generate-001").1, Operation::Other);
+    assert!(!delivery(Operation::EmbedContent) && !delivery(Operation::Other));
+}

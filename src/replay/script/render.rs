@@ -4,10 +4,9 @@
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use serde_json::Value;
 
 use super::entry::{Entry, Failure};
-use crate::provider::{self, Answer, Asked, Frame, Part, Provider, Usage};
+use crate::provider::{self, Answer, Asked, ErrorAsked, Frame, Part, Provider, Usage};
 use crate::recording::body::Chunk;
 use crate::recording::entry::End;
 use crate::recording::observed::Observed;
@@ -111,7 +110,7 @@ impl Rendered {
         let streamed = observed.call.streamed;
         let nothing_said = call.parts.is_empty() && call.raw.is_empty();
         if let Some(failure) = call.failure.filter(|_| nothing_said || !streamed) {
-            return Ok(Self::failed(failure, shape, &observed.upstream, call.end));
+            return Ok(Self::failed(failure, observed, shape, call.end));
         }
         let asked = asked(observed);
         let chunks = match (streamed, call.is_raw()) {
@@ -123,48 +122,35 @@ impl Rendered {
             }
             (_, true) => raw(&call, &asked),
         };
-        let media = if streamed { asked.framing.media() } else { "application/json" };
+        let media = if streamed { asked.framing.media() } else { asked.media() };
         Ok(Self { delivery: delivery(StatusCode::OK, media, chunks, !streamed), streamed })
     }
 
     /// The failure of a call, at once.
-    pub(super) fn failure(failure: &Failure, shape: Provider, upstream: &str) -> Self {
-        Self::failed(failure, shape, upstream, 0.0)
+    pub(super) fn failure(failure: &Failure, observed: &Observed, shape: Provider) -> Self {
+        Self::failed(failure, observed, shape, 0.0)
     }
 
-    fn failed(failure: &Failure, shape: Provider, upstream: &str, at_ms: f64) -> Self {
-        let error =
-            provider::natural_error(shape, upstream, failure.status, Some(&failure.message));
-        let body = named(error.body, failure.kind.as_deref());
-        let chunks = vec![Chunk { at_ms, data: body.into() }];
+    fn failed(failure: &Failure, observed: &Observed, shape: Provider, at_ms: f64) -> Self {
+        let framing = observed.call.streamed.then(|| asked(observed).framing);
+        let error = ErrorAsked {
+            kind: failure.kind.as_deref(),
+            message: Some(&failure.message),
+            framing,
+            ..ErrorAsked::new(shape, &observed.upstream, failure.status)
+        };
+        let error = error.write();
+        let chunks = vec![Chunk { at_ms, data: error.body.into() }];
         let status = StatusCode::from_u16(failure.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut delivery = delivery(status, "application/json", chunks, true);
         for (name, value) in error.headers {
-            let value = match (name, &failure.kind) {
-                ("x-amzn-errortype", Some(kind)) => kind,
-                _ => &value,
-            };
-            if let Ok(value) = HeaderValue::from_str(value) {
+            if let Ok(value) = HeaderValue::from_str(&value) {
                 delivery.headers.insert(HeaderName::from_static(name), value);
             }
         }
         Self { delivery, streamed: false }
     }
-}
-
-/// An error's body with the word given for it, where the shape has a place for one.
-fn named(body: Vec<u8>, kind: Option<&str>) -> Vec<u8> {
-    let (Some(kind), Ok(mut json)) = (kind, serde_json::from_slice::<Value>(&body)) else {
-        return body;
-    };
-    for name in ["type", "status"] {
-        if let Some(slot) = json.get_mut("error").and_then(|error| error.get_mut(name)) {
-            *slot = kind.into();
-            return json.to_string().into_bytes();
-        }
-    }
-    body
 }
 
 fn delivery(

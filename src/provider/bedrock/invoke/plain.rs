@@ -3,10 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
 use crate::provider::doc::{Doc, count, items, nested, text, vectors};
 use crate::provider::wire::{Merged, Object};
-use crate::provider::words::{Dialect, Said, pieces};
+use crate::provider::words::pieces;
 use crate::provider::{Answer, Usage};
 
 /// Reads a complete answer; `None` where no text and no vector is to be seen.
@@ -155,6 +154,20 @@ pub(super) fn split(mut body: Object) -> Option<Vec<Value>> {
     Some(events)
 }
 
+/// The events of a complete answer whose one choice is text, as DeepSeek's R1 gives it.
+pub(super) fn split_choice(choice: &Value) -> Option<Vec<Value>> {
+    let text = choice.get("text")?.as_str()?;
+    let event = |text: &str, reason: Value| {
+        let mut piece = choice.clone();
+        piece["text"] = text.into();
+        piece["stop_reason"] = reason;
+        json!({ "choices": [piece] })
+    };
+    let mut events: Vec<Value> = pieces(text).map(|piece| event(piece, Value::Null)).collect();
+    events.push(event("", choice.get("stop_reason").cloned().unwrap_or(Value::Null)));
+    Some(events)
+}
+
 /// Whose shape it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
@@ -193,42 +206,4 @@ impl Family {
             Self::Mistral => json!({ "outputs": [{ "text": piece, "stop_reason": null }] }),
         }
     }
-}
-
-/// Writes for a model of one of these shapes; `None` for any other.
-pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Option<Result<Value, ModeError>> {
-    let model = asked.model?;
-    let operation = asked.operation.name();
-    let (text, usage) = (&said.answer.content, said.usage);
-    let ended = said.finish(Dialect::OpenAi);
-    let body = match () {
-        () if model.contains("amazon.titan-embed") => {
-            return Some(match said.vectors(asked) {
-                Ok([only]) => {
-                    Ok(json!({ "embedding": only, "inputTextTokenCount": usage.prompt_tokens }))
-                }
-                Ok(_) => Err(ModeError::NoPlace { operation, what: "further vectors" }),
-                Err(none) => Err(none),
-            });
-        }
-        () if model.contains("meta.llama") => json!({
-            "generation": text,
-            "prompt_token_count": usage.prompt_tokens,
-            "generation_token_count": usage.completion_tokens,
-            "stop_reason": ended
-        }),
-        () if model.contains("amazon.titan-") => json!({
-            "inputTextTokenCount": usage.prompt_tokens,
-            "results": [{
-                "tokenCount": usage.completion_tokens,
-                "outputText": text,
-                "completionReason": if ended == "length" { "LENGTH" } else { "FINISH" }
-            }]
-        }),
-        () => return None,
-    };
-    if !said.calls.is_empty() {
-        return Some(Err(ModeError::NoPlace { operation, what: "tool calls" }));
-    }
-    Some(Ok(body))
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::provider::trial::{self, ended_well, to_complete, to_stream};
-use crate::provider::{Operation, Usage};
+use crate::provider::{ModeError, Operation, Usage};
 
 const INVOKE: Operation = Operation::Invoke;
 
@@ -225,7 +225,10 @@ fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
     let stream = crate::provider::to_stream(&asked, &body).map(|chunks| chunks.concat());
     let whole = trial::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
-        assert_eq!(trial::read(INVOKE, true, &stream.unwrap()).as_ref(), Some(&whole));
+        let mut streamed = trial::read(INVOKE, true, &stream.unwrap()).unwrap();
+        // The last chunk counts in any case.
+        streamed.usage = streamed.usage.filter(|_| whole.usage.is_some());
+        assert_eq!(streamed, whole);
     }
     Ok(whole)
 }
@@ -250,7 +253,23 @@ fn an_answer_is_written_in_the_shape_of_the_model_asked_for() {
         let told = (answer.content.as_str(), answer.finish_reason.as_deref(), answer.usage);
         assert_eq!(told, ("Hi", Some(ended), Some(usage)), "{model}");
     }
+    for (model, ended, counts) in [
+        ("us.mistral.pixtral-large-2502-v1:0", "stop", true),
+        ("mistral.ministral-3-8b-instruct", "stop", true),
+        ("mistral.mistral-large-2407-v1:0", "stop", false),
+        ("mistral.mistral-large-2402-v1:0", "stop", false),
+        ("mistral.mixtral-8x7b-instruct-v0:1", "stop", false),
+        ("cohere.command-r-plus-v1:0", "COMPLETE", false),
+        ("us.deepseek.r1-v1:0", "stop", false),
+        ("deepseek.v3-v1:0", "stop", true),
+        ("ai21.jamba-1-5-large-v1:0", "stop", true),
+    ] {
+        let answer = written(Some(model), &said).unwrap();
+        let told = (answer.content.as_str(), answer.finish_reason.as_deref(), answer.usage);
+        assert_eq!(told, ("Hi", Some(ended), counts.then_some(usage)), "{model}");
+    }
     let vectors = Answer { embeddings: vec![vec![0.5]], ..Answer::default() };
+    assert_eq!(written(Some("cohere.embed-english-v3"), &vectors).unwrap().embeddings, [vec![0.5]]);
     let answer = written(Some("amazon.titan-embed-text-v2:0"), &vectors).unwrap();
     assert_eq!(answer.embeddings, [vec![0.5]]);
     let error = written(Some("amazon.titan-embed-text-v2:0"), &said).unwrap_err();
@@ -271,6 +290,65 @@ fn an_answer_is_refused_when_the_models_shape_is_not_known() {
     let call =
         crate::provider::ToolCall { id: String::new(), name: "f".to_owned(), arguments: json!({}) };
     let calling = Answer { tool_calls: vec![call], ..Answer::default() };
-    let error = written(Some("meta.llama3-8b-instruct-v1:0"), &calling).unwrap_err();
-    assert!(matches!(error, ModeError::NoPlace { .. }));
+    for model in [
+        "meta.llama3-8b-instruct-v1:0",
+        "mistral.mistral-7b-instruct-v0:2",
+        "us.deepseek.r1-v1:0",
+        "ai21.j2-ultra-v1",
+        "cohere.command-text-v14",
+    ] {
+        let error = written(Some(model), &calling).unwrap_err();
+        assert!(matches!(error, ModeError::NoPlace { .. }), "{model}");
+    }
+    for model in [
+        "mistral.mistral-large-2402-v1:0",
+        "mistral.mistral-large-2407-v1:0",
+        "us.mistral.pixtral-large-2502-v1:0",
+        "cohere.command-r-v1:0",
+        "deepseek.v3-v1:0",
+        "ai21.jamba-1-5-mini-v1:0",
+    ] {
+        let answer = written(Some(model), &calling).unwrap();
+        assert_eq!(answer.tool_calls[0].name, "f", "{model}");
+    }
+}
+
+#[test]
+fn models_that_do_not_stream_are_written_complete() {
+    let said = Answer {
+        content: "Hi".to_owned(),
+        finish_reason: Some("length".to_owned()),
+        ..Answer::default()
+    };
+    for (model, ended) in
+        [("ai21.j2-mid-v1", "length"), ("cohere.command-light-text-v14", "MAX_TOKENS")]
+    {
+        let asked = Asked { model: Some(model), ..trial::asked(INVOKE, false) };
+        let body = crate::provider::write(&asked, &said, "seed").unwrap();
+        let answer = trial::read(INVOKE, false, &body).unwrap();
+        let told = (answer.content.as_str(), answer.finish_reason.as_deref());
+        assert_eq!(told, ("Hi", Some(ended)), "{model}");
+    }
+}
+
+#[test]
+fn answers_of_command_r_and_deepseek_come_back_when_they_go_both_ways() {
+    let command = json!({
+        "response_id": "r", "text": "Well, hello there.", "generation_id": "g",
+        "chat_history": [{"role": "USER", "message": "hi"}], "finish_reason": "COMPLETE"
+    });
+    let deepseek =
+        json!({ "choices": [{ "text": "Well, hello there.", "stop_reason": "length" }] });
+    for body in [command, deepseek] {
+        let stream = trial::to_stream(INVOKE, body.to_string().as_bytes(), true).unwrap();
+        assert!(stream.len() > 3);
+        let complete = trial::to_complete(INVOKE, &stream.concat()).unwrap();
+        let mut complete: Value = serde_json::from_slice(&complete).unwrap();
+        if let Some(choice) = complete.pointer_mut("/choices/0").and_then(Value::as_object_mut) {
+            choice.shift_remove("index");
+        }
+        assert_eq!(complete, body);
+        let cut = stream[..stream.len() - 1].concat();
+        assert_eq!(trial::to_complete(INVOKE, &cut), Err(ModeError::Unended));
+    }
 }

@@ -256,7 +256,7 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
         )
     );
     assert_eq!(text.matches("text-generation").count(), 3);
-    let whole = crate::provider::to_complete(CHAT, Framing::Lines, &lines).unwrap();
+    let whole = crate::provider::to_complete(&first, Framing::Lines, &lines).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&whole).unwrap(), first_body());
     let answer = read(CHAT, false, body.as_bytes()).unwrap();
     assert_eq!(answer.content, "Hello there, you.");
@@ -266,9 +266,9 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
     let cut = &lines[..text.find("stream-end").unwrap() - 40];
     let cut_answer = crate::provider::read(CHAT, Some(Framing::Lines), cut).unwrap();
     assert_eq!((cut_answer.content.as_str(), cut_answer.usage), ("Hello there, you.", None));
-    assert_eq!(crate::provider::to_complete(CHAT, Framing::Lines, cut), Err(ModeError::Unended));
+    assert_eq!(crate::provider::to_complete(&first, Framing::Lines, cut), Err(ModeError::Unended));
     let failed = text.replace("COMPLETE", "ERROR");
-    let failed = crate::provider::to_complete(CHAT, Framing::Lines, failed.as_bytes());
+    let failed = crate::provider::to_complete(&first, Framing::Lines, failed.as_bytes());
     assert_eq!(failed, Err(ModeError::Unended));
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::partial::{self, Taken};
 use crate::provider::framing::{Framing, events};
 use crate::provider::wire::{Merged, Object};
 
@@ -29,6 +30,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
     if !blocked && !body.contains_key("candidates") {
         return None;
     }
+    failed |= candidates.values().any(|candidate| candidate.misplaced);
     let finished = !candidates.is_empty() && candidates.values().all(Candidate::finished);
     // An array that is not closed was cut, whatever its last element says.
     let closed = framing != Framing::Array || bytes.trim_ascii_end().ends_with(b"]");
@@ -78,11 +80,15 @@ struct Candidate {
     parts: Option<Vec<Value>>,
     /// What the lists of `citationMetadata` hold, each with the list's name.
     cited: BTreeSet<(String, String)>,
+    /// The place of the part whose call has not ended yet.
+    open: Option<usize>,
+    /// A piece of a call fitted nowhere.
+    misplaced: bool,
 }
 
 impl Candidate {
     fn finished(&self) -> bool {
-        self.fields.get("finishReason").is_some_and(Value::is_string)
+        self.open.is_none() && self.fields.get("finishReason").is_some_and(Value::is_string)
     }
 
     fn take(&mut self, fields: Object) {
@@ -125,26 +131,54 @@ impl Candidate {
 
     fn take_content(&mut self, content: Object) {
         let known = self.content.get_or_insert_default();
+        let mut pieces = None;
         for (name, value) in content {
             match (name.as_str(), value) {
                 ("parts", Value::Array(more)) => {
                     let first = self.parts.is_none();
-                    let parts = self.parts.get_or_insert_default();
-                    for (place, part) in more.into_iter().enumerate() {
-                        if place > 0 {
-                            parts.push(part);
-                        } else {
-                            take_first(parts, part, first);
-                        }
-                    }
+                    self.parts.get_or_insert_default();
+                    pieces = Some((first, more));
                 }
                 (_, value) => replace(known, name, value),
             }
         }
+        let Some((first, more)) = pieces else { return };
+        for (place, part) in more.into_iter().enumerate() {
+            self.take_part(part, (place == 0).then_some(first));
+        }
+    }
+
+    /// Takes a part; of the first of a chunk, whether it is the first of all.
+    fn take_part(&mut self, part: Value, leads: Option<bool>) {
+        let parts = self.parts.get_or_insert_default();
+        let part = match part {
+            Value::Object(part) => {
+                let open = self.open.and_then(|open| parts.get_mut(open)?.as_object_mut());
+                let (taken, more) = partial::take(part, open);
+                let last = if more { self.open } else { None };
+                match taken {
+                    Taken::Other(part) => {
+                        self.open = last;
+                        Value::Object(part)
+                    }
+                    Taken::Opened(part) => {
+                        self.open = more.then_some(parts.len());
+                        return parts.push(Value::Object(part));
+                    }
+                    Taken::Continued => return self.open = last,
+                    Taken::Misplaced => return self.misplaced = true,
+                }
+            }
+            other => other,
+        };
+        match leads {
+            Some(first) => take_first(parts, part, first),
+            None => parts.push(part),
+        }
     }
 
     fn into_value(self) -> Value {
-        let Self { mut fields, content, parts, cited: _ } = self;
+        let Self { mut fields, content, parts, .. } = self;
         let mut candidate = Object::new();
         if let Some(mut content) = content {
             fields.shift_remove("content");

@@ -14,7 +14,8 @@ fn streamed(framing: Framing, body: &Value) -> Vec<u8> {
 }
 
 fn completed(framing: Framing, stream: &[u8]) -> Value {
-    serde_json::from_slice(&to_complete(GENERATE, framing, stream).unwrap()).unwrap()
+    serde_json::from_slice(&to_complete(&trial::asked(GENERATE, false), framing, stream).unwrap())
+        .unwrap()
 }
 
 fn sse(chunks: &[Value]) -> Vec<u8> {
@@ -181,7 +182,10 @@ fn candidates_without_an_index_are_kept_apart() {
 #[test]
 fn a_stream_is_refused_when_it_did_not_end_well() {
     let unended = |framing, bytes: &[u8]| {
-        assert_eq!(to_complete(GENERATE, framing, bytes), Err(ModeError::Unended));
+        assert_eq!(
+            to_complete(&trial::asked(GENERATE, false), framing, bytes),
+            Err(ModeError::Unended)
+        );
     };
     let events = streamed(Framing::Sse, &body());
     let text = String::from_utf8(events.clone()).unwrap();
@@ -195,7 +199,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let failed = [&array[..array.len() - 1], b",{\"error\":{\"code\":503}}]"].concat();
     unended(Framing::Array, &failed);
     for bytes in [&b""[..], b"[]", b"[{\"error\":{}}]", b"{\"error\":{}}", b"\xff"] {
-        let error = to_complete(GENERATE, Framing::Array, bytes);
+        let error = to_complete(&trial::asked(GENERATE, false), Framing::Array, bytes);
         assert!(matches!(error, Err(ModeError::Unreadable { .. })), "{error:?}");
     }
     let asked = trial::asked(GENERATE, true);
@@ -247,7 +251,68 @@ proptest! {
         // The blank line that ends the last event does not count.
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
-        prop_assert!(to_complete(GENERATE, framing, &stream[..at]).is_err());
+        prop_assert!(to_complete(&trial::asked(GENERATE, false), framing, &stream[..at]).is_err());
         let _ = read(GENERATE, Some(framing), &stream[..at]);
     }
+}
+
+#[test]
+fn a_call_that_came_in_pieces_is_one_call() {
+    let call = |call: Value, finish: Option<&str>| {
+        let mut candidate =
+            json!({"content": {"role": "model", "parts": [{"functionCall": call}]}});
+        if let Some(finish) = finish {
+            candidate["finishReason"] = finish.into();
+        }
+        json!({"candidates": [candidate]})
+    };
+    let piece = |path: &str, text: &str| json!({"jsonPath": path, "stringValue": text, "willContinue": true});
+    let mut chunks = vec![
+        json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "I see."}]}}]}),
+        call(json!({"name": "weather", "id": "c1", "willContinue": true}), None),
+        call(json!({"partialArgs": [piece("$.place", "New ")], "willContinue": true}), None),
+        call(json!({"partialArgs": [piece("$.place", "Delhi")], "willContinue": true}), None),
+        call(json!({}), None),
+        call(
+            json!({"name": "f", "partialArgs": [{"jsonPath": "$.n[0]", "numberValue": 5}], "willContinue": true}),
+            None,
+        ),
+        call(json!({"partialArgs": [{"jsonPath": "$.n[1]", "numberValue": 6}]}), None),
+        call(json!({"name": "g", "args": {"whole": true}}), Some("STOP")),
+    ];
+    let sse = |chunks: &[Value]| -> String {
+        chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
+    };
+    let complete = crate::provider::trial::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
+    let complete: Value = serde_json::from_slice(&complete).unwrap();
+    let expected = json!([
+        {"text": "I see."},
+        {"functionCall": {"name": "weather", "id": "c1", "args": {"place": "New Delhi"}}},
+        {"functionCall": {"name": "f", "args": {"n": [5, 6]}}},
+        {"functionCall": {"name": "g", "args": {"whole": true}}}
+    ]);
+    assert_eq!(complete["candidates"][0]["content"]["parts"], expected);
+    let answer = crate::provider::trial::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
+    let calls: Vec<_> =
+        answer.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
+    let expected = [
+        ("weather", json!({"place": "New Delhi"})),
+        ("f", json!({"n": [5, 6]})),
+        ("g", json!({"whole": true})),
+    ];
+    assert_eq!((answer.content.as_str(), calls), ("I see.", expected.to_vec()));
+    // One that is not ended is no answer; nor is a piece that fits nowhere.
+    let unended = [
+        &chunks[..4],
+        &[call(json!({"partialArgs": [piece("$.place", "")], "willContinue": true}), Some("STOP"))],
+    ]
+    .concat();
+    let failed =
+        |chunks: &[Value]| crate::provider::trial::to_complete(GENERATE, sse(chunks).as_bytes());
+    assert_eq!(failed(&unended), Err(crate::provider::ModeError::Unended));
+    chunks[3] = call(
+        json!({"partialArgs": [piece("$.place.deeper", "Delhi")], "willContinue": true}),
+        None,
+    );
+    assert_eq!(failed(&chunks), Err(crate::provider::ModeError::Unended));
 }

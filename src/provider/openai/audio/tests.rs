@@ -103,3 +103,35 @@ proptest! {
         prop_assert_eq!(ended_well(AUDIO, part).unwrap_or(false), whole);
     }
 }
+
+#[test]
+fn text_and_subtitles_are_read_by_their_media_type() {
+    let read = |media, body: &str| crate::provider::read_complete(AUDIO, media, body.as_bytes());
+    assert_eq!(read("text/plain", "Well, hello.\n").unwrap().content, "Well, hello.");
+    let subtitles = "WEBVTT\n\n00:00.000 --> 00:01.000\nHi\n\n";
+    assert_eq!(
+        read("text/VTT", subtitles).unwrap().content,
+        subtitles.trim_end_matches('\n').to_owned() + "\n"
+    );
+    assert_eq!(read("application/json", r#"{"text":"Hi"}"#).unwrap().content, "Hi");
+    assert_eq!(read("application/json", "Hi"), None);
+    assert_eq!(read("text/html", "<p>"), None);
+    let other = crate::provider::read_complete(Operation::ChatCompletions, "text/plain", b"Hi");
+    assert_eq!(other, None);
+}
+
+#[test]
+fn text_is_written_where_text_is_asked_for_in_either_mode() {
+    use crate::provider::{Asked, Transcript, trial};
+    let asked = |transcript| Asked { transcript, ..trial::asked(AUDIO, false) };
+    let text = asked(Transcript::Text);
+    assert!(text.media().starts_with("text/plain"));
+    let answer = Answer { content: "Well, hello there.".to_owned(), ..Answer::default() };
+    let body = crate::provider::write(&text, &answer, "").unwrap();
+    assert_eq!(body, b"Well, hello there.\n");
+    let stream = crate::provider::to_stream(&text, &body).unwrap();
+    let again = crate::provider::to_complete(&text, text.framing, &stream.concat());
+    assert_eq!(again.unwrap(), body);
+    let subtitles = crate::provider::write(&asked(Transcript::Subtitles), &answer, "");
+    assert!(matches!(subtitles, Err(ModeError::NoPlace { .. })));
+}

@@ -1,0 +1,110 @@
+//! Changing what the messages of an event stream carry, so that their lengths and
+//! checksums fit again.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::{Opened, PRELUDE, TEXT, TRAILER, header, message, open};
+
+/// The type of a header's value that is bytes.
+const BYTES: u8 = 6;
+
+/// One message of a buffer, or bytes in it that are none.
+pub struct Message<'a> {
+    /// Where it stands.
+    pub range: Range<usize>,
+    /// Its headers and its payload; `None` where lengths, checksums or headers do not
+    /// fit.
+    parts: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// Walks over the messages of a buffer, which they cover without a gap.
+pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+        let (length, parts) = match open(rest) {
+            Opened::Whole { length, headers, payload } => {
+                (length, whole(headers).then_some((headers, payload)))
+            }
+            Opened::Broken { length, .. } => (length, None),
+        };
+        let range = at..at + length;
+        at = range.end;
+        Some(Message { range, parts })
+    })
+}
+
+fn whole(mut headers: &[u8]) -> bool {
+    while !headers.is_empty() {
+        let Some((_, _, rest)) = header(headers) else { return false };
+        headers = rest;
+    }
+    true
+}
+
+impl<'a> Message<'a> {
+    /// Whether it decodes.
+    pub fn is_whole(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    /// The message with other values in its headers and another payload; `None` where
+    /// nothing is to be changed, or it does not decode. A value that would be longer
+    /// than a header can be is left empty.
+    pub fn rewritten(
+        &self,
+        value: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
+        payload: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
+    ) -> Option<Vec<u8>> {
+        let (headers, carried) = self.parts?;
+        let headers = rewritten_headers(headers, value)?;
+        let carried = payload(carried);
+        if matches!((&headers, &carried), (Cow::Borrowed(_), Cow::Borrowed(_))) {
+            return None;
+        }
+        Some(message(&headers, &carried))
+    }
+}
+
+/// The headers with other values where these are text or bytes.
+fn rewritten_headers<'a>(
+    headers: &'a [u8],
+    value: impl Fn(&'a [u8]) -> Cow<'a, [u8]>,
+) -> Option<Cow<'a, [u8]>> {
+    let mut out = Vec::with_capacity(headers.len());
+    let mut changed = false;
+    let mut left = headers;
+    while !left.is_empty() {
+        let (name, _, rest) = header(left)?;
+        let (this, behind_name) = (&left[..left.len() - rest.len()], 1 + name.len());
+        left = rest;
+        let kind = this[behind_name];
+        let told = this.get(behind_name + 3..).filter(|_| matches!(kind, BYTES | TEXT));
+        match told.map(&value) {
+            Some(Cow::Owned(new)) => {
+                changed = true;
+                let length = u16::try_from(new.len());
+                out.extend_from_slice(&this[..=behind_name]);
+                out.extend_from_slice(&length.unwrap_or(0).to_be_bytes());
+                out.extend_from_slice(if length.is_ok() { &new } else { &[] });
+            }
+            _ => out.extend_from_slice(this),
+        }
+    }
+    Some(if changed { Cow::Owned(out) } else { Cow::Borrowed(headers) })
+}
+
+/// How many bytes at the beginning and at the end of a message stand in another
+/// writing of it, too; lengths and checksums count as the same.
+pub fn kept(old: &[u8], new: &[u8]) -> (usize, usize) {
+    if old.len().min(new.len()) < PRELUDE + TRAILER {
+        return (0, 0);
+    }
+    let alike = |pair: &(&u8, &u8)| pair.0 == pair.1;
+    let (old, new) = (&old[PRELUDE..old.len() - TRAILER], &new[PRELUDE..new.len() - TRAILER]);
+    let front = old.iter().zip(new).take_while(alike).count();
+    let most = old.len().min(new.len()) - front;
+    let back = old.iter().rev().zip(new.iter().rev()).take(most).take_while(alike).count();
+    (PRELUDE + front, TRAILER + back)
+}

@@ -1,0 +1,189 @@
+//! Calls whose arguments come in pieces, as Vertex streams them: each piece names the
+//! place of a value by a JSON path, and an object without `willContinue` ends the call.
+
+use serde_json::Value;
+
+use crate::provider::wire::Object;
+
+/// Deepest nesting of what a path makes.
+const DEEPEST: usize = 100;
+
+/// What is done with a part of a chunk.
+pub(super) enum Taken {
+    /// It is no piece of a call.
+    Other(Object),
+    /// It went on with the call that was open.
+    Continued,
+    /// It opens a call, which begins as this part.
+    Opened(Object),
+    /// It is a piece that fits nowhere.
+    Misplaced,
+}
+
+/// Takes a part; `open` is the part whose call has not ended yet. Tells whether a call
+/// is open behind it.
+pub(super) fn take(mut part: Object, open: Option<&mut Object>) -> (Taken, bool) {
+    let Some(Value::Object(call)) = part.get_mut("functionCall") else {
+        return (Taken::Other(part), open.is_some());
+    };
+    let more = call.shift_remove("willContinue") == Some(Value::Bool(true));
+    let named = call.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    let pieces = match call.shift_remove("partialArgs") {
+        Some(Value::Array(pieces)) => pieces,
+        _ => vec![],
+    };
+    match open {
+        Some(open) if !named => {
+            let fits = add(open, pieces);
+            for (name, value) in part {
+                if name != "functionCall" {
+                    open.insert(name, value);
+                }
+            }
+            (if fits { Taken::Continued } else { Taken::Misplaced }, more)
+        }
+        // What came before was never ended, or nothing is open that this goes on with.
+        Some(_) => (Taken::Misplaced, false),
+        None if more || !pieces.is_empty() => {
+            let fits = add(&mut part, pieces);
+            (if fits { Taken::Opened(part) } else { Taken::Misplaced }, more)
+        }
+        None => (Taken::Other(part), false),
+    }
+}
+
+/// Puts pieces into the arguments of a part's call; whether all of them fit.
+fn add(part: &mut Object, pieces: Vec<Value>) -> bool {
+    let Some(Value::Object(call)) = part.get_mut("functionCall") else { return false };
+    let args = call.entry("args").or_insert_with(|| Value::Object(Object::new()));
+    pieces.into_iter().all(|piece| put(args, &piece).is_some())
+}
+
+/// Puts one piece at its place: text goes on with text.
+fn put(args: &mut Value, piece: &Value) -> Option<()> {
+    let steps = steps(piece.get("jsonPath")?.as_str()?)?;
+    let names = ["stringValue", "numberValue", "boolValue", "structValue", "listValue"];
+    let value = match names.iter().find_map(|name| piece.get(*name)) {
+        Some(value) => value.clone(),
+        None if piece.get("nullValue").is_some() => Value::Null,
+        // Nothing but that more will come.
+        None => return Some(()),
+    };
+    let mut slot = args;
+    for step in steps {
+        slot = step.within(slot)?;
+    }
+    match (&mut *slot, value) {
+        (Value::String(text), Value::String(more)) => text.push_str(&more),
+        (_, value) => *slot = value,
+    }
+    Some(())
+}
+
+/// A step of a path.
+enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl Step<'_> {
+    /// The place that a step leads to, made where there is none; lists grow at their
+    /// end.
+    fn within<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        match self {
+            Self::Name(name) => {
+                if value.is_null() {
+                    *value = Value::Object(Object::new());
+                }
+                Some(value.as_object_mut()?.entry(*name).or_insert(Value::Null))
+            }
+            Self::Index(index) => {
+                if value.is_null() {
+                    *value = Value::Array(vec![]);
+                }
+                let list = value.as_array_mut()?;
+                if *index == list.len() {
+                    list.push(Value::Null);
+                }
+                list.get_mut(*index)
+            }
+        }
+    }
+}
+
+/// The steps of a path such as `$.foo.bar[0]['data']`.
+fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+    let mut rest = path.strip_prefix('$')?;
+    let mut steps = vec![];
+    while !rest.is_empty() {
+        if steps.len() >= DEEPEST {
+            return None;
+        }
+        if let Some(name) = rest.strip_prefix('.') {
+            let end = name.find(['.', '[']).unwrap_or(name.len());
+            let (name, behind) = name.split_at(end);
+            steps.push(Step::Name(Some(name).filter(|name| !name.is_empty())?));
+            rest = behind;
+            continue;
+        }
+        let inside = rest.strip_prefix('[')?;
+        let quote = inside.chars().next().filter(|first| matches!(first, '\'' | '"'));
+        if let Some(quote) = quote {
+            let (name, behind) = inside[1..].split_once(quote)?;
+            steps.push(Step::Name(name));
+            rest = behind.strip_prefix(']')?;
+        } else {
+            let (index, behind) = inside.split_once(']')?;
+            steps.push(Step::Index(index.parse().ok()?));
+            rest = behind;
+        }
+    }
+    (!steps.is_empty()).then_some(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn built(pieces: Value) -> Option<Value> {
+        let mut args = json!({});
+        for piece in pieces.as_array().unwrap() {
+            put(&mut args, piece)?;
+        }
+        Some(args)
+    }
+
+    #[test]
+    fn pieces_are_put_where_their_path_leads() {
+        let pieces = json!([
+            {"jsonPath": "$.place", "stringValue": "New ", "willContinue": true},
+            {"jsonPath": "$.place", "stringValue": "Delhi", "willContinue": true},
+            {"jsonPath": "$.place", "willContinue": true},
+            {"jsonPath": "$.place", "stringValue": ""},
+            {"jsonPath": "$.days[0].on", "boolValue": true},
+            {"jsonPath": "$.days[1]", "numberValue": 0.5},
+            {"jsonPath": "$['a b'][\"c.d\"]", "nullValue": "NULL_VALUE"}
+        ]);
+        let expected = json!({
+            "place": "New Delhi", "days": [{"on": true}, 0.5], "a b": {"c.d": null}
+        });
+        assert_eq!(built(pieces), Some(expected));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_refused() {
+        let deep = format!("$.{}", vec!["a"; 200].join("."));
+        for path in
+            ["", "x", "$", "$.", "$..a", "$[", "$[x]", "$.a[7]", "$.a[99999999999]", "$['a", &deep]
+        {
+            let piece = json!([{"jsonPath": path, "stringValue": "x"}]);
+            assert_eq!(built(piece), None, "{path}");
+        }
+        let through = json!([
+            {"jsonPath": "$.a", "stringValue": "x"}, {"jsonPath": "$.a.b", "stringValue": "y"}
+        ]);
+        assert_eq!(built(through), None);
+    }
+}
