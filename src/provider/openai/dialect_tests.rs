@@ -183,6 +183,7 @@ fn a_stream_of_very_many_details_is_put_together_in_time() {
         "delta": {"reasoning_details": [{"type": "t", "index": index, "text": "x"}]}}]})
     };
     let mut stream = sse(&(0..20_000).map(chunk).collect::<Vec<_>>());
+    stream.extend(sse(&[json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})]));
     stream.extend(b"data: [DONE]\n\n");
     let began = std::time::Instant::now();
     let details = merged(&stream)["choices"][0]["message"]["reasoning_details"].clone();

@@ -114,7 +114,7 @@ fn command_r(asked: &Asked<'_>, said: &Said<'_>) -> Written {
 fn titan_vector(asked: &Asked<'_>, said: &Said<'_>) -> Written {
     let operation = asked.operation.name();
     let [only] = said.vectors(asked)? else {
-        return Err(ModeError::NoVectors { operation });
+        return Err(ModeError::NoPlace { operation, what: "further vectors" });
     };
     Ok(json!({ "embedding": only, "inputTextTokenCount": said.usage.prompt_tokens }))
 }
