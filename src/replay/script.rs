@@ -12,6 +12,7 @@ mod render;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+pub use read::value;
 pub(super) use render::Rendered;
 
 use crate::provider::Provider;

@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("fault", 0),
     ("provider", 0),
     ("recovery", 0),
+    ("spelling", 0),
 ];
 
 /// What a ground-floor module may read of its neighbours.

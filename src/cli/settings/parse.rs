@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::apply::{Kind, kind, settable};
 use super::{Entry, line_of};
 use crate::cli::exit::Failure;
-use crate::recording::nearest;
+use crate::spelling::nearest;
 
 /// The commands whose settings may stand at the top.
 const SERVING: [&str; 2] = ["record", "replay"];

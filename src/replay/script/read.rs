@@ -10,7 +10,7 @@ use super::entry::{Entry, Failure};
 use super::{Notation, Retry, Script, ScriptError};
 use crate::identity;
 use crate::provider::Usage;
-use crate::recording::nearest;
+use crate::spelling::nearest;
 
 /// The entries there are.
 const ENTRIES: [&str; 8] =
@@ -67,7 +67,10 @@ pub(super) fn script(text: &[u8], notation: Notation) -> Result<Script, ScriptEr
 }
 
 /// The text as a value; a member that stands twice is refused in either notation.
-fn value(text: &[u8], notation: Notation) -> Result<Value, String> {
+///
+/// # Errors
+/// Why it is none.
+pub fn value(text: &[u8], notation: Notation) -> Result<Value, String> {
     match notation {
         Notation::Json => {
             identity::parse(text).map_err(|error| format!("not plain JSON: {error}"))?;
