@@ -30,8 +30,9 @@ const FLOORS: &[(&str, u8)] = &[
 /// What a ground-floor module may read of its neighbours.
 const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("provider", &["identity"]),
-    ("fault", &["identity"]),
+    ("fault", &["identity", "provider", "spelling"]),
     ("recording", &["identity", "provider", "fault"]),
+    ("recovery", &["spelling"]),
 ];
 
 /// What the ground floor must do without: files, sockets, environment, clocks, chance.

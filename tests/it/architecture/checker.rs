@@ -81,7 +81,7 @@ fn ground_floor_neighbours_are_only_those_of_the_table() {
         &[("provider/a.rs", "use crate::recording::Entry;")],
         "provider may not import recording",
     );
-    refused(&[("fault/a.rs", "use crate::provider::Call;")], "fault may not import provider");
+    refused(&[("fault/a.rs", "use crate::recording::Entry;")], "fault may not import recording");
 }
 
 #[test]

@@ -1,0 +1,256 @@
+//! Chaos: faults by chance, each at a rate of its own.
+//!
+//! [`Rates`] are declared in a plan, in an entry, by flags and in a request's headers;
+//! [`Rates::over`] lays one above the other, and [`Rates::roll`] decides about a call.
+//! Chance is handed in: the same draws give the same faults.
+
+mod header;
+
+use serde_json::{Map, Value, json};
+
+use super::error::{FaultError, quoted, token};
+use super::field::Fields;
+use super::kind::{Fault, HttpError};
+
+/// How late an answer is where nothing else is said, in milliseconds.
+pub const LATENCY_MS: u64 = 1_000;
+
+const FIELDS: [&str; 9] = [
+    "drop",
+    "malformed",
+    "disconnect",
+    "rate_limit",
+    "latency",
+    "faults",
+    "dropRate",
+    "malformedRate",
+    "disconnectRate",
+];
+
+/// How often what goes wrong, each from 0 (never) to 1 (always).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// [`Fault::Drop`].
+    pub drop: Option<f64>,
+    /// [`Fault::Malformed`].
+    pub malformed: Option<f64>,
+    /// [`Fault::Disconnect`].
+    pub disconnect: Option<f64>,
+    /// A 429 that may be tried again after a second.
+    pub rate_limit: Option<f64>,
+    /// [`Fault::Slow`].
+    pub latency: Option<f64>,
+    /// How slow; [`LATENCY_MS`] where it is not said.
+    pub latency_ms: Option<u64>,
+    /// Any other faults, in this order, no two of one name.
+    pub faults: Vec<Named>,
+}
+
+/// A fault that happens at a rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// What it is drawn and told by.
+    pub name: String,
+    /// How often, from 0 to 1.
+    pub rate: f64,
+    /// What.
+    pub fault: Fault,
+}
+
+impl Rates {
+    /// The rates that `value` declares, in our words or in aimock's.
+    ///
+    /// # Errors
+    /// An unknown field; a rate outside of 0 to 1; a fault that is none; two faults of
+    /// one name.
+    pub fn read(value: &Value) -> Result<Self, FaultError> {
+        let fields = Fields::of(value, "an object of rates")?;
+        fields.only("chaos", &FIELDS)?;
+        let rate = |ours, theirs| match fields.one_of(&[ours, theirs])? {
+            Some(name) => fields.rate(name),
+            None => Ok(None),
+        };
+        let (latency, latency_ms) = match fields.get("latency") {
+            Some(value @ Value::Object(_)) => {
+                latency(value).map_err(|error| error.under("/latency"))?
+            }
+            _ => (fields.rate("latency")?, None),
+        };
+        Ok(Self {
+            drop: rate("drop", "dropRate")?,
+            malformed: rate("malformed", "malformedRate")?,
+            disconnect: rate("disconnect", "disconnectRate")?,
+            rate_limit: fields.rate("rate_limit")?,
+            latency,
+            latency_ms,
+            faults: faults(fields)?,
+        })
+    }
+
+    /// As they are declared.
+    pub fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        let rates = [
+            ("drop", self.drop),
+            ("malformed", self.malformed),
+            ("disconnect", self.disconnect),
+            ("rate_limit", self.rate_limit),
+        ];
+        for (name, rate) in rates {
+            if let Some(rate) = rate {
+                out.insert(name.to_owned(), rate.into());
+            }
+        }
+        match (self.latency, self.latency_ms) {
+            (Some(rate), None) => drop(out.insert("latency".to_owned(), rate.into())),
+            (None, None) => {}
+            (rate, delay_ms) => {
+                let mut latency = Map::new();
+                rate.map(|rate| latency.insert("rate".to_owned(), rate.into()));
+                delay_ms.map(|delay_ms| latency.insert("delay_ms".to_owned(), delay_ms.into()));
+                out.insert("latency".to_owned(), Value::Object(latency));
+            }
+        }
+        if !self.faults.is_empty() {
+            let faults = self.faults.iter().map(Named::to_json);
+            out.insert("faults".to_owned(), faults.collect());
+        }
+        Value::Object(out)
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These rates, and those of `lower` for what these say nothing of.
+    #[must_use]
+    pub fn over(&self, lower: &Self) -> Self {
+        let mut faults = self.faults.clone();
+        let more =
+            lower.faults.iter().filter(|one| !self.faults.iter().any(|own| own.name == one.name));
+        faults.extend(more.cloned());
+        Self {
+            drop: self.drop.or(lower.drop),
+            malformed: self.malformed.or(lower.malformed),
+            disconnect: self.disconnect.or(lower.disconnect),
+            rate_limit: self.rate_limit.or(lower.rate_limit),
+            latency: self.latency.or(lower.latency),
+            latency_ms: self.latency_ms.or(lower.latency_ms),
+            faults,
+        }
+    }
+
+    /// Adds a fault, and names it by its type; by its number, too, where others have
+    /// that name.
+    pub fn add(&mut self, rate: f64, fault: Fault) {
+        let name = free_name(&self.faults, &fault);
+        self.faults.push(Named { name, rate, fault });
+    }
+
+    /// The one fault that befalls a call, and the name of its action. `draw` gives a
+    /// number from 0 to below 1 for an action's name; it is asked in a fixed order, and
+    /// not about what never or always happens.
+    pub fn roll(&self, mut draw: impl FnMut(&str) -> f64) -> Option<(Fault, &str)> {
+        let mut fires = |name: &str, rate: Option<f64>| match rate {
+            Some(rate) if rate >= 1.0 => true,
+            Some(rate) if rate > 0.0 => draw(name) < rate,
+            _ => false,
+        };
+        if fires("drop", self.drop) {
+            return Some((Fault::Drop, "drop"));
+        }
+        if fires("malformed", self.malformed) {
+            return Some((Fault::Malformed, "malformed"));
+        }
+        if fires("disconnect", self.disconnect) {
+            return Some((Fault::Disconnect, "disconnect"));
+        }
+        if fires("rate_limit", self.rate_limit) {
+            let retry_after = Some(1.0);
+            let error = HttpError { status_code: 429, retry_after, ..HttpError::default() };
+            return Some((Fault::HttpError(error), "rate_limit"));
+        }
+        if fires("latency", self.latency) {
+            let delay_ms = self.latency_ms.unwrap_or(LATENCY_MS);
+            return Some((Fault::Slow { delay_ms }, "latency"));
+        }
+        let mut faults = self.faults.iter();
+        let one = faults.find(|one| fires(&one.name, Some(one.rate)))?;
+        Some((one.fault.clone(), &one.name))
+    }
+}
+
+impl Named {
+    fn to_json(&self) -> Value {
+        json!({ "name": self.name, "rate": self.rate, "fault": self.fault.to_json() })
+    }
+}
+
+/// The words that are taken: a fault of this name could be taken for another action.
+const ACTIONS: [&str; 5] = ["drop", "malformed", "disconnect", "rate_limit", "latency"];
+
+/// A name that no other action has.
+fn free_name(faults: &[Named], fault: &Fault) -> String {
+    let is_taken =
+        |name: &str| ACTIONS.contains(&name) || faults.iter().any(|one| one.name == name);
+    let numbered = (2..).map(|number| format!("{}#{number}", fault.name()));
+    let mut names = std::iter::once(fault.name().to_owned()).chain(numbered);
+    names.find(|name| !is_taken(name)).unwrap_or_default()
+}
+
+fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FaultError> {
+    let fields = Fields::of(value, "a rate")?;
+    fields.only("latency", &["rate", "delay_ms"])?;
+    Ok((fields.rate("rate")?, fields.wait("delay_ms")?))
+}
+
+fn faults(fields: Fields<'_>) -> Result<Vec<Named>, FaultError> {
+    let list = match fields.get("faults") {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(fields.wrong("faults", "a list of faults, each with its rate")),
+    };
+    let mut faults: Vec<Named> = Vec::new();
+    for (at, value) in list.iter().enumerate() {
+        let one = named(value, &faults).map_err(|error| error.under(&format!("/faults/{at}")))?;
+        faults.push(one);
+    }
+    Ok(faults)
+}
+
+fn named(value: &Value, others: &[Named]) -> Result<Named, FaultError> {
+    let fields = Fields::of(value, "an object with a rate and a fault")?;
+    fields.only("a fault by chance", &["name", "rate", "fault"])?;
+    let need = |name: &str| FaultError::at(token(name), "a fault by chance needs it");
+    let rate = fields.rate("rate")?.ok_or_else(|| need("rate"))?;
+    let fault = Fault::read(fields.get("fault").ok_or_else(|| need("fault"))?)
+        .map_err(|error| error.under("/fault"))?;
+    let name = match fields.text("name")? {
+        None => free_name(others, &fault),
+        Some(name) if name.is_empty() || name.contains(char::is_control) => {
+            return Err(fields.wrong("name", "some characters on one line"));
+        }
+        Some(name) if ACTIONS.contains(&name.as_str()) => {
+            let why = format!("{} is an action of chaos itself: choose another", quoted(&name));
+            return Err(FaultError::at("/name", why));
+        }
+        Some(name) if others.iter().any(|one| one.name == name) => {
+            let why = format!("another is named {} already", quoted(&name));
+            return Err(FaultError::at("/name", why));
+        }
+        Some(name) => name,
+    };
+    Ok(Named { name, rate, fault })
+}
+
+/// A rate that is written in a header or behind a flag.
+fn rate(text: &str) -> Result<f64, FaultError> {
+    let wrong =
+        || FaultError::at("", format!("expected a rate, from 0 to 1, not {}", quoted(text.trim())));
+    let rate: f64 = text.trim().parse().map_err(|_| wrong())?;
+    (0.0..=1.0).contains(&rate).then_some(rate + 0.0).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Chaos that is asked for call by call, in the request's headers, or from the shell.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::{Rates, rate};
+use crate::fault::error::{FaultError, quoted, unknown};
+use crate::fault::field::LONGEST_MS;
+use crate::fault::kind::Fault;
+
+const OURS: &str = "x-loomrec-chaos-";
+const AIMOCK: &str = "x-aimock-chaos-";
+const OWN: [&str; 7] =
+    ["drop", "malformed", "disconnect", "rate-limit", "latency", "latency-ms", "fault"];
+/// What aimock has of them.
+const THEIRS: [&str; 3] = ["drop", "malformed", "disconnect"];
+
+impl Rates {
+    /// The rates that a request's headers ask for: `x-loomrec-chaos-drop` and so on, and
+    /// aimock's; ours win where both are given. `x-loomrec-chaos-fault: RATE=FAULT` may
+    /// stand more than once.
+    ///
+    /// # Errors
+    /// A header of this kind that is not known or stands twice; a rate outside of 0 to 1;
+    /// a fault that is none. The message names the header.
+    pub fn of_headers(headers: &HeaderMap) -> Result<Self, FaultError> {
+        let (mut own, mut theirs) = (Self::default(), Self::default());
+        for name in headers.keys() {
+            let named = |error: FaultError| FaultError::at("", format!("header {name}: {error}"));
+            if let Some(action) = name.as_str().strip_prefix(OURS) {
+                own.set(action, &OWN, headers, name).map_err(named)?;
+            } else if let Some(action) = name.as_str().strip_prefix(AIMOCK) {
+                theirs.set(action, &THEIRS, headers, name).map_err(named)?;
+            }
+        }
+        Ok(own.over(&theirs))
+    }
+
+    /// Reads `RATE=FAULT`, such as `0.2=http_error:503`.
+    ///
+    /// # Errors
+    /// A rate outside of 0 to 1; a fault that is none.
+    pub fn parse_named(text: &str) -> Result<(f64, Fault), FaultError> {
+        let Some((chance, fault)) = text.split_once('=') else {
+            let why =
+                format!("expected RATE=FAULT, such as 0.2=timeout:5000, not {}", quoted(text));
+            return Err(FaultError::at("", why));
+        };
+        Ok((rate(chance)?, Fault::parse(fault)?))
+    }
+
+    /// Sets what the header `name` says of `action`.
+    fn set(
+        &mut self,
+        action: &str,
+        known: &[&str],
+        headers: &HeaderMap,
+        name: &HeaderName,
+    ) -> Result<(), FaultError> {
+        if !known.contains(&action) {
+            return Err(FaultError::at("", unknown("action", action, known)));
+        }
+        let mut values = headers.get_all(name).iter().map(text);
+        if action == "fault" {
+            for value in values {
+                let (rate, fault) = Self::parse_named(value?)?;
+                self.add(rate, fault);
+            }
+            return Ok(());
+        }
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return Err(FaultError::at("", "it is given twice"));
+        };
+        let value = value?;
+        match action {
+            "drop" => self.drop = Some(rate(value)?),
+            "malformed" => self.malformed = Some(rate(value)?),
+            "disconnect" => self.disconnect = Some(rate(value)?),
+            "rate-limit" => self.rate_limit = Some(rate(value)?),
+            "latency" => self.latency = Some(rate(value)?),
+            _ => {
+                let ms = value.trim().parse().ok().filter(|ms| *ms <= LONGEST_MS);
+                let why = || {
+                    let expected = "expected whole milliseconds, from 0 to 86400000 (a day)";
+                    FaultError::at("", format!("{expected}, not {}", quoted(value)))
+                };
+                self.latency_ms = Some(ms.ok_or_else(why)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(value: &HeaderValue) -> Result<&str, FaultError> {
+    value.to_str().map_err(|_| FaultError::at("", "its value is no text"))
+}

@@ -1,0 +1,114 @@
+//! How faults are declared: each type's name, its fields, and the one that may stand
+//! right behind its name in the form of text.
+
+/// A type of fault.
+#[derive(Debug)]
+pub(super) struct Form {
+    pub(super) name: &'static str,
+    /// The field whose value follows `name:`.
+    pub(super) primary: Option<&'static str>,
+    pub(super) fields: &'static [(&'static str, Value)],
+}
+
+/// What stands behind a field's name in the form of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Text, whatever it looks like.
+    Text,
+    /// Text, or JSON where it begins so.
+    Json,
+    /// A number, `true` or `false`, or a word.
+    Plain,
+    /// Another fault, with all that follows.
+    Fault,
+}
+
+use Value::{Fault, Json, Plain, Text};
+
+const fn form(
+    name: &'static str,
+    primary: Option<&'static str>,
+    fields: &'static [(&'static str, Value)],
+) -> Form {
+    Form { name, primary, fields }
+}
+
+/// All of them.
+pub(super) static FORMS: [Form; 21] = [
+    form("timeout", Some("after_ms"), &[("after_ms", Plain)]),
+    form("hang", Some("max_ms"), &[("max_ms", Plain)]),
+    form("wedged", Some("max_ms"), &[("max_ms", Plain)]),
+    form("slow", Some("delay_ms"), &[("delay_ms", Plain)]),
+    form("recover_after", Some("failures"), &[("failures", Plain), ("fault", Fault)]),
+    form(
+        "http_error",
+        Some("status_code"),
+        &[
+            ("status_code", Plain),
+            ("headers", Json),
+            ("body", Json),
+            ("message", Text),
+            ("code", Text),
+            ("retry_after", Plain),
+            ("retry_after_ms", Plain),
+            ("x_should_retry", Plain),
+        ],
+    ),
+    form("malformed_response", None, &[("raw", Text)]),
+    form(
+        "stream_truncate",
+        Some("after_chunks"),
+        &[
+            ("after_chunks", Plain),
+            ("after_events", Plain),
+            ("after_bytes", Plain),
+            ("raise", Plain),
+            ("status_code", Plain),
+            ("message", Text),
+        ],
+    ),
+    form("connection_reset", None, &[]),
+    form("connection_drop", None, &[]),
+    form(
+        "partial_response",
+        None,
+        // The last two say what it is anyway; AgentLoom writes them.
+        &[("content", Text), ("completion_tokens", Plain), ("finish_reason", Plain)],
+    ),
+    form("tool_call_fault", Some("mode"), &[("mode", Plain)]),
+    form(
+        "stream_stall",
+        Some("after_chunks"),
+        &[
+            ("after_chunks", Plain),
+            ("after_events", Plain),
+            ("after_bytes", Plain),
+            ("for_ms", Plain),
+        ],
+    ),
+    form("throttle", Some("bytes_per_second"), &[("bytes_per_second", Plain)]),
+    form("slice", Some("bytes"), &[("bytes", Plain), ("delay_ms", Plain)]),
+    form("stream_garble", Some("chunk"), &[("chunk", Plain), ("how", Plain)]),
+    form("wrong_length", Some("by"), &[("by", Plain)]),
+    form("bad_encoding", None, &[]),
+    form("drop", None, &[]),
+    form("malformed", None, &[]),
+    form("disconnect", None, &[]),
+];
+
+impl Form {
+    /// The one of this name.
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        FORMS.iter().find(|form| form.name == name)
+    }
+
+    /// The names of its fields.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The names of all.
+    pub(super) fn all() -> Vec<&'static str> {
+        FORMS.iter().map(|form| form.name).collect()
+    }
+}

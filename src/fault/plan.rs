@@ -1,0 +1,161 @@
+//! A plan: which calls get which fault, in a file of its own that leaves recordings
+//! untouched.
+//!
+//! [`Plan::parse`] reads one and refuses what it does not know, or what could never
+//! apply. [`Match::holds`] says whether a rule is for a call; which of a rule's calls
+//! get the fault (`times`, `probability`) is decided elsewhere.
+
+mod body;
+mod condition;
+
+use serde_json::Value;
+
+use super::chaos::Rates;
+use super::error::{FaultError, quoted};
+use super::field::Fields;
+use super::kind::Fault;
+
+pub use body::{Body, Expected};
+pub use condition::{CallFacts, Match};
+
+const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
+const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
+
+/// Which calls get which fault.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// What chance is drawn from; one is drawn for the run where none is given.
+    pub seed: Option<u64>,
+    /// In the order in which they are asked.
+    pub rules: Vec<Rule>,
+    /// For the calls that no rule is for.
+    pub chaos: Rates,
+}
+
+/// A fault, and the calls that get it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// No other rule has it. One that was given none has its number and its fault's.
+    pub name: String,
+    /// The calls it is for.
+    pub when: Match,
+    /// What they get.
+    pub fault: Fault,
+    /// How often at most.
+    pub times: Option<u32>,
+    /// Of how many of them, from 0 to 1; all where it is not said.
+    pub probability: Option<f64>,
+}
+
+/// A plan that is none. Messages read after the plan's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Something in a rule.
+    #[error("rule {number}{}: {problem}", Name(name.as_deref()))]
+    Rule {
+        /// Which, from 1.
+        number: usize,
+        /// Its name, where it has one.
+        name: Option<String>,
+        /// What; the pointer leads from the rule's own root.
+        problem: FaultError,
+    },
+    /// Two rules of one name.
+    #[error("rules {first} and {second} are both named {name:?}: rename one")]
+    Twice {
+        /// The name.
+        name: String,
+        /// The first of them, from 1.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Nothing that could ever apply.
+    #[error("it has neither rules nor chaos, so that it is for no call: add a rule to `rules`")]
+    Empty,
+    /// Something outside of the rules.
+    #[error("{0}")]
+    Whole(FaultError),
+}
+
+struct Name<'a>(Option<&'a str>);
+
+impl std::fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(name) => write!(f, " ({})", quoted(name)),
+        }
+    }
+}
+
+impl From<FaultError> for PlanError {
+    fn from(error: FaultError) -> Self {
+        Self::Whole(error)
+    }
+}
+
+impl Plan {
+    /// The plan that `value` declares.
+    ///
+    /// # Errors
+    /// An unknown field; a value of the wrong type or out of range; two rules of one
+    /// name; a plan that is for no call.
+    pub fn parse(value: &Value) -> Result<Self, PlanError> {
+        let fields = Fields::of(value, "a plan: an object with rules")?;
+        fields.only("a plan", &PLAN)?;
+        let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
+        let chaos = match fields.get("chaos") {
+            Some(chaos) => Rates::read(chaos).map_err(|error| error.under("/chaos"))?,
+            None => Rates::default(),
+        };
+        let rules = match fields.get("rules") {
+            None => Vec::new(),
+            Some(Value::Array(list)) => {
+                let rules = list.iter().enumerate();
+                rules.map(|(at, value)| rule(at + 1, value)).collect::<Result<Vec<_>, _>>()?
+            }
+            Some(_) => return Err(fields.wrong("rules", "a list of rules").into()),
+        };
+        for (at, rule) in rules.iter().enumerate() {
+            if let Some(first) = rules[..at].iter().position(|other| other.name == rule.name) {
+                let (name, first, second) = (rule.name.clone(), first + 1, at + 1);
+                return Err(PlanError::Twice { name, first, second });
+            }
+        }
+        if rules.is_empty() && chaos.is_empty() {
+            return Err(PlanError::Empty);
+        }
+        Ok(Self { seed, rules, chaos })
+    }
+}
+
+fn rule(number: usize, value: &Value) -> Result<Rule, PlanError> {
+    let name = value.get("name").and_then(Value::as_str).map(str::to_owned);
+    read_rule(number, value).map_err(|problem| PlanError::Rule { number, name, problem })
+}
+
+fn read_rule(number: usize, value: &Value) -> Result<Rule, FaultError> {
+    let fields = Fields::of(value, "a rule: an object with a fault")?;
+    fields.only("a rule", &RULE)?;
+    let fault = match fields.get("fault") {
+        Some(fault) => Fault::read(fault).map_err(|error| error.under("/fault"))?,
+        None => return Err(FaultError::at("/fault", "a rule needs it: what its calls get")),
+    };
+    let when = match fields.get("match") {
+        Some(when) => Match::read(when).map_err(|error| error.under("/match"))?,
+        None => Match::default(),
+    };
+    let name = match fields.text("name")? {
+        Some(name) if name.is_empty() || name.contains(char::is_control) => {
+            return Err(fields.wrong("name", "some characters on one line"));
+        }
+        Some(name) => name,
+        None => format!("rule {number} ({})", fault.name()),
+    };
+    let (times, probability) = (fields.count("times", 1)?, fields.rate("probability")?);
+    Ok(Rule { name, when, fault, times, probability })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! What a rule may ask of a call's body: a value at a place, or a text within it.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::identity::{self, Json, Pointer};
+
+/// A request's body, read as JSON when somebody first asks.
+#[derive(Debug)]
+pub struct Body<'a> {
+    bytes: &'a [u8],
+    /// `None` inside where the bytes are not plain JSON.
+    json: OnceLock<Option<Json<'a>>>,
+}
+
+impl<'a> From<&'a [u8]> for Body<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        Self { bytes, json: OnceLock::new() }
+    }
+}
+
+impl<'a> Body<'a> {
+    /// The body, where it is plain JSON.
+    fn json(&self) -> Option<&Json<'a>> {
+        self.json.get_or_init(|| identity::parse(self.bytes).ok()).as_ref()
+    }
+}
+
+/// What a place of a body must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expected {
+    /// This value; numbers count by what they are worth.
+    Value(Value),
+    /// A text that has this within it, there or in what stands there.
+    Contains(String),
+}
+
+impl Expected {
+    /// `{"contains": "…"}`, or any other value as itself.
+    pub(super) fn of(value: &Value) -> Self {
+        let object = value.as_object().filter(|object| object.len() == 1);
+        match object.and_then(|object| object.get("contains")) {
+            Some(Value::String(text)) => Self::Contains(text.clone()),
+            _ => Self::Value(value.clone()),
+        }
+    }
+
+    /// As it is declared.
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Contains(text) => json!({ "contains": text }),
+        }
+    }
+
+    /// Whether a place of a body holds it. One that is not plain JSON holds nothing.
+    pub(super) fn holds_at(&self, place: &Pointer, body: &Body<'_>) -> bool {
+        let Some(found) = body.json().and_then(|json| json.pointer(place)) else { return false };
+        match self {
+            Self::Value(value) => same(value, found),
+            Self::Contains(text) => contains(found, text),
+        }
+    }
+}
+
+/// Whether a text, or one that stands within a value, has `text` in it.
+fn contains(found: &Json<'_>, text: &str) -> bool {
+    match found {
+        Json::String(string) => string.as_str().contains(text),
+        Json::Array(items) => items.iter().any(|item| contains(item, text)),
+        Json::Object(members) => members.iter().any(|(_, value)| contains(value, text)),
+        _ => false,
+    }
+}
+
+fn same(value: &Value, found: &Json<'_>) -> bool {
+    match (value, found) {
+        (Value::Null, Json::Null) => true,
+        (Value::Bool(one), Json::Bool(other)) => one == other,
+        (Value::Number(one), Json::Number(other)) => {
+            Amount::of(&one.to_string()) == Amount::of(other)
+        }
+        (Value::String(one), Json::String(other)) => other.as_str() == one.as_str(),
+        (Value::Array(list), Json::Array(items)) => {
+            list.len() == items.len() && list.iter().zip(items).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(map), Json::Object(members)) => {
+            let is_there = |(key, value): (&String, &Value)| {
+                found.get(key).is_some_and(|found| same(value, found))
+            };
+            map.len() == members.len() && map.iter().all(is_there)
+        }
+        _ => false,
+    }
+}
+
+/// What a number is worth, exactly: `1`, `1.0` and `10e-1` are one.
+#[derive(Debug, PartialEq, Eq)]
+struct Amount {
+    negative: bool,
+    /// Without zeros at either end; empty for zero.
+    digits: String,
+    /// Where the point stands, counted from the first digit.
+    point: i64,
+}
+
+impl Amount {
+    fn of(text: &str) -> Self {
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        let significant = digits.trim_start_matches('0');
+        let leading = length(&digits) - length(significant);
+        let significant = significant.trim_end_matches('0');
+        if significant.is_empty() {
+            return Self { negative: false, digits: String::new(), point: 0 };
+        }
+        let point = length(whole) - leading;
+        Self {
+            negative,
+            digits: significant.to_owned(),
+            point: point.saturating_add(power(exponent)),
+        }
+    }
+}
+
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+/// An exponent; one that no number holds is as large as can be.
+fn power(text: &str) -> i64 {
+    let negative = text.starts_with('-');
+    text.parse().unwrap_or(if negative { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(value: &Value, body: &str) -> bool {
+        let place = Pointer::parse("/a").unwrap();
+        Expected::of(value).holds_at(&place, &Body::from(body.as_bytes()))
+    }
+
+    #[test]
+    fn numbers_are_equal_when_they_are_worth_the_same() {
+        for (one, other) in [
+            ("1", "1.0"),
+            ("1", "10e-1"),
+            ("0.5", "5E-1"),
+            ("1200", "1.2e+3"),
+            ("0", "-0.0"),
+            ("0", "0e99"),
+            ("9007199254740993", "9007199254740993.00"),
+        ] {
+            let value: Value = serde_json::from_str(one).unwrap();
+            assert!(found(&value, &format!("{{\"a\": {other}}}")), "{one} {other}");
+        }
+        for (one, other) in [
+            ("1", "-1"),
+            ("1", "10"),
+            ("1", "\"1\""),
+            ("0.1", "0.01"),
+            ("9007199254740993", "9007199254740992"),
+        ] {
+            let value: Value = serde_json::from_str(one).unwrap();
+            assert!(!found(&value, &format!("{{\"a\": {other}}}")), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn values_are_equal_whatever_the_order_of_their_members() {
+        assert!(found(
+            &json!({ "x": [1, null], "y": "é" }),
+            r#"{"a":{"y":"\u00e9","x":[1.0,null]}}"#
+        ));
+        assert!(!found(&json!({ "x": 1 }), r#"{"a":{"x":1,"y":2}}"#));
+        assert!(!found(&json!({ "x": 1, "y": 2 }), r#"{"a":{"x":1}}"#));
+        assert!(!found(&json!([1]), r#"{"a":[1,2]}"#));
+        assert!(found(&json!(true), r#"{"a":true}"#));
+        assert!(!found(&Value::Null, r#"{"b":null}"#));
+    }
+
+    #[test]
+    fn text_is_looked_for_within_what_stands_there() {
+        let weather = json!({ "contains": "weather" });
+        assert!(found(&weather, r#"{"a":"the weath\u0065r"}"#));
+        assert!(found(&weather, r#"{"a":[{"type":"text","text":"weather?"}]}"#));
+        assert!(!found(&weather, r#"{"a":{"weather":1},"b":"weather"}"#));
+        // What only looks like it is a value like any other.
+        assert!(found(&json!({ "contains": 1 }), r#"{"a":{"contains":1}}"#));
+        assert!(found(&json!({ "contains": "x", "y": 1 }), r#"{"a":{"contains":"x","y":1}}"#));
+    }
+
+    #[test]
+    fn body_that_is_no_plain_json_holds_nothing() {
+        for body in ["", "{", r#"{"a":1,"a":1}"#, "a=1"] {
+            assert!(!found(&json!(1), body), "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn number_is_worth_itself_however_it_is_written(
+            mantissa in -9_999_i64..9_999,
+            zeros in 0..9_usize,
+        ) {
+            let shifted = format!("{mantissa}{}e-{zeros}", "0".repeat(zeros));
+            prop_assert_eq!(Amount::of(&mantissa.to_string()), Amount::of(&shifted));
+            prop_assert_ne!(Amount::of(&(mantissa + 1).to_string()), Amount::of(&shifted));
+        }
+    }
+}

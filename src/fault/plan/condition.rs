@@ -1,0 +1,274 @@
+//! Which calls a rule is for.
+
+use serde_json::{Map, Value, json};
+
+use super::body::{Body, Expected};
+use crate::fault::error::{FaultError, quoted, token, told, unknown};
+use crate::fault::field::{Fields, whole};
+use crate::identity::Pointer;
+use crate::provider::{Operation, Provider};
+
+const FIELDS: [&str; 12] = [
+    "step_id",
+    "request_hash",
+    "upstream",
+    "provider",
+    "operation",
+    "model",
+    "path",
+    "session",
+    "call",
+    "attempt",
+    "connection",
+    "body",
+];
+/// The shortest beginning of a hash that may stand for it.
+const SHORTEST: usize = 4;
+const HASH: usize = 64;
+
+/// What a call must be for a rule to be for it. All that is given must hold; of a list,
+/// one is enough; what is empty is not asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Match {
+    /// The call's step id.
+    pub step_id: Vec<String>,
+    /// Beginnings of its key, in lower case.
+    pub request_hash: Vec<String>,
+    /// The upstream's name.
+    pub upstream: Vec<String>,
+    /// The provider's name ([`Provider::name`]).
+    pub provider: Vec<String>,
+    /// The operation's word ([`Operation::word`]).
+    pub operation: Vec<String>,
+    /// The model that is asked for.
+    pub model: Vec<String>,
+    /// The path that is sent upstream, without its query.
+    pub path: Vec<String>,
+    /// The session.
+    pub session: Vec<String>,
+    /// Which call of its key it is, from 1.
+    pub call: Vec<u64>,
+    /// Which try it is since the key was last answered well, from 1.
+    pub attempt: Vec<u64>,
+    /// Which connection it came on, from 1 in the order of their coming.
+    pub connection: Vec<u64>,
+    /// What stands in its body.
+    pub body: Vec<(Pointer, Expected)>,
+}
+
+/// What a rule may know of a call.
+#[derive(Debug)]
+pub struct CallFacts<'a> {
+    /// Its key, in 64 hexadecimal digits.
+    pub key: &'a str,
+    /// Its step id.
+    pub step: Option<&'a str>,
+    /// The upstream's name.
+    pub upstream: &'a str,
+    /// The provider's name.
+    pub provider: &'a str,
+    /// The operation's word.
+    pub operation: &'a str,
+    /// The model that is asked for.
+    pub model: Option<&'a str>,
+    /// The path that is sent upstream.
+    pub path: &'a str,
+    /// Its session.
+    pub session: Option<&'a str>,
+    /// Its body.
+    pub body: Body<'a>,
+    /// Which call of its key it is, from 1.
+    pub call: u64,
+    /// Which try it is since the key was last answered well, from 1.
+    pub attempt: u64,
+    /// Which connection it came on, from 1.
+    pub connection: u64,
+}
+
+impl Match {
+    /// What `value` asks of a call.
+    ///
+    /// # Errors
+    /// An unknown field; a value of the wrong type; a provider or an operation that
+    /// there is none of; a number below 1; a pointer that is none.
+    pub fn read(value: &Value) -> Result<Self, FaultError> {
+        let fields = Fields::of(value, "an object of what a call must be")?;
+        fields.only("match", &FIELDS)?;
+        Ok(Self {
+            step_id: words(fields, "step_id")?,
+            request_hash: hashes(fields)?,
+            upstream: words(fields, "upstream")?,
+            provider: among(fields, "provider", &PROVIDERS.map(Provider::name))?,
+            operation: among(fields, "operation", &Operation::ALL.map(Operation::word))?,
+            model: words(fields, "model")?,
+            path: words(fields, "path")?,
+            session: words(fields, "session")?,
+            call: numbers(fields, "call")?,
+            attempt: numbers(fields, "attempt")?,
+            connection: numbers(fields, "connection")?,
+            body: body(fields)?,
+        })
+    }
+
+    /// Whether the call is one of those meant.
+    pub fn holds(&self, call: &CallFacts<'_>) -> bool {
+        let number = |asked: &[u64], is: u64| asked.is_empty() || asked.contains(&is);
+        let word = |asked: &[String], is: Option<&str>| {
+            asked.is_empty() || is.is_some_and(|is| asked.iter().any(|asked| asked == is))
+        };
+        let begins = |asked: &[String], is: &str| {
+            asked.is_empty() || asked.iter().any(|asked| is.starts_with(asked))
+        };
+        number(&self.call, call.call)
+            && number(&self.attempt, call.attempt)
+            && number(&self.connection, call.connection)
+            && word(&self.step_id, call.step)
+            && begins(&self.request_hash, call.key)
+            && word(&self.upstream, Some(call.upstream))
+            && word(&self.provider, Some(call.provider))
+            && word(&self.operation, Some(call.operation))
+            && word(&self.model, call.model)
+            && word(&self.path, Some(call.path))
+            && word(&self.session, call.session)
+            // Last: only now need the body be read.
+            && self.body.iter().all(|(place, expected)| expected.holds_at(place, &call.body))
+    }
+
+    /// Whether it asks for nothing but the connection, which is known before a request
+    /// has come.
+    pub fn only_connection(&self) -> bool {
+        let of_it = Self { connection: self.connection.clone(), ..Self::default() };
+        !self.connection.is_empty() && *self == of_it
+    }
+
+    /// Whether it asks for nothing: every call is meant.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What it asks, as it is declared.
+    pub fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        let words = [
+            ("step_id", &self.step_id),
+            ("request_hash", &self.request_hash),
+            ("upstream", &self.upstream),
+            ("provider", &self.provider),
+            ("operation", &self.operation),
+            ("model", &self.model),
+            ("path", &self.path),
+            ("session", &self.session),
+        ];
+        for (name, words) in words {
+            put(&mut out, name, words);
+        }
+        let numbers =
+            [("call", &self.call), ("attempt", &self.attempt), ("connection", &self.connection)];
+        for (name, numbers) in numbers {
+            put(&mut out, name, numbers);
+        }
+        if !self.body.is_empty() {
+            let places = self.body.iter();
+            let body: Map<String, Value> =
+                places.map(|(place, expected)| (place.to_string(), expected.to_json())).collect();
+            out.insert("body".to_owned(), Value::Object(body));
+        }
+        Value::Object(out)
+    }
+}
+
+/// The providers that a call may be of.
+const PROVIDERS: [Provider; 7] = [
+    Provider::OpenAi,
+    Provider::Anthropic,
+    Provider::Gemini,
+    Provider::Bedrock,
+    Provider::Ollama,
+    Provider::Cohere,
+    Provider::Unknown,
+];
+
+/// A single value as itself, several as a list.
+fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values: &[T]) {
+    match values {
+        [] => {}
+        [one] => drop(out.insert(name.to_owned(), one.clone().into())),
+        many => drop(out.insert(
+            name.to_owned(),
+            json!(many.iter().cloned().map(Into::into).collect::<Vec<Value>>()),
+        )),
+    }
+}
+
+/// The values of a field that may be one or a list, each read by `read`.
+fn each<T>(
+    fields: Fields<'_>,
+    name: &str,
+    expected: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Vec<T>, FaultError> {
+    let values = match fields.get(name) {
+        None => return Ok(Vec::new()),
+        Some(Value::Array(values)) if !values.is_empty() => values.as_slice(),
+        Some(Value::Array(_)) => {
+            let why = format!("an empty list is no call: expected {expected}");
+            return Err(FaultError::at(token(name), why));
+        }
+        Some(one) => std::slice::from_ref(one),
+    };
+    let one = |value: &Value| {
+        read(value).ok_or_else(|| {
+            let why = format!("expected {expected}, not {}", told(value));
+            FaultError::at(token(name), why)
+        })
+    };
+    values.iter().map(one).collect()
+}
+
+fn words(fields: Fields<'_>, name: &str) -> Result<Vec<String>, FaultError> {
+    let read = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
+    each(fields, name, "a word, or a list of words", read)
+}
+
+fn among(fields: Fields<'_>, name: &str, known: &[&str]) -> Result<Vec<String>, FaultError> {
+    let found = words(fields, name)?;
+    match found.iter().find(|word| !known.contains(&word.as_str())) {
+        None => Ok(found),
+        Some(word) => Err(FaultError::at(token(name), unknown(name, word, known))),
+    }
+}
+
+fn numbers(fields: Fields<'_>, name: &str) -> Result<Vec<u64>, FaultError> {
+    let read = |value: &Value| value.as_number().and_then(whole).filter(|number| *number > 0);
+    each(fields, name, "a whole number from 1, or a list of them", read)
+}
+
+fn hashes(fields: Fields<'_>) -> Result<Vec<String>, FaultError> {
+    let read = |value: &Value| {
+        let hash = value.as_str()?.to_ascii_lowercase();
+        let fits = (SHORTEST..=HASH).contains(&hash.len());
+        (fits && hash.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(hash)
+    };
+    let expected = "the first 4 to 64 hexadecimal digits of a request's hash";
+    each(fields, "request_hash", expected, read)
+}
+
+fn body(fields: Fields<'_>) -> Result<Vec<(Pointer, Expected)>, FaultError> {
+    let places = match fields.get("body") {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(places)) => places,
+        Some(_) => return Err(fields.wrong("body", "an object of JSON pointers and values")),
+    };
+    let read = |(place, value): (&String, &Value)| match Pointer::parse(place) {
+        Ok(pointer) => Ok((pointer, Expected::of(value))),
+        Err(_) => {
+            let why = format!(
+                "{} is no JSON pointer to a place in the body, such as /messages/0/content \
+                 (in a key, ~ is written ~0 and / is written ~1)",
+                quoted(place)
+            );
+            Err(FaultError::at("/body", why))
+        }
+    };
+    places.iter().map(read).collect()
+}

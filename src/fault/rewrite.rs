@@ -1,0 +1,101 @@
+//! Makes of a recorded answer one that says something else: that it was cut off by its
+//! length, or calls a tool in a way that is broken.
+//!
+//! It works on the provider's own JSON, so that fields nobody here knows come through.
+//! A stream is merged, changed, and split again: its ids and its usage stay, its
+//! chunks are new, one an event.
+
+mod call;
+mod partial;
+mod shape;
+
+use serde_json::Value;
+
+use super::Fault;
+use crate::provider::{self, Answer, Asked, Framing, ModeError};
+use shape::Shape;
+
+/// Why an answer cannot be changed so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotApplicable {
+    /// The fault is none that changes what an answer says.
+    #[error("the fault {fault} does not change what an answer says")]
+    Fault {
+        /// Its type.
+        fault: &'static str,
+    },
+    /// The bytes are no answer of the operation, or one that says nothing in words.
+    #[error("the answer is none of {operation} that says something")]
+    NotAnAnswer {
+        /// The operation's name.
+        operation: &'static str,
+    },
+    /// The answer calls no tool.
+    #[error("the answer calls no tool")]
+    NoToolCall,
+    /// The call has no argument that could be missing, or of another type.
+    #[error("the call of the tool {name} has no argument")]
+    NoArgument {
+        /// The tool's name.
+        name: String,
+    },
+    /// The stream cannot be taken apart, or not be put together again.
+    #[error(transparent)]
+    Mode(#[from] ModeError),
+}
+
+/// The body of the answer as `fault` changes it ([`Fault::PartialResponse`],
+/// [`Fault::ToolCallFault`]): one piece where it is complete (`framing` is `None`), the
+/// events where it is a stream.
+///
+/// # Errors
+/// Where the answer has no place for such a change: [`NotApplicable`] says why.
+pub fn rewrite(
+    fault: &Fault,
+    asked: &Asked<'_>,
+    framing: Option<Framing>,
+    body: &[u8],
+) -> Result<Vec<Vec<u8>>, NotApplicable> {
+    if !matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
+        return Err(NotApplicable::Fault { fault: fault.name() });
+    }
+    let complete = match framing {
+        None => body.to_vec(),
+        Some(framing) => provider::to_complete(asked, framing, body)?,
+    };
+    let operation = asked.operation;
+    let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
+    let answer = provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
+    let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
+    let shape = Shape::of(operation, &body).ok_or(not_an_answer)?;
+    let marked = change(fault, shape, &answer, framing, &mut body)?;
+    let bytes = body.to_string().into_bytes();
+    let Some(framing) = framing else { return Ok(vec![bytes]) };
+    let events = provider::to_stream(&Asked { framing, ..*asked }, &bytes)?;
+    Ok(match marked {
+        Some(marked) => call::unmarked(framing, events, &marked),
+        None => events,
+    })
+}
+
+/// Changes the body of a complete answer. What can only be changed in a stream is
+/// marked.
+fn change(
+    fault: &Fault,
+    shape: Shape,
+    answer: &Answer,
+    framing: Option<Framing>,
+    body: &mut Value,
+) -> Result<Option<call::Marked>, NotApplicable> {
+    match fault {
+        Fault::ToolCallFault { mode } => call::break_call(*mode, shape, framing.is_some(), body),
+        Fault::PartialResponse { content } => {
+            partial::cut_off(shape, content.as_deref(), answer, body);
+            Ok(None)
+        }
+        other => Err(NotApplicable::Fault { fault: other.name() }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

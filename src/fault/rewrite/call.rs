@@ -1,0 +1,186 @@
+//! An answer whose first tool call is broken.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::NotApplicable;
+use super::shape::{Shape, items, says};
+use crate::fault::ToolFault;
+use crate::fault::broken::broken;
+use crate::fault::event::with_data;
+use crate::provider::Framing;
+use crate::provider::framing::events;
+
+/// What stands in a stream's events for arguments that are no JSON, and these.
+#[derive(Debug)]
+pub(super) struct Marked {
+    mark: String,
+    text: String,
+}
+
+/// A tool call within an answer.
+struct Call<'a> {
+    object: &'a mut Map<String, Value>,
+    /// The member that holds its arguments.
+    slot: &'static str,
+}
+
+/// Breaks the first tool call of a complete answer.
+///
+/// Arguments that are an object cannot be cut short in it: text that is cut stands in
+/// their place. In the streams of those who send such an object as text piece by
+/// piece, that text itself can be: there a mark stands for it until the stream is
+/// split.
+pub(super) fn break_call(
+    mode: ToolFault,
+    shape: Shape,
+    streamed: bool,
+    body: &mut Value,
+) -> Result<Option<Marked>, NotApplicable> {
+    let whole = body.to_string();
+    let call = first(shape, body).ok_or(NotApplicable::NoToolCall)?;
+    let name = call.object.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if mode == ToolFault::UnknownTool {
+        call.object.insert("name".to_owned(), format!("{name}_unknown").into());
+        return Ok(None);
+    }
+    let arguments = call.object.get(call.slot).cloned().unwrap_or(json!({}));
+    let text = match &arguments {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    if mode == ToolFault::InvalidJson {
+        let text = broken(&text);
+        let in_pieces = matches!(shape, Shape::Messages | Shape::Converse);
+        if streamed && in_pieces {
+            let (number, mark) = mark(&whole);
+            call.object.insert(call.slot.to_owned(), json!({ "~": number }));
+            return Ok(Some(Marked { mark, text }));
+        }
+        call.object.insert(call.slot.to_owned(), text.into());
+        return Ok(None);
+    }
+    let no_argument = NotApplicable::NoArgument { name };
+    let Ok(Value::Object(mut object)) = serde_json::from_str(&text) else {
+        return Err(no_argument);
+    };
+    let first = object.keys().next().cloned().ok_or(no_argument)?;
+    if mode == ToolFault::MissingArgument {
+        object.shift_remove(&first);
+    } else if let Some(value) = object.get_mut(&first) {
+        *value = of_another_type(value.take());
+    }
+    let changed = Value::Object(object);
+    let changed = if arguments.is_string() { changed.to_string().into() } else { changed };
+    call.object.insert(call.slot.to_owned(), changed);
+    Ok(None)
+}
+
+/// A value of another type, that no lenient reader takes for the one that was meant.
+fn of_another_type(value: Value) -> Value {
+    match value {
+        Value::Array(_) => value.to_string().into(),
+        other => json!([other]),
+    }
+}
+
+/// The first tool call that asks the program to do something.
+fn first(shape: Shape, body: &mut Value) -> Option<Call<'_>> {
+    match shape {
+        Shape::Choices => items(body, "/choices").find_map(in_choice),
+        Shape::Responses => items(body, "/output").find_map(|item| {
+            let kinds = [("function_call", "arguments"), ("custom_tool_call", "input")];
+            let (_, slot) = kinds.into_iter().find(|(kind, _)| says(item, "type", kind))?;
+            of(item, slot)
+        }),
+        Shape::Messages => items(body, "/content")
+            .find(|block| says(block, "type", "tool_use"))
+            .and_then(|block| of(block, "input")),
+        Shape::Gemini => items(body, "/candidates").find_map(|candidate| {
+            items(candidate, "/content/parts")
+                .find_map(|part| of(part.get_mut("functionCall")?, "args"))
+        }),
+        Shape::Converse => items(body, "/output/message/content")
+            .filter_map(|block| block.get_mut("toolUse"))
+            .find(|call| !says(call, "type", "server_tool_use"))
+            .and_then(|call| of(call, "input")),
+        Shape::Cohere | Shape::OllamaChat => items(body, "/message/tool_calls")
+            .find_map(|call| of(call.get_mut("function")?, "arguments")),
+        Shape::CohereText => items(body, "/tool_calls").find_map(|call| of(call, "parameters")),
+        Shape::OllamaGenerate | Shape::Llama | Shape::Titan | Shape::Outputs => None,
+    }
+}
+
+/// The first call of a choice, that of the time before there were tools among them.
+fn in_choice(choice: &mut Value) -> Option<Call<'_>> {
+    let message = choice.get_mut("message")?;
+    let has_calls =
+        message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    if !has_calls {
+        return of(message.get_mut("function_call")?, "arguments");
+    }
+    items(message, "/tool_calls").find_map(|call| {
+        if call.get("function").is_some() {
+            return of(call.get_mut("function")?, "arguments");
+        }
+        of(call.get_mut("custom")?, "input")
+    })
+}
+
+fn of<'a>(call: &'a mut Value, slot: &'static str) -> Option<Call<'a>> {
+    Some(Call { object: call.as_object_mut()?, slot })
+}
+
+/// A mark that stands nowhere in an answer. It is short and has no blanks, so that it
+/// comes in one piece.
+fn mark(whole: &str) -> (u64, String) {
+    let marks = (0..).map(|number: u64| (number, json!({ "~": number }).to_string()));
+    let mut free = marks.filter(|(_, mark)| {
+        !whole.contains(mark.as_str()) && !whole.contains(&mark.replace('"', "\\\""))
+    });
+    free.next().unwrap_or_default()
+}
+
+/// The events of a stream with the text in the place of its mark.
+pub(super) fn unmarked(framing: Framing, chunks: Vec<Vec<u8>>, marked: &Marked) -> Vec<Vec<u8>> {
+    chunks
+        .into_iter()
+        .map(|chunk| unmarked_event(framing, &chunk, marked).unwrap_or(chunk))
+        .collect()
+}
+
+/// The event anew where the mark is in it.
+fn unmarked_event(framing: Framing, chunk: &[u8], marked: &Marked) -> Option<Vec<u8>> {
+    let event = events(framing, chunk).find(|event| event.data.is_some())?;
+    let mut data = event.json()?;
+    let inner = data
+        .get("bytes")
+        .and_then(Value::as_str)
+        .and_then(|bytes| serde_json::from_slice::<Value>(&STANDARD.decode(bytes).ok()?).ok());
+    match inner {
+        Some(mut inner) => {
+            if !replace(&mut inner, marked) {
+                return None;
+            }
+            data["bytes"] = STANDARD.encode(inner.to_string()).into();
+        }
+        None if !replace(&mut data, marked) => return None,
+        None => {}
+    }
+    let data = data.to_string();
+    Some(with_data(framing, chunk, &data, false))
+}
+
+/// Puts the text in the place of the mark; whether it was there.
+fn replace(value: &mut Value, marked: &Marked) -> bool {
+    match value {
+        Value::String(text) if *text == marked.mark => {
+            *text = marked.text.clone();
+            true
+        }
+        Value::Array(list) => list.iter_mut().any(|value| replace(value, marked)),
+        Value::Object(map) => map.values_mut().any(|value| replace(value, marked)),
+        _ => false,
+    }
+}

@@ -1,0 +1,319 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::fault::{After, ToolFault, trial};
+use crate::provider::framing::events;
+use crate::provider::{Operation, ToolCall, Usage};
+
+/// The calls whose answers can be changed, and whether these can call tools.
+fn all() -> Vec<(Asked<'static>, bool)> {
+    let of = |operation, framing| trial::asked(operation, "", framing);
+    let invoke =
+        |model| Asked { model: Some(model), ..of(Operation::Invoke, Framing::EventStream) };
+    let first = Asked { target: Some("/v1/chat"), ..of(Operation::CohereChat, Framing::Lines) };
+    vec![
+        (of(Operation::ChatCompletions, Framing::Sse), true),
+        (Asked { upstream: "groq", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
+        (Asked { upstream: "mistral", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
+        (of(Operation::Completions, Framing::Sse), false),
+        (of(Operation::Responses, Framing::Sse), true),
+        (of(Operation::Messages, Framing::Sse), true),
+        (of(Operation::GenerateContent, Framing::Sse), true),
+        (of(Operation::GenerateContent, Framing::Array), true),
+        (of(Operation::Converse, Framing::EventStream), true),
+        (invoke("anthropic.claude"), true),
+        (invoke("amazon.nova-lite"), true),
+        (invoke("openai.gpt-oss"), true),
+        (invoke("meta.llama3"), false),
+        (invoke("amazon.titan-text"), false),
+        (invoke("mistral.mistral-7b-instruct"), false),
+        (invoke("mistral.mistral-large-2407"), true),
+        (invoke("us.mistral.pixtral-large"), true),
+        (invoke("cohere.command-r"), true),
+        (invoke("us.deepseek.r1"), false),
+        (invoke("ai21.jamba-1-5-mini"), true),
+        (of(Operation::CohereChat, Framing::Sse), true),
+        (first, true),
+        (of(Operation::OllamaChat, Framing::Lines), true),
+        (of(Operation::OllamaGenerate, Framing::Lines), false),
+    ]
+}
+
+fn answer(arguments: Option<Value>) -> Answer {
+    let call = |arguments| ToolCall { id: "id_1".to_owned(), name: "look".to_owned(), arguments };
+    Answer {
+        content: "It is sunny.".to_owned(),
+        model: Some("the-model".to_owned()),
+        usage: Some(Usage {
+            prompt_tokens: 7,
+            completion_tokens: 5,
+            total_tokens: 12,
+            ..Usage::default()
+        }),
+        finish_reason: None,
+        tool_calls: arguments.into_iter().map(call).collect(),
+        embeddings: vec![],
+    }
+}
+
+/// An answer as it is recorded: complete, and as a stream.
+fn recorded(asked: &Asked<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
+    let complete = provider::write(asked, answer, "seed").unwrap();
+    let stream = provider::to_stream(asked, &complete).unwrap().concat();
+    [(None, complete), (Some(asked.framing), stream)]
+}
+
+fn rewritten(fault: &Fault, asked: &Asked<'_>, framing: Option<Framing>, body: &[u8]) -> Vec<u8> {
+    let bodies = rewrite(fault, asked, framing, body).unwrap();
+    if framing.is_none() {
+        assert_eq!(bodies.len(), 1);
+    }
+    bodies.concat()
+}
+
+#[test]
+fn a_partial_answer_says_so_in_the_providers_words_and_cost_no_output() {
+    let words = ["length", "max_output_tokens", "max_tokens", "MAX_TOKENS", "LENGTH"];
+    for (asked, calls) in all() {
+        let said = answer(calls.then(|| json!({"city": "Paris"})));
+        for (framing, body) in recorded(&asked, &said) {
+            let before = provider::read(asked.operation, framing, &body).unwrap();
+            for content in [None, Some("It is"), Some("")] {
+                let fault = Fault::PartialResponse { content: content.map(str::to_owned) };
+                let changed = rewritten(&fault, &asked, framing, &body);
+                let told = provider::read(asked.operation, framing, &changed).unwrap();
+                assert_eq!(
+                    told.content,
+                    content.unwrap_or("It is sunny."),
+                    "{asked:?} {framing:?}"
+                );
+                let reason = told.finish_reason.unwrap();
+                assert!(words.contains(&reason.as_str()), "{reason} {asked:?}");
+                assert_eq!(
+                    (told.model, told.tool_calls),
+                    (before.model.clone(), before.tool_calls.clone())
+                );
+                let (was, is) = (before.usage.unwrap_or_default(), told.usage.unwrap_or_default());
+                assert_eq!(is.completion_tokens, 0, "{asked:?} {framing:?}");
+                assert_eq!(
+                    (is.prompt_tokens, is.total_tokens),
+                    (was.prompt_tokens, was.prompt_tokens)
+                );
+                assert!(String::from_utf8_lossy(&changed).contains(&ids(&body)));
+            }
+        }
+    }
+}
+
+/// The first id of an answer that tells one in plain text.
+fn ids(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let id = text.split_once("\"id\":\"").map(|(_, rest)| rest.split('"').next().unwrap());
+    id.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn each_provider_has_its_own_word_for_a_length() {
+    let word = |asked: Asked<'_>| {
+        let (_, body) = recorded(&asked, &answer(None))[0].clone();
+        let changed = rewritten(&Fault::PartialResponse { content: None }, &asked, None, &body);
+        provider::read(asked.operation, None, &changed).unwrap().finish_reason.unwrap()
+    };
+    let found: Vec<String> = all().into_iter().map(|(asked, _)| word(asked)).collect();
+    let expected = [
+        "length",
+        "length",
+        "length",
+        "length",
+        "max_output_tokens",
+        "max_tokens",
+        "MAX_TOKENS",
+        "MAX_TOKENS",
+        "max_tokens",
+        "max_tokens",
+        "max_tokens",
+        "length",
+        "length",
+        "LENGTH",
+        "length",
+        "length",
+        "length",
+        "MAX_TOKENS",
+        "length",
+        "length",
+        "MAX_TOKENS",
+        "MAX_TOKENS",
+        "length",
+        "length",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_partial_response_of_openai_ends_as_incomplete() {
+    let asked = trial::asked(Operation::Responses, "", Framing::Sse);
+    let [(_, body), (framing, stream)] = recorded(&asked, &answer(None));
+    let fault = Fault::PartialResponse { content: Some("It".to_owned()) };
+    let complete: Value = serde_json::from_slice(&rewritten(&fault, &asked, None, &body)).unwrap();
+    assert_eq!(complete["status"], "incomplete");
+    assert_eq!(complete["incomplete_details"], json!({"reason": "max_output_tokens"}));
+    assert_eq!(
+        (&complete["usage"]["output_tokens"], &complete["usage"]["total_tokens"]),
+        (&json!(0), &json!(7))
+    );
+    let stream = rewritten(&fault, &asked, framing, &stream);
+    let last = events(Framing::Sse, &stream).last().unwrap();
+    assert_eq!(
+        (last.name, last.json().unwrap()["response"].clone()),
+        (Some("response.incomplete"), complete)
+    );
+}
+
+#[test]
+fn what_was_thought_stays_before_a_text_that_was_not_there() {
+    let asked = trial::asked(Operation::Messages, "", Framing::Sse);
+    let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let call = json!({"type": "tool_use", "id": "t", "name": "look", "input": {}});
+    let body = json!({"id": "m", "content": [thought, call], "stop_reason": "tool_use",
+        "unknown": 12345678901234567890_u64});
+    let fault = Fault::PartialResponse { content: Some("x".to_owned()) };
+    let changed = rewritten(&fault, &asked, None, body.to_string().as_bytes());
+    let changed: Value = serde_json::from_slice(&changed).unwrap();
+    assert_eq!(changed["content"], json!([thought, {"type": "text", "text": "x"}, call]));
+    assert_eq!(changed["unknown"], body["unknown"]);
+}
+
+fn broken(mode: ToolFault) -> Fault {
+    Fault::ToolCallFault { mode }
+}
+
+#[test]
+fn the_first_tool_call_is_broken_as_it_is_said() {
+    let arguments = json!({"city": "Paris", "days": 2});
+    for (asked, _) in all().into_iter().filter(|(_, calls)| *calls) {
+        for (framing, body) in recorded(&asked, &answer(Some(arguments.clone()))) {
+            let before = provider::read(asked.operation, framing, &body).unwrap();
+            let call = |mode| {
+                let changed = rewritten(&broken(mode), &asked, framing, &body);
+                let mut told = provider::read(asked.operation, framing, &changed).unwrap();
+                let call = told.tool_calls.remove(0);
+                let rest = Answer { tool_calls: before.tool_calls.clone(), ..told };
+                assert_eq!(rest, before, "{asked:?} {framing:?}");
+                assert_eq!(call.id, before.tool_calls[0].id);
+                (call.name, call.arguments)
+            };
+            let look = "look".to_owned();
+            assert_eq!(call(ToolFault::MissingArgument), (look.clone(), json!({"days": 2})));
+            let wrong = json!({"city": ["Paris"], "days": 2});
+            assert_eq!(call(ToolFault::WrongType), (look.clone(), wrong));
+            let unknown = ("look_unknown".to_owned(), arguments.clone());
+            assert_eq!(call(ToolFault::UnknownTool), unknown);
+            let cut = json!({"_raw": "{\"city\":\"Par"});
+            assert_eq!(call(ToolFault::InvalidJson), (look, cut), "{asked:?} {framing:?}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
+    for (asked, slot) in [
+        (trial::asked(Operation::Messages, "", Framing::Sse), "/delta/partial_json"),
+        (trial::asked(Operation::Converse, "", Framing::EventStream), "/delta/toolUse/input"),
+    ] {
+        for (arguments, cut) in [(json!({"city": "Paris"}), "{\"city\":"), (json!({}), "{")] {
+            let [_, (framing, stream)] = recorded(&asked, &answer(Some(arguments)));
+            let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &stream);
+            let told: Vec<Value> = events(asked.framing, &changed)
+                .inspect(|event| assert!(event.finished && !event.failed))
+                .filter_map(|event| event.json()?.pointer(slot).cloned())
+                .collect();
+            assert_eq!(told, [json!(cut)]);
+        }
+    }
+}
+
+#[test]
+fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
+    let asked = trial::asked(Operation::GenerateContent, "", Framing::Sse);
+    for (framing, body) in recorded(&asked, &answer(Some(json!({"city": "Paris"})))) {
+        let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &body);
+        let text = String::from_utf8(changed).unwrap();
+        assert!(text.contains(r#""args":"{\"city\":""#), "{text}");
+    }
+}
+
+#[test]
+fn calls_from_before_there_were_tools_are_broken_too() {
+    let asked = trial::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let body = |message: Value| json!({"choices": [{"index": 0, "message": message}]}).to_string();
+    let of = |message: Value, mode| {
+        let changed = rewritten(&broken(mode), &asked, None, body(message).as_bytes());
+        serde_json::from_slice::<Value>(&changed).unwrap()["choices"][0]["message"].take()
+    };
+    let legacy = json!({"function_call": {"name": "f", "arguments": "{\"a\":1}"}});
+    let missing = of(legacy, ToolFault::MissingArgument);
+    assert_eq!(missing, json!({"function_call": {"name": "f", "arguments": "{}"}}));
+    let custom = json!({"tool_calls": [{"type": "custom", "custom": {"name": "f", "input": "x"}}]});
+    let unknown = of(custom, ToolFault::UnknownTool);
+    assert_eq!(unknown["tool_calls"][0]["custom"]["name"], "f_unknown");
+}
+
+#[test]
+fn a_list_of_another_type_is_a_text() {
+    let asked = trial::asked(Operation::Messages, "", Framing::Sse);
+    let [(_, body), _] = recorded(&asked, &answer(Some(json!({"days": [1]}))));
+    let changed = rewritten(&broken(ToolFault::WrongType), &asked, None, &body);
+    let told = provider::read(asked.operation, None, &changed).unwrap();
+    assert_eq!(told.tool_calls[0].arguments, json!({"days": "[1]"}));
+}
+
+#[test]
+fn what_cannot_be_changed_says_why() {
+    let asked = trial::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let why = |fault: &Fault, framing, body: &[u8]| {
+        rewrite(fault, &asked, framing, body).unwrap_err().to_string()
+    };
+    let partial = Fault::PartialResponse { content: None };
+    let missing = broken(ToolFault::MissingArgument);
+    let [(_, plain), (framing, stream)] = recorded(&asked, &answer(None));
+    let [(_, empty), _] = recorded(&asked, &answer(Some(json!({}))));
+    assert_eq!(why(&missing, None, &plain), "the answer calls no tool");
+    assert_eq!(why(&missing, None, &empty), "the call of the tool look has no argument");
+    let none = "the answer is none of Chat Completions that says something";
+    assert_eq!(why(&partial, None, br#"{"error": {}}"#), none);
+    assert_eq!(why(&partial, None, b"{"), none);
+    let cut = why(&partial, framing, &stream[..stream.len() / 2]);
+    assert!(cut.contains("did not end well"), "{cut}");
+    let other = Fault::StreamStall { after: After::Unsaid, for_ms: None };
+    assert!(why(&other, None, &plain).contains("stream_stall"));
+    let embeddings = trial::asked(Operation::Embeddings, "", Framing::Sse);
+    let body = br#"{"data": [{"embedding": [1.0]}]}"#;
+    let vectors = rewrite(&partial, &embeddings, None, body).unwrap_err();
+    assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_changed_or_refused(
+        noise in prop::collection::vec(any::<u8>(), 0..60),
+        text in "[\\[\\]{}\":,a0 ]{0,40}",
+        at in any::<prop::sample::Index>(),
+    ) {
+        let faults = [
+            Fault::PartialResponse { content: Some("x".to_owned()) },
+            broken(ToolFault::InvalidJson),
+            broken(ToolFault::WrongType),
+        ];
+        for (asked, calls) in all() {
+            for (framing, mut body) in recorded(&asked, &answer(calls.then(|| json!({"a": 1})))) {
+                let at = at.index(body.len());
+                body.splice(at..at, text.bytes());
+                for fault in &faults {
+                    drop(rewrite(fault, &asked, framing, &body));
+                    drop(rewrite(fault, &asked, framing, &noise));
+                }
+            }
+        }
+    }
+}

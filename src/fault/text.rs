@@ -1,0 +1,177 @@
+//! A fault as a line of text: `type[:value][;field=value]…`, as it stands in a header or
+//! behind a flag, such as `http_error:429;retry_after=2`.
+//!
+//! The value behind the type's name is that of its most telling field. A value that
+//! begins with `"` is a JSON string; `headers` and `body` take JSON, too; `fault=` takes
+//! all that follows it. A text that begins with `{` is the fault as JSON.
+
+use serde_json::{Map, Value};
+
+use super::error::{FaultError, quoted, token, unknown};
+use super::form::{self, Form};
+use super::kind::Fault;
+
+impl Fault {
+    /// The fault that a line of text declares.
+    ///
+    /// # Errors
+    /// As [`Fault::read`]; a text that is not of this form.
+    pub fn parse(text: &str) -> Result<Self, FaultError> {
+        Self::read(&object(text.trim())?)
+    }
+
+    /// A fault with the step whose calls it is for: `STEP=FAULT`; `None` for every call,
+    /// where no step or `*` is named.
+    ///
+    /// # Errors
+    /// As [`Fault::parse`]; a step without a name.
+    pub fn parse_for_step(text: &str) -> Result<(Option<&str>, Self), FaultError> {
+        let text = text.trim();
+        let Some((step, fault)) = assigned(text) else { return Ok((None, Self::parse(text)?)) };
+        match step.trim() {
+            "" => {
+                let why = "no step is named before `=`; `*=` or nothing stands for every call";
+                Err(FaultError::at("", why))
+            }
+            "*" => Ok((None, Self::parse(fault)?)),
+            step => Ok((Some(step), Self::parse(fault)?)),
+        }
+    }
+}
+
+/// What stands before the `=` that names a step, and the fault behind it.
+fn assigned(text: &str) -> Option<(&str, &str)> {
+    if begins_with_fault(text) {
+        return None;
+    }
+    let named = text
+        .match_indices('=')
+        .map(|(at, _)| (&text[..at], &text[at + 1..]))
+        .find(|(step, fault)| begins_with_fault(fault) && !step.contains(';'));
+    // A fault that is misspelt is still one where its type cannot hold the `=`.
+    named.or_else(|| {
+        let (step, fault) = text.split_once('=')?;
+        (!step.contains([':', ';'])).then_some((step, fault))
+    })
+}
+
+/// Whether a text begins as a fault does.
+fn begins_with_fault(text: &str) -> bool {
+    let text = text.trim_start();
+    let name = text.split([':', ';']).next().unwrap_or_default();
+    text.starts_with('{') || Form::find(name.trim_end()).is_some()
+}
+
+/// The object that a text stands for.
+fn object(text: &str) -> Result<Value, FaultError> {
+    if text.starts_with('{') {
+        return serde_json::from_str(text)
+            .map_err(|error| FaultError::at("", format!("not a fault in JSON: {error}")));
+    }
+    let (head, mut rest) = match text.split_once(';') {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (text, None),
+    };
+    let (name, primary) = match head.split_once(':') {
+        Some((name, primary)) => (name.trim(), Some(primary.trim())),
+        None => (head.trim(), None),
+    };
+    let form =
+        Form::find(name).ok_or_else(|| FaultError::at("", unknown("fault", name, &Form::all())))?;
+    let mut object = Map::new();
+    object.insert("type".to_owned(), name.into());
+    if let Some(primary) = primary {
+        let Some(field) = form.primary else {
+            let known = match form.names().as_slice() {
+                [] => "it has no field".to_owned(),
+                names => format!("its fields follow a `;`: {}", names.join(", ")),
+            };
+            let why = format!("nothing can stand behind `{name}:`; {known}");
+            return Err(FaultError::at("", why));
+        };
+        object.insert(field.to_owned(), plain(primary));
+    }
+    while let Some(text) = rest {
+        rest = field(form, text, &mut object)?;
+    }
+    Ok(Value::Object(object))
+}
+
+/// Reads one `field=value` into `object`, and gives what follows the next `;`.
+fn field<'a>(
+    form: &Form,
+    text: &'a str,
+    object: &mut Map<String, Value>,
+) -> Result<Option<&'a str>, FaultError> {
+    // A `;` at the end of a line is no mistake.
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let Some((name, behind)) = text.split_once('=').filter(|(name, _)| !name.contains(';')) else {
+        let found = text.split(';').next().unwrap_or_default();
+        let why = format!("expected field=value behind `;`, not {}", quoted(found.trim()));
+        return Err(FaultError::at("", why));
+    };
+    let name = name.trim();
+    let Some((_, kind)) = form.fields.iter().find(|(known, _)| *known == name) else {
+        let what = format!("field of {},", form.name);
+        return Err(FaultError::at(token(name), unknown(&what, name, &form.names())));
+    };
+    let (value, rest) = match kind {
+        form::Value::Fault => (Value::String(behind.trim().to_owned()), None),
+        form::Value::Json => json(behind, &['"', '{', '[']).map_err(|e| e.under(&token(name)))?,
+        form::Value::Text => json(behind, &['"']).map_err(|error| error.under(&token(name)))?,
+        form::Value::Plain => {
+            let (value, rest) = split(behind);
+            (plain(value), rest)
+        }
+    };
+    if object.insert(name.to_owned(), value).is_some() {
+        return Err(FaultError::at(token(name), "it is given twice"));
+    }
+    Ok(rest)
+}
+
+/// A value that is JSON where it begins with one of `signs`, else text.
+fn json<'a>(text: &'a str, signs: &[char]) -> Result<(Value, Option<&'a str>), FaultError> {
+    let text = text.trim_start();
+    if !text.starts_with(signs) {
+        let (value, rest) = split(text);
+        return Ok((Value::String(value.to_owned()), rest));
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    let value = match values.next() {
+        Some(Ok(value)) => value,
+        Some(Err(error)) => return Err(FaultError::at("", format!("not JSON: {error}"))),
+        None => Value::Null,
+    };
+    let behind = text.get(values.byte_offset()..).unwrap_or_default().trim_start();
+    match behind.strip_prefix(';') {
+        Some(rest) => Ok((value, Some(rest))),
+        None if behind.is_empty() => Ok((value, None)),
+        None => {
+            let why = format!("expected `;` or the end behind JSON, not {}", quoted(behind));
+            Err(FaultError::at("", why))
+        }
+    }
+}
+
+/// The value before the next `;`, and what follows that.
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(';') {
+        Some((value, rest)) => (value.trim(), Some(rest)),
+        None => (text.trim(), None),
+    }
+}
+
+/// A number, `true` or `false`; else a word.
+fn plain(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+        _ => Value::String(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

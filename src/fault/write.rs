@@ -1,0 +1,109 @@
+//! Writes a fault as it is declared; reading that gives the same fault.
+
+use serde_json::{Map, Value, json};
+
+use super::kind::{After, Fault, Garble, HANG_MS, HttpError, Raise, ToolFault, Truncate};
+use super::read::{garble_word, mode_word, raise_word};
+
+impl Fault {
+    /// The fault as an object; what is usual is left out.
+    pub fn to_json(&self) -> Value {
+        let mut out = Out(Map::new());
+        out.set("type", self.name());
+        match self {
+            Self::Timeout { after_ms } => out.set("after_ms", *after_ms),
+            Self::Hang { max_ms } | Self::Wedged { max_ms } => {
+                out.some("max_ms", Some(*max_ms).filter(|max_ms| *max_ms != HANG_MS));
+            }
+            Self::Slow { delay_ms } => out.set("delay_ms", *delay_ms),
+            Self::RecoverAfter { failures, fault } => {
+                out.set("failures", *failures);
+                if **fault != (Self::Hang { max_ms: HANG_MS }) {
+                    out.set("fault", fault.to_json());
+                }
+            }
+            Self::HttpError(error) => out.http_error(error),
+            Self::MalformedResponse { raw } => out.some("raw", raw.as_deref()),
+            Self::StreamTruncate(truncate) => out.truncate(truncate),
+            Self::PartialResponse { content } => out.some("content", content.as_deref()),
+            Self::ToolCallFault { mode } => {
+                let mode = Some(*mode).filter(|mode| *mode != ToolFault::default());
+                out.some("mode", mode.map(mode_word));
+            }
+            Self::StreamStall { after, for_ms } => {
+                out.after(*after);
+                out.some("for_ms", *for_ms);
+            }
+            Self::Throttle { bytes_per_second } => out.set("bytes_per_second", *bytes_per_second),
+            Self::Slice { bytes, delay_ms } => {
+                out.set("bytes", *bytes);
+                out.some("delay_ms", Some(*delay_ms).filter(|delay_ms| *delay_ms != 0));
+            }
+            Self::StreamGarble { chunk, how } => {
+                out.set("chunk", *chunk);
+                let how = Some(*how).filter(|how| *how != Garble::default());
+                out.some("how", how.map(garble_word));
+            }
+            Self::WrongLength { by } => out.set("by", *by),
+            Self::ConnectionReset
+            | Self::ConnectionDrop
+            | Self::BadEncoding
+            | Self::Drop
+            | Self::Malformed
+            | Self::Disconnect => {}
+        }
+        Value::Object(out.0)
+    }
+}
+
+struct Out(Map<String, Value>);
+
+impl Out {
+    fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    fn some(&mut self, name: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    fn after(&mut self, after: After) {
+        match after {
+            After::Unsaid => {}
+            After::Chunks(count) => self.set("after_chunks", count),
+            After::Events(count) => self.set("after_events", count),
+            After::Bytes(count) => self.set("after_bytes", count),
+        }
+    }
+
+    fn truncate(&mut self, truncate: &Truncate) {
+        self.after(truncate.after);
+        let raise = Some(truncate.raise).filter(|raise| *raise != Raise::default());
+        self.some("raise", raise.map(raise_word));
+        self.some("status_code", truncate.status_code);
+        self.some("message", truncate.message.as_deref());
+    }
+
+    fn http_error(&mut self, error: &HttpError) {
+        self.set("status_code", error.status_code);
+        if !error.headers.is_empty() {
+            let mut headers: Map<String, Value> = Map::new();
+            for (name, value) in &error.headers {
+                match headers.get_mut(name) {
+                    None => drop(headers.insert(name.clone(), json!(value))),
+                    Some(Value::Array(values)) => values.push(json!(value)),
+                    Some(one) => *one = json!([one, value]),
+                }
+            }
+            self.set("headers", headers);
+        }
+        self.some("body", error.body.clone());
+        self.some("message", error.message.as_deref());
+        self.some("code", error.code.as_deref());
+        self.some("retry_after", error.retry_after);
+        self.some("retry_after_ms", error.retry_after_ms);
+        self.some("x_should_retry", error.x_should_retry);
+    }
+}
