@@ -1,6 +1,7 @@
 //! The command line as it is typed. What the words mean together is worked out
 //! by each command.
 
+mod fault;
 mod look;
 
 use std::ffi::OsString;
@@ -10,7 +11,8 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ShowArgs, StatsArgs, StatsBy};
+pub use fault::FaultArgs;
+pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
 #[derive(Debug, Parser)]
@@ -53,6 +55,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
+    /// Tell how well the program recovered from faults, by a journal and a budget.
+    Score(ScoreArgs),
     /// Say which settings are in force, and where each of them comes from.
     Config(ConfigArgs),
     /// Look for what keeps loomrec from working here; each finding with its remedy.
@@ -103,6 +107,10 @@ pub struct ServeArgs {
     /// Let callers that hold this token use /__loomrec/ from anywhere (header x-loomrec-token)
     #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]
     pub control_token: Option<String>,
+
+    /// What goes wrong on purpose.
+    #[command(flatten)]
+    pub trouble: FaultArgs,
 
     /// Do not set this variable for CMD (repeatable)
     #[arg(long, value_name = "NAME", env = "LOOMREC_NO_ENV", value_delimiter = ' ')]
@@ -253,10 +261,6 @@ pub struct ReplayArgs {
     /// Milliseconds for the constant and normal models, and for entries without times of their own
     #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
     pub latency_ms: f64,
-
-    /// Seed for everything drawn by chance
-    #[arg(long, value_name = "N", default_value_t = 0, env = "LOOMREC_SEED")]
-    pub seed: u64,
 
     /// Divide recorded times by this
     #[arg(long, value_name = "X", default_value_t = 1.0, env = "LOOMREC_SPEED")]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::replay::LoadError;
 use crate::store::{Class, StoreError};
 
 /// The answer is "no": a mismatch, a replay that served nothing.
@@ -44,6 +45,15 @@ impl Failure {
     /// The exit code for the process.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Store(error) => error.into(),
+            error @ LoadError::Fault { .. } => Self::new(RECORDING, format!("failed to {error}")),
+        }
     }
 }
 

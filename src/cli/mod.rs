@@ -7,6 +7,7 @@ mod config;
 pub mod demo;
 mod doctor;
 pub mod exit;
+mod fault;
 mod ls;
 mod output;
 mod prices;
@@ -14,6 +15,7 @@ mod progress;
 mod receipt;
 mod record;
 mod replay;
+mod score;
 mod script;
 mod session;
 mod settings;
@@ -175,6 +177,7 @@ async fn dispatch(
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
         Command::Stats(args) => stats::run(&args),
+        Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,
     }
 }

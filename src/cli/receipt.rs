@@ -6,7 +6,12 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::amount::{dollars, rounded};
+use super::args::FaultArgs;
+use super::fault::{self, FaultReceipt};
+use super::score::Judged;
+use crate::recovery::Budget;
 use crate::replay::Reason;
+use crate::server::fault::Faults;
 use crate::server::tally::{More, Tally};
 
 /// What a run did.
@@ -42,6 +47,14 @@ pub struct Receipt {
     pub takes: usize,
     /// What a script did; `None` where there was none.
     pub script: Option<ScriptReceipt>,
+    /// Calls that got a fault in place of any answer.
+    pub faulted: u64,
+    /// What went wrong on purpose; `None` where nothing was to.
+    pub faults: Option<FaultReceipt>,
+    /// How the program recovered from it; `None` where that was not asked.
+    pub recovery: Option<Judged>,
+    /// Whether a fault did not come, or was not recovered from in time.
+    pub failed_faults: bool,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
@@ -120,6 +133,10 @@ impl Receipt {
             unused: None,
             takes: 0,
             script: None,
+            faulted: Tally::read(&tally.faulted),
+            faults: None,
+            recovery: None,
+            failed_faults: false,
             upstream_connections: 0,
             more: tally.more(),
             recordings: recordings.iter().map(hashed).collect(),
@@ -127,6 +144,30 @@ impl Receipt {
             notes: Vec::new(),
             complaints: Vec::new(),
         }
+    }
+
+    /// Adds what went wrong on purpose. A rule that never came to anything is a
+    /// complaint, unless that is allowed: the run did not test what it was to. So is a
+    /// fault that the program did not recover from in time.
+    pub fn add_faults(&mut self, faults: &Faults, flags: &FaultArgs, budget: Option<&Budget>) {
+        let before = self.complaints.len();
+        self.faults = FaultReceipt::of(faults);
+        let unfired = self.faults.as_ref().map(|faults| faults.unfired.as_slice());
+        let unfired = unfired.unwrap_or_default();
+        if !unfired.is_empty() && !flags.allow_unfired {
+            self.complaints.push(format!(
+                "fault rules that never came to anything (--allow-unfired permits that): {}",
+                unfired.join(", ")
+            ));
+        }
+        if let Some(budget) = budget {
+            let judged = fault::recovery(faults, budget);
+            if !judged.passed() {
+                self.complaints.push(format!("recovery: {}", judged.words().trim_end()));
+            }
+            self.recovery = Some(judged);
+        }
+        self.failed_faults = self.complaints.len() > before;
     }
 
     /// `ok`, or what a failed run is called.
@@ -163,6 +204,9 @@ impl Receipt {
             "unused": self.unused.as_ref().map_or(0, Vec::len),
             "unused_entries": self.unused.clone().unwrap_or_default(),
             "script": self.script.map(ScriptReceipt::to_json),
+            "faulted": self.faulted,
+            "faults": self.faults.as_ref().map(FaultReceipt::to_json),
+            "recovery": self.recovery.as_ref().map(Judged::to_json),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),
@@ -194,6 +238,8 @@ impl Receipt {
         count(self.exhausted, "exhausted", false);
         count(self.defaulted, "answered by default", false);
         count(self.forwarded, "forwarded", false);
+        let fired = self.faults.as_ref().map_or(0, FaultReceipt::fired);
+        count(fired, "faults fired", self.faults.is_some());
         count(self.incomplete, "recorded incomplete", false);
         count(self.unkept, "NOT KEPT", false);
         count(self.unreachable, "unreachable", false);
@@ -219,8 +265,13 @@ impl Receipt {
                 "\n  no price is known for {model} (calls: {calls}): its cost is 0.0; see --prices"
             ));
         }
-        for complaint in self.notes.iter().chain(&self.complaints) {
-            text.push_str(&format!("\n  {complaint}"));
+        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
+        let notes = self.notes.iter().chain(&self.complaints).cloned();
+        for line in faults.chain(notes) {
+            text.push_str(&format!("\n  {line}"));
+        }
+        if let Some(judged) = &self.recovery {
+            text.push_str(&format!("\n{}", judged.text(None).trim_end()));
         }
         text
     }

@@ -8,7 +8,7 @@ use super::args::{Durable, Mode, RecordArgs};
 use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
-use super::{prices, session, setup};
+use super::{fault, prices, session, setup};
 use crate::identity::{IdentityRules, Pointer};
 use crate::record::writer::{OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
@@ -32,12 +32,12 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
     let receipt = receipt(&args, &ran);
-    session::hand_out(&receipt, args.serve.receipt.as_deref(), &output)?;
+    session::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
-        _ if receipt.missed > 0 => NO,
+        _ if receipt.missed > 0 || receipt.failed_faults => NO,
         _ => 0,
     })
 }
@@ -57,6 +57,8 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         Mode::None => false,
     };
     let ignore = setup::pointers(&args.serve)?;
+    let plan = fault::plan(&args.serve)?;
+    fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {
         let source = setup::source(path, &ground.output)?;
         Some(Replayer::new(Matcher::new(vec![source], &ignore, None)?, Latency::None))
@@ -71,6 +73,8 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         recorder,
         replayer,
         on_miss: OnMiss::Error,
+        budget: fault::budget(&args.serve.trouble)?,
+        decider: fault::decider(plan, args.serve.trouble.seed, &ground.output),
         keep_encoding: args.keep_encoding,
         // Nothing goes out where nothing is recorded, and so no key is needed.
         stand_in_keys: !records,
@@ -193,7 +197,9 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
         receipt.takes = replayer.matcher().len();
         receipt.unused = Some(setup::unused(replayer));
     }
-    let came = receipt.recorded + receipt.served + receipt.unkept + receipt.missed;
+    receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
+    let came =
+        receipt.recorded + receipt.faulted + receipt.served + receipt.unkept + receipt.missed;
     if ran.cmd_exit.is_some() && came + receipt.refused + receipt.unreachable == 0 {
         receipt
             .notes

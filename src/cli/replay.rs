@@ -7,7 +7,7 @@ use super::exit::{Failure, NO, UNEXPECTED};
 use super::output::Output;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::session::{Engines, Ground, Ran};
-use super::{script, session, setup};
+use super::{fault, script, session, setup};
 use crate::replay::{Latency, Matcher, Repeat, Replayer, Source};
 use crate::server::OnMiss;
 use crate::server::tally::Tally;
@@ -30,6 +30,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let latency = latency(&args)?;
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
+    let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
     let matcher = matcher(&args, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
@@ -37,10 +38,18 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         return ground.print_environment(&args.serve, true);
     }
     let (on_miss, client) = on_miss(&args)?;
+    fault::check_upstreams(&plan, &ground.upstreams.routes)?;
+    // What no recording holds, a script or an upstream may still be asked for.
+    if matches!(on_miss, OnMiss::Error) && script.is_none() {
+        fault::check(&plan, &matcher)?;
+    }
+    let decider = fault::decider(plan, args.serve.trouble.seed, &ground.output);
     let engines = Engines {
         recorder: None,
         replayer: Some(Replayer::new(matcher, latency).with_script(script)),
         on_miss,
+        decider,
+        budget,
         keep_encoding: false,
         stand_in_keys: true,
     };
@@ -48,7 +57,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let ran = ground.run(&args.serve, engines).await?;
     let connections = client.map_or(0, |client| client.connections());
     let receipt = receipt(&args, &ran, connections);
-    session::hand_out(&receipt, args.serve.receipt.as_deref(), &output)?;
+    session::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.complaints.is_empty() => 0,
@@ -107,7 +116,7 @@ fn latency(args: &ReplayArgs) -> Result<Latency, Failure> {
     Ok(match args.latency {
         LatencyModel::None => Latency::None,
         LatencyModel::Constant => Latency::Constant { ms },
-        LatencyModel::Normal => Latency::Normal { ms, seed: args.seed },
+        LatencyModel::Normal => Latency::Normal { ms, seed: args.serve.trouble.seed.unwrap_or(0) },
         LatencyModel::Replay => Latency::Replay { speed: args.speed, fallback_ms: ms },
     })
 }
@@ -150,13 +159,19 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
         receipt.complaints.push(format!("calls of the script that no call came to: {left}"));
     }
     let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
-    let came = answered + receipt.missed + receipt.refused + receipt.unreachable + unscripted;
+    let came = answered
+        + receipt.faulted
+        + receipt.missed
+        + receipt.refused
+        + receipt.unreachable
+        + unscripted;
     if cmd_exit.is_some() && !args.allow_empty && came == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
             session::nothing_came(&ran.environment)
         ));
     }
+    receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
     // A script alone has no takes that could be used.
     receipt.unused = (!args.recordings.is_empty()).then_some(unused);
     receipt

@@ -11,15 +11,7 @@ use crate::replay::{Notation, Script};
 /// # Errors
 /// A file that cannot be read, or is no script; or one that would be written over.
 pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, Failure> {
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    for (flag, file) in [("--journal", &args.journal), ("--receipt", &args.receipt)] {
-        if file.as_ref().is_some_and(|file| place(file) == place(path)) {
-            return Err(Failure::usage(format!(
-                "{flag} and --script both name {}: give each a file of its own",
-                path.display()
-            )));
-        }
-    }
+    refuse_overwriting(path, "--script", args)?;
     let failed = |why: &dyn std::fmt::Display| {
         Failure::usage(format!("failed to read the script {}: {why}", path.display()))
     };
@@ -27,8 +19,30 @@ pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, Failure> {
     Script::parse(&text, notation(path)).map_err(|error| failed(&error))
 }
 
-/// How a script of this name is written.
-fn notation(path: &Path) -> Notation {
+/// Refuses a journal or a receipt that would take the place of a file that is read.
+///
+/// # Errors
+/// Two flags that name one file.
+pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(), Failure> {
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let written = [
+        ("--journal", &args.journal),
+        ("--receipt", &args.receipt),
+        ("--junit", &args.trouble.junit),
+    ];
+    for (flag, file) in written {
+        if file.as_ref().is_some_and(|file| place(file) == place(path)) {
+            return Err(Failure::usage(format!(
+                "{flag} and {read} both name {}: give each a file of its own",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// How a file of this name is written.
+pub fn notation(path: &Path) -> Notation {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
     match ["yaml", "yml"].iter().any(|yaml| extension.eq_ignore_ascii_case(yaml)) {
         true => Notation::Yaml,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
@@ -22,9 +22,13 @@ use super::receipt::Receipt;
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
 use super::{progress, setup};
+use crate::fault::Decider;
+use crate::identity::IdentityRules;
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
+use crate::recovery::Budget;
 use crate::replay::Replayer;
+use crate::server::fault::Faults;
 use crate::server::observe::Observer;
 use crate::server::tally::Tally;
 use crate::server::{self, Gateway, Notice, OnMiss, OnNotice};
@@ -58,6 +62,10 @@ pub struct Engines {
     pub replayer: Option<Replayer>,
     /// What a miss gets.
     pub on_miss: OnMiss,
+    /// What goes wrong on purpose.
+    pub decider: Decider,
+    /// How soon the program is to recover from it.
+    pub budget: Option<Budget>,
     /// Whether the client's own `accept-encoding` goes upstream.
     pub keep_encoding: bool,
     /// Whether keys that are missing get a stand-in.
@@ -71,6 +79,18 @@ impl Engines {
         let recorded = self.recorder.iter().map(|recorder| recorder.rules());
         Observer::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
     }
+
+    /// The rules by which calls are told apart: those of the first engine.
+    fn rules(&self) -> IdentityRules {
+        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
+        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
+        replayed.chain(recorded).next().cloned().unwrap_or_default()
+    }
+
+    /// Whether a recording declares faults of its own.
+    fn has_trouble(&self) -> bool {
+        self.replayer.as_ref().is_some_and(|replayer| replayer.matcher().has_trouble())
+    }
 }
 
 /// A run that is over.
@@ -81,6 +101,8 @@ pub struct Ran {
     pub environment: Environment,
     /// CMD's exit code.
     pub cmd_exit: Option<u8>,
+    /// How soon the program was to recover from faults.
+    pub budget: Option<Budget>,
 }
 
 impl Ground {
@@ -155,6 +177,7 @@ impl Ground {
         let environment = self.environment(args, &origin, engines.stand_in_keys);
         let notify = self.notify();
         let observer = engines.observer(&self.redactor);
+        let (rules, trouble) = (engines.rules(), engines.has_trouble());
         let gateway = Arc::new(Gateway {
             config: server::Config {
                 max_body: args.max_body,
@@ -169,6 +192,10 @@ impl Ground {
             recorder: engines.recorder,
             replayer: engines.replayer,
             on_miss: engines.on_miss,
+            faults: match engines.budget {
+                Some(_) => Faults::new(engines.decider, rules, trouble).observed(),
+                None => Faults::new(engines.decider, rules, trouble),
+            },
             tally: Arc::clone(&self.tally),
             journal,
             notify,
@@ -180,7 +207,7 @@ impl Ground {
         if let Err(error) = gateway.journal.close() {
             output.error(&format!("failed to write the journal: {error}"));
         }
-        Ok(Ran { gateway, environment, cmd_exit })
+        Ok(Ran { gateway, environment, cmd_exit, budget: engines.budget })
     }
 }
 
@@ -260,14 +287,17 @@ async fn with_live_line<T>(
 /// Prints the receipt and writes it where it was asked for.
 ///
 /// # Errors
-/// A receipt file that cannot be written.
-pub fn hand_out(receipt: &Receipt, file: Option<&Path>, output: &Output) -> Result<(), Failure> {
+/// A receipt or report that cannot be written.
+pub fn hand_out(receipt: &Receipt, args: &ServeArgs, output: &Output) -> Result<(), Failure> {
     if receipt.verdict() == "ok" {
         output.info(&receipt.text());
     } else {
         output.plain_error(&receipt.text());
     }
-    let Some(path) = file else { return Ok(()) };
+    if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
+        judged.write_junit(path)?;
+    }
+    let Some(path) = &args.receipt else { return Ok(()) };
     let text = format!("{:#}\n", receipt.to_json());
     let failed = |message: String| Failure::new(UNEXPECTED, message);
     let mut file = setup::create(path).map_err(|failure| failed(failure.message))?;

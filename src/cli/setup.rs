@@ -281,7 +281,11 @@ pub fn add_recorded(upstreams: &mut Upstreams, recorded: &BTreeSet<String>) {
 /// Two flags that name one file.
 pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<(), Failure> {
     let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let written = [("--journal", &args.journal), ("--receipt", &args.receipt)];
+    let written = [
+        ("--journal", &args.journal),
+        ("--receipt", &args.receipt),
+        ("--junit", &args.trouble.junit),
+    ];
     let written: Vec<(&str, &PathBuf)> =
         written.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))).collect();
     for (index, (flag, path)) in written.iter().enumerate() {

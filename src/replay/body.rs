@@ -6,12 +6,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::answer::Prepared;
+use super::delivery::Delivery;
 use super::latency::Schedule;
-use crate::recording::entry::Cut;
+use crate::recording::body::Chunk;
+use crate::recording::entry::{Cut, End};
 
 /// A body of which the length is announced has no boundaries on the wire: a larger
 /// piece of it goes out in several frames, so that no connection buffers all of it.
@@ -59,6 +63,49 @@ impl ReplayBody {
         };
         let pace = schedule.map(|schedule| Box::new(Pace { schedule, arrived, timer: None }));
         Self { answer, bytes, sent: 0, done: 0, pace, over: false }
+    }
+
+    /// A body of these chunks, all of them there; `announced` says that its head tells
+    /// its length.
+    pub fn made(chunks: Vec<Bytes>, announced: bool, end: End) -> Self {
+        let mut headers = HeaderMap::new();
+        if announced {
+            let length: usize = chunks.iter().map(Bytes::len).sum();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
+        let delivery = Delivery { status: StatusCode::OK, headers, chunks, end };
+        Self::new(Arc::new(Prepared::of(delivery, None)), None, Instant::now())
+    }
+
+    /// The same body, saying what `change` makes of all of it, in chunks that come over
+    /// the same time.
+    ///
+    /// # Errors
+    /// The body as it was, and why it cannot be changed.
+    pub fn rewritten<E>(
+        self,
+        change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, E>,
+    ) -> Result<Self, (Self, E)> {
+        let chunks = match change(&self.answer.bytes) {
+            Ok(chunks) => chunks.into_iter().map(Bytes::from).collect::<Vec<_>>(),
+            Err(why) => return Err((self, why)),
+        };
+        let (count, announced) = (chunks.len(), self.answer.announced.is_some());
+        let mut made = Self::made(chunks, announced, self.answer.end);
+        made.pace = self.pace.map(|mut pace| {
+            let times = std::mem::take(&mut pace.schedule.chunks);
+            let at = |chunk: usize| times.get(chunk * times.len() / count.max(1)).copied();
+            pace.schedule.chunks =
+                (0..count).map(|chunk| at(chunk).unwrap_or(pace.schedule.end)).collect();
+            pace
+        });
+        Ok(made)
+    }
+
+    /// How many bytes it is in all.
+    pub fn total(&self) -> u64 {
+        self.answer.pieces.last().map_or(0, |piece| piece.end as u64)
     }
 
     /// When the first byte is due; the head should not go out before.
@@ -146,13 +193,9 @@ impl Body for ReplayBody {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderMap, HeaderValue, StatusCode};
     use http_body_util::BodyExt;
 
-    use super::super::delivery::Delivery;
     use super::*;
-    use crate::recording::body::Chunk;
-    use crate::recording::entry::End;
 
     fn body(chunks: &[&[u8]], announced: bool, end: End) -> ReplayBody {
         let chunk = |data: &&[u8]| Chunk { at_ms: 0.0, data: data.to_vec().into() };

@@ -21,6 +21,24 @@ const BATCH: usize = 16;
 /// How many such batches may wait.
 const AHEAD: usize = 4;
 
+/// A recording that nothing can be replayed from. Messages read after "failed to".
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An entry declares a fault that is none.
+    #[error("read the recording {label}: in {entry:?}, {why}; mend or remove it")]
+    Fault {
+        /// The recording.
+        label: String,
+        /// The entry.
+        entry: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
 /// The rules of a recording, as indexes of the matcher's.
 #[derive(Clone, Copy)]
 struct Rules {
@@ -40,7 +58,7 @@ impl Matcher {
         sources: Vec<Source>,
         ignore: &[Pointer],
         repeat: Option<Repeat>,
-    ) -> Result<Self, StoreError> {
+    ) -> Result<Self, LoadError> {
         let mut matcher = Self::default();
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
@@ -66,11 +84,11 @@ impl Matcher {
         source: usize,
         rules: Rules,
         recording: &Recording,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), LoadError> {
         let mut entries = recording.entries();
         let mut count = 0;
         for stored in entries.by_ref().take(ALONE) {
-            self.add(source, rules, stored?);
+            self.add(source, rules, stored?)?;
             count += 1;
         }
         if count < ALONE {
@@ -101,15 +119,15 @@ impl Matcher {
         source: usize,
         rules: Rules,
         entries: impl Iterator<Item = Result<Stored, StoreError>>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), LoadError> {
         for stored in entries {
-            self.add(source, rules, stored?);
+            self.add(source, rules, stored?)?;
         }
         Ok(())
     }
 
     /// Adds one entry of a recording.
-    fn add(&mut self, source: usize, rules: Rules, stored: Stored) {
+    fn add(&mut self, source: usize, rules: Rules, stored: Stored) -> Result<(), LoadError> {
         let Stored { name, take: number, entry, place } = stored;
         let (call, made) = self.recognise(&entry, rules).unzip();
         let key = self.key(&name, &entry, call.as_ref(), made.flatten(), rules);
@@ -118,7 +136,7 @@ impl Matcher {
         let group = match (key, under.step) {
             (Some(key), _) => self.group_of_key(key),
             (None, Some(step)) => self.group_of_step(step),
-            (None, None) => return,
+            (None, None) => return Ok(()),
         };
         let take = self.takes.len() as u32;
         let home = &mut self.groups[group as usize];
@@ -134,7 +152,16 @@ impl Matcher {
         let form = Form::of(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
         let sketch = sketch.map(|(request, call)| Sketch::of(request, call));
-        self.takes.push(Take::new((name, number), (source, place), under, form, sketch, entry));
+        let key = name.take_key(number);
+        let take = Take::new((name, number), (source, place), under, form, sketch, entry);
+        let take = take.map_err(|why| LoadError::Fault {
+            label: self.labels[source].clone(),
+            entry: key,
+            why,
+        })?;
+        self.has_trouble |= take.trouble().is_some();
+        self.takes.push(take);
+        Ok(())
     }
 
     /// What an entry's request asks for; and its key, where that had to be made so that

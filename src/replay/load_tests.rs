@@ -30,7 +30,7 @@ fn file(broken: Option<usize>) -> String {
     serde_json::Value::Object(file).to_string()
 }
 
-fn matcher(text: &str) -> Result<Matcher, StoreError> {
+fn matcher(text: &str) -> Result<Matcher, LoadError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.json");
     std::fs::write(&path, text).unwrap();

@@ -97,6 +97,8 @@ pub struct Matcher {
     /// Steps, sessions, upstreams and mounts of paths, by their text.
     pub(super) names: HashMap<String, u32>,
     pub(super) upstreams: BTreeSet<String>,
+    /// Whether any entry declares a fault.
+    pub(super) has_trouble: bool,
     /// The recorded requests, where all keys are made under one set of rules.
     pub(super) recalled: Recalled,
 }
@@ -218,7 +220,10 @@ impl Matcher {
     fn choose(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Choice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes[position] as usize];
-        let repeat = |take: &Take| self.repeat[take.source];
+        let repeat = |take: &Take| match take.is_fault_alone() {
+            true => Repeat::Last,
+            false => self.repeat[take.source],
+        };
         let members = || self.members(group, asked, kind);
         let key = (PoolKey { kind, spot: asked.spot }, home.takes.len());
         let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
@@ -309,6 +314,23 @@ impl Matcher {
     /// The upstreams that takes were recorded at.
     pub fn upstreams(&self) -> impl Iterator<Item = &str> {
         self.upstreams.iter().map(String::as_str)
+    }
+
+    /// Whether any entry declares a fault.
+    pub fn has_trouble(&self) -> bool {
+        self.has_trouble
+    }
+
+    /// The step ids that takes stand under, in order.
+    pub fn steps(&self) -> BTreeSet<&str> {
+        let stands = |(_, id): &(&String, &u32)| self.steps.contains_key(*id);
+        self.names.iter().filter(stands).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// Whether any recorded request has a hash that begins so.
+    pub fn knows_hash(&self, prefix: &str) -> bool {
+        let begins = |key: &RequestKey| key.as_str().starts_with(prefix);
+        self.groups_by_key.keys().any(|(_, key)| begins(key)) || self.hashes.iter().any(begins)
     }
 
     /// How many takes there are.

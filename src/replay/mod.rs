@@ -28,10 +28,12 @@ pub mod responder;
 pub mod script;
 mod sketch;
 pub mod take;
+mod trouble;
 
 pub use body::ReplayBody;
 pub use explain::Miss;
 pub use latency::Latency;
+pub use load::LoadError;
 pub use matcher::{Hit, MatchedBy, Matcher, Source};
 pub use mismatch::RecordingMismatchError;
 pub use pool::Repeat;
@@ -39,3 +41,4 @@ pub use reason::Reason;
 pub use responder::{Answered, Replayer, Scripted};
 pub use script::{NoScriptedResponse, Notation, Script, ScriptError};
 pub use take::Take;
+pub use trouble::Trouble;

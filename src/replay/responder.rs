@@ -11,7 +11,7 @@ use super::body::ReplayBody;
 use super::explain::Miss;
 use super::form::Wanted;
 use super::latency::{Latency, Schedule};
-use super::matcher::{MatchedBy, Matcher};
+use super::matcher::{Hit, MatchedBy, Matcher};
 use super::mismatch::RecordingMismatchError;
 use super::plain;
 use super::reason::Reason;
@@ -81,6 +81,11 @@ impl Replayer {
         }
     }
 
+    /// Undoes [`Replayer::find`]: the take is still owed.
+    pub fn give_back(&self, hit: &Hit<'_>, observed: &Observed) {
+        self.matcher.give_back(hit, observed);
+    }
+
     /// The takes and how far they are used.
     pub fn matcher(&self) -> &Matcher {
         &self.matcher
@@ -97,12 +102,34 @@ impl Replayer {
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<Answered, Miss> {
-        let miss = |reason| Miss { reason, refused: None };
-        let hit = self.matcher.find(observed).map_err(miss)?;
+        let hit = self.find(observed)?;
+        self.deliver(&hit, observed, accept_encoding, arrived)
+    }
+
+    /// The take that `observed` is owed; it is used up by this call, unless it is given
+    /// back.
+    ///
+    /// # Errors
+    /// A [`Miss`] when there is none.
+    pub fn find(&self, observed: &Observed) -> Result<Hit<'_>, Miss> {
+        self.matcher.find(observed).map_err(|reason| Miss { reason, refused: None })
+    }
+
+    /// What a take answers to `observed`, due from `arrived` on.
+    ///
+    /// # Errors
+    /// A [`Miss`] when it cannot be given in the form that is asked for.
+    pub fn deliver(
+        &self,
+        hit: &Hit<'_>,
+        observed: &Observed,
+        accept_encoding: Option<&str>,
+        arrived: Instant,
+    ) -> Result<Answered, Miss> {
         let take = hit.take;
         let answer =
             take.deliver(observed, Wanted::of(observed), accept_encoding).map_err(|why| {
-                self.matcher.give_back(&hit, observed);
+                self.matcher.give_back(hit, observed);
                 Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) }
             })?;
         let (name, number) = (&take.name, take.number);

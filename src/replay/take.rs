@@ -11,6 +11,7 @@ use super::delivery::Delivery;
 use super::form::{Form, Wanted};
 use super::plain;
 use super::sketch::Sketch;
+use super::trouble::Trouble;
 use crate::provider::{Answer, Usage};
 use crate::recording::entry::{End, Entry};
 use crate::recording::observed::Observed;
@@ -42,6 +43,8 @@ pub struct Take {
     /// What the nearest call is chosen by, where the request is recorded.
     pub(super) sketch: Option<Sketch>,
     answer: Answering,
+    /// What goes wrong with it.
+    trouble: Option<Box<Trouble>>,
     served: AtomicU64,
 }
 
@@ -78,16 +81,20 @@ struct Words {
 
 impl Take {
     /// What is needed of `entry`, which stands at `place` of the recording `source`.
+    ///
+    /// # Errors
+    /// What is wrong with the fault that it declares.
     pub(super) fn new(
         (name, number): (EntryName, usize),
         (source, place): (usize, Place),
         under: Under,
         form: Form,
         sketch: Option<Sketch>,
-        entry: Entry,
-    ) -> Self {
+        mut entry: Entry,
+    ) -> Result<Self, String> {
         let label = label(&name, &entry);
-        Self {
+        let trouble = Trouble::of(&mut entry)?;
+        Ok(Self {
             number,
             source,
             usage: entry.usage.unwrap_or_default(),
@@ -99,9 +106,10 @@ impl Take {
             servable: entry.is_servable(),
             sketch,
             answer: Answering::of(entry, label),
+            trouble: trouble.map(Box::new),
             served: AtomicU64::new(0),
             name,
-        }
+        })
     }
 
     /// The answer to `observed` in the mode and encoding it asks for.
@@ -155,6 +163,25 @@ impl Take {
         matches!(self.answer, Answering::Words(_))
     }
 
+    /// The fault that its entry declares, and the rates of chance.
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.trouble.as_deref()
+    }
+
+    /// Whether its fault comes at every call, there being no answer beside it.
+    pub(super) fn is_fault_alone(&self) -> bool {
+        self.trouble().is_some_and(Trouble::is_alone)
+    }
+
+    /// Whether its answer is a good one: no error, and not cut.
+    pub fn is_well(&self) -> bool {
+        match &self.answer {
+            Answering::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
+            Answering::Words(_) => true,
+            Answering::Nothing(_) | Answering::Unusable(_) => false,
+        }
+    }
+
     /// Whether any call was answered by it.
     pub(super) fn is_used(&self) -> bool {
         self.served.load(Ordering::Relaxed) > 0
@@ -174,11 +201,6 @@ impl Take {
 impl Answering {
     fn of(entry: Entry, label: Option<HeaderValue>) -> Self {
         let Some(response) = entry.response else {
-            if entry.fault.is_some() {
-                return Self::Nothing(
-                    "the entry holds a fault, and this version serves answers only",
-                );
-            }
             let answer = Answer {
                 content: entry.content.unwrap_or_default(),
                 model: entry.model,
@@ -189,7 +211,7 @@ impl Answering {
             };
             return Self::Words(Box::new(Words { answer, label }));
         };
-        if entry.fault.is_none() && is_never_served(&response) {
+        if is_never_served(&response) {
             return Self::Nothing("the answer was not recorded whole");
         }
         match Delivery::of(response) {

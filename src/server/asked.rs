@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, Method, StatusCode};
+use serde_json::Value;
 use url::Url;
 
 use super::journal::{Line, More};
@@ -27,6 +28,8 @@ pub(super) struct Asked {
     pub(super) arrived: Instant,
     /// The same moment in microseconds since 1970, unique in this run.
     pub(super) at: i64,
+    /// What its line in the journal says of its fault.
+    pub(super) fault: Option<Arc<Value>>,
 }
 
 impl Asked {
@@ -57,8 +60,11 @@ fn shape_of(observed: &Observed, upstream: Provider) -> Provider {
 pub(super) fn forward_of(gateway: &Gateway, asked: &Asked) -> Option<Forward> {
     let mut headers = asked.headers.clone();
     remove_hop_by_hop(&mut headers);
-    let ours: Vec<_> =
-        headers.keys().filter(|name| name.as_str().starts_with("x-loomrec-")).cloned().collect();
+    let is_ours = |name: &&HeaderName| {
+        let name = name.as_str();
+        name.starts_with("x-loomrec-") || name.starts_with("x-aimock-chaos-")
+    };
+    let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
     for name in ours {
         headers.remove(name);
     }
@@ -100,7 +106,7 @@ pub(super) fn note(
     gateway: &Gateway,
     asked: &Asked,
     outcome: &'static str,
-    status: StatusCode,
+    status: Option<StatusCode>,
     more: More,
 ) {
     let line = Line {
@@ -109,6 +115,7 @@ pub(super) fn note(
         status,
         head: asked.arrived.elapsed(),
         facts: Arc::clone(&asked.known.facts),
+        fault: asked.fault.clone(),
         more,
     };
     (gateway.notify)(Notice::Call(&line));

@@ -21,6 +21,8 @@ pub struct Caller {
     pub(super) gateway: Arc<Gateway>,
     /// Who makes them.
     pub(super) peer: SocketAddr,
+    /// The number of the connection, from 1.
+    pub(super) number: u64,
     /// The socket's side of it.
     pub(super) connection: Arc<Connection>,
     /// The credentials of the last request: a connection's next one mostly carries
@@ -34,10 +36,10 @@ impl Caller {
     /// The caller at the other end of `connection`.
     pub(super) fn new(
         gateway: Arc<Gateway>,
-        peer: SocketAddr,
+        (peer, number): (SocketAddr, u64),
         connection: Arc<Connection>,
     ) -> Self {
-        Self { gateway, peer, connection, carried: Mutex::default(), last: Last::default() }
+        Self { gateway, peer, number, connection, carried: Mutex::default(), last: Last::default() }
     }
 
     /// The credentials in a request's headers and raw query.

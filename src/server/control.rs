@@ -43,6 +43,7 @@ pub fn handle<B>(gateway: &Gateway, request: &Request<B>, peer: SocketAddr) -> R
             if let Some(replayer) = &gateway.replayer {
                 replayer.reset(session.as_deref());
             }
+            gateway.faults.decider().reset(session.as_deref());
             reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
         }
         _ => reply(

@@ -12,6 +12,7 @@ use hyper::body::{Body as _, Incoming};
 use super::asked::{Asked, note};
 use super::caller::Caller;
 use super::clock::arrival;
+use super::fault::{self, Abandoned};
 use super::head::Raw;
 use super::journal::More;
 use super::known::Known;
@@ -24,25 +25,31 @@ use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
-use crate::replay::{Miss, RecordingMismatchError, Replayer};
+use crate::replay::{Answered, Miss, RecordingMismatchError, Replayer};
 
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
 const READ_BEFORE_PLACING: u64 = 1 << 20;
 
 /// Answers one request.
-pub async fn handle(caller: &Caller, request: Request<Incoming>) -> Response<AnyBody> {
+///
+/// # Errors
+/// [`Abandoned`] where a fault leaves it without an answer.
+pub async fn handle(
+    caller: &Caller,
+    request: Request<Incoming>,
+) -> Result<Response<AnyBody>, Abandoned> {
     let gateway = &caller.gateway;
     if control::is_control(request.uri().path()) {
-        return control::handle(gateway, &request, caller.peer);
+        return Ok(control::handle(gateway, &request, caller.peer));
     }
     let (mut parts, body) = request.into_parts();
     if let Some(name) = &gateway.config.step_header {
         name_step(&mut parts.headers, name);
     }
     match read(caller, &mut parts, body).await {
-        Ok(asked) => answer(gateway, asked).await,
-        Err(refusal) => refuse(caller, &parts, &refusal),
+        Ok(asked) => fault::answer(caller, asked).await,
+        Err(refusal) => Ok(refuse(caller, &parts, &refusal)),
     }
 }
 
@@ -113,7 +120,7 @@ async fn read(caller: &Caller, parts: &mut Parts, body: Incoming) -> Result<Aske
     let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
-    Ok(Asked { known, method, headers, body, arrived, at })
+    Ok(Asked { known, method, headers, body, arrived, at, fault: None })
 }
 
 /// Where a request goes, or that it has no place.
@@ -169,38 +176,56 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Has the engines of this run answer a request.
-async fn answer(gateway: &Arc<Gateway>, asked: Asked) -> Response<AnyBody> {
-    let Some(replayer) = &gateway.replayer else { return live::record(gateway, asked).await };
-    match replay(gateway, replayer, &asked).await {
-        Ok(response) => response,
-        Err(_) if gateway.recorder.is_some() => live::record(gateway, asked).await,
-        Err(miss) => missed(gateway, replayer, asked, miss).await,
-    }
-}
-
-/// The recorded answer, held back until its first byte is due.
-async fn replay(
-    gateway: &Gateway,
-    replayer: &Replayer,
-    asked: &Asked,
-) -> Result<Response<AnyBody>, Miss> {
+pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Asked) -> Response<AnyBody> {
+    let Some(replayer) = &gateway.replayer else { return unanswered(gateway, asked, None).await };
     let seen = &asked.known.seen;
-    let accepted = asked.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-    let find = |observed: &Observed| replayer.answer(observed, accepted, asked.arrived.into());
+    let find =
+        |observed: &Observed| replayer.answer(observed, accepted(&asked), asked.arrived.into());
     // A body that holds the caller's own key was recorded without it, and a miss
     // is explained without it.
     let answered = match (find(&seen.observed), &seen.scrubbed) {
         (Err(_), Some(scrubbed)) => find(scrubbed),
         (found, _) => found,
-    }?;
+    };
+    match answered {
+        Ok(answered) => served(gateway, &asked, answered).await,
+        Err(miss) => unanswered(gateway, asked, Some(miss)).await,
+    }
+}
+
+/// The content encodings that a caller takes.
+pub(super) fn accepted(asked: &Asked) -> Option<&str> {
+    asked.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok())
+}
+
+/// The recorded answer, held back until its first byte is due.
+pub(super) async fn served(
+    gateway: &Gateway,
+    asked: &Asked,
+    answered: Answered,
+) -> Response<AnyBody> {
     gateway.tally.serve(answered.usage, answered.cost_usd);
     if let Some(due) = answered.response.body().first_due() {
         tokio::time::sleep_until(due).await;
     }
     let response = answered.response.map(AnyBody::Replay);
     let more = More::Entry(response.headers().get("x-loomrec-entry").cloned());
-    note(gateway, asked, "served", response.status(), more);
-    Ok(response)
+    note(gateway, asked, "served", Some(response.status()), more);
+    response
+}
+
+/// What a call gets that no recording answers: it is recorded, where this run records.
+pub(super) async fn unanswered(
+    gateway: &Arc<Gateway>,
+    asked: Asked,
+    miss: Option<Miss>,
+) -> Response<AnyBody> {
+    match (&gateway.replayer, miss) {
+        (Some(replayer), Some(miss)) if gateway.recorder.is_none() => {
+            missed(gateway, replayer, asked, miss).await
+        }
+        _ => live::record(gateway, asked).await,
+    }
 }
 
 /// What a call without a recorded answer gets.
@@ -222,15 +247,29 @@ async fn missed(
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
         Tally::count(&gateway.tally.defaulted);
-        note(gateway, &asked, "default", response.status(), More::Nothing);
+        note(gateway, &asked, "default", Some(response.status()), More::Nothing);
         return response.map(AnyBody::Replay);
     }
     let error = explain(gateway, replayer, miss, observed).await;
     let response = respond::mismatch(asked.shape(), &error);
-    note(gateway, &asked, "missed", response.status(), More::Value(error.to_json()));
+    let more = More::Value(error.to_json());
+    note(gateway, &asked, "missed", Some(response.status()), more);
     (gateway.notify)(Notice::Missed(&error));
     gateway.tally.miss(error);
     response
+}
+
+/// Counts a miss that the caller is not told of, having got a fault in place of any
+/// answer. What would have been answered in another way is none.
+pub(super) async fn count_miss(gateway: &Arc<Gateway>, asked: &Asked, miss: Miss) {
+    let Some(replayer) = &gateway.replayer else { return };
+    let strict = gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error);
+    if strict && replayer.script().is_none() {
+        let observed = asked.known.seen.storable();
+        let error = explain(gateway, replayer, miss, observed).await;
+        (gateway.notify)(Notice::Missed(&error));
+        gateway.tally.miss(error);
+    }
 }
 
 /// Has a miss explained on a thread that may wait for files.

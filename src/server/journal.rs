@@ -68,14 +68,53 @@ pub struct Line {
     pub at: i64,
     /// What became of it, in a word.
     pub outcome: &'static str,
-    /// The status it was answered with.
-    pub status: StatusCode,
+    /// The status it was answered with, where it was answered.
+    pub status: Option<StatusCode>,
     /// From its arrival to its answer's head.
     pub head: Duration,
     /// The request.
     pub facts: Arc<Facts>,
+    /// The fault it got.
+    pub fault: Option<Arc<Value>>,
     /// Anything else.
     pub more: More,
+}
+
+/// What became of a fault.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// Its number.
+    pub fault: u64,
+    /// `fired`, `noticed` by its client, `recovered` from.
+    pub what: &'static str,
+    /// By what it was noticed: the client came `again`, or `left`.
+    pub by: Option<&'static str>,
+    /// When, in milliseconds since the run began.
+    pub at_ms: f64,
+}
+
+impl Mark {
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        let Self { fault, what, by, at_ms } = self;
+        json!({ "outcome": what, "fault": fault, "by": by, "at_ms": at_ms })
+    }
+}
+
+/// What stands in a journal.
+#[derive(Clone, Debug)]
+enum Item {
+    Call(Line),
+    Mark(Mark),
+}
+
+impl Item {
+    fn to_json(&self) -> Value {
+        match self {
+            Self::Call(line) => line.to_json(),
+            Self::Mark(mark) => mark.to_json(),
+        }
+    }
 }
 
 impl Line {
@@ -92,7 +131,7 @@ impl Line {
         json!({
             "at": timestamp(self.at),
             "outcome": self.outcome,
-            "status": self.status.as_u16(),
+            "status": self.status.map(|status| status.as_u16()),
             "method": facts.method,
             "path": facts.path,
             "upstream": facts.upstream,
@@ -102,13 +141,14 @@ impl Line {
             "step_id": facts.step,
             "session": facts.session,
             "head_ms": (self.head.as_secs_f64() * 10_000.0).round() / 10.0,
+            "fault": self.fault.as_deref(),
             "more": more,
         })
     }
 }
 
 /// A line and its number.
-type Numbered = (u64, Line);
+type Numbered = (u64, Item);
 
 /// Where lines go.
 #[derive(Debug)]
@@ -122,7 +162,7 @@ pub struct Journal {
 }
 
 /// The thread that writes, and the way to it.
-type Writer = (Sender<Line>, JoinHandle<std::io::Result<()>>);
+type Writer = (Sender<Item>, JoinHandle<std::io::Result<()>>);
 
 impl Journal {
     /// A journal in memory, and in `file` where one is given.
@@ -135,13 +175,22 @@ impl Journal {
         Self { recent, next: AtomicU64::new(0), file }
     }
 
-    /// Adds a line.
+    /// Adds the line of a call.
     pub fn add(&self, line: Line) {
+        self.keep(Item::Call(line));
+    }
+
+    /// Adds what became of a fault.
+    pub fn mark(&self, mark: Mark) {
+        self.keep(Item::Mark(mark));
+    }
+
+    fn keep(&self, item: Item) {
         if let Some(file) = &self.file {
             let file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some((sender, _)) = file.as_ref() {
                 // A writer that has failed says so when the journal is closed.
-                drop(sender.send(line.clone()));
+                drop(sender.send(item.clone()));
             }
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -149,7 +198,7 @@ impl Journal {
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
         // A line that was held up must not take the place of a later one.
         if place.as_ref().is_none_or(|(other, _)| *other < number) {
-            *place = Some((number, line));
+            *place = Some((number, item));
         }
     }
 
@@ -178,7 +227,7 @@ impl Journal {
 }
 
 /// The thread: writes lines as they come, flushing whenever none is waiting.
-fn write(file: File, lines: &Receiver<Line>) -> std::io::Result<()> {
+fn write(file: File, lines: &Receiver<Item>) -> std::io::Result<()> {
     let mut out = BufWriter::new(file);
     while let Ok(line) = lines.recv() {
         writeln!(out, "{}", line.to_json())?;
@@ -208,7 +257,8 @@ mod tests {
         Line {
             at,
             outcome: "served",
-            status: StatusCode::OK,
+            status: Some(StatusCode::OK),
+            fault: None,
             head: Duration::from_micros(1260),
             facts: Arc::new(facts),
             more: More::Entry(Some(HeaderValue::from_static("step-1"))),

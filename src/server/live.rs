@@ -42,7 +42,7 @@ pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody>
     let job = Job { observed, key, name, secrets, arrived, recorded_at };
     match recorder.run(job, forward).await {
         Ok(response) => {
-            note(gateway, &asked, "recorded", response.status(), More::Nothing);
+            note(gateway, &asked, "recorded", Some(response.status()), More::Nothing);
             response.map(AnyBody::Tee)
         }
         Err(error) => unreachable_upstream(gateway, shape, &asked, &error),
@@ -56,7 +56,7 @@ pub(super) async fn pass(gateway: &Gateway, client: &Client, asked: Asked) -> Re
     match client.send(forward).await {
         Ok(response) => {
             Tally::count(&gateway.tally.forwarded);
-            note(gateway, &asked, "forwarded", response.status(), More::Nothing);
+            note(gateway, &asked, "forwarded", Some(response.status()), More::Nothing);
             let (mut parts, body) = response.into_parts();
             remove_hop_by_hop(&mut parts.headers);
             Response::from_parts(parts, AnyBody::Live(body))
@@ -109,6 +109,6 @@ fn unreachable_upstream(
     (gateway.notify)(Notice::Refused(&message));
     let response = respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnreachable", &message);
     let more = More::Value(json!({ "message": message }));
-    note(gateway, asked, "unreachable", response.status(), more);
+    note(gateway, asked, "unreachable", Some(response.status()), more);
     response
 }

@@ -8,6 +8,7 @@ mod caller;
 mod clock;
 pub mod control;
 mod credential;
+pub mod fault;
 pub mod handler;
 mod head;
 pub mod journal;
@@ -22,7 +23,6 @@ pub mod socket;
 mod stream;
 pub mod tally;
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -40,6 +40,7 @@ use crate::recording::redact::Redactor;
 use crate::replay::{RecordingMismatchError, Replayer};
 use crate::upstream::Client;
 use caller::Caller;
+use fault::{Abandoned, Faults};
 use journal::{Journal, Line};
 use observe::Observer;
 use route::Routes;
@@ -112,6 +113,8 @@ pub struct Gateway {
     pub replayer: Option<Replayer>,
     /// What a miss gets, where this run does not record it.
     pub on_miss: OnMiss,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
     /// The counts.
     pub tally: Arc<Tally>,
     /// A line for each call.
@@ -139,6 +142,7 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future
         }
     }
     drop(listener);
+    gateway.faults.stop();
     // Whoever is still connected after the grace time is cut off with the process.
     drop(tokio::time::timeout(GRACE, graceful.shutdown()).await);
 }
@@ -147,15 +151,20 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future
 fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &GracefulShutdown) {
     // A refusal to turn off Nagle's algorithm costs time, not correctness.
     drop(stream.set_nodelay(true));
+    let number = gateway.faults.accepted();
+    if let Some(decided) = gateway.faults.decider().at_accept(number) {
+        tokio::spawn(fault::suffer(gateway, stream, number, decided));
+        return;
+    }
     let socket = Socket::new(stream);
     let connection = socket.connection();
-    let caller = Arc::new(Caller::new(gateway, peer, socket.connection()));
+    let caller = Arc::new(Caller::new(Arc::clone(&gateway), (peer, number), socket.connection()));
     let service = service_fn(move |request| {
         let caller = Arc::clone(&caller);
         caller.connection.begin();
         async move {
-            let response = handler::handle(&caller, request).await;
-            Ok::<_, Infallible>(respond::tie(response, Arc::clone(&caller.connection)))
+            let response = handler::handle(&caller, request).await?;
+            Ok::<_, Abandoned>(respond::tie(response, Arc::clone(&caller.connection)))
         }
     });
     let serving = http1::Builder::new()
@@ -166,7 +175,12 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
         .writev(false)
         .serve_connection(TokioIo::new(socket), service);
     let serving = graceful.watch(serving);
-    tokio::spawn(async move { attend(serving, &connection, SILENCE).await });
+    tokio::spawn(async move {
+        attend(serving, &connection, SILENCE).await;
+        if !connection.is_cut() {
+            fault::left(&gateway, number);
+        }
+    });
 }
 
 /// Serves a connection until it is over, or its client has had no request for us

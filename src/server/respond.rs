@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Sleep, sleep};
 
+use super::fault::FaultBody;
 use super::socket::Connection;
 use super::stream::StreamBody;
 use crate::provider::{self, Provider};
@@ -36,6 +37,49 @@ pub enum AnyBody {
     Script(StreamBody),
     /// A live response of which nothing is kept.
     Live(upstream::Body),
+    /// Any of these, to which something happens.
+    Fault(Box<FaultBody>),
+}
+
+impl Body for AnyBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
+            Self::Tee(body) => Pin::new(body).poll_frame(cx),
+            Self::Replay(body) => Pin::new(body).poll_frame(cx),
+            Self::Script(body) => Pin::new(body).poll_frame(cx),
+            Self::Live(body) => Pin::new(body).poll_frame(cx),
+            Self::Fault(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(body) => body.is_end_stream(),
+            Self::Tee(body) => body.is_end_stream(),
+            Self::Replay(body) => body.is_end_stream(),
+            Self::Script(body) => body.is_end_stream(),
+            Self::Live(body) => body.is_end_stream(),
+            Self::Fault(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(body) => body.size_hint(),
+            Self::Tee(body) => body.size_hint(),
+            Self::Replay(body) => body.size_hint(),
+            Self::Script(body) => body.size_hint(),
+            Self::Live(body) => body.size_hint(),
+            Self::Fault(body) => body.size_hint(),
+        }
+    }
 }
 
 /// A body that ends its connection as it is told to.
@@ -51,16 +95,6 @@ impl OutBody {
     /// `body` on `connection`.
     pub fn new(body: AnyBody, connection: Arc<Connection>) -> Self {
         Self { body, connection, cut: None, before_reset: None }
-    }
-
-    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        match &mut self.body {
-            AnyBody::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
-            AnyBody::Tee(body) => Pin::new(body).poll_frame(cx),
-            AnyBody::Replay(body) => Pin::new(body).poll_frame(cx),
-            AnyBody::Script(body) => Pin::new(body).poll_frame(cx),
-            AnyBody::Live(body) => Pin::new(body).poll_frame(cx),
-        }
     }
 }
 
@@ -79,7 +113,7 @@ impl Body for OutBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         if self.cut.is_none() {
-            match ready!(self.poll_inner(cx)) {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // An error makes the server drop what it has not yet written, so
                 // the cut waits until all before it has gone to the system.
                 Some(Err(cut)) => self.cut = Some((cut, self.connection.flushes())),
@@ -87,6 +121,7 @@ impl Body for OutBody {
             }
         }
         let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
+        self.connection.cut();
         ready!(self.connection.poll_flushed(since, cx));
         if cut == Cut::Reset {
             let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
@@ -97,23 +132,11 @@ impl Body for OutBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.body {
-            AnyBody::Full(body) => body.is_end_stream(),
-            AnyBody::Tee(body) => body.is_end_stream(),
-            AnyBody::Replay(body) => body.is_end_stream(),
-            AnyBody::Script(body) => body.is_end_stream(),
-            AnyBody::Live(body) => body.is_end_stream(),
-        }
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.body {
-            AnyBody::Full(body) => body.size_hint(),
-            AnyBody::Tee(body) => body.size_hint(),
-            AnyBody::Replay(body) => body.size_hint(),
-            AnyBody::Script(body) => body.size_hint(),
-            AnyBody::Live(body) => body.size_hint(),
-        }
+        self.body.size_hint()
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn answer(
         tokio::time::sleep_until(due).await;
     }
     let more = More::Value(json!({ "script": { "call": call } }));
-    note(gateway, asked, "scripted", response.status(), more);
+    note(gateway, asked, "scripted", Some(response.status()), more);
     response
 }
 
@@ -55,6 +55,6 @@ fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Respons
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    note(gateway, asked, "unscripted", status, More::Value(json!({ "error": message })));
+    note(gateway, asked, "unscripted", Some(status), More::Value(json!({ "error": message })));
     response
 }

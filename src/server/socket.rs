@@ -5,9 +5,10 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -19,6 +20,10 @@ pub struct Connection {
     /// Requests whose response is over.
     ended: AtomicU64,
     reset: AtomicBool,
+    /// It is not the client that ends it.
+    cut: AtomicBool,
+    /// What goes out behind the last response.
+    behind: Mutex<Option<Bytes>>,
     flushes: AtomicU64,
     waiting: Mutex<Option<Waker>>,
 }
@@ -43,6 +48,21 @@ impl Connection {
     /// Makes the connection end in a TCP reset instead of a close.
     pub fn reset_at_end(&self) {
         self.reset.store(true, Ordering::Release);
+    }
+
+    /// It is ended by us.
+    pub fn cut(&self) {
+        self.cut.store(true, Ordering::Release);
+    }
+
+    /// Whether it was ended by us.
+    pub fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Acquire)
+    }
+
+    /// Has bytes sent behind the last response, before the close.
+    pub fn send_behind(&self, bytes: Bytes) {
+        *self.behind.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
     }
 
     /// How often everything written so far has gone to the system.
@@ -145,6 +165,13 @@ impl AsyncWrite for Socket {
             // A shutdown would send the close first; dropping sends the reset.
             return Poll::Ready(Ok(()));
         }
+        let this = &mut *self;
+        let mut behind = this.connection.behind.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(bytes) = behind.as_mut().filter(|bytes| !bytes.is_empty()) {
+            let written = ready!(Pin::new(&mut this.stream).poll_write(cx, bytes))?;
+            bytes.advance(written);
+        }
+        drop(behind);
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

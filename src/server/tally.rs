@@ -25,6 +25,8 @@ pub struct Tally {
     pub streams_drained: AtomicU64,
     /// Scripted streams whose client left before their end.
     pub streams_left: AtomicU64,
+    /// Calls that got a fault in place of any answer.
+    pub faulted: AtomicU64,
     /// Calls passed on to a live upstream and not kept.
     pub forwarded: AtomicU64,
     /// Exchanges kept.

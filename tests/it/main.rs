@@ -41,6 +41,8 @@ mod replay;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
+mod score;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod secrets;

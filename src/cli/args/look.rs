@@ -65,6 +65,38 @@ pub enum StatsBy {
     Session,
 }
 
+/// `loomrec score`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each fault is told with the time until the program noticed (it left the connection, or came
+again for the same call) and until the same call was answered well. A fault that only
+delays an answer is listed, and not held to the budget.
+
+Exit code 0 when the budget was kept, 1 when it was missed, or no fault struck at all.
+
+Examples:
+  loomrec replay -r agent.json --journal run.jsonl -- pytest
+  loomrec score run.jsonl
+  loomrec score run.jsonl --recovery max_detection_ms=3000,max_recovery_ms=5000
+  loomrec score run.jsonl --budget budget.json --junit recovery.xml")]
+pub struct ScoreArgs {
+    /// The journal that a run wrote (--journal)
+    pub journal: PathBuf,
+    /// What each fault is held to: a JSON or YAML file with max_detection_ms and, where it
+    /// is asked for, max_recovery_ms and require_clean_timeout
+    #[arg(long, value_name = "FILE")]
+    pub budget: Option<PathBuf>,
+    /// The same in one line: max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout
+    #[arg(long, value_name = "BUDGET", conflicts_with = "budget")]
+    pub recovery: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Write the verdict as JUnit XML: a test case for each fault
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
 /// `loomrec demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {

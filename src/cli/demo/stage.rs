@@ -21,6 +21,7 @@ use crate::record::{Config, Recorder};
 use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, Replayer, Source};
+use crate::server::fault::Faults;
 use crate::server::journal::Journal;
 use crate::server::observe::Observer;
 use crate::server::route::{Routes, Upstream};
@@ -93,6 +94,7 @@ impl Stage {
             recorder,
             replayer,
             on_miss: OnMiss::Error,
+            faults: Faults::none(),
             tally,
             journal: Journal::new(None),
             notify: silent(),

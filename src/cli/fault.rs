@@ -1,0 +1,253 @@
+//! From flags and plans to who decides on faults; what a receipt says of them.
+
+use std::fmt::Display;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{FaultArgs, ServeArgs};
+use super::exit::Failure;
+use super::output::Output;
+use super::score::journal::Reading;
+use super::score::{self, Judged};
+use super::script;
+use crate::fault::{Count, Decider, Fault, Match, Plan, Rates, Rule, Source};
+use crate::recovery::Budget;
+use crate::replay::{Matcher, script as scripts};
+use crate::server::fault::Faults;
+use crate::server::route::{Routes, UNNAMED};
+use crate::spelling;
+
+/// Reads the plans and the flags beside them.
+///
+/// # Errors
+/// A file that cannot be read or is no plan, a flag that names no fault, two rules of
+/// one name.
+pub fn plan(args: &ServeArgs) -> Result<Plan, Failure> {
+    let flags = &args.trouble;
+    let mut plan = Plan::default();
+    for path in &flags.faults {
+        let one = file(path, args)?;
+        plan.seed = plan.seed.or(one.seed);
+        plan.chaos = plan.chaos.over(&one.chaos);
+        for rule in one.rules {
+            if plan.rules.iter().any(|known| known.name == rule.name) {
+                return Err(Failure::usage(format!(
+                    "failed to read the plan {}: another plan has a rule {:?} as well; give each a \
+                     name of its own",
+                    path.display(),
+                    rule.name
+                )));
+            }
+            plan.rules.push(rule);
+        }
+    }
+    for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !text.is_empty())) {
+        let wrong = |why: &dyn Display| Failure::usage(format!("--fault {text}: {why}"));
+        let (step, fault) = Fault::parse_for_step(text).map_err(|error| wrong(&error))?;
+        let when =
+            Match { step_id: step.map(str::to_owned).into_iter().collect(), ..Match::default() };
+        let name = match plan.rules.iter().any(|rule| rule.name == format!("--fault {text}")) {
+            true => format!("--fault {text} (number {number})"),
+            false => format!("--fault {text}"),
+        };
+        plan.rules.push(Rule { name, when, fault, times: None, probability: None });
+    }
+    plan.chaos = chaos(flags)?.over(&plan.chaos);
+    Ok(plan)
+}
+
+/// One plan: YAML in a file whose name says so, else JSON.
+fn file(path: &Path, args: &ServeArgs) -> Result<Plan, Failure> {
+    script::refuse_overwriting(path, "--faults", args)?;
+    let failed = |why: &dyn Display| {
+        Failure::usage(format!("failed to read the plan {}: {why}", path.display()))
+    };
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
+    Plan::parse(&value).map_err(|error| failed(&error))
+}
+
+/// The rates that the flags give.
+fn chaos(flags: &FaultArgs) -> Result<Rates, Failure> {
+    let rates = [
+        ("drop", flags.chaos_drop),
+        ("malformed", flags.chaos_malformed),
+        ("disconnect", flags.chaos_disconnect),
+        ("rate_limit", flags.chaos_rate_limit),
+        ("latency", flags.chaos_latency),
+    ];
+    let mut members = serde_json::Map::new();
+    for (name, rate) in rates {
+        let Some(rate) = rate else { continue };
+        if !(0.0..=1.0).contains(&rate) {
+            let flag = name.replace('_', "-");
+            return Err(Failure::usage(format!(
+                "--chaos-{flag} {rate}: it takes a rate from 0 to 1"
+            )));
+        }
+        members.insert(name.to_owned(), json!(rate));
+    }
+    let wrong = |error| Failure::usage(format!("--chaos: {error}"));
+    let mut all = Rates::read(&Value::Object(members)).map_err(wrong)?;
+    for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
+        let (rate, fault) = Rates::parse_named(text)
+            .map_err(|error| Failure::usage(format!("--chaos {text}: {error}")))?;
+        all.add(rate, fault);
+    }
+    Ok(all)
+}
+
+/// Who decides by `plan`. A seed that is needed and was not given is drawn, and said.
+pub fn decider(plan: Plan, given: Option<u64>, output: &Output) -> Decider {
+    let seed = given.or(plan.seed);
+    let left = plan.rules.iter().any(|rule| rule.probability.is_some()) || !plan.chaos.is_empty();
+    let seed = seed.unwrap_or_else(|| {
+        if !left {
+            return 0;
+        }
+        // Every state of the standard library's is another one.
+        let drawn = std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32;
+        output.info(&format!(
+            "loomrec: seed {drawn} was drawn; --seed {drawn} repeats this run's faults"
+        ));
+        drawn
+    });
+    Decider::new(plan, seed)
+}
+
+/// Refuses a plan that names an upstream that there is none of.
+///
+/// # Errors
+/// A rule that would never come for it.
+pub fn check_upstreams(plan: &Plan, routes: &Routes) -> Result<(), Failure> {
+    let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
+    known.push(UNNAMED);
+    let named = |rule: &Rule| rule.when.upstream.clone();
+    plan.rules.iter().try_for_each(|rule| among(rule, "upstream", &named(rule), &known))
+}
+
+/// Refuses a plan that names what is in none of the recordings. Where these have no
+/// step ids, a program may send some all the same.
+///
+/// # Errors
+/// A rule whose step id or request hash no take has.
+pub fn check(plan: &Plan, matcher: &Matcher) -> Result<(), Failure> {
+    let steps: Vec<&str> = matcher.steps().into_iter().collect();
+    for rule in &plan.rules {
+        if !steps.is_empty() {
+            among(rule, "recorded step id", &rule.when.step_id, &steps)?;
+        }
+        let hashes = &rule.when.request_hash;
+        if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
+            return Err(Failure::usage(format!(
+                "rule {:?} would never come: no recorded call has a request_hash that begins \
+                 with {hash}; `loomrec ls` lists them",
+                rule.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a rule that names what is not among those known.
+fn among(rule: &Rule, what: &str, given: &[String], known: &[&str]) -> Result<(), Failure> {
+    let Some(unknown) = given.iter().find(|given| !known.contains(&given.as_str())) else {
+        return Ok(());
+    };
+    let hint = match spelling::nearest(unknown, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("there are: {}", known.join(", ")),
+    };
+    let name = &rule.name;
+    Err(Failure::usage(format!(
+        "rule {name:?} would never come: there is no {what} {unknown:?}; {hint}"
+    )))
+}
+
+/// Reads `--recovery`.
+///
+/// # Errors
+/// A text that is no budget; a report that is asked for without one.
+pub fn budget(flags: &FaultArgs) -> Result<Option<Budget>, Failure> {
+    let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
+    if text.is_none() && flags.junit.is_some() {
+        return Err(Failure::usage(
+            "--junit reports on recovery: give --recovery a budget, or use loomrec score",
+        ));
+    }
+    text.map(score::budget_text).transpose()
+}
+
+/// Judges what became of each fault.
+pub fn recovery(faults: &Faults, budget: &Budget) -> Judged {
+    let mut reading = Reading::default();
+    for line in faults.lines() {
+        // The lines are ours: none is wrong.
+        drop(reading.add(&line));
+    }
+    Judged::of(reading.finish().incidents, Some(budget))
+}
+
+/// What a receipt says of faults.
+#[derive(Debug)]
+pub struct FaultReceipt {
+    seed: u64,
+    counts: Vec<(Source, String, Count)>,
+    warnings: Vec<(String, u64)>,
+    /// Rules of the plan that never came to anything.
+    pub unfired: Vec<String>,
+}
+
+impl FaultReceipt {
+    /// What came of `faults`; `None` where nothing was declared.
+    pub fn of(faults: &Faults) -> Option<Self> {
+        let decider = faults.decider();
+        let counts = decider.counts().into_iter();
+        let counts: Vec<_> =
+            counts.map(|((source, name), count)| (source, name.to_string(), count)).collect();
+        let some = !counts.is_empty() || !decider.is_idle();
+        some.then(|| Self {
+            seed: decider.seed(),
+            counts,
+            warnings: faults.warnings().into_iter().collect(),
+            unfired: decider.unfired().iter().map(|name| name.to_string()).collect(),
+        })
+    }
+
+    /// Faults that happened.
+    pub fn fired(&self) -> u64 {
+        self.counts.iter().map(|(_, _, count)| count.fired).sum()
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        let rule = |(source, name, count): &(Source, String, Count)| {
+            json!({
+                "rule": name,
+                "source": source.word(),
+                "matched": count.matched,
+                "fired": count.fired,
+            })
+        };
+        let warning = |(text, calls): &(String, u64)| json!({ "text": text, "calls": calls });
+        json!({
+            "seed": self.seed,
+            "fired": self.fired(),
+            "rules": self.counts.iter().map(rule).collect::<Vec<_>>(),
+            "unfired": self.unfired,
+            "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A line a rule, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let rule = |(source, name, count): &(Source, String, Count)| {
+            let (fired, matched) = (count.fired, count.matched);
+            format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.word())
+        };
+        let warning = |(text, calls): &(String, u64)| format!("warning: {text} (calls: {calls})");
+        self.counts.iter().map(rule).chain(self.warnings.iter().map(warning)).collect()
+    }
+}

@@ -1,0 +1,260 @@
+//! `loomrec score`: how well the program recovered from the faults that a journal
+//! tells of, and whether that keeps within a budget.
+
+pub(super) mod journal;
+mod junit;
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::amount;
+use super::args::{LogFormat, ScoreArgs};
+use super::exit::{Failure, NO, UNEXPECTED};
+use super::ls::print;
+use super::output::Output;
+use super::table::{Column, Table};
+use super::{script, setup, terminal};
+use crate::recovery::score::milliseconds;
+use crate::recovery::{self, Budget, Score, Verdict};
+use crate::replay::script as scripts;
+use journal::Incident;
+
+/// Runs the command: 1 where the budget was missed.
+///
+/// # Errors
+/// A budget that is none; a journal that cannot be read, or is none; a result that
+/// cannot be written.
+pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
+    let budget = match (&args.budget, &args.recovery) {
+        (Some(file), _) => Some(budget_file(file)?),
+        (None, Some(text)) => Some(budget_text(text)?),
+        (None, None) => None,
+    };
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    for taken in [Some(&args.journal), args.budget.as_ref()].into_iter().flatten() {
+        if args.junit.as_ref().is_some_and(|junit| place(junit) == place(taken)) {
+            let name = taken.display();
+            return Err(Failure::usage(format!("--junit would write over {name}: name another")));
+        }
+    }
+    let reading = journal::read(&args.journal)?;
+    let output = Output::new(LogFormat::Human, false, false);
+    if reading.is_cut() {
+        output.warning(&format!(
+            "the last line of {} is cut off, and left out: the run did not end well",
+            args.journal.display()
+        ));
+    }
+    let found = reading.finish();
+    if found.strays > 0 {
+        let lines = plural(found.strays, "line");
+        output.warning(&format!("{lines} left out: no call in this journal got that fault"));
+    }
+    if found.unfired > 0 {
+        let faults = plural(found.unfired, "fault");
+        output.info(&format!("{faults} left out: meant for a call, and did not happen"));
+    }
+    let judged = Judged::of(found.incidents, budget.as_ref());
+    if let Some(path) = &args.junit {
+        judged.write_junit(path)?;
+    }
+    print(&match args.json {
+        true => terminal::json(&format!("{:#}\n", judged.to_json())).into_owned(),
+        false => judged.text(terminal::width()),
+    })?;
+    Ok(if judged.passed() { 0 } else { NO })
+}
+
+/// Reads `--recovery`.
+///
+/// # Errors
+/// A text that is no budget.
+pub(super) fn budget_text(text: &str) -> Result<Budget, Failure> {
+    Budget::parse(text).map_err(|error| Failure::usage(format!("--recovery {text}: {error}")))
+}
+
+/// Reads `--budget`: YAML in a file whose name says so, else JSON.
+///
+/// # Errors
+/// A file that cannot be read, or is no budget.
+pub(super) fn budget_file(path: &Path) -> Result<Budget, Failure> {
+    let wrong = |why: &dyn Display| Failure::usage(format!("--budget {}: {why}", path.display()));
+    let text = std::fs::read(path).map_err(|error| wrong(&error))?;
+    let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
+    Budget::read(&value).map_err(|error| wrong(&error))
+}
+
+/// Faults, and what they were found to be.
+#[derive(Debug)]
+pub(super) struct Judged {
+    incidents: Vec<Incident>,
+    verdict: Verdict,
+}
+
+impl Judged {
+    /// Judges each fault by a budget.
+    pub(super) fn of(incidents: Vec<Incident>, budget: Option<&Budget>) -> Self {
+        let verdict = recovery::judge(incidents.iter().map(|incident| incident.marks), budget);
+        Self { incidents, verdict }
+    }
+
+    /// Whether the budget was kept.
+    pub(super) fn passed(&self) -> bool {
+        self.verdict.passed()
+    }
+
+    /// For programs.
+    pub(super) fn to_json(&self) -> Value {
+        let faults: Vec<Value> =
+            self.each().map(|(incident, score)| row(incident, score)).collect();
+        json!({
+            "passed": self.passed(),
+            "budget": self.verdict.budget.map(|budget| budget.to_json()),
+            "faults": faults,
+            "total": self.verdict.total.to_json(),
+        })
+    }
+
+    /// For people, no wider than `width` where that can be.
+    pub(super) fn text(&self, width: Option<usize>) -> String {
+        let mut text = String::new();
+        if !self.incidents.is_empty() {
+            text.push_str(&self.table().text(width));
+            text.push('\n');
+        }
+        text.push_str(&self.words());
+        for (incident, score) in self.each().filter(|(_, score)| !score.missed.is_empty()) {
+            let what = terminal::line(&incident.words()).into_owned();
+            text.push_str(&format!("  {what}: {}\n", reasons(score)));
+        }
+        text
+    }
+
+    /// For a CI system: a test case for each fault.
+    pub(super) fn junit(&self) -> String {
+        junit::report(self)
+    }
+
+    /// Writes [`Judged::junit`] to a file.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(super) fn write_junit(&self, path: &Path) -> Result<(), Failure> {
+        let written = setup::create(path)?.write_all(self.junit().as_bytes());
+        written.map_err(|error| {
+            Failure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
+        })
+    }
+
+    fn each(&self) -> impl Iterator<Item = (&Incident, &Score)> {
+        self.incidents.iter().zip(&self.verdict.scores)
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(vec![
+            Column::right("NO"),
+            Column::left("FAULT"),
+            Column::left("RULE").shrinks_to(12).goes(2),
+            Column::left("SOURCE").goes(1),
+            Column::left("CALL").shrinks_to(12),
+            Column::right("NOTICED"),
+            Column::left("BY").goes(3),
+            Column::right("RECOVERED"),
+            Column::right("HANG").goes(5),
+            Column::left("CLEAN").goes(4),
+            Column::left("RESULT"),
+        ]);
+        for (incident, score) in self.each() {
+            table.add(!score.missed.is_empty(), self.cells(incident, score));
+        }
+        table
+    }
+
+    fn cells(&self, incident: &Incident, score: &Score) -> Vec<String> {
+        let nothing = || "-".to_owned();
+        let text = |text: Option<&str>| terminal::line(text.unwrap_or("-")).into_owned();
+        let time = |time| amount::milliseconds(milliseconds(time));
+        let counted = score.counts.then_some(&score.report);
+        let result = match (score.counts, self.verdict.budget) {
+            (false, _) => "only late",
+            (true, None) => "-",
+            (true, Some(_)) if score.missed.is_empty() => "ok",
+            (true, Some(_)) => "missed",
+        };
+        let clean = counted.map(|report| if report.clean_timeout { "yes" } else { "no" });
+        vec![
+            incident.id.to_string(),
+            text(Some(&incident.kind)),
+            text(incident.rule.as_deref()),
+            text(incident.source.as_deref()),
+            terminal::line(&incident.call_words()).into_owned(),
+            counted.and_then(|report| report.time_to_detection).map_or_else(nothing, time),
+            text(incident.by.as_deref().filter(|_| score.counts)),
+            counted.and_then(|report| report.time_to_recovery).map_or_else(nothing, time),
+            score.hang.map_or_else(nothing, time),
+            clean.unwrap_or("-").to_owned(),
+            result.to_owned(),
+        ]
+    }
+
+    /// What it all comes to.
+    pub(super) fn words(&self) -> String {
+        let total = &self.verdict.total;
+        let time = |time| amount::milliseconds(milliseconds(time));
+        let longest = |longest: Option<_>| match longest {
+            Some(longest) => format!(" (at most {})", time(longest)),
+            None => String::new(),
+        };
+        let counted = match (total.faults, self.incidents.len() - total.faults) {
+            (0, 0) => "no fault struck\n".to_owned(),
+            (0, _) => "no fault struck that there was anything to recover from\n".to_owned(),
+            (faults, _) => format!(
+                "{} · {} noticed{} · {} recovered from{} · {} of hang\n",
+                plural(faults, "fault"),
+                total.detected,
+                longest(total.time_to_detection),
+                total.recovered,
+                longest(total.time_to_recovery),
+                time(total.user_visible_hang),
+            ),
+        };
+        let verdict = match (self.verdict.budget, total.faults, total.missed) {
+            (None, ..) => String::new(),
+            (Some(_), 0, _) => "budget MISSED: there was nothing to keep it with\n".to_owned(),
+            (Some(_), _, 0) => "budget kept\n".to_owned(),
+            (Some(_), faults, missed) => {
+                format!("budget MISSED by {missed} of {}:\n", plural(faults, "fault"))
+            }
+        };
+        counted + &verdict
+    }
+}
+
+/// A fault for programs. Every name is always there; one that only delays has no report.
+fn row(incident: &Incident, score: &Score) -> Value {
+    let mut row: Map<String, Value> = incident.to_json();
+    row.insert("only_delays".to_owned(), (!score.counts).into());
+    if let Value::Object(report) = score.report.to_json() {
+        let known = |value: Value| if score.counts { value } else { Value::Null };
+        row.extend(report.into_iter().map(|(name, value)| (name, known(value))));
+        row.insert("user_visible_hang_ms".to_owned(), json!(score.hang.map(milliseconds)));
+    }
+    let missed: Vec<String> = score.missed.iter().map(ToString::to_string).collect();
+    row.insert("missed".to_owned(), missed.into());
+    Value::Object(row)
+}
+
+/// What a fault missed of the budget, in words.
+fn reasons(score: &Score) -> String {
+    score.missed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! The faults that a journal tells of: what struck which call, when the program noticed,
+//! and when the call was answered well.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::cli::exit::{Failure, RECORDING};
+use crate::recovery::Marks;
+use crate::recovery::score::milliseconds;
+
+/// One fault that struck.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::cli) struct Incident {
+    /// Its number in the run.
+    pub(in crate::cli) id: u64,
+    /// Its type.
+    pub(in crate::cli) kind: String,
+    /// The rule it came of.
+    pub(in crate::cli) rule: Option<String>,
+    /// Where it was declared.
+    pub(in crate::cli) source: Option<String>,
+    /// The key of the call it struck.
+    pub(in crate::cli) key: Option<String>,
+    /// That call's step id.
+    pub(in crate::cli) step: Option<String>,
+    /// That call's session.
+    pub(in crate::cli) session: Option<String>,
+    /// Which call of its key it was.
+    pub(in crate::cli) call: Option<u64>,
+    /// Which try.
+    pub(in crate::cli) attempt: Option<u64>,
+    /// How the program noticed.
+    pub(in crate::cli) by: Option<String>,
+    /// When what happened.
+    pub(in crate::cli) marks: Marks,
+}
+
+impl Incident {
+    /// The call, for people.
+    pub(super) fn call_words(&self) -> String {
+        let key = self.key.as_deref().map(|key| key.get(..12).unwrap_or(key));
+        let mut words = self.step.as_deref().or(key).unwrap_or("-").to_owned();
+        if let Some(call) = self.call.filter(|call| *call > 1) {
+            words.push_str(&format!(" #{call}"));
+        }
+        words
+    }
+
+    /// The fault and its call, for people.
+    pub(super) fn words(&self) -> String {
+        let mut words = format!("fault {}, {}", self.id, self.kind);
+        if let Some(rule) = &self.rule {
+            words.push_str(&format!(", {rule:?}"));
+        }
+        if self.step.is_some() || self.key.is_some() {
+            words.push_str(&format!(", at {}", self.call_words()));
+        }
+        words
+    }
+
+    /// For programs.
+    pub(super) fn to_json(&self) -> Map<String, Value> {
+        let fields = [
+            ("id", json!(self.id)),
+            ("type", json!(self.kind)),
+            ("rule", json!(self.rule)),
+            ("source", json!(self.source)),
+            ("key", json!(self.key)),
+            ("step_id", json!(self.step)),
+            ("session", json!(self.session)),
+            ("call", json!(self.call)),
+            ("attempt", json!(self.attempt)),
+            ("fired_ms", json!(milliseconds(self.marks.start))),
+            ("noticed_by", json!(self.by)),
+        ];
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// A journal, line by line.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Reading {
+    faults: BTreeMap<u64, Incident>,
+    /// By fault. A mark may stand before the line of the call it belongs to.
+    fired: BTreeMap<u64, Duration>,
+    noticed: BTreeMap<u64, Vec<(Duration, Option<String>)>>,
+    recovered: BTreeMap<u64, Vec<Duration>>,
+    cut: bool,
+}
+
+impl Reading {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// A line that no journal has: what is wrong with it.
+    pub(in crate::cli) fn add(&mut self, line: &Value) -> Result<(), String> {
+        let Value::Object(line) = line else { return Err("it is no object".to_owned()) };
+        let outcome = line.get("outcome").and_then(Value::as_str);
+        let outcome = outcome.ok_or_else(|| "it has no outcome".to_owned())?;
+        match (outcome, line.get("fault")) {
+            (_, None | Some(Value::Null)) => Ok(()),
+            ("fired", Some(fault)) => {
+                let (id, at) = (number(fault)?, time(line, "at_ms")?);
+                match self.fired.insert(id, at) {
+                    None => Ok(()),
+                    Some(_) => Err(twice(id)),
+                }
+            }
+            ("noticed", Some(fault)) => {
+                let by = text(line, "by");
+                self.noticed.entry(number(fault)?).or_default().push((time(line, "at_ms")?, by));
+                Ok(())
+            }
+            ("recovered", Some(fault)) => {
+                self.recovered.entry(number(fault)?).or_default().push(time(line, "at_ms")?);
+                Ok(())
+            }
+            (_, Some(Value::Object(fault))) => self.add_fault(fault),
+            (_, Some(_)) => Err("its fault is no object".to_owned()),
+        }
+    }
+
+    fn add_fault(&mut self, fault: &Map<String, Value>) -> Result<(), String> {
+        let id = number(fault.get("id").unwrap_or(&Value::Null))?;
+        let only_delays = fault.get("only_delays").and_then(Value::as_bool).unwrap_or(false);
+        let marks = Marks { only_delays, ..Marks::default() };
+        let count = |name: &str| fault.get(name).and_then(Value::as_u64);
+        let incident = Incident {
+            id,
+            kind: text(fault, "type").ok_or_else(|| "its fault has no type".to_owned())?,
+            rule: text(fault, "rule"),
+            source: text(fault, "source"),
+            key: text(fault, "key"),
+            step: text(fault, "step_id"),
+            session: text(fault, "session"),
+            call: count("call"),
+            attempt: count("attempt"),
+            by: None,
+            marks,
+        };
+        match self.faults.insert(id, incident) {
+            None => Ok(()),
+            Some(_) => Err(twice(id)),
+        }
+    }
+
+    /// Whether the last line is not whole.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// What all lines tell.
+    pub(in crate::cli) fn finish(self) -> Found {
+        let Self { faults, mut fired, mut noticed, mut recovered, .. } = self;
+        let mut found = Found::default();
+        for (id, mut fault) in faults {
+            let noticed = noticed.remove(&id).unwrap_or_default();
+            let recovered = recovered.remove(&id).unwrap_or_default();
+            let Some(start) = fired.remove(&id) else {
+                found.unfired += 1;
+                continue;
+            };
+            // The first mark counts; one before the fault itself only where there is no
+            // other.
+            let noticed = noticed.into_iter().min_by_key(|(at, _)| (*at < start, *at));
+            let (detected, by) = noticed.unzip();
+            fault.by = by.flatten();
+            let recovered = recovered.into_iter().min_by_key(|at| (*at < start, *at));
+            fault.marks = Marks { start, detected, recovered, ..fault.marks };
+            found.incidents.push(fault);
+        }
+        let marks = noticed.values().map(Vec::len).chain(recovered.values().map(Vec::len));
+        found.strays = fired.len() + marks.sum::<usize>();
+        found
+    }
+}
+
+/// What a journal tells of faults.
+#[derive(Debug, Default, PartialEq)]
+pub(in crate::cli) struct Found {
+    /// Those that struck, in the order of their numbers.
+    pub(in crate::cli) incidents: Vec<Incident>,
+    /// How many were meant for a call, and did not strike it.
+    pub(in crate::cli) unfired: usize,
+    /// How many marks belong to no call.
+    pub(in crate::cli) strays: usize,
+}
+
+fn twice(id: u64) -> String {
+    format!("fault {id} struck before: these are two journals in one")
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// A file that cannot be read, or is no journal: which line, and why.
+pub(super) fn read(path: &Path) -> Result<Reading, Failure> {
+    let unreadable = |error: std::io::Error| {
+        let hint = "; name the file that --journal wrote";
+        Failure::new(RECORDING, format!("failed to read {}: {error}{hint}", path.display()))
+    };
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let (mut reading, mut line) = (Reading::default(), Vec::new());
+    for number in 1.. {
+        line.clear();
+        if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+            break;
+        }
+        let added = match serde_json::from_slice::<Value>(&line) {
+            Ok(value) => reading.add(&value),
+            // A run that was killed may have left half a line.
+            Err(error) if error.is_eof() && number > 1 && !line.ends_with(b"\n") => {
+                reading.cut = true;
+                Ok(())
+            }
+            Err(_) => Err("it is not JSON".to_owned()),
+        };
+        added.map_err(|why| {
+            let place = format!("{}, line {number}", path.display());
+            Failure::usage(format!("{place}: this is no line of a journal: {why}"))
+        })?;
+    }
+    Ok(reading)
+}
+
+fn text(object: &Map<String, Value>, name: &str) -> Option<String> {
+    object.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// A fault's number.
+fn number(value: &Value) -> Result<u64, String> {
+    value.as_u64().ok_or_else(|| "its fault has no number".to_owned())
+}
+
+/// Milliseconds since the run began.
+fn time(object: &Map<String, Value>, name: &str) -> Result<Duration, String> {
+    let ms = object.get(name).and_then(Value::as_f64);
+    ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1000.0).ok())
+        .ok_or_else(|| format!("{name} is no time in milliseconds"))
+}

@@ -1,0 +1,89 @@
+//! The verdict as JUnit XML, which CI systems show as tests.
+
+use std::time::Duration;
+
+use super::{Incident, Judged, reasons};
+use crate::recovery::Score;
+
+/// The report: a test case for each fault, and a failed one where there was nothing to
+/// keep a budget with.
+pub(super) fn report(judged: &Judged) -> String {
+    let mut cases: Vec<String> =
+        judged.each().map(|(incident, score)| case(incident, score)).collect();
+    let total = judged.verdict.total;
+    let mut failures = total.missed;
+    if total.faults == 0 && !judged.passed() {
+        let what = "no fault struck: there was nothing to keep the budget with";
+        cases.push(format!(
+            "    <testcase classname=\"recovery\" name=\"faults strike\" time=\"0.000\">\n      \
+             <failure message=\"{what}\"/>\n    </testcase>\n"
+        ));
+        failures += 1;
+    }
+    let skipped = judged.each().filter(|(_, score)| !score.counts).count();
+    let counts = format!(
+        "tests=\"{}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"",
+        cases.len()
+    );
+    let time = seconds(total.user_visible_hang);
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites name=\"loomrec\" {counts} time=\"{time}\">\n  \
+         <testsuite name=\"recovery\" {counts} time=\"{time}\">\n{}  </testsuite>\n\
+         </testsuites>\n",
+        cases.concat()
+    )
+}
+
+fn case(incident: &Incident, score: &Score) -> String {
+    let from = incident.rule.as_deref().or(incident.source.as_deref()).unwrap_or("recovery");
+    let report = &score.report;
+    let took = report.time_to_recovery.filter(|_| score.counts).or(score.hang);
+    let open = format!(
+        "    <testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
+        escaped(from),
+        escaped(&incident.words()),
+        seconds(took.unwrap_or_default())
+    );
+    let inside = match (score.counts, score.missed.is_empty()) {
+        (true, true) => return format!("{open}/>\n"),
+        (true, false) => format!("<failure message=\"{}\"/>", escaped(&reasons(score))),
+        (false, _) => "<skipped message=\"the answer was only late\"/>".to_owned(),
+    };
+    format!("{open}>\n      {inside}\n    </testcase>\n")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64())
+}
+
+/// Text in an attribute. What XML cannot hold at all is replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\t' | '\n' | '\r' => out.push_str(&format!("&#{};", u32::from(character))),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn attributes_hold_any_text() {
+        assert_eq!(
+            escaped("a<b>&\"'\n\u{1b}é\u{ffff}"),
+            "a&lt;b&gt;&amp;&quot;&apos;&#10;\u{fffd}é\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+use super::journal::{Found, Reading};
+use super::*;
+
+/// A journal with a bit of everything: marks before their call's line among it.
+const SAMPLE: &str = include_str!("sample.jsonl");
+
+fn incidents(text: &str) -> Vec<Incident> {
+    let mut reading = Reading::default();
+    for line in text.lines() {
+        reading.add(&serde_json::from_str(line).unwrap()).unwrap();
+    }
+    reading.finish().incidents
+}
+
+fn judged(text: &str, budget: Option<&str>) -> Judged {
+    let budget = budget.map(|text| Budget::parse(text).unwrap());
+    Judged::of(incidents(text), budget.as_ref())
+}
+
+fn shown(judged: &Judged, width: Option<usize>) -> String {
+    anstream::adapter::strip_str(&judged.text(width)).to_string()
+}
+
+const BUDGET: &str = "max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout";
+
+#[test]
+fn faults_are_listed_with_what_they_missed() {
+    insta::assert_snapshot!(shown(&judged(SAMPLE, Some(BUDGET)), None), @r##"
+    NO  FAULT         RULE                SOURCE  CALL             NOTICED  BY     RECOVERED    HANG  CLEAN  RESULT
+     1  http_error    first answer fails  plan    answer            500 ms  again     512 ms  500 ms  yes    ok
+     2  hang          rule 2 (hang) <&>   plan    9f86d081884c #3   4.00 s  left      6.00 s  4.00 s  no     missed
+     3  stream_stall  -                   header  summarize              -  -              -  3.00 s  no     missed
+     4  slow          slow                chaos   plan                   -  -              -       -  -      only late
+
+    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s) · 7.50 s of hang
+    budget MISSED by 2 of 3 faults:
+      fault 2, hang, "rule 2 (hang) <&>", at 9f86d081884c #3: noticed after 4000 ms, more than 3000 ms; recovered after 6000.5 ms, more than 5000 ms; no clean timeout
+      fault 3, stream_stall, at summarize: never noticed; not recovered; no clean timeout
+    "##);
+}
+
+#[test]
+fn faults_are_listed_without_a_verdict_when_there_is_no_budget() {
+    insta::assert_snapshot!(shown(&judged(SAMPLE, None), Some(80)), @r##"
+    NO  FAULT         CALL             NOTICED  RECOVERED    HANG  CLEAN  RESULT
+     1  http_error    answer            500 ms     512 ms  500 ms  yes    -
+     2  hang          9f86d081884c #3   4.00 s     6.00 s  4.00 s  yes    -
+     3  stream_stall  summarize              -          -       -  no     -
+     4  slow          plan                   -          -       -  -      only late
+    no room for SOURCE, RULE, BY; a wider terminal or --json has it
+
+    3 faults · 2 noticed (at most 4.00 s) · 2 recovered from (at most 6.00 s) · 4.50 s of hang
+    "##);
+}
+
+#[test]
+fn json_has_every_name_for_every_fault() {
+    let judged = judged(SAMPLE, Some(BUDGET));
+    assert!(!judged.passed());
+    let json = judged.to_json();
+    insta::assert_snapshot!(format!("{:#}", json["faults"][1]), @r##"
+    {
+      "id": 2,
+      "type": "hang",
+      "rule": "rule 2 (hang) <&>",
+      "source": "plan",
+      "key": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+      "step_id": null,
+      "session": null,
+      "call": 3,
+      "attempt": 1,
+      "fired_ms": 1000.0,
+      "noticed_by": "left",
+      "only_delays": false,
+      "time_to_detection_ms": 4000.0,
+      "time_to_recovery_ms": 6000.5,
+      "user_visible_hang_ms": 4000.0,
+      "recovered": true,
+      "clean_timeout": false,
+      "missed": [
+        "noticed after 4000 ms, more than 3000 ms",
+        "recovered after 6000.5 ms, more than 5000 ms",
+        "no clean timeout"
+      ]
+    }
+    "##);
+    insta::assert_snapshot!(format!("{:#}", json["total"]), @r##"
+    {
+      "faults": 3,
+      "detected": 2,
+      "recovered": 2,
+      "clean_timeout": 1,
+      "time_to_detection_ms": 4000.0,
+      "time_to_recovery_ms": 6000.5,
+      "user_visible_hang_ms": 7500.0,
+      "missed": 2
+    }
+    "##);
+    let names = |fault: &Value| fault.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    for fault in json["faults"].as_array().unwrap() {
+        assert_eq!(names(fault), names(&json["faults"][0]));
+    }
+    assert_eq!(json["faults"][3]["user_visible_hang_ms"], Value::Null);
+    assert_eq!(json["budget"]["max_recovery_ms"], 5000);
+}
+
+#[test]
+fn junit_has_a_case_for_every_fault() {
+    insta::assert_snapshot!(judged(SAMPLE, Some(BUDGET)).junit(), @r##"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="loomrec" tests="4" failures="2" errors="0" skipped="1" time="7.500">
+      <testsuite name="recovery" tests="4" failures="2" errors="0" skipped="1" time="7.500">
+        <testcase classname="first answer fails" name="fault 1, http_error, &quot;first answer fails&quot;, at answer" time="0.512"/>
+        <testcase classname="rule 2 (hang) &lt;&amp;&gt;" name="fault 2, hang, &quot;rule 2 (hang) &lt;&amp;&gt;&quot;, at 9f86d081884c #3" time="6.000">
+          <failure message="noticed after 4000 ms, more than 3000 ms; recovered after 6000.5 ms, more than 5000 ms; no clean timeout"/>
+        </testcase>
+        <testcase classname="header" name="fault 3, stream_stall, at summarize" time="3.000">
+          <failure message="never noticed; not recovered; no clean timeout"/>
+        </testcase>
+        <testcase classname="slow" name="fault 4, slow, &quot;slow&quot;, at plan" time="0.000">
+          <skipped message="the answer was only late"/>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "##);
+    insta::assert_snapshot!(judged("", Some(BUDGET)).junit(), @r##"
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="loomrec" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+      <testsuite name="recovery" tests="1" failures="1" errors="0" skipped="0" time="0.000">
+        <testcase classname="recovery" name="faults strike" time="0.000">
+          <failure message="no fault struck: there was nothing to keep the budget with"/>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    "##);
+}
+
+#[test]
+fn budget_is_kept_when_every_fault_that_counts_keeps_it() {
+    let wide = judged(SAMPLE, Some("max_detection_ms=86400000"));
+    assert!(!wide.passed(), "the third was never noticed");
+    let lines: Vec<&str> = SAMPLE.lines().filter(|line| !line.contains("\"id\":3")).collect();
+    let judged = judged(&lines.join("\n"), Some("max_detection_ms=86400000"));
+    assert!(judged.passed());
+    assert!(shown(&judged, None).ends_with("budget kept\n"));
+}
+
+#[test]
+fn nothing_to_judge_is_said() {
+    assert_eq!(shown(&judged("", None), None), "no fault struck\n");
+    assert_eq!(
+        shown(&judged("", Some(BUDGET)), None),
+        "no fault struck\nbudget MISSED: there was nothing to keep it with\n"
+    );
+}
+
+#[test]
+fn first_mark_after_the_fault_counts() {
+    let text = r#"{"outcome":"noticed","fault":1,"by":"again","at_ms":50}
+{"outcome":"noticed","fault":1,"by":"left","at_ms":5}
+{"outcome":"noticed","fault":1,"by":"left","at_ms":20.5}
+{"outcome":"recovered","fault":1,"at_ms":9}
+{"outcome":"fault","fault":{"id":1,"type":"hang"}}
+{"outcome":"fired","fault":1,"by":null,"at_ms":10}"#;
+    let [one] = incidents(text).try_into().unwrap();
+    assert_eq!(
+        (milliseconds(one.marks.detected.unwrap()), one.by.as_deref()),
+        (20.5, Some("left"))
+    );
+    let report = judged(text, None).verdict.scores[0].report;
+    assert_eq!(report.time_to_detection.map(milliseconds), Some(10.5));
+    assert_eq!((report.recovered, report.time_to_recovery), (false, None));
+}
+
+#[test]
+fn line_that_no_journal_has_is_refused() {
+    let told = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        Reading::default().add(&value).unwrap_err()
+    };
+    assert_eq!(told("[]"), "it is no object");
+    assert_eq!(told("{\"a\":1}"), "it has no outcome");
+    assert_eq!(told(r#"{"outcome":"fault","fault":3}"#), "its fault is no object");
+    assert_eq!(told(r#"{"outcome":"fault","fault":{"type":"hang"}}"#), "its fault has no number");
+    assert_eq!(told(r#"{"outcome":"noticed","fault":{"id":1}}"#), "its fault has no number");
+    for time in ["-1", "\"1\"", "1e300", "null"] {
+        let line = format!(r#"{{"outcome":"recovered","fault":1,"at_ms":{time}}}"#);
+        assert_eq!(told(&line), "at_ms is no time in milliseconds", "{time}");
+    }
+    assert_eq!(told(r#"{"outcome":"fault","fault":{"id":1}}"#), "its fault has no type");
+    let mut reading = Reading::default();
+    for line in [
+        json!({ "outcome": "fault", "fault": { "id": 1, "type": "hang" } }),
+        json!({ "outcome": "fired", "fault": 1, "at_ms": 0 }),
+    ] {
+        reading.add(&line).unwrap();
+        let told = reading.add(&line).unwrap_err();
+        assert_eq!(told, "fault 1 struck before: these are two journals in one");
+    }
+}
+
+#[test]
+fn marks_of_unknown_faults_are_counted() {
+    let mut reading = Reading::default();
+    reading.add(&json!({ "outcome": "fired", "fault": 9, "at_ms": 1 })).unwrap();
+    reading.add(&json!({ "outcome": "noticed", "fault": 9, "at_ms": 1 })).unwrap();
+    reading.add(&json!({ "outcome": "recovered", "fault": 9, "at_ms": 1 })).unwrap();
+    assert_eq!(reading.finish(), Found { strays: 3, ..Found::default() });
+}
+
+#[test]
+fn fault_that_did_not_strike_is_left_out() {
+    let mut reading = Reading::default();
+    reading.add(&json!({ "outcome": "served", "fault": { "id": 1, "type": "hang" } })).unwrap();
+    assert_eq!(reading.finish(), Found { unfired: 1, ..Found::default() });
+}

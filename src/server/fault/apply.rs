@@ -1,0 +1,156 @@
+//! The true answer of a call, as its fault has it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+
+use super::super::caller::Caller;
+use super::super::respond::AnyBody;
+use super::body::FaultBody;
+use super::mark::Mark;
+use super::watch::Line;
+use crate::fault::{self, Distort, Fault};
+use crate::provider::{Asked as Form, Framing};
+use crate::recording::entry::End;
+use crate::recording::observed::Observed;
+use crate::replay::ReplayBody;
+
+/// What a call asks of the form of its answer.
+pub(super) fn form(observed: &Observed) -> Form<'_> {
+    let request = &observed.request;
+    Form::of(&observed.call, &observed.upstream, &request.query, &request.body)
+}
+
+/// `response`, which ends the faults of its calls if it is a good one.
+pub(super) fn heal(caller: &Caller, response: Response<AnyBody>, line: Line) -> Response<AnyBody> {
+    let gateway = &caller.gateway;
+    if response.status().as_u16() >= 400 || !gateway.faults.watch.awaits(&line) {
+        return response;
+    }
+    response.map(|body| wrap(caller, body, None, Some(line)))
+}
+
+fn wrap(
+    caller: &Caller,
+    body: AnyBody,
+    distort: Option<(Distort, Mark)>,
+    heals: Option<Line>,
+) -> AnyBody {
+    let around = (Arc::clone(&caller.gateway), Arc::clone(&caller.connection));
+    let announced = body.size_hint().exact();
+    AnyBody::Fault(Box::new(FaultBody::new(body, around, distort, heals, announced)))
+}
+
+/// Whether a fault has to read the answer: it can do nothing with a compressed one.
+pub(super) fn looks_inside(fault: &Fault) -> bool {
+    !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
+}
+
+/// The true answer as the fault has it.
+pub(super) async fn distorted(
+    caller: &Caller,
+    mark: Mark,
+    observed: &Observed,
+    mut response: Response<AnyBody>,
+) -> Response<AnyBody> {
+    let (line, fault) = (mark.line.clone(), mark.decided.fault.clone());
+    let form = form(observed);
+    let framing = framing(&form, observed, response.headers());
+    if matches!(fault, Fault::Slow { .. }) {
+        mark.label(response.headers_mut());
+        return heal(caller, response, line);
+    }
+    if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
+        return rewrite(&form, framing, mark, response).await;
+    }
+    let announced = response.body().size_hint().exact();
+    let roll = mark.decided.roll;
+    let Some(mut distort) = Distort::new(&fault, &form, framing, announced, roll) else {
+        mark.missed("it can do nothing to an answer of this kind");
+        return response;
+    };
+    let total = match response.body() {
+        AnyBody::Replay(body) => Some(body.total()),
+        _ => None,
+    };
+    let (mut parts, body) = response.into_parts();
+    distort.head(&mut parts.status, &mut parts.headers, total);
+    mark.label(&mut parts.headers);
+    if matches!(fault, Fault::WrongLength { .. }) {
+        // What is sent behind the announced length is sent before the close.
+        parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let heals = fault.only_delays().then_some(line).filter(|_| parts.status.as_u16() < 400);
+    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals))
+}
+
+/// How an answer with these headers is framed; `None` where it is no stream.
+fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<Framing> {
+    let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
+    let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let array = form.framing == Framing::Array && observed.call.streamed;
+    match Framing::of_media(&media) {
+        None if array && media == "application/json" => Some(Framing::Array),
+        framing => framing,
+    }
+}
+
+/// An answer that says something else. Where that cannot be, it stays as it is.
+async fn rewrite(
+    form: &Form<'_>,
+    framing: Option<Framing>,
+    mut mark: Mark,
+    response: Response<AnyBody>,
+) -> Response<AnyBody> {
+    let fault = mark.decided.fault.clone();
+    let change = |bytes: &[u8]| fault::rewrite(&fault, form, framing, bytes);
+    let (mut parts, body) = response.into_parts();
+    let changed = match body {
+        AnyBody::Replay(body) => match body.rewritten(change) {
+            Ok(body) => Ok(AnyBody::Replay(body)),
+            Err((body, why)) => Err((AnyBody::Replay(body), why.to_string())),
+        },
+        other => gather(other, change).await,
+    };
+    let body = match changed {
+        Ok(body) => {
+            mark.fired();
+            mark.label(&mut parts.headers);
+            if let Some(length) = body.size_hint().exact() {
+                parts.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
+            }
+            body
+        }
+        Err((body, why)) => {
+            mark.missed(&why);
+            body
+        }
+    };
+    Response::from_parts(parts, body)
+}
+
+/// Does so to a body that is not recorded: all of it has to be there first.
+async fn gather(
+    mut body: AnyBody,
+    change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, fault::NotApplicable>,
+) -> Result<AnyBody, (AnyBody, String)> {
+    let announced = body.size_hint().exact().is_some();
+    let (mut chunks, mut end) = (Vec::new(), End::Complete);
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => chunks.extend(frame.into_data()),
+            Err(cut) => end = End::UpstreamAbort(cut),
+        }
+    }
+    let made = |chunks, end| AnyBody::Replay(ReplayBody::made(chunks, announced, end));
+    if end != End::Complete {
+        return Err((made(chunks, end), "its answer was cut".to_owned()));
+    }
+    match change(&chunks.concat()) {
+        Ok(changed) => Ok(made(changed.into_iter().map(Bytes::from).collect(), end)),
+        Err(why) => Err((made(chunks, end), why.to_string())),
+    }
+}

@@ -1,0 +1,225 @@
+//! A body as its fault has it, on its way out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use super::super::Gateway;
+use super::super::respond::AnyBody;
+use super::super::socket::Connection;
+use super::mark::Mark;
+use super::silence;
+use super::watch::{self, Line};
+use crate::fault::{self, Distort, Step};
+use crate::recording::entry::Cut;
+
+type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A body that something happens to, or whose good end is waited for.
+pub struct FaultBody {
+    body: AnyBody,
+    gateway: Arc<Gateway>,
+    connection: Arc<Connection>,
+    work: Option<Work>,
+    /// Answered well to its end, it ends the faults of these calls.
+    heals: Option<Line>,
+    /// The length that its head announces, if the body is as long as that.
+    announced: Option<u64>,
+    sent: u64,
+    wait: Option<Wait>,
+    /// How the body behind it has ended.
+    ended: Option<Result<(), Cut>>,
+    /// How this one has.
+    over: Option<Result<(), Cut>>,
+}
+
+/// What happens to a body.
+struct Work {
+    distort: Distort,
+    mark: Mark,
+    /// A step that was looked at before its turn.
+    ahead: Option<Step>,
+}
+
+/// What comes next.
+enum Next {
+    /// This goes out.
+    Data(Bytes),
+    /// The body is over.
+    End(Result<(), Cut>),
+    /// Something was done, or is waited for.
+    Again,
+    /// Nothing is left of what came.
+    Nothing,
+}
+
+impl FaultBody {
+    /// `body`, of which `announced` bytes are announced and to which `distort` happens.
+    pub(super) fn new(
+        body: AnyBody,
+        (gateway, connection): (Arc<Gateway>, Arc<Connection>),
+        distort: Option<(Distort, Mark)>,
+        heals: Option<Line>,
+        announced: Option<u64>,
+    ) -> Self {
+        let work = distort.map(|(distort, mark)| Work { distort, mark, ahead: None });
+        let (sent, wait, ended, over) = (0, None, None, None);
+        Self { body, gateway, connection, work, heals, announced, sent, wait, ended, over }
+    }
+
+    /// Takes the next step.
+    fn step(&mut self) -> Next {
+        let Some(work) = &mut self.work else { return Next::Nothing };
+        let step = work.step();
+        if let Some(Step::Send(data)) = step {
+            // Whoever knows the body's length does not ask for more than that.
+            work.ahead = work.step();
+            if let Some(Step::Behind(_)) = work.ahead
+                && let Some(Step::Behind(data)) = work.ahead.take()
+            {
+                self.connection.send_behind(data);
+            }
+            return Next::Data(data);
+        }
+        match step {
+            Some(Step::Wait(ms)) => {
+                self.wait = Some(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
+            }
+            Some(Step::Stall) => {
+                let gateway = Arc::clone(&self.gateway);
+                self.wait = Some(Box::pin(async move { gateway.faults.stopped().await }));
+                work.ahead = Some(Step::Cut(fault::Cut::Close));
+            }
+            Some(Step::Behind(data)) => self.connection.send_behind(data),
+            Some(Step::Cut(cut)) => return Next::End(Err(silence::cut(cut))),
+            Some(Step::End) => return Next::End(Ok(())),
+            Some(Step::Send(_)) | None => return Next::Nothing,
+        }
+        Next::Again
+    }
+
+    /// Hands what came of the true body to the fault.
+    fn take(&mut self, frame: Option<Result<Frame<Bytes>, Cut>>) {
+        let Some(work) = &mut self.work else { return };
+        match frame {
+            Some(Ok(frame)) => {
+                // Trailers are no part of a body.
+                if let Ok(data) = frame.into_data() {
+                    work.distort.feed(data);
+                }
+            }
+            Some(Err(cut)) => {
+                work.distort.release();
+                self.ended = Some(Err(cut));
+            }
+            None => {
+                work.distort.finish();
+                self.ended = Some(Ok(()));
+            }
+        }
+        work.note();
+    }
+
+    /// Whether the client has got all there was to get.
+    fn is_whole(&self) -> bool {
+        matches!(self.over, Some(Ok(())))
+            || self.announced.is_some_and(|announced| announced <= self.sent)
+            || (self.work.is_none() && self.over.is_none() && self.body.is_end_stream())
+    }
+}
+
+impl Work {
+    fn step(&mut self) -> Option<Step> {
+        let step = self.ahead.take().or_else(|| self.distort.step());
+        self.note();
+        step
+    }
+
+    /// Notes that the fault has happened, once it has.
+    fn note(&mut self) {
+        if self.distort.struck() {
+            self.mark.fired();
+        }
+    }
+}
+
+impl Body for FaultBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let this = &mut *self;
+        loop {
+            if let Some(wait) = &mut this.wait {
+                ready!(wait.as_mut().poll(cx));
+                this.wait = None;
+            }
+            if this.over.is_some() {
+                return Poll::Ready(None);
+            }
+            let next = match (this.step(), this.ended) {
+                (Next::Nothing, Some(end)) => Next::End(end),
+                (next, _) => next,
+            };
+            match next {
+                Next::Data(data) => {
+                    this.sent += data.len() as u64;
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+                Next::End(end) => {
+                    this.over = Some(end);
+                    return Poll::Ready(end.err().map(Err));
+                }
+                Next::Again => continue,
+                Next::Nothing => {}
+            }
+            let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+            if this.work.is_some() {
+                this.take(frame);
+                continue;
+            }
+            match &frame {
+                Some(Ok(frame)) => {
+                    this.sent += frame.data_ref().map_or(0, |data| data.len() as u64);
+                }
+                Some(Err(cut)) => this.over = Some(Err(*cut)),
+                None => this.over = Some(Ok(())),
+            }
+            return Poll::Ready(frame);
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over.is_some() || (self.work.is_none() && self.body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.work {
+            Some(_) => SizeHint::new(),
+            None => self.body.size_hint(),
+        }
+    }
+}
+
+impl Drop for FaultBody {
+    fn drop(&mut self) {
+        let whole = self.is_whole();
+        if let (true, Some(line)) = (whole, &self.heals) {
+            watch::recovered(&self.gateway, line);
+        }
+        if let Some(Work { distort, mark, .. }) = &self.work
+            && (whole || self.ended.is_some())
+            && !distort.struck()
+        {
+            mark.missed("its answer ended before the place where it was to happen");
+        }
+    }
+}

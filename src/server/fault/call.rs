@@ -1,0 +1,267 @@
+//! One call and its fault: decided, and applied to its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+
+use super::super::asked::{Asked, note};
+use super::super::caller::Caller;
+use super::super::handler;
+use super::super::journal::More;
+use super::super::known::Known;
+use super::super::respond::{self, AnyBody};
+use super::super::tally::Tally;
+use super::super::{Gateway, Notice};
+use super::apply::{distorted, form, heal, looks_inside};
+use super::declared::{Headers, REFUSED};
+use super::mark::{Mark, hash_of};
+use super::silence::{self, Abandoned};
+use super::watch::{self, Line};
+use crate::fault::{
+    self, Body, CallFacts, Decided, Declared, Fault, Instead, Made, Source, Standing,
+};
+use crate::recording::observed::Observed;
+use crate::replay::{Hit, Miss, Replayer, Trouble};
+
+/// The recorded take of a call, and as what it was asked for.
+struct Owed<'a> {
+    replayer: &'a Replayer,
+    observed: &'a Observed,
+    hit: Hit<'a>,
+}
+
+/// Answers a call, with the fault that it is to have.
+///
+/// # Errors
+/// [`Abandoned`] where the fault leaves it without an answer.
+pub(in crate::server) async fn answer(
+    caller: &Caller,
+    mut asked: Asked,
+) -> Result<Response<AnyBody>, Abandoned> {
+    let gateway = &caller.gateway;
+    let headers = match Headers::of(&asked.headers) {
+        Ok(headers) => headers,
+        Err(why) => return Ok(refuse(gateway, &asked, &why)),
+    };
+    if gateway.faults.idle && headers.is_empty() && !gateway.faults.watch.is_open() {
+        return Ok(handler::answer(gateway, asked).await);
+    }
+    let known = Arc::clone(&asked.known);
+    let observed = known.seen.storable();
+    let hash = observed.key(&gateway.faults.rules);
+    // Steps that make the same request are apart from each other.
+    let step = observed.step.as_deref().unwrap_or_default();
+    let key = format!("{} {} {step}", hash.as_str(), observed.upstream);
+    let line: Line = (observed.session.clone(), key);
+    watch::came(gateway, &line);
+    let (decided, found) = decide(caller, &known, &line, &headers);
+    let Some(decided) = decided else {
+        let response = match found {
+            Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
+            Some(Err(miss)) => Err(miss),
+            None => return Ok(heal(caller, live(gateway, asked, &line).await, line)),
+        };
+        let response = match response {
+            Ok(response) => response,
+            Err(miss) => handler::unanswered(gateway, asked, Some(miss)).await,
+        };
+        return Ok(heal(caller, response, line));
+    };
+    let mut mark = Mark::new(gateway, decided, line, observed.step.as_deref(), caller.number);
+    asked.fault = Some(Arc::clone(&mark.facts));
+    if let Some(instead) = instead(&mark.decided.fault, &asked) {
+        mark.fired();
+        let missed = found.and_then(Result::err);
+        return replace(caller, mark, asked, missed, instead).await;
+    }
+    befall(caller, mark, asked, found).await
+}
+
+/// A call whose headers declare what is no fault.
+fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
+    Tally::count(&gateway.tally.refused);
+    (gateway.notify)(Notice::Refused(why));
+    let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
+    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    response
+}
+
+/// What goes out in place of an answer, where the fault needs none.
+fn instead(fault: &Fault, asked: &Asked) -> Option<Instead> {
+    let observed = asked.known.seen.storable();
+    let form = form(observed);
+    fault::instead(fault, asked.shape(), &form, observed.call.streamed)
+}
+
+/// The take that a call is owed, and the fault it gets: one after the other for all
+/// calls, so that what a key's nth call gets is the same in every run. A fault that is
+/// no mere delay gives the take back.
+fn decide<'a>(
+    caller: &'a Caller,
+    known: &'a Known,
+    line: &Line,
+    headers: &Headers,
+) -> (Option<Decided>, Option<Result<Owed<'a>, Miss>>) {
+    let gateway = &*caller.gateway;
+    let mut turn = gateway.faults.decider.turn(line.0.as_deref(), &line.1);
+    let found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
+    let take = found.as_ref().and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
+    let name = take.map(|take| take.name.take_key(take.number)).unwrap_or_default();
+    let trouble = take.and_then(|take| take.trouble());
+    let standing = |trouble: &'a Trouble| {
+        Some(Standing { name: &*name, fault: trouble.fault()?, alone: trouble.is_alone() })
+    };
+    let declared = Declared {
+        header: headers.fault.as_ref(),
+        header_rates: headers.rates.as_ref(),
+        entry: trouble.and_then(standing),
+        entry_rates: trouble.and_then(Trouble::rates),
+    };
+    let observed = known.seen.storable();
+    let step = observed.step.as_deref().or(take.and_then(|take| take.name.step_id()));
+    let facts = CallFacts {
+        key: hash_of(&line.1),
+        step,
+        upstream: &observed.upstream,
+        provider: observed.call.provider.name(),
+        operation: observed.call.operation.word(),
+        model: observed.call.model.as_deref(),
+        path: &observed.request.path,
+        session: observed.session.as_deref(),
+        body: Body::from(&*observed.request.body),
+        call: turn.call,
+        attempt: turn.attempt,
+        connection: caller.number,
+    };
+    let decided = turn.decide(&facts, declared);
+    let Some(Ok(owed)) = &found else { return (decided, found) };
+    let well = owed.hit.take.is_well();
+    match &decided {
+        None if well => turn.well(),
+        Some(decided) if decided.fault.only_delays() && well => turn.well(),
+        Some(decided) if !decided.fault.only_delays() => {
+            let alone = trouble.is_some_and(Trouble::is_alone);
+            if !(alone && decided.source == Source::Entry) {
+                owed.replayer.give_back(&owed.hit, owed.observed);
+            }
+        }
+        _ => {}
+    }
+    (decided, found)
+}
+
+/// The take that a call is owed. A body that holds the caller's own key was recorded
+/// without it.
+fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> {
+    let seen = &known.seen;
+    let find = |observed: &'a Observed| {
+        replayer.find(observed).map(|hit| Owed { replayer, observed, hit })
+    };
+    match (find(&seen.observed), &seen.scrubbed) {
+        (Err(_), Some(scrubbed)) => find(scrubbed),
+        (found, _) => found,
+    }
+}
+
+/// The recorded answer.
+async fn deliver(
+    gateway: &Gateway,
+    asked: &Asked,
+    owed: Owed<'_>,
+) -> Result<Response<AnyBody>, Miss> {
+    let accepted = handler::accepted(asked);
+    let Owed { replayer, observed, hit } = owed;
+    let answered = replayer.deliver(&hit, observed, accepted, asked.arrived.into())?;
+    Ok(handler::served(gateway, asked, answered).await)
+}
+
+/// A live answer; whether it was a good one is known by its head.
+async fn live(gateway: &Arc<Gateway>, asked: Asked, line: &Line) -> Response<AnyBody> {
+    let response = handler::unanswered(gateway, asked, None).await;
+    if response.status().as_u16() < 400 {
+        gateway.faults.decider.well(line.0.as_deref(), &line.1);
+    }
+    response
+}
+
+/// Sends what stands in place of an answer, or nothing at all. A call that no recording
+/// answers is a miss all the same: a fault does not hide it.
+async fn replace(
+    caller: &Caller,
+    mark: Mark,
+    asked: Asked,
+    missed: Option<Miss>,
+    instead: Instead,
+) -> Result<Response<AnyBody>, Abandoned> {
+    let gateway = &caller.gateway;
+    Tally::count(&gateway.tally.faulted);
+    if let Some(miss) = missed {
+        handler::count_miss(gateway, &asked, miss).await;
+    }
+    match instead {
+        Instead::Silence { for_ms, then } => {
+            note(gateway, &asked, "faulted", None, More::Nothing);
+            Err(silence::keep(gateway, &caller.connection, for_ms, silence::cut(then)).await)
+        }
+        Instead::Answer(made) => {
+            let mut response = response(made);
+            mark.label(response.headers_mut());
+            note(gateway, &asked, "faulted", Some(response.status()), More::Nothing);
+            Ok(response)
+        }
+    }
+}
+
+/// A made answer as a response.
+fn response(made: Made) -> Response<AnyBody> {
+    let mut response = Response::new(AnyBody::Full(Bytes::from(made.body).into()));
+    *response.status_mut() =
+        StatusCode::from_u16(made.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in &made.headers {
+        let name = HeaderName::try_from(name.as_str());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
+}
+
+/// Has something happen to the true answer of a call.
+async fn befall(
+    caller: &Caller,
+    mut mark: Mark,
+    mut asked: Asked,
+    found: Option<Result<Owed<'_>, Miss>>,
+) -> Result<Response<AnyBody>, Abandoned> {
+    let gateway = &caller.gateway;
+    let known = Arc::clone(&asked.known);
+    let observed = known.seen.storable();
+    let (line, fault) = (mark.line.clone(), mark.decided.fault.clone());
+    if let Fault::Slow { delay_ms } = fault {
+        mark.fired();
+        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+    }
+    if looks_inside(&fault) {
+        asked.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    let response = match found {
+        Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
+        Some(Err(miss)) => Err(miss),
+        None => {
+            return Ok(distorted(caller, mark, observed, live(gateway, asked, &line).await).await);
+        }
+    };
+    match response {
+        Ok(response) => Ok(distorted(caller, mark, observed, response).await),
+        // A script's answer, a forwarded one; or what the call gets without a fault.
+        Err(miss) => {
+            let response = handler::unanswered(gateway, asked, Some(miss)).await;
+            match response.headers().contains_key("x-loomrec-error") {
+                true => Ok(response),
+                false => Ok(distorted(caller, mark, observed, response).await),
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Faults that a call asks for itself, in its headers.
+
+use http::{HeaderMap, StatusCode};
+
+use crate::fault::{Fault, Rates};
+
+/// Names the fault of one call.
+const FAULT: &str = "x-loomrec-fault";
+
+/// What the headers of a call declare.
+#[derive(Debug, Default)]
+pub(super) struct Headers {
+    pub(super) fault: Option<Fault>,
+    pub(super) rates: Option<Rates>,
+}
+
+impl Headers {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// What is wrong with one, naming it.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
+        let text = |name: &str| -> Result<Option<&str>, String> {
+            let Some(value) = headers.get(name) else { return Ok(None) };
+            let text = value.to_str().map_err(|_| format!("{name}: the value is no plain text"))?;
+            Ok(Some(text.trim()).filter(|text| !text.is_empty()))
+        };
+        let fault = match text(FAULT)? {
+            Some(text) => Some(Fault::parse(text).map_err(|error| format!("{FAULT}: {error}"))?),
+            None => None,
+        };
+        let rates = Rates::of_headers(headers).map_err(|error| error.to_string())?;
+        let rates = Some(rates).filter(|rates| !rates.is_empty());
+        Ok(Self { fault, rates })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.fault.is_none() && self.rates.is_none()
+    }
+}
+
+/// What a call gets whose headers declare what is no fault.
+pub(super) const REFUSED: StatusCode = StatusCode::BAD_REQUEST;

@@ -1,0 +1,119 @@
+//! Faults on the wire: the clock, the socket and the books behind what
+//! [`crate::fault`] decides.
+//!
+//! [`answer`] stands before the engines: it finds what the call is owed, has its fault
+//! decided, and lets through, changes or replaces the answer. A fault does not use up
+//! the take behind it, unless it only delays.
+
+mod accept;
+mod apply;
+mod body;
+mod call;
+mod declared;
+mod mark;
+mod silence;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio::sync::watch as signal;
+
+pub(super) use accept::suffer;
+pub use body::FaultBody;
+pub(super) use call::answer;
+pub use silence::Abandoned;
+use watch::Watch;
+pub(super) use watch::left;
+
+use crate::fault::{Decider, Plan};
+use crate::identity::IdentityRules;
+
+/// What a run needs to have faults happen.
+#[derive(Debug)]
+pub struct Faults {
+    decider: Decider,
+    /// The rules that calls are told apart by.
+    rules: IdentityRules,
+    /// Whether nothing is declared but what a call itself may declare.
+    idle: bool,
+    began: Instant,
+    connections: AtomicU64,
+    watch: Watch,
+    warnings: Mutex<BTreeMap<String, u64>>,
+    stop: signal::Sender<bool>,
+}
+
+impl Faults {
+    /// Faults as `decider` has them, of calls that `rules` tell apart. `entries` says
+    /// whether a recording declares any.
+    pub fn new(decider: Decider, rules: IdentityRules, entries: bool) -> Self {
+        let idle = decider.is_idle() && !entries;
+        Self {
+            decider,
+            rules,
+            idle,
+            began: Instant::now(),
+            connections: AtomicU64::new(0),
+            watch: Watch::default(),
+            warnings: Mutex::default(),
+            stop: signal::channel(false).0,
+        }
+    }
+
+    /// None, but what calls themselves declare.
+    pub fn none() -> Self {
+        Self::new(Decider::new(Plan::default(), 0), IdentityRules::default(), false)
+    }
+
+    /// Who decides.
+    pub fn decider(&self) -> &Decider {
+        &self.decider
+    }
+
+    /// The same, with what the journal says of faults kept.
+    pub fn observed(mut self) -> Self {
+        self.watch.lines = Some(Mutex::default());
+        self
+    }
+
+    /// What the journal says of faults, where that is kept.
+    pub fn lines(&self) -> Vec<Value> {
+        self.watch.lines()
+    }
+
+    /// What was declared and did not happen, in words, and to how many calls.
+    pub fn warnings(&self) -> BTreeMap<String, u64> {
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends what would hang until its client leaves.
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Returns once the run is to end.
+    async fn stopped(&self) {
+        let mut stop = self.stop.subscribe();
+        // A sender that is gone has stopped as well.
+        drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    /// The number of a connection that was just accepted, from 1.
+    pub(super) fn accepted(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn warn(&self, text: String) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        *warnings.entry(text).or_default() += 1;
+    }
+
+    /// Milliseconds since the run began.
+    fn now_ms(&self) -> f64 {
+        (self.began.elapsed().as_secs_f64() * 10_000.0).round() / 10.0
+    }
+}

@@ -1,0 +1,124 @@
+//! `score`: how well the program recovered, by a journal and a budget.
+
+use serde_json::{Value, json};
+
+use crate::support::Answer;
+use crate::support::loomrec::Finished;
+use crate::support::shape::{chat, chat_answer};
+use crate::support::{Scene, Upstream};
+
+const JOURNAL: &str = include_str!("../../src/cli/score/sample.jsonl");
+const BUDGET: &str = "max_detection_ms=3000,max_recovery_ms=5000";
+
+/// A scene with a journal in it.
+fn scene(journal: &str) -> Scene {
+    let scene = Scene::new();
+    std::fs::write(scene.path("run.jsonl"), journal).unwrap();
+    scene
+}
+
+fn score(scene: &Scene, more: &[&str]) -> Finished {
+    scene.run(&[&["score", "run.jsonl"], more].concat())
+}
+
+/// What `score --json` says.
+fn told(ended: &Finished) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn budget_decides_the_exit_code() {
+    let scene = scene(JOURNAL);
+    let free = score(&scene, &["--json"]).expect(0);
+    assert_eq!((&told(&free)["passed"], &told(&free)["budget"]), (&json!(true), &Value::Null));
+    let missed = score(&scene, &["--json", "--recovery", BUDGET]).expect(1);
+    let missed = told(&missed);
+    assert_eq!((&missed["passed"], &missed["total"]["missed"]), (&json!(false), &json!(2)));
+    let first = score(&scene, &["--recovery", BUDGET]).expect(1);
+    assert!(first.stdout.contains("budget MISSED by 2 of 3 faults"), "{}", first.stdout);
+}
+
+#[test]
+fn budget_in_a_file_is_the_same_in_json_and_yaml() {
+    let kept: String = JOURNAL.lines().take(6).map(|line| format!("{line}\n")).collect();
+    let scene = scene(&kept);
+    std::fs::write(scene.path("b.json"), r#"{"max_detection_ms": 500, "max_recovery_ms": 513}"#)
+        .unwrap();
+    std::fs::write(scene.path("b.yaml"), "max_detection_ms: 499\nrequire_clean_timeout: true\n")
+        .unwrap();
+    score(&scene, &["--budget", "b.json"]).expect(0);
+    score(&scene, &["--budget", "b.yaml"]).expect(1);
+}
+
+#[test]
+fn junit_is_written_beside_the_verdict() {
+    let scene = scene(JOURNAL);
+    score(&scene, &["--recovery", BUDGET, "--junit", "out.xml"]).expect(1);
+    let xml = std::fs::read_to_string(scene.path("out.xml")).unwrap();
+    assert!(xml.contains("tests=\"4\" failures=\"2\""), "{xml}");
+    let over = score(&scene, &["--junit", "run.jsonl"]).expect(2);
+    assert!(over.stderr.contains("--junit would write over run.jsonl"), "{}", over.stderr);
+    assert_eq!(std::fs::read_to_string(scene.path("run.jsonl")).unwrap(), JOURNAL);
+}
+
+#[test]
+fn budget_that_is_none_is_refused() {
+    let scene = scene(JOURNAL);
+    let refused = |name: &str, text: &str, why: &str| {
+        std::fs::write(scene.path(name), text).unwrap();
+        let ended = score(&scene, &["--budget", name]).expect(2);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    };
+    refused("b.json", "{\"max_detection_ms\": 1, ", "--budget b.json: failed to read JSON");
+    refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
+    refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
+    refused("b.json", "[]", "a budget is an object with max_detection_ms, not a list");
+    refused("b.yml", "max_detection_ms: soon\n", "max_detection_ms: expected whole milliseconds");
+    refused("b.yml", "a: [", "this is not YAML");
+    let ended = score(&scene, &["--recovery", "max_recovery_ms=5"]).expect(2);
+    assert!(ended.stderr.contains("a budget needs max_detection_ms"), "{}", ended.stderr);
+    score(&scene, &["--budget", "nowhere.json"]).expect(2);
+    score(&scene, &["--budget", "b.json", "--recovery", BUDGET]).expect(2);
+}
+
+#[test]
+fn file_that_is_no_journal_is_refused() {
+    for (text, why) in [
+        ("{\"a\": 1}\n", "run.jsonl, line 1: this is no line of a journal: it has no outcome"),
+        ("hello\n", "line 1: this is no line of a journal: it is not JSON"),
+        ("{\"outcome\":\"served\"}\n[]\n", "line 2: this is no line of a journal: it is no object"),
+        ("{\"outcome\":\"served\"}\n{\"out\n{}\n", "line 2"),
+        ("{", "line 1"),
+        ("\u{0}\u{1}", "line 1"),
+    ] {
+        let ended = score(&scene(text), &[]).expect(2);
+        assert!(ended.stderr.contains(why), "{text:?}: {}", ended.stderr);
+    }
+    let ended = Scene::new().run(&["score", "nowhere.jsonl"]).expect(4);
+    assert!(ended.stderr.contains("failed to read nowhere.jsonl"), "{}", ended.stderr);
+}
+
+#[test]
+fn journal_that_was_cut_is_scored_as_far_as_it_goes() {
+    let ended = score(&scene(&JOURNAL[..JOURNAL.len() - 9]), &["--json"]).expect(0);
+    assert!(ended.stderr.contains("the last line of run.jsonl is cut off"), "{}", ended.stderr);
+    assert_eq!(told(&ended)["total"]["faults"], 3);
+}
+
+#[test]
+fn budget_is_missed_when_no_fault_struck() {
+    let scene = scene("");
+    let ended = score(&scene, &[]).expect(0);
+    assert_eq!(ended.stdout, "no fault struck\n");
+    score(&scene, &["--recovery", BUDGET]).expect(1);
+}
+
+#[test]
+fn journal_of_a_run_without_faults_is_one() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|_| Answer::json(200, chat_answer("Hello.")));
+    scene.recorded(&upstream, &[chat("hi")]);
+    scene.replayed(&["--journal", "run.jsonl"], &[chat("hi")], 0);
+    let ended = score(&scene, &[]).expect(0);
+    assert_eq!(ended.stdout, "no fault struck\n");
+}
