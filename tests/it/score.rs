@@ -69,12 +69,12 @@ fn budget_that_is_none_is_refused() {
         let ended = score(&scene, &["--budget", name]).expect(2);
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     };
-    refused("b.json", "{\"max_detection_ms\": 1, ", "--budget b.json: failed to read JSON");
+    refused("b.json", "{\"max_detection_ms\": 1, ", "--budget b.json: not plain JSON: failed to read JSON");
     refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
     refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
     refused("b.json", "[]", "a budget is an object with max_detection_ms, not a list");
     refused("b.yml", "max_detection_ms: soon\n", "max_detection_ms: expected whole milliseconds");
-    refused("b.yml", "a: [", "this is not YAML");
+    refused("b.yml", "a: [", "not YAML");
     let ended = score(&scene, &["--recovery", "max_recovery_ms=5"]).expect(2);
     assert!(ended.stderr.contains("a budget needs max_detection_ms"), "{}", ended.stderr);
     score(&scene, &["--budget", "nowhere.json"]).expect(2);

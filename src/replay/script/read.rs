@@ -73,7 +73,7 @@ pub(super) fn script(text: &[u8], notation: Notation) -> Result<Script, ScriptEr
 pub fn value(text: &[u8], notation: Notation) -> Result<Value, String> {
     match notation {
         Notation::Json => {
-            identity::parse(text).map_err(|error| format!("not plain JSON: {error}"))?;
+            identity::parse(text).map_err(|error| format!("not plain JSON: failed to {error}"))?;
             serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))
         }
         Notation::Yaml => {

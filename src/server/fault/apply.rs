@@ -89,6 +89,10 @@ pub(super) async fn distorted(
 
 /// How an answer with these headers is framed; `None` where it is no stream.
 fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<Framing> {
+    let coded = headers.get(http::header::CONTENT_ENCODING);
+    if coded.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return None;
+    }
     let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
     let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let array = form.framing == Framing::Array && observed.call.streamed;

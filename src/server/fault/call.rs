@@ -111,7 +111,7 @@ fn decide<'a>(
     let name = take.map(|take| take.name.take_key(take.number)).unwrap_or_default();
     let trouble = take.and_then(|take| take.trouble());
     let standing = |trouble: &'a Trouble| {
-        Some(Standing { name: &*name, fault: trouble.fault()?, alone: trouble.is_alone() })
+        Some(Standing { name: &name, fault: trouble.fault()?, alone: trouble.is_alone() })
     };
     let declared = Declared {
         header: headers.fault.as_ref(),
