@@ -23,7 +23,8 @@ fn read(path: &str) -> String {
 
 /// Every document, as a path from the root.
 fn documents() -> Vec<PathBuf> {
-    let mut found = vec![PathBuf::from("README.md"), PathBuf::from("recordings/README.md")];
+    let pages = ["README.md", "recordings/README.md", "recordings/faults/README.md"];
+    let mut found: Vec<_> = pages.map(PathBuf::from).into();
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
@@ -116,6 +117,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
     let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
     // Other programs' flags.
     known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
+    known.extend(["--stream", "--write-faults"].map(str::to_owned));
     // The benchmark says at its head which options it has.
     let bench = read("scripts/bench");
     for document in documents() {
