@@ -163,7 +163,7 @@ impl Receipt {
         if let Some(budget) = budget {
             let judged = fault::recovery(faults, budget);
             if !judged.passed() {
-                self.complaints.push(format!("recovery: {}", judged.words().trim_end()));
+                self.complaints.push(judged.complaint());
             }
             self.recovery = Some(judged);
         }

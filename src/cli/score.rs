@@ -106,6 +106,18 @@ impl Judged {
         self.verdict.passed()
     }
 
+    /// What is wrong where the budget was missed.
+    pub(super) fn complaint(&self) -> String {
+        let total = &self.verdict.total;
+        match total.faults {
+            0 => "no fault happened, so --recovery was not put to the test".to_owned(),
+            faults => {
+                let faults = plural(faults, "fault");
+                format!("the program did not recover in time from {} of {faults}", total.missed)
+            }
+        }
+    }
+
     /// For programs.
     pub(super) fn to_json(&self) -> Value {
         let faults: Vec<Value> =
@@ -201,7 +213,7 @@ impl Judged {
     }
 
     /// What it all comes to.
-    pub(super) fn words(&self) -> String {
+    fn words(&self) -> String {
         let total = &self.verdict.total;
         let time = |time| amount::milliseconds(milliseconds(time));
         let longest = |longest: Option<_>| match longest {

@@ -212,6 +212,11 @@ impl Distort {
         self.out.struck
     }
 
+    /// Whether each piece is to leave by itself, before the next one is taken.
+    pub fn is_paced(&self) -> bool {
+        matches!(self.work, Work::Pace(_))
+    }
+
     /// Whether the last step has been decided, so that no more of the true body is
     /// needed. There may be steps that have not been taken yet.
     pub fn over(&self) -> bool {

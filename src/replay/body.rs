@@ -103,6 +103,21 @@ impl ReplayBody {
         Ok(made)
     }
 
+    /// All its chunks, as they were recorded.
+    pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
+        let mut from = 0;
+        self.answer.pieces.iter().map(move |piece| {
+            let data = self.answer.bytes.slice(from..piece.end);
+            from = piece.end;
+            data
+        })
+    }
+
+    /// Whether its connection is cut behind it.
+    pub fn is_cut(&self) -> bool {
+        self.answer.cut().is_some()
+    }
+
     /// How many bytes it is in all.
     pub fn total(&self) -> u64 {
         self.answer.pieces.last().map_or(0, |piece| piece.end as u64)

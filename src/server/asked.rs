@@ -20,6 +20,7 @@ use crate::recording::redact::Secrets;
 use crate::upstream::Forward;
 
 /// A request that has been read in full, placed and observed.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) known: Arc<Known>,
     pub(super) method: Method,

@@ -69,7 +69,11 @@ fn budget_that_is_none_is_refused() {
         let ended = score(&scene, &["--budget", name]).expect(2);
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     };
-    refused("b.json", "{\"max_detection_ms\": 1, ", "--budget b.json: not plain JSON: failed to read JSON");
+    refused(
+        "b.json",
+        "{\"max_detection_ms\": 1, ",
+        "--budget b.json: not plain JSON: failed to read JSON",
+    );
     refused("b.json", r#"{"max_detection_ms":1,"max_detection_ms":2}"#, "a key twice");
     refused("b.json", r#"{"max_detection":1}"#, "did you mean \"max_detection_ms\"?");
     refused("b.json", "[]", "a budget is an object with max_detection_ms, not a list");

@@ -25,6 +25,7 @@ pub(in crate::server) async fn suffer(
     let id = faults.watch.number();
     faults.decider.fired(&decided);
     let line = watch::connections();
+    watch::came(&gateway, &line);
     let facts = Arc::new(mark::facts(id, &decided, &line, None));
     watch::fired(&gateway, &line, (id, number), &facts);
     let wait = match decided.fault {

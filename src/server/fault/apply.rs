@@ -16,7 +16,7 @@ use crate::fault::{self, Distort, Fault};
 use crate::provider::{Asked as Form, Framing};
 use crate::recording::entry::End;
 use crate::recording::observed::Observed;
-use crate::replay::ReplayBody;
+use crate::replay::{ReplayBody, Replayer};
 
 /// What a call asks of the form of its answer.
 pub(super) fn form(observed: &Observed) -> Form<'_> {
@@ -49,33 +49,42 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
 
-/// The true answer as the fault has it.
+/// The true answer as the fault has it. `take` is what it was owed from, where it is
+/// recorded.
 pub(super) async fn distorted(
     caller: &Caller,
-    mark: Mark,
+    mut mark: Mark,
     observed: &Observed,
     mut response: Response<AnyBody>,
+    take: Option<(&Replayer, &Observed)>,
 ) -> Response<AnyBody> {
-    let (line, fault) = (mark.line.clone(), mark.decided.fault.clone());
+    let fault = mark.decided.fault.clone();
     let form = form(observed);
     let framing = framing(&form, observed, response.headers());
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
-        return heal(caller, response, line);
+        return heal(caller, response, mark.line);
     }
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
-        return rewrite(&form, framing, mark, response).await;
+        return match rewrite(&form, framing, &mut mark, response).await {
+            Ok(response) => response,
+            Err((response, why)) => spared(caller, &mark, response, take, &why),
+        };
     }
     let announced = response.body().size_hint().exact();
-    let roll = mark.decided.roll;
-    let Some(mut distort) = Distort::new(&fault, &form, framing, announced, roll) else {
-        mark.missed("it can do nothing to an answer of this kind");
-        return response;
+    let made = || Distort::new(&fault, &form, framing, announced, mark.decided.roll);
+    let Some(mut distort) = made() else {
+        let why = "it can do nothing to an answer of this kind";
+        return spared(caller, &mark, response, take, why);
     };
-    let total = match response.body() {
-        AnyBody::Replay(body) => Some(body.total()),
-        _ => None,
-    };
+    let mut total = None;
+    if let AnyBody::Replay(body) = response.body() {
+        total = Some(body.total());
+        if !made().is_some_and(|trial| strikes(trial, &response, body)) {
+            let why = "its answer ends before the place where it was to happen";
+            return spared(caller, &mark, response, take, why);
+        }
+    }
     let (mut parts, body) = response.into_parts();
     distort.head(&mut parts.status, &mut parts.headers, total);
     mark.label(&mut parts.headers);
@@ -83,8 +92,48 @@ pub(super) async fn distorted(
         // What is sent behind the announced length is sent before the close.
         parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
     }
-    let heals = fault.only_delays().then_some(line).filter(|_| parts.status.as_u16() < 400);
+    let good = fault.only_delays() && parts.status.as_u16() < 400;
+    let heals = good.then(|| mark.line.clone());
     Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals))
+}
+
+/// Whether a fault will happen to a recorded answer.
+fn strikes(mut trial: Distort, response: &Response<AnyBody>, body: &ReplayBody) -> bool {
+    let (mut status, mut headers) = (response.status(), response.headers().clone());
+    trial.head(&mut status, &mut headers, Some(body.total()));
+    for chunk in body.chunks() {
+        trial.feed(chunk);
+        while !trial.struck() && trial.step().is_some() {}
+        if trial.struck() {
+            return true;
+        }
+    }
+    match body.is_cut() {
+        true => trial.release(),
+        false => trial.finish(),
+    }
+    while !trial.struck() && trial.step().is_some() {}
+    trial.struck()
+}
+
+/// An answer to which its fault could not happen: it goes out as it is, and is used up.
+fn spared(
+    caller: &Caller,
+    mark: &Mark,
+    response: Response<AnyBody>,
+    take: Option<(&Replayer, &Observed)>,
+    why: &str,
+) -> Response<AnyBody> {
+    mark.missed(why);
+    if let Some((replayer, observed)) = take.filter(|_| !mark.decided.fault.only_delays()) {
+        // It had been given back; nobody else is owed it in between but the same call.
+        drop(replayer.find(observed));
+    }
+    let line = &mark.line;
+    if response.status().as_u16() < 400 {
+        caller.gateway.faults.decider.well(line.0.as_deref(), &line.1);
+    }
+    heal(caller, response, line.clone())
 }
 
 /// How an answer with these headers is framed; `None` where it is no stream.
@@ -102,13 +151,16 @@ fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<
     }
 }
 
-/// An answer that says something else. Where that cannot be, it stays as it is.
+/// An answer that says something else.
+///
+/// # Errors
+/// The answer as it is, and why it cannot say so.
 async fn rewrite(
     form: &Form<'_>,
     framing: Option<Framing>,
-    mut mark: Mark,
+    mark: &mut Mark,
     response: Response<AnyBody>,
-) -> Response<AnyBody> {
+) -> Result<Response<AnyBody>, (Response<AnyBody>, String)> {
     let fault = mark.decided.fault.clone();
     let change = |bytes: &[u8]| fault::rewrite(&fault, form, framing, bytes);
     let (mut parts, body) = response.into_parts();
@@ -119,21 +171,17 @@ async fn rewrite(
         },
         other => gather(other, change).await,
     };
-    let body = match changed {
+    match changed {
         Ok(body) => {
             mark.fired();
             mark.label(&mut parts.headers);
             if let Some(length) = body.size_hint().exact() {
                 parts.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
             }
-            body
+            Ok(Response::from_parts(parts, body))
         }
-        Err((body, why)) => {
-            mark.missed(&why);
-            body
-        }
-    };
-    Response::from_parts(parts, body)
+        Err((body, why)) => Err((Response::from_parts(parts, body), why)),
+    }
 }
 
 /// Does so to a body that is not recorded: all of it has to be there first.

@@ -32,6 +32,8 @@ pub struct FaultBody {
     announced: Option<u64>,
     sent: u64,
     wait: Option<Wait>,
+    /// Nothing follows before the system has got all there was then.
+    unflushed: Option<u64>,
     /// How the body behind it has ended.
     ended: Option<Result<(), Cut>>,
     /// How this one has.
@@ -68,8 +70,19 @@ impl FaultBody {
         announced: Option<u64>,
     ) -> Self {
         let work = distort.map(|(distort, mark)| Work { distort, mark, ahead: None });
-        let (sent, wait, ended, over) = (0, None, None, None);
-        Self { body, gateway, connection, work, heals, announced, sent, wait, ended, over }
+        Self {
+            body,
+            gateway,
+            connection,
+            work,
+            heals,
+            announced,
+            sent: 0,
+            wait: None,
+            unflushed: None,
+            ended: None,
+            over: None,
+        }
     }
 
     /// Takes the next step.
@@ -162,6 +175,10 @@ impl Body for FaultBody {
                 ready!(wait.as_mut().poll(cx));
                 this.wait = None;
             }
+            if let Some(since) = this.unflushed {
+                ready!(this.connection.poll_flushed(since, cx));
+                this.unflushed = None;
+            }
             if this.over.is_some() {
                 return Poll::Ready(None);
             }
@@ -172,6 +189,8 @@ impl Body for FaultBody {
             match next {
                 Next::Data(data) => {
                     this.sent += data.len() as u64;
+                    let paced = this.work.as_ref().is_some_and(|work| work.distort.is_paced());
+                    this.unflushed = paced.then(|| this.connection.flushes());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
                 Next::End(end) => {

@@ -246,21 +246,23 @@ async fn befall(
     if looks_inside(&fault) {
         asked.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let response = match found {
-        Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
-        Some(Err(miss)) => Err(miss),
-        None => {
-            return Ok(distorted(caller, mark, observed, live(gateway, asked, &line).await).await);
+    let (response, take) = match found {
+        Some(Ok(owed)) => {
+            let take = (owed.replayer, owed.observed);
+            (deliver(gateway, &asked, owed).await, Some(take))
         }
+        Some(Err(miss)) => (Err(miss), None),
+        None if fault.only_delays() => (Ok(live(gateway, asked.clone(), &line).await), None),
+        None => (Ok(handler::unanswered(gateway, asked.clone(), None).await), None),
     };
     match response {
-        Ok(response) => Ok(distorted(caller, mark, observed, response).await),
+        Ok(response) => Ok(distorted(caller, mark, observed, response, take).await),
         // A script's answer, a forwarded one; or what the call gets without a fault.
         Err(miss) => {
             let response = handler::unanswered(gateway, asked, Some(miss)).await;
             match response.headers().contains_key("x-loomrec-error") {
                 true => Ok(response),
-                false => Ok(distorted(caller, mark, observed, response).await),
+                false => Ok(distorted(caller, mark, observed, response, None).await),
             }
         }
     }
