@@ -89,6 +89,9 @@ pub struct Decider {
     counts: Mutex<BTreeMap<(Source, Arc<str>), Count>>,
 }
 
+/// Stands for the key of what befalls connections; that of a call is never so short.
+const CONNECTION: &str = "connection";
+
 /// A session and a key: calls that are one another's history.
 type Line = (Option<String>, String);
 
@@ -166,25 +169,40 @@ impl Decider {
         }
     }
 
+    /// The key was not answered well after all by what was its try of this number.
+    pub fn unwell(&self, session: Option<&str>, key: &str, attempt: u64) {
+        let line = (session.map(str::to_owned), key.to_owned());
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = histories.get_mut(&line) {
+            history.tries = history.tries.max(attempt);
+        }
+    }
+
     /// The fault that befalls the `number`th connection before it has asked for anything.
     pub fn at_accept(&self, number: u64) -> Option<Decided> {
-        let rule = self.plan.rules.iter().find(|rule| {
-            let when = rule.when.only_connection() && rule.when.connection.contains(&number);
-            when && rule.fault.needs_no_request()
-        })?;
+        let meant = |rule: &&Rule| rule.is_at_accept() && rule.when.connection.contains(&number);
+        self.plan.rules.iter().filter(meant).find_map(|rule| self.comes_at_accept(rule, number))
+    }
+
+    /// The fault of a rule that is for this connection, unless it has come often enough
+    /// or the dice are against it.
+    fn comes_at_accept(&self, rule: &Rule, number: u64) -> Option<Decided> {
         let name = Arc::<str>::from(rule.name.as_str());
         self.count(Source::Plan, &name, |count| count.matched += 1);
-        let roll = roll(self.seed, &name, "connection", number);
-        let comes = rule.probability.is_none_or(|rate| roll < rate);
-        let fault = rule.fault.clone();
-        comes.then(|| Decided {
-            fault,
-            rule: name,
-            source: Source::Plan,
-            call: number,
-            attempt: 1,
-            roll,
-        })
+        let roll = roll(self.seed, &name, CONNECTION, number);
+        if rule.probability.is_some_and(|rate| roll >= rate) {
+            return None;
+        }
+        // All connections have one history: nobody knows yet what they will ask for.
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = histories.entry((None, CONNECTION.to_owned())).or_default();
+        let fires = history.fires.entry(Arc::clone(&name)).or_default();
+        if rule.times.is_some_and(|times| *fires >= times) {
+            return None;
+        }
+        *fires = fires.saturating_add(1);
+        let (fault, source) = (rule.fault.clone(), Source::Plan);
+        Some(Decided { fault, rule: name, source, call: number, attempt: 1, roll })
     }
 
     /// The fault has happened.
@@ -239,7 +257,9 @@ impl Turn<'_> {
             }
         }
         let decider = self.decider;
-        for rule in decider.plan.rules.iter().filter(|rule| rule.when.holds(facts)) {
+        // What befalls a connection itself befalls none of its calls.
+        let rules = decider.plan.rules.iter().filter(|rule| !rule.is_at_accept());
+        for rule in rules.filter(|rule| rule.when.holds(facts)) {
             let limits = (rule.times, rule.probability);
             let name = Arc::from(rule.name.as_str());
             let decided = self.comes(Source::Plan, &name, &rule.fault, limits);

@@ -264,3 +264,16 @@ fn rule_of_a_connection_comes_before_anything_is_asked() {
     let at = |number| decider.at_accept(number).map(|decided| decided.fault.name());
     assert_eq!([at(1), at(2), at(3)], [None, Some("connection_reset"), None]);
 }
+
+#[test]
+fn rule_of_a_connection_that_may_not_come_leaves_it_to_the_next() {
+    let decider = decider(&json!({ "rules": [
+        { "name": "never", "match": { "connection": [1, 2, 3] }, "fault": "hang", "probability": 0.0 },
+        { "name": "once", "match": { "connection": [1, 2] }, "fault": "disconnect", "times": 1 },
+        { "name": "then", "match": { "connection": [2] }, "fault": "connection_drop" },
+    ] }));
+    let at = |number| decider.at_accept(number).map(|decided| decided.fault.name());
+    assert_eq!([at(1), at(2), at(3)], [Some("disconnect"), Some("connection_drop"), None]);
+    // Nor does it befall the calls of that connection, whose number is 1.
+    assert_eq!(call(&decider, &who("k"), Declared::default()), None);
+}

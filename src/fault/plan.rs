@@ -47,6 +47,13 @@ pub struct Rule {
     pub probability: Option<f64>,
 }
 
+impl Rule {
+    /// Whether its fault befalls connections before anything was asked on them.
+    pub fn is_at_accept(&self) -> bool {
+        self.when.only_connection() && self.fault.needs_no_request()
+    }
+}
+
 /// A plan that is none. Messages read after the plan's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
