@@ -190,10 +190,13 @@ impl Distort {
 
     /// The true body was cut: what is held of it goes out, and no end.
     pub fn release(&mut self) {
-        if let Work::Garble(garbler) = &mut self.work
-            && !self.out.over
-        {
-            garbler.release(&mut self.out);
+        if self.out.over {
+            return;
+        }
+        match &mut self.work {
+            Work::Garble(garbler) => garbler.release(&mut self.out),
+            Work::Length(length) => length.release(&mut self.out),
+            _ => {}
         }
     }
 

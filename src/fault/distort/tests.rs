@@ -258,8 +258,11 @@ fn a_length_lies_by_as_much_as_is_said() {
     assert_eq!(with(5, Some(10)), ("15".to_owned(), (longer, true)));
     let shorter = vec![sent("abcde"), sent("fg"), behind("hij"), Step::End];
     assert_eq!(with(-3, None), ("7".to_owned(), (shorter, true)));
-    let none = vec![behind("abcde"), behind("fghij"), Step::End];
-    assert_eq!(with(i64::MIN, None), ("0".to_owned(), (none, true)));
+    // Whoever has got what was announced asks for nothing more: it waits for the rest.
+    let early = vec![sent("abc"), behind("defghij"), Step::End];
+    assert_eq!(with(-7, None), ("3".to_owned(), (early, true)));
+    let least = vec![sent("a"), behind("bcdefghij"), Step::End];
+    assert_eq!(with(i64::MIN, None), ("1".to_owned(), (least, true)));
     let unknown = steps(&Fault::WrongLength { by: 1 }, None, &body);
     assert_eq!(unknown, ([whole(), vec![Step::End]].concat(), false));
     assert!(distort(&Fault::WrongLength { by: 0 }, None, None).is_none());
