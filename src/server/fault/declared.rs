@@ -21,7 +21,11 @@ impl Headers {
     /// What is wrong with one, naming it.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
         let text = |name: &str| -> Result<Option<&str>, String> {
-            let Some(value) = headers.get(name) else { return Ok(None) };
+            let mut values = headers.get_all(name).iter();
+            let Some(value) = values.next() else { return Ok(None) };
+            if values.next().is_some() {
+                return Err(format!("{name}: it is given twice"));
+            }
             let text = value.to_str().map_err(|_| format!("{name}: the value is no plain text"))?;
             Ok(Some(text.trim()).filter(|text| !text.is_empty()))
         };
