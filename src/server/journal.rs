@@ -101,10 +101,22 @@ impl Mark {
     }
 }
 
+/// A connection that a fault befell before anything was asked on it.
+#[derive(Clone, Debug)]
+pub struct Befallen {
+    /// When it came, in microseconds since 1970.
+    pub at: i64,
+    /// Its number, from 1.
+    pub connection: u64,
+    /// The fault it got.
+    pub fault: Arc<Value>,
+}
+
 /// What stands in a journal.
 #[derive(Clone, Debug)]
 enum Item {
     Call(Line),
+    Befallen(Befallen),
     Mark(Mark),
 }
 
@@ -112,6 +124,12 @@ impl Item {
     fn to_json(&self) -> Value {
         match self {
             Self::Call(line) => line.to_json(),
+            Self::Befallen(Befallen { at, connection, fault }) => json!({
+                "at": timestamp(*at),
+                "outcome": "faulted",
+                "connection": connection,
+                "fault": **fault,
+            }),
             Self::Mark(mark) => mark.to_json(),
         }
     }
@@ -178,6 +196,11 @@ impl Journal {
     /// Adds the line of a call.
     pub fn add(&self, line: Line) {
         self.keep(Item::Call(line));
+    }
+
+    /// Adds the line of a connection that asked for nothing.
+    pub fn add_befallen(&self, befallen: Befallen) {
+        self.keep(Item::Befallen(befallen));
     }
 
     /// Adds what became of a fault.

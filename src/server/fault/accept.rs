@@ -7,6 +7,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::super::Gateway;
+use super::super::clock::arrival;
+use super::super::journal::Befallen;
 use super::{mark, watch};
 use crate::fault::{Decided, Fault};
 
@@ -27,6 +29,8 @@ pub(in crate::server) async fn suffer(
     let line = watch::connections();
     watch::came(&gateway, &line);
     let facts = Arc::new(mark::facts(id, &decided, &line, None));
+    let (at, fault) = (arrival(&gateway.clock), Arc::clone(&facts));
+    gateway.journal.add_befallen(Befallen { at, connection: number, fault });
     watch::fired(&gateway, &line, (id, number), &facts);
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
