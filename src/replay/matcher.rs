@@ -57,6 +57,13 @@ pub struct Hit<'a> {
     pub(super) index: usize,
 }
 
+impl Hit<'_> {
+    /// Which take it is, to give it back by.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+}
+
 /// Takes that answer the same request.
 #[derive(Debug, Default)]
 pub(super) struct Group {
@@ -272,13 +279,27 @@ impl Matcher {
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
     /// still owed to one that can take it.
-    pub fn give_back(&self, hit: &Hit<'_>, observed: &Observed) {
-        let (group, position) = self.homes[hit.index];
-        let home = &self.groups[group as usize];
+    pub fn give_back(&self, take: usize, session: Option<&str>) {
+        let Some((home, position)) = self.home(take) else { return };
         let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.of(observed.session.as_deref()).give_back(position as usize);
-        drop(sessions);
-        hit.take.take_back();
+        if sessions.of(session).give_back(position) {
+            self.takes[take].take_back();
+        }
+    }
+
+    /// Uses up a take that was given back, unless another call has it by now.
+    pub fn use_up(&self, take: usize, session: Option<&str>) {
+        let Some((home, position)) = self.home(take) else { return };
+        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.of(session).use_up(position) {
+            self.takes[take].serve();
+        }
+    }
+
+    /// The group of a take, and its position there.
+    fn home(&self, take: usize) -> Option<(&Group, usize)> {
+        let (group, position) = self.homes.get(take)?;
+        Some((self.groups.get(*group as usize)?, *position as usize))
     }
 
     /// Why a request that no pool held is not answered.

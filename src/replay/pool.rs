@@ -138,10 +138,19 @@ impl Progress {
         }
     }
 
-    /// Makes one take unused again.
-    pub(super) fn give_back(&mut self, position: usize) {
+    /// Makes one take unused again; whether it was used.
+    pub(super) fn give_back(&mut self, position: usize) -> bool {
+        let was_used = self.used.get(position);
         self.used.clear(position);
         self.look_again_from(position);
+        was_used
+    }
+
+    /// Uses one take up; whether it was unused.
+    pub(super) fn use_up(&mut self, position: usize) -> bool {
+        let was_used = self.used.get(position);
+        self.used.set(position);
+        !was_used
     }
 
     /// Takes from this position on may be unused again.

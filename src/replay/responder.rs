@@ -81,9 +81,14 @@ impl Replayer {
         }
     }
 
-    /// Undoes [`Replayer::find`]: the take is still owed.
-    pub fn give_back(&self, hit: &Hit<'_>, observed: &Observed) {
-        self.matcher.give_back(hit, observed);
+    /// Undoes [`Replayer::find`] for a session: the take is still owed.
+    pub fn give_back(&self, take: usize, session: Option<&str>) {
+        self.matcher.give_back(take, session);
+    }
+
+    /// Undoes [`Replayer::give_back`]: a call was answered by the take after all.
+    pub fn use_up(&self, take: usize, session: Option<&str>) {
+        self.matcher.use_up(take, session);
     }
 
     /// The takes and how far they are used.
@@ -103,7 +108,11 @@ impl Replayer {
         arrived: Instant,
     ) -> Result<Answered, Miss> {
         let hit = self.find(observed)?;
-        self.deliver(&hit, observed, accept_encoding, arrived)
+        let answered = self.deliver(&hit, observed, accept_encoding, arrived);
+        if answered.is_err() {
+            self.give_back(hit.index, observed.session.as_deref());
+        }
+        answered
     }
 
     /// The take that `observed` is owed; it is used up by this call, unless it is given
@@ -118,7 +127,8 @@ impl Replayer {
     /// What a take answers to `observed`, due from `arrived` on.
     ///
     /// # Errors
-    /// A [`Miss`] when it cannot be given in the form that is asked for.
+    /// A [`Miss`] when it cannot be given in the form that is asked for; whoever has it
+    /// gives it back.
     pub fn deliver(
         &self,
         hit: &Hit<'_>,
@@ -127,11 +137,9 @@ impl Replayer {
         arrived: Instant,
     ) -> Result<Answered, Miss> {
         let take = hit.take;
-        let answer =
-            take.deliver(observed, Wanted::of(observed), accept_encoding).map_err(|why| {
-                self.matcher.give_back(hit, observed);
-                Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) }
-            })?;
+        let answer = take
+            .deliver(observed, Wanted::of(observed), accept_encoding)
+            .map_err(|why| Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) })?;
         let (name, number) = (&take.name, take.number);
         let schedule = match take.is_plain() {
             true => self.latency.spread(answer.pieces.len(), take.latency_ms, name, number),

@@ -10,13 +10,14 @@ use http_body_util::BodyExt as _;
 use super::super::caller::Caller;
 use super::super::respond::AnyBody;
 use super::body::FaultBody;
+use super::claim::Claim;
 use super::mark::Mark;
 use super::watch::Line;
 use crate::fault::{self, Distort, Fault};
 use crate::provider::{Asked as Form, Framing};
 use crate::recording::entry::End;
 use crate::recording::observed::Observed;
-use crate::replay::{ReplayBody, Replayer};
+use crate::replay::ReplayBody;
 
 /// What a call asks of the form of its answer.
 pub(super) fn form(observed: &Observed) -> Form<'_> {
@@ -30,7 +31,7 @@ pub(super) fn heal(caller: &Caller, response: Response<AnyBody>, line: Line) -> 
     if response.status().as_u16() >= 400 || !gateway.faults.watch.awaits(&line) {
         return response;
     }
-    response.map(|body| wrap(caller, body, None, Some(line)))
+    response.map(|body| wrap(caller, body, None, Some(line), None))
 }
 
 fn wrap(
@@ -38,10 +39,13 @@ fn wrap(
     body: AnyBody,
     distort: Option<(Distort, Mark)>,
     heals: Option<Line>,
+    claim: Option<Claim>,
 ) -> AnyBody {
     let around = (Arc::clone(&caller.gateway), Arc::clone(&caller.connection));
     let announced = body.size_hint().exact();
-    AnyBody::Fault(Box::new(FaultBody::new(body, around, distort, heals, announced)))
+    AnyBody::Fault(Box::new(
+        FaultBody::new(body, around, distort, heals, announced).claiming(claim),
+    ))
 }
 
 /// Whether a fault has to read the answer: it can do nothing with a compressed one.
@@ -49,41 +53,43 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
 
-/// The true answer as the fault has it. `take` is what it was owed from, where it is
-/// recorded.
+/// The true answer as the fault has it.
 pub(super) async fn distorted(
     caller: &Caller,
     mut mark: Mark,
     observed: &Observed,
     mut response: Response<AnyBody>,
-    take: Option<(&Replayer, &Observed)>,
 ) -> Response<AnyBody> {
     let fault = mark.decided.fault.clone();
     let form = form(observed);
     let framing = framing(&form, observed, response.headers());
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
-        return heal(caller, response, mark.line);
+        let heals = Some(mark.line).filter(|_| response.status().as_u16() < 400);
+        return response.map(|body| wrap(caller, body, None, heals, mark.claim));
     }
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&form, framing, &mut mark, response).await {
             Ok(response) => response,
-            Err((response, why)) => spared(caller, &mark, response, take, &why),
+            Err((response, why)) => spared(caller, mark, response, &why),
         };
     }
     let announced = response.body().size_hint().exact();
     let made = || Distort::new(&fault, &form, framing, announced, mark.decided.roll);
     let Some(mut distort) = made() else {
         let why = "it can do nothing to an answer of this kind";
-        return spared(caller, &mark, response, take, why);
+        return spared(caller, mark, response, why);
     };
     let mut total = None;
     if let AnyBody::Replay(body) = response.body() {
         total = Some(body.total());
         if !made().is_some_and(|trial| strikes(trial, &response, body)) {
             let why = "its answer ends before the place where it was to happen";
-            return spared(caller, &mark, response, take, why);
+            return spared(caller, mark, response, why);
         }
+    } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
+        let why = "the length of a live stream is not known before its end";
+        return spared(caller, mark, response, why);
     }
     let (mut parts, body) = response.into_parts();
     distort.head(&mut parts.status, &mut parts.headers, total);
@@ -94,7 +100,8 @@ pub(super) async fn distorted(
     }
     let good = fault.only_delays() && parts.status.as_u16() < 400;
     let heals = good.then(|| mark.line.clone());
-    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals))
+    let claim = mark.claim.take();
+    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals, claim))
 }
 
 /// Whether a fault will happen to a recorded answer.
@@ -119,21 +126,20 @@ fn strikes(mut trial: Distort, response: &Response<AnyBody>, body: &ReplayBody) 
 /// An answer to which its fault could not happen: it goes out as it is, and is used up.
 fn spared(
     caller: &Caller,
-    mark: &Mark,
+    mark: Mark,
     response: Response<AnyBody>,
-    take: Option<(&Replayer, &Observed)>,
     why: &str,
 ) -> Response<AnyBody> {
     mark.missed(why);
-    if let Some((replayer, observed)) = take.filter(|_| !mark.decided.fault.only_delays()) {
-        // It had been given back; nobody else is owed it in between but the same call.
-        drop(replayer.find(observed));
+    let line = mark.line;
+    match mark.claim {
+        Some(claim) => claim.answered(),
+        None if response.status().as_u16() < 400 => {
+            caller.gateway.faults.decider.well(line.0.as_deref(), &line.1);
+        }
+        None => {}
     }
-    let line = &mark.line;
-    if response.status().as_u16() < 400 {
-        caller.gateway.faults.decider.well(line.0.as_deref(), &line.1);
-    }
-    heal(caller, response, line.clone())
+    heal(caller, response, line)
 }
 
 /// How an answer with these headers is framed; `None` where it is no stream.

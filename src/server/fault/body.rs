@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use super::super::Gateway;
 use super::super::respond::AnyBody;
 use super::super::socket::Connection;
+use super::claim::Claim;
 use super::mark::Mark;
 use super::silence;
 use super::watch::{self, Line};
@@ -28,6 +29,8 @@ pub struct FaultBody {
     work: Option<Work>,
     /// Answered well to its end, it ends the faults of these calls.
     heals: Option<Line>,
+    /// The take that it is made of.
+    claim: Option<Claim>,
     /// The length that its head announces, if the body is as long as that.
     announced: Option<u64>,
     sent: u64,
@@ -76,6 +79,7 @@ impl FaultBody {
             connection,
             work,
             heals,
+            claim: None,
             announced,
             sent: 0,
             wait: None,
@@ -83,6 +87,12 @@ impl FaultBody {
             ended: None,
             over: None,
         }
+    }
+
+    /// The same, made of this take.
+    pub(super) fn claiming(mut self, claim: Option<Claim>) -> Self {
+        self.claim = claim;
+        self
     }
 
     /// Takes the next step.
@@ -233,6 +243,11 @@ impl Drop for FaultBody {
         let whole = self.is_whole();
         if let (true, Some(line)) = (whole, &self.heals) {
             watch::recovered(&self.gateway, line);
+        }
+        let spares = |work: &Work| work.mark.decided.fault.only_delays() || !work.distort.struck();
+        // Any other claim goes with this.
+        if whole && self.work.as_ref().is_none_or(spares) {
+            self.claim.take().into_iter().for_each(Claim::answered);
         }
         if let Some(Work { distort, mark, .. }) = &self.work
             && (whole || self.ended.is_some())

@@ -15,6 +15,7 @@ use super::super::respond::{self, AnyBody};
 use super::super::tally::Tally;
 use super::super::{Gateway, Notice};
 use super::apply::{distorted, form, heal, looks_inside};
+use super::claim::Claim;
 use super::declared::{Headers, REFUSED};
 use super::mark::{Mark, hash_of};
 use super::silence::{self, Abandoned};
@@ -30,6 +31,29 @@ struct Owed<'a> {
     replayer: &'a Replayer,
     observed: &'a Observed,
     hit: Hit<'a>,
+    /// Whether the take is this call's; a fault may have given it back.
+    held: bool,
+}
+
+impl Owed<'_> {
+    /// What the call has of the take under a fault. One that stands in an entry in place
+    /// of an answer is what that take is for.
+    fn claim(&mut self, gateway: &Arc<Gateway>, mark: &Mark) -> Option<Claim> {
+        let decided = &mark.decided;
+        if decided.source == Source::Entry && self.hit.take.trouble().is_some_and(Trouble::is_alone)
+        {
+            return None;
+        }
+        let held = std::mem::replace(&mut self.held, false);
+        Some(Claim::new(gateway, &mark.line, decided.attempt, &self.hit, held))
+    }
+
+    /// The take is still owed to the call's session.
+    fn give_back(&mut self) {
+        if std::mem::replace(&mut self.held, false) {
+            self.replayer.give_back(self.hit.index(), self.observed.session.as_deref());
+        }
+    }
 }
 
 /// Answers a call, with the fault that it is to have.
@@ -106,7 +130,7 @@ fn decide<'a>(
 ) -> (Option<Decided>, Option<Result<Owed<'a>, Miss>>) {
     let gateway = &*caller.gateway;
     let mut turn = gateway.faults.decider.turn(line.0.as_deref(), &line.1);
-    let found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
+    let mut found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
     let take = found.as_ref().and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
     let name = take.map(|take| take.name.take_key(take.number)).unwrap_or_default();
     let trouble = take.and_then(|take| take.trouble());
@@ -136,7 +160,7 @@ fn decide<'a>(
         connection: caller.number,
     };
     let decided = turn.decide(&facts, declared);
-    let Some(Ok(owed)) = &found else { return (decided, found) };
+    let Some(Ok(owed)) = &mut found else { return (decided, found) };
     let well = owed.hit.take.is_well();
     match &decided {
         None if well => turn.well(),
@@ -144,7 +168,7 @@ fn decide<'a>(
         Some(decided) if !decided.fault.only_delays() => {
             let alone = trouble.is_some_and(Trouble::is_alone);
             if !(alone && decided.source == Source::Entry) {
-                owed.replayer.give_back(&owed.hit, owed.observed);
+                owed.give_back();
             }
         }
         _ => {}
@@ -157,7 +181,7 @@ fn decide<'a>(
 fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> {
     let seen = &known.seen;
     let find = |observed: &'a Observed| {
-        replayer.find(observed).map(|hit| Owed { replayer, observed, hit })
+        replayer.find(observed).map(|hit| Owed { replayer, observed, hit, held: true })
     };
     match (find(&seen.observed), &seen.scrubbed) {
         (Err(_), Some(scrubbed)) => find(scrubbed),
@@ -169,12 +193,16 @@ fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> 
 async fn deliver(
     gateway: &Gateway,
     asked: &Asked,
-    owed: Owed<'_>,
+    mut owed: Owed<'_>,
 ) -> Result<Response<AnyBody>, Miss> {
-    let accepted = handler::accepted(asked);
-    let Owed { replayer, observed, hit } = owed;
-    let answered = replayer.deliver(&hit, observed, accepted, asked.arrived.into())?;
-    Ok(handler::served(gateway, asked, answered).await)
+    let (accepted, arrived) = (handler::accepted(asked), asked.arrived.into());
+    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived) {
+        Ok(answered) => Ok(handler::served(gateway, asked, answered).await),
+        Err(miss) => {
+            owed.give_back();
+            Err(miss)
+        }
+    }
 }
 
 /// A live answer; whether it was a good one is known by its head.
@@ -233,10 +261,13 @@ async fn befall(
     caller: &Caller,
     mut mark: Mark,
     mut asked: Asked,
-    found: Option<Result<Owed<'_>, Miss>>,
+    mut found: Option<Result<Owed<'_>, Miss>>,
 ) -> Result<Response<AnyBody>, Abandoned> {
     let gateway = &caller.gateway;
     let known = Arc::clone(&asked.known);
+    if let Some(Ok(owed)) = &mut found {
+        mark.claim = owed.claim(gateway, &mark);
+    }
     let observed = known.seen.storable();
     let (line, fault) = (mark.line.clone(), mark.decided.fault.clone());
     if let Fault::Slow { delay_ms } = fault {
@@ -246,23 +277,21 @@ async fn befall(
     if looks_inside(&fault) {
         asked.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let (response, take) = match found {
-        Some(Ok(owed)) => {
-            let take = (owed.replayer, owed.observed);
-            (deliver(gateway, &asked, owed).await, Some(take))
-        }
-        Some(Err(miss)) => (Err(miss), None),
-        None if fault.only_delays() => (Ok(live(gateway, asked.clone(), &line).await), None),
-        None => (Ok(handler::unanswered(gateway, asked.clone(), None).await), None),
+    let response = match found {
+        Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
+        Some(Err(miss)) => Err(miss),
+        None if fault.only_delays() => Ok(live(gateway, asked.clone(), &line).await),
+        None => Ok(handler::unanswered(gateway, asked.clone(), None).await),
     };
     match response {
-        Ok(response) => Ok(distorted(caller, mark, observed, response, take).await),
+        Ok(response) => Ok(distorted(caller, mark, observed, response).await),
         // A script's answer, a forwarded one; or what the call gets without a fault.
         Err(miss) => {
+            mark.claim = None;
             let response = handler::unanswered(gateway, asked, Some(miss)).await;
             match response.headers().contains_key("x-loomrec-error") {
                 true => Ok(response),
-                false => Ok(distorted(caller, mark, observed, response, None).await),
+                false => Ok(distorted(caller, mark, observed, response).await),
             }
         }
     }

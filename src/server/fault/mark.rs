@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::super::Gateway;
+use super::claim::Claim;
 use super::watch::{self, Line};
 use crate::fault::Decided;
 
@@ -20,6 +21,8 @@ pub(super) struct Mark {
     pub(super) line: Line,
     /// What the journal says of it.
     pub(super) facts: Arc<Value>,
+    /// The take behind it.
+    pub(super) claim: Option<Claim>,
     gateway: Arc<Gateway>,
     id: u64,
     connection: u64,
@@ -37,7 +40,7 @@ impl Mark {
     ) -> Self {
         let (gateway, id) = (Arc::clone(gateway), gateway.faults.watch.number());
         let facts = Arc::new(facts(id, &decided, &line, step));
-        Self { decided, line, facts, gateway, id, connection, fired: false }
+        Self { decided, line, facts, claim: None, gateway, id, connection, fired: false }
     }
 
     /// It has happened.

@@ -9,6 +9,7 @@ mod accept;
 mod apply;
 mod body;
 mod call;
+mod claim;
 mod declared;
 mod mark;
 mod silence;
