@@ -17,6 +17,8 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod fault;
+#[cfg(test)]
 mod framed;
 #[cfg(test)]
 mod header;

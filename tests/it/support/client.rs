@@ -42,7 +42,13 @@ impl Call {
         self
     }
 
-    fn head(&self) -> String {
+    /// Its body.
+    pub(crate) fn said(&self) -> &[u8] {
+        self.body.as_deref().unwrap_or_default()
+    }
+
+    /// Its request line and headers.
+    pub(crate) fn head(&self) -> String {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         let names = |name: &str| {
             let same = |line: &&String| {
@@ -179,7 +185,13 @@ impl Client {
         while status(&head) < 200 {
             head = self.any_head();
         }
-        let bare = self.no_body || matches!(status(&head), 204 | 304);
+        self.begin(&head);
+        head
+    }
+
+    /// What is to come behind this head.
+    fn begin(&mut self, head: &Head) {
+        let bare = self.no_body || matches!(status(head), 204 | 304);
         self.rest = match head.length() {
             _ if bare => Rest::Nothing,
             _ if head.is_chunked() => Rest::Chunked,
@@ -187,7 +199,18 @@ impl Client {
             None => Rest::UntilClose,
         };
         self.ended = None;
-        head
+    }
+
+    /// The answer, or how the connection ended without one.
+    pub(crate) fn answer(&mut self) -> Result<Response, End> {
+        match self.wire.head() {
+            Ok(head) => {
+                self.begin(&head);
+                Ok(self.collect(head))
+            }
+            Err(Stop::Eof) => Err(End::Closed),
+            Err(Stop::Reset) => Err(End::Reset),
+        }
     }
 
     /// The next piece of the body; `None` once it is over (see `end`).
@@ -241,6 +264,18 @@ impl Client {
         (answer.end == End::Complete).then_some(answer)
     }
 
+    /// Every byte that comes, framing and all, until the connection ends, and how it does.
+    pub(crate) fn everything(&mut self) -> (Vec<u8>, End) {
+        let mut read = Vec::new();
+        loop {
+            match self.wire.some() {
+                Ok(bytes) => read.extend(bytes),
+                Err(Stop::Eof) => return (read, End::Closed),
+                Err(Stop::Reset) => return (read, End::Reset),
+            }
+        }
+    }
+
     /// How the connection ended when no answer came at all.
     pub(crate) fn silence(&mut self) -> End {
         match self.wire.head() {
@@ -248,6 +283,11 @@ impl Client {
             Err(Stop::Reset) => End::Reset,
             Ok(head) => panic!("an answer where none was due: {head:?}"),
         }
+    }
+
+    /// How the last answer ended, once it has.
+    pub(crate) fn ended(&self) -> Option<End> {
+        self.ended
     }
 
     /// This side's port.

@@ -1,0 +1,211 @@
+//! Where faults are declared, and which declaration a call goes by.
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, recorded, sample, step};
+use crate::support::shape::{chat, chat_answer};
+use crate::support::{Answer, Call, End, Scene, Upstream};
+
+/// A recording of steps, as AgentLoom writes one.
+fn steps(entries: &Value) -> Scene {
+    let scene = Scene::new();
+    scene.write(entries.to_string());
+    scene
+}
+
+fn status(stage: &Stage, call: &Call) -> u16 {
+    let answer = stage.call(call);
+    assert_eq!(answer.end, End::Complete, "{}", answer.text());
+    answer.status
+}
+
+#[test]
+fn an_entry_of_a_fault_alone_has_it_at_every_call() {
+    let scene = steps(&json!({ "_version": 2, "plan": { "fault": {
+        "type": "http_error", "status_code": 503, "body": "later" } } }));
+    let stage = Stage::of(scene, &["--fail-unused"]);
+    for prompt in ["one", "one", "two"] {
+        assert_eq!(stage.call(&step("plan", prompt)).expect(503).text(), "later");
+    }
+    let over = stage.end(0);
+    assert_eq!(over.count("plan"), (3, 3));
+    assert_eq!(over.receipt["faults"]["rules"][0]["source"], "entry");
+    assert_eq!(over.receipt["served"], 0);
+}
+
+#[test]
+fn an_entry_of_a_fault_beside_an_answer_has_it_once() {
+    let scene = steps(&json!({ "_version": 2, "plan": {
+        "content": "go on", "fault": { "type": "http_error", "status_code": 500 } } }));
+    let stage = Stage::of(scene, &["--fail-unused"]);
+    assert_eq!(status(&stage, &step("plan", "one")), 500);
+    let answer = stage.call(&step("plan", "one")).expect(200);
+    assert_eq!(answer.json()["choices"][0]["message"]["content"], "go on");
+    assert_eq!(stage.end(0).count("plan").1, 1);
+}
+
+#[test]
+fn each_take_of_a_step_has_its_own_fault() {
+    let drop = json!({ "type": "drop" });
+    let scene = steps(&json!({ "_version": 2, "_loomrec": { "format": "1.0" }, "plan": [
+        { "content": "a", "fault": drop }, { "content": "b", "fault": drop }, { "content": "c" } ],
+        "again": { "content": "d", "fault":
+            { "type": "recover_after", "failures": 2, "fault": drop } } }));
+    let stage = Stage::of(scene, &["--fail-unused"]);
+    let seen: Vec<u16> = (0..5).map(|_| status(&stage, &step("plan", "x"))).collect();
+    assert_eq!(seen, [500, 200, 500, 200, 200]);
+    let seen: Vec<u16> = (0..3).map(|_| status(&stage, &step("again", "x"))).collect();
+    assert_eq!(seen, [500, 500, 200]);
+    stage.end(0);
+}
+
+#[test]
+fn a_fault_in_a_recorded_entry_leaves_its_answer_to_the_later_attempts() {
+    let scene = recorded();
+    let mut recording = scene.json();
+    let entry = recording.as_object_mut().unwrap().values_mut().find(|entry| {
+        entry["request"]["path"] == "/v1/chat/completions" && entry["response"]["chunks"].is_array()
+    });
+    entry.unwrap()["fault"] = json!({ "type": "connection_reset" });
+    scene.write(recording.to_string());
+    let (stage, sample) = (Stage::of(scene, &[]), sample("chat stream"));
+    assert_eq!(stage.silent(&sample.call).end, End::Reset);
+    let answer = stage.call(&sample.call).expect(200);
+    assert_eq!(answer.chunks, sample.chunks);
+    stage.end(0);
+}
+
+#[test]
+fn a_plan_says_the_same_in_json_and_in_yaml() {
+    let json = r#"{ "seed": 7, "rules": [
+        { "name": "first fails", "match": { "upstream": "openai", "call": 1,
+            "body": { "/messages/0/content": { "contains": "compl" } } },
+          "fault": { "type": "http_error", "status_code": 503 } },
+        { "name": "second, too", "match": { "attempt": [2], "operation": "chat_completions",
+            "provider": "openai", "model": "gpt-4o-mini", "path": "/v1/chat/completions" },
+          "fault": "http_error:504", "times": 1 } ] }"#;
+    let yaml = "seed: 7
+rules:
+  - name: first fails
+    match: {upstream: openai, call: 1, body: {/messages/0/content: {contains: compl}}}
+    fault: {type: http_error, status_code: 503}
+  - name: second, too
+    match:
+      attempt: [2]
+      operation: chat_completions
+      provider: openai
+      model: gpt-4o-mini
+      path: /v1/chat/completions
+    fault: http_error:504
+    times: 1
+";
+    let operation = loomrec::provider::Operation::ChatCompletions.word();
+    for (name, text) in [("plan.json", json), ("plan.yaml", yaml), ("plan.yml", yaml)] {
+        let scene = recorded();
+        let before = scene.text();
+        std::fs::write(scene.path(name), text.replace("chat_completions", operation)).unwrap();
+        let stage = Stage::of(scene, &["--faults", name]);
+        let call = sample("chat").call;
+        let seen: Vec<u16> = (0..3).map(|_| status(&stage, &call)).collect();
+        assert_eq!(seen, [503, 504, 200], "{name}");
+        assert_eq!(status(&stage, &sample("message").call), 200);
+        assert_eq!(stage.scene.text(), before, "a plan must leave the recording alone");
+        let over = stage.end(0);
+        assert_eq!((over.count("first fails").1, over.count("second, too").1), (1, 1), "{name}");
+        assert_eq!(over.receipt["faults"]["seed"], 7);
+    }
+}
+
+#[test]
+fn a_flag_has_a_fault_for_one_step_or_for_every_call() {
+    let entries =
+        json!({ "_version": 2, "plan": { "content": "a" }, "answer": { "content": "b" } });
+    let stage = Stage::of(steps(&entries), &["--fault", "answer=http_error:429"]);
+    assert_eq!(status(&stage, &step("plan", "x")), 200);
+    assert_eq!(status(&stage, &step("answer", "x")), 429);
+    stage.end(0);
+    let stage = Stage::of(steps(&entries), &["--fault", "http_error:429", "--fault", "drop"]);
+    // The first rule is for every call: the second never comes.
+    assert_eq!(status(&stage, &step("plan", "x")), 429);
+    assert_eq!(status(&stage, &step("answer", "x")), 429);
+    stage.end(1).finished.says(&["--fault drop", "--allow-unfired"]);
+}
+
+#[test]
+fn the_environment_declares_faults_as_the_flags_do() {
+    let scene = recorded();
+    let mut command = crate::support::loomrec::command(scene.dir(), &scene.replay_args(&[]));
+    command.args(["--listen", "127.0.0.1:0"]).env("LOOMREC_FAULT", "http_error:418");
+    let server = crate::support::Server::spawn(&mut command);
+    server.call(&chat("complete")).expect(418);
+    server.stop().expect(0);
+}
+
+/// The statuses of calls that are declared a fault in every place at once.
+#[test]
+fn a_header_goes_before_an_entry_and_that_before_a_plan_and_that_before_chance() {
+    let scene = steps(&json!({ "_version": 2, "plan": {
+        "content": "go on", "fault": { "type": "http_error", "status_code": 512 },
+        "chaos": { "dropRate": 1 } } }));
+    std::fs::write(
+        scene.path("plan.json"),
+        r#"{ "rules": [{ "fault": "http_error:513", "times": 1 }] }"#,
+    )
+    .unwrap();
+    let more = ["--faults", "plan.json", "--chaos-disconnect", "1", "--seed", "1"];
+    let stage = Stage::of(scene, &more);
+    let call = step("plan", "x");
+    assert_eq!(status(&stage, &call.clone().header("x-loomrec-fault: http_error:511")), 511);
+    assert_eq!(status(&stage, &call), 512);
+    assert_eq!(status(&stage, &call), 513);
+    // The entry's rates stand over those of the run, and a header's over both.
+    assert_eq!(stage.call(&call).expect(500).header("x-loomrec-fault"), Some("drop"));
+    let spared = call.clone().header("x-loomrec-chaos-drop: 0");
+    assert_eq!(stage.silent(&spared).end, End::Reset);
+    let spared = spared.header("x-loomrec-chaos-disconnect: 0");
+    assert_eq!(status(&stage, &spared), 200);
+    let over = stage.end(0);
+    let sources: Vec<_> = over.receipt["faults"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| (rule["source"].as_str().unwrap(), rule["fired"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(
+        sources,
+        [("header", 1), ("entry", 1), ("plan", 1), ("chaos", 1), ("chaos", 1)],
+        "{:#}",
+        over.receipt["faults"]
+    );
+}
+
+#[test]
+fn an_answer_names_its_fault_and_its_rule() {
+    let scene = recorded();
+    std::fs::write(
+        scene.path("plan.json"),
+        r#"{ "rules": [{ "name": "too many", "fault": "http_error:429" }] }"#,
+    )
+    .unwrap();
+    let stage = Stage::of(scene, &["--faults", "plan.json"]);
+    let answer = stage.call(&chat("complete")).expect(429);
+    assert_eq!(answer.header("x-loomrec-fault"), Some("http_error"));
+    assert_eq!(answer.header("x-loomrec-fault-rule"), Some("too many"));
+    stage.end(0);
+}
+
+#[test]
+fn a_header_of_a_fault_is_no_part_of_the_call_and_never_goes_upstream() {
+    let upstream = Upstream::always(Answer::json(200, chat_answer("hi")));
+    let stage = Stage::record(&upstream, &[]);
+    let call = chat("hi").header("x-loomrec-fault: slow:1").header("x-loomrec-chaos-drop: 0");
+    stage.call(&call).expect(200);
+    let head = &upstream.received()[0].head;
+    let ours = head.headers.iter().find(|(name, _)| name.to_lowercase().starts_with("x-loomrec"));
+    assert_eq!(ours, None, "{head:?}");
+    let Stage { scene, server } = stage;
+    server.stop().expect(0);
+    let recording = scene.text();
+    assert!(!recording.contains("x-loomrec"), "{recording}");
+    scene.replayed(&["--strict"], &[chat("hi")], 0).remove(0).expect(200);
+}

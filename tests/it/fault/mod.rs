@@ -1,0 +1,16 @@
+//! Faults as a client's socket sees them, through the binary.
+
+mod bad;
+mod chaos;
+mod declare;
+mod engine;
+mod garble;
+mod instead;
+mod pace;
+mod peer;
+mod receipt;
+mod record;
+mod retry;
+mod rewrite;
+mod stage;
+mod truncate;

@@ -1,0 +1,239 @@
+//! Files and flags written for AgentLoom, mcptest and aimock, as they stand.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::stage::{Stage, step};
+use crate::support::shape::{chat_streamed, message_streamed};
+use crate::support::{Call, End, Scene};
+
+/// A recording of AgentLoom's that mixes answers and faults by step id.
+const AGENTLOOM: &str = r#"{
+  "_version": 2,
+  "plan": {
+    "content": "1. search 2. answer",
+    "model": "gpt-4o-mini",
+    "usage": { "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 },
+    "cost_usd": 0.0001,
+    "latency_ms": 120.5,
+    "finish_reason": "stop"
+  },
+  "search": { "fault": { "type": "timeout", "after_ms": 40 } },
+  "summarize": {
+    "fault": {
+      "type": "http_error",
+      "status_code": 429,
+      "headers": { "Retry-After": "2" },
+      "body": { "error": { "message": "Rate limit exceeded", "type": "rate_limit_error" } }
+    }
+  },
+  "extract": { "fault": { "type": "malformed_response", "raw": "{\"choices\": [{\"mess" } },
+  "draft": { "fault": { "type": "stream_truncate", "after_chunks": 3, "raise": "ConnectionError" } },
+  "fetch": { "fault": { "type": "connection_reset" } },
+  "answer": {
+    "fault": {
+      "type": "partial_response",
+      "content": "The answer is",
+      "completion_tokens": 0,
+      "finish_reason": "length"
+    }
+  },
+  "review": [
+    { "content": "looks wrong", "finish_reason": "stop" },
+    { "content": "looks right", "finish_reason": "stop" }
+  ]
+}"#;
+
+fn agentloom() -> Scene {
+    let scene = Scene::new();
+    scene.write(AGENTLOOM);
+    scene
+}
+
+fn content(answer: &Value) -> &str {
+    answer["choices"][0]["message"]["content"].as_str().unwrap_or_default()
+}
+
+fn streamed(step: &str) -> Call {
+    chat_streamed("hi").header(&format!("x-loomrec-step-id: {step}"))
+}
+
+#[test]
+fn a_file_of_agentloom_mixes_faults_and_answers_by_step() {
+    let stage = Stage::of(agentloom(), &[]);
+    assert_eq!(content(&stage.call(&step("plan", "hi")).expect(200).json()), "1. search 2. answer");
+    // The same faults at every call, and in every run.
+    for _ in 0..2 {
+        let silence = stage.silent(&step("search", "hi"));
+        assert!(silence.end == End::Closed && silence.after >= Duration::from_millis(40));
+        let limited = stage.call(&step("summarize", "hi")).expect(429);
+        assert_eq!(limited.header("retry-after"), Some("2"));
+        assert_eq!(
+            limited.text(),
+            r#"{"error":{"message":"Rate limit exceeded","type":"rate_limit_error"}}"#
+        );
+        assert_eq!(stage.call(&step("extract", "hi")).expect(200).text(), r#"{"choices": [{"mess"#);
+        let draft = stage.call(&streamed("draft"));
+        assert_eq!((draft.status, draft.end, draft.chunks.len()), (200, End::Reset, 3));
+        assert!(draft.text().starts_with("data: {"), "{}", draft.text());
+        assert_eq!(stage.silent(&step("fetch", "hi")).end, End::Reset);
+        let answer = stage.call(&step("answer", "hi")).expect(200).json();
+        assert_eq!(content(&answer), "The answer is");
+        assert_eq!(answer["choices"][0]["finish_reason"], "length");
+        assert_eq!(answer["usage"]["completion_tokens"], 0);
+    }
+    // Turns come in order, and the last one again.
+    let turns = ["looks wrong", "looks right", "looks right"];
+    for turn in turns {
+        assert_eq!(content(&stage.call(&step("review", "hi")).expect(200).json()), turn);
+    }
+    let over = stage.end(0);
+    for step in ["search", "summarize", "extract", "draft", "fetch", "answer"] {
+        assert_eq!(over.count(step), (2, 2), "{step}");
+    }
+    assert_eq!(over.receipt["faults"]["fired"], 12);
+}
+
+#[test]
+fn a_file_of_agentloom_answers_other_providers_too() {
+    let stage = Stage::of(agentloom(), &[]);
+    let as_message =
+        |step: &str| message_streamed("hi").header(&format!("x-loomrec-step-id: {step}"));
+    let draft = stage.call(&as_message("draft"));
+    assert_eq!((draft.status, draft.end, draft.chunks.len()), (200, End::Reset, 3));
+    assert!(draft.text().starts_with("event: message_start\n"), "{}", draft.text());
+    let answer = stage.call(&as_message("answer")).expect(200).text();
+    assert!(answer.contains("\"max_tokens\"") && answer.contains("message_stop"), "{answer}");
+    stage.end(0);
+}
+
+#[test]
+fn agentlooms_file_is_left_as_it_is() {
+    let stage = Stage::of(agentloom(), &[]);
+    stage.call(&step("summarize", "hi")).expect(429);
+    let Stage { scene, server } = stage;
+    server.stop().expect(0);
+    assert_eq!(scene.text(), AGENTLOOM);
+    scene.run(&["ls", "run.json"]).expect(0);
+}
+
+/// A recording of steps that answer, and mcptest's plan for them.
+fn mcptest(steps: &[&str], rules: &Value) -> Scene {
+    let scene = Scene::new();
+    let mut recording = json!({ "_version": 2 });
+    for step in steps {
+        recording[step] = json!({ "content": format!("{step} is well") });
+    }
+    scene.write(recording.to_string());
+    std::fs::write(scene.path("plan.json"), json!({ "rules": rules }).to_string()).unwrap();
+    scene
+}
+
+/// A client's call that it gives up after so long.
+fn gives_up(stage: &Stage, call: &Call, after: Duration) {
+    let mut client = stage.server.connect();
+    client.send(call);
+    assert!(client.is_quiet_for(after), "an answer came");
+}
+
+fn rules(failures: u32) -> Value {
+    json!([
+        { "name": "hangs", "match": { "step_id": "read", "attempt": 1 }, "fault": { "type": "hang" } },
+        { "name": "is stuck", "match": { "step_id": "write", "attempt": 1 },
+          "fault": { "type": "wedged" } },
+        { "name": "is slow", "match": { "step_id": "list" },
+          "fault": { "type": "slow", "delay_ms": 50 } },
+        { "name": "comes back", "match": { "step_id": "call" },
+          "fault": { "type": "recover_after", "failures": failures } }
+    ])
+}
+
+const STEPS: [&str; 4] = ["read", "write", "list", "call"];
+
+/// Goes through mcptest's faults as a client does that waits 60 ms for an answer.
+fn go_through(stage: &Stage, failures: usize) {
+    let timeout = Duration::from_millis(60);
+    for name in ["read", "write"] {
+        gives_up(stage, &step(name, "x"), timeout);
+        let answer = stage.call(&step(name, "x")).expect(200).json();
+        assert_eq!(content(&answer), format!("{name} is well"));
+    }
+    let began = std::time::Instant::now();
+    stage.call(&step("list", "x")).expect(200);
+    assert!(began.elapsed() >= Duration::from_millis(50));
+    // Left out, the inner fault is a hang.
+    for _ in 0..failures {
+        gives_up(stage, &step("call", "x"), timeout);
+    }
+    assert_eq!(content(&stage.call(&step("call", "x")).expect(200).json()), "call is well");
+}
+
+#[test]
+fn a_client_that_recovers_in_time_keeps_mcptests_budget() {
+    let budget = "max_detection_ms=5000,max_recovery_ms=9000,require_clean_timeout";
+    let scene = mcptest(&STEPS, &rules(2));
+    let stage = Stage::of(scene, &["--faults", "plan.json", "--recovery", budget]);
+    go_through(&stage, 2);
+    let over = stage.end(0);
+    let recovery = &over.receipt["recovery"];
+    assert_eq!(over.receipt["verdict"], "ok", "{recovery:#}");
+    assert_eq!(over.receipt["faults"]["fired"], 5);
+}
+
+#[test]
+fn a_client_that_does_not_come_back_misses_mcptests_budget() {
+    let scene = mcptest(
+        &["call"],
+        &json!([{ "name": "comes back",
+        "fault": { "type": "recover_after", "failures": 1 } }]),
+    );
+    let budget = "max_detection_ms=5000,max_recovery_ms=9000";
+    let stage = Stage::of(scene, &["--faults", "plan.json", "--recovery", budget]);
+    gives_up(&stage, &step("call", "x"), Duration::from_millis(40));
+    stage.journal_with(|line| line["outcome"] == "noticed");
+    let over = stage.end(1);
+    assert_eq!(over.receipt["verdict"], "failed");
+    over.finished.says(&[
+        "budget MISSED by 1 of 1 fault",
+        "fault 1, hang, \"comes back\"",
+        "not recovered",
+    ]);
+}
+
+#[test]
+fn a_client_that_notices_late_misses_mcptests_budget() {
+    let scene = mcptest(&["call"], &json!([{ "fault": "recover_after:1" }]));
+    let stage = Stage::of(scene, &["--faults", "plan.json", "--recovery", "max_detection_ms=10"]);
+    gives_up(&stage, &step("call", "x"), Duration::from_millis(60));
+    stage.call(&step("call", "x")).expect(200);
+    stage.journal_with(|line| line["outcome"] == "recovered");
+    stage.end(1).finished.says(&["budget MISSED by 1 of 1 fault", "hang"]);
+}
+
+/// aimock's example: half of all calls fail, some fixtures more, one never.
+#[test]
+fn aimocks_rates_hold_at_every_level() {
+    let scene = Scene::new();
+    let mut recording = json!({ "_version": 2 });
+    for n in 0..60 {
+        recording[format!("plain{n}")] = json!({ "content": "fine" });
+        recording[format!("fixture{n}")] =
+            json!({ "content": "fine", "chaos": { "dropRate": 0.9, "malformedRate": 0.0 } });
+    }
+    scene.write(recording.to_string());
+    let stage = Stage::of(scene, &["--chaos-drop", "0.5", "--seed", "12"]);
+    let dropped = |kind: &str, header: Option<&str>| {
+        let call = |n: usize| {
+            let call = step(&format!("{kind}{n}"), "x");
+            header.map_or(call.clone(), |header| call.header(header))
+        };
+        (0..60).filter(|n| stage.call(&call(*n)).status == 500).count()
+    };
+    assert_eq!(dropped("fixture", Some("x-aimock-chaos-drop: 1")), 60);
+    let (plain, fixture) = (dropped("plain", None), dropped("fixture", None));
+    assert!((15..=45).contains(&plain), "{plain} of 60 under 0.5");
+    assert!((44..60).contains(&fixture), "{fixture} of 60 under 0.9");
+    let over = stage.end(0);
+    assert_eq!(over.count("drop").1, (60 + plain + fixture) as u64);
+}
