@@ -1,7 +1,7 @@
 //! Faults on the wire: the clock, the socket and the books behind what
 //! [`crate::fault`] decides.
 //!
-//! [`answer`] stands before the engines: it finds what the call is owed, has its fault
+//! `answer` stands before the engines: it finds what the call is owed, has its fault
 //! decided, and lets through, changes or replaces the answer. A fault does not use up
 //! the take behind it, unless it only delays.
 
