@@ -110,7 +110,19 @@ pub(super) fn note(
     status: Option<StatusCode>,
     more: More,
 ) {
-    let line = Line {
+    let line = line_of(asked, outcome, status, more);
+    (gateway.notify)(Notice::Call(&line));
+    gateway.journal.add(line);
+}
+
+/// The line of a call in the journal.
+pub(super) fn line_of(
+    asked: &Asked,
+    outcome: &'static str,
+    status: Option<StatusCode>,
+    more: More,
+) -> Line {
+    Line {
         at: asked.at,
         outcome,
         status,
@@ -118,7 +130,5 @@ pub(super) fn note(
         facts: Arc::clone(&asked.known.facts),
         fault: asked.fault.clone(),
         more,
-    };
-    (gateway.notify)(Notice::Call(&line));
-    gateway.journal.add(line);
+    }
 }

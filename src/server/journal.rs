@@ -85,7 +85,8 @@ pub struct Line {
 pub struct Mark {
     /// Its number.
     pub fault: u64,
-    /// `fired`, `noticed` by its client, `recovered` from.
+    /// `fired`, `noticed` by its client, `recovered` from; `given_up`, where its client did
+    /// not wait for an answer that was only late.
     pub what: &'static str,
     /// By what it was noticed: the client came `again`, or `left`.
     pub by: Option<&'static str>,

@@ -1,7 +1,7 @@
 //! The faults that a journal tells of: what struck which call, when the program noticed,
 //! and when the call was answered well.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -90,6 +90,8 @@ pub(in crate::cli) struct Reading {
     fired: BTreeMap<u64, Duration>,
     noticed: BTreeMap<u64, Vec<(Duration, Option<String>)>>,
     recovered: BTreeMap<u64, Vec<Duration>>,
+    /// Calls that were only late, and whose clients did not wait.
+    given_up: BTreeSet<u64>,
     cut: bool,
 }
 
@@ -118,6 +120,10 @@ impl Reading {
             }
             ("recovered", Some(fault)) => {
                 self.recovered.entry(number(fault)?).or_default().push(time(line, "at_ms")?);
+                Ok(())
+            }
+            ("given_up", Some(fault)) => {
+                self.given_up.insert(number(fault)?);
                 Ok(())
             }
             (_, Some(Value::Object(fault))) => self.add_fault(fault),
@@ -156,7 +162,7 @@ impl Reading {
 
     /// What all lines tell.
     pub(in crate::cli) fn finish(self) -> Found {
-        let Self { faults, mut fired, mut noticed, mut recovered, .. } = self;
+        let Self { faults, mut fired, mut noticed, mut recovered, given_up, .. } = self;
         let mut found = Found::default();
         for (id, mut fault) in faults {
             let noticed = noticed.remove(&id).unwrap_or_default();
@@ -171,7 +177,9 @@ impl Reading {
             let (detected, by) = noticed.unzip();
             fault.by = by.flatten();
             let recovered = recovered.into_iter().min_by_key(|at| (*at < start, *at));
-            fault.marks = Marks { start, detected, recovered, ..fault.marks };
+            // Who gave up has not got the answer that was only late.
+            let only_delays = fault.marks.only_delays && !given_up.contains(&id);
+            fault.marks = Marks { start, detected, recovered, only_delays };
             found.incidents.push(fault);
         }
         let marks = noticed.values().map(Vec::len).chain(recovered.values().map(Vec::len));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 
@@ -11,6 +11,7 @@ use super::super::caller::Caller;
 use super::super::respond::AnyBody;
 use super::body::FaultBody;
 use super::claim::Claim;
+use super::late::Late;
 use super::mark::Mark;
 use super::watch::Line;
 use crate::fault::{self, Distort, Fault};
@@ -31,7 +32,7 @@ pub(super) fn heal(caller: &Caller, response: Response<AnyBody>, line: Line) -> 
     if response.status().as_u16() >= 400 || !gateway.faults.watch.awaits(&line) {
         return response;
     }
-    response.map(|body| wrap(caller, body, None, Some(line), None))
+    response.map(|body| wrap(caller, body, None, Some(line), (None, None)))
 }
 
 fn wrap(
@@ -39,12 +40,12 @@ fn wrap(
     body: AnyBody,
     distort: Option<(Distort, Mark)>,
     heals: Option<Line>,
-    claim: Option<Claim>,
+    claims: (Option<Claim>, Option<Late>),
 ) -> AnyBody {
     let around = (Arc::clone(&caller.gateway), Arc::clone(&caller.connection));
     let announced = body.size_hint().exact();
     AnyBody::Fault(Box::new(
-        FaultBody::new(body, around, distort, heals, announced).claiming(claim),
+        FaultBody::new(body, around, distort, heals, announced).claiming(claims),
     ))
 }
 
@@ -63,10 +64,18 @@ pub(super) async fn distorted(
     let fault = mark.decided.fault.clone();
     let form = form(observed);
     let framing = framing(&form, observed, response.headers());
+    if fault.only_delays() && is_bodiless(observed, response.status()) {
+        if matches!(fault, Fault::Slow { .. }) {
+            mark.label(response.headers_mut());
+            return answered(caller, mark, response);
+        }
+        return spared(caller, mark, response, "its answer has no body");
+    }
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
         let heals = Some(mark.line).filter(|_| response.status().as_u16() < 400);
-        return response.map(|body| wrap(caller, body, None, heals, mark.claim));
+        let claims = (mark.claim, mark.late);
+        return response.map(|body| wrap(caller, body, None, heals, claims));
     }
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&form, framing, &mut mark, response).await {
@@ -100,8 +109,13 @@ pub(super) async fn distorted(
     }
     let good = fault.only_delays() && parts.status.as_u16() < 400;
     let heals = good.then(|| mark.line.clone());
-    let claim = mark.claim.take();
-    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals, claim))
+    let claims = (mark.claim.take(), mark.late.take());
+    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals, claims))
+}
+
+/// Whether an answer has no body by its nature.
+fn is_bodiless(observed: &Observed, status: StatusCode) -> bool {
+    observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
 }
 
 /// Whether a fault will happen to a recorded answer.
@@ -131,7 +145,13 @@ fn spared(
     why: &str,
 ) -> Response<AnyBody> {
     mark.missed(why);
+    answered(caller, mark, response)
+}
+
+/// The answer of a call that gets it as it is.
+fn answered(caller: &Caller, mark: Mark, response: Response<AnyBody>) -> Response<AnyBody> {
     let line = mark.line;
+    mark.late.into_iter().for_each(Late::over);
     match mark.claim {
         Some(claim) => claim.answered(),
         None if response.status().as_u16() < 400 => {

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -13,6 +12,7 @@ use super::super::Gateway;
 use super::super::respond::AnyBody;
 use super::super::socket::Connection;
 use super::claim::Claim;
+use super::late::Late;
 use super::mark::Mark;
 use super::silence;
 use super::watch::{self, Line};
@@ -31,6 +31,8 @@ pub struct FaultBody {
     heals: Option<Line>,
     /// The take that it is made of.
     claim: Option<Claim>,
+    /// What is undone where the client does not wait for its end.
+    late: Option<Late>,
     /// The length that its head announces, if the body is as long as that.
     announced: Option<u64>,
     sent: u64,
@@ -80,6 +82,7 @@ impl FaultBody {
             work,
             heals,
             claim: None,
+            late: None,
             announced,
             sent: 0,
             wait: None,
@@ -89,9 +92,9 @@ impl FaultBody {
         }
     }
 
-    /// The same, made of this take.
-    pub(super) fn claiming(mut self, claim: Option<Claim>) -> Self {
-        self.claim = claim;
+    /// The same, made of this take, and late.
+    pub(super) fn claiming(mut self, claims: (Option<Claim>, Option<Late>)) -> Self {
+        (self.claim, self.late) = claims;
         self
     }
 
@@ -111,7 +114,8 @@ impl FaultBody {
         }
         match step {
             Some(Step::Wait(ms)) => {
-                self.wait = Some(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
+                let gateway = Arc::clone(&self.gateway);
+                self.wait = Some(Box::pin(async move { gateway.faults.pause(ms).await }));
             }
             Some(Step::Stall) => {
                 let gateway = Arc::clone(&self.gateway);
@@ -244,12 +248,15 @@ impl Drop for FaultBody {
         if let (true, Some(line)) = (whole, &self.heals) {
             watch::recovered(&self.gateway, line);
         }
+        if whole {
+            self.late.take().into_iter().for_each(Late::over);
+        }
         let spares = |work: &Work| work.mark.decided.fault.only_delays() || !work.distort.struck();
         // Any other claim goes with this.
         if whole && self.work.as_ref().is_none_or(spares) {
             self.claim.take().into_iter().for_each(Claim::answered);
         }
-        if let Some(Work { distort, mark, .. }) = &self.work
+        if let Some(Work { distort, mark, .. }) = &mut self.work
             && (whole || self.ended.is_some())
             && !distort.struck()
         {

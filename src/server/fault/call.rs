@@ -1,7 +1,7 @@
 //! One call and its fault: decided, and applied to its answer.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
@@ -17,6 +17,7 @@ use super::super::{Gateway, Notice};
 use super::apply::{distorted, form, heal, looks_inside};
 use super::claim::Claim;
 use super::declared::{Headers, REFUSED};
+use super::late::Late;
 use super::mark::{Mark, hash_of};
 use super::silence::{self, Abandoned};
 use super::watch::{self, Line};
@@ -83,13 +84,19 @@ pub(in crate::server) async fn answer(
     let (decided, found) = decide(caller, &known, &line, &headers);
     let Some(decided) = decided else {
         let response = match found {
-            Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
-            Some(Err(miss)) => Err(miss),
-            None => return Ok(heal(caller, live(gateway, asked, &line).await, line)),
+            Some(Ok(owed)) => deliver(gateway, &asked, owed, asked.arrived).await.map_err(Some),
+            Some(Err(miss)) => Err(Some(miss)),
+            None => Err(None),
         };
         let response = match response {
             Ok(response) => response,
-            Err(miss) => handler::unanswered(gateway, asked, Some(miss)).await,
+            Err(miss) => {
+                let response = handler::unanswered(gateway, asked, miss).await;
+                if response.status().as_u16() < 400 {
+                    gateway.faults.decider.well(line.0.as_deref(), &line.1);
+                }
+                response
+            }
         };
         return Ok(heal(caller, response, line));
     };
@@ -189,29 +196,21 @@ fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> 
     }
 }
 
-/// The recorded answer.
+/// The recorded answer, due as if the call had come at `arrived`.
 async fn deliver(
     gateway: &Gateway,
     asked: &Asked,
     mut owed: Owed<'_>,
+    arrived: Instant,
 ) -> Result<Response<AnyBody>, Miss> {
-    let (accepted, arrived) = (handler::accepted(asked), asked.arrived.into());
-    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived) {
+    let accepted = handler::accepted(asked);
+    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()) {
         Ok(answered) => Ok(handler::served(gateway, asked, answered).await),
         Err(miss) => {
             owed.give_back();
             Err(miss)
         }
     }
-}
-
-/// A live answer; whether it was a good one is known by its head.
-async fn live(gateway: &Arc<Gateway>, asked: Asked, line: &Line) -> Response<AnyBody> {
-    let response = handler::unanswered(gateway, asked, None).await;
-    if response.status().as_u16() < 400 {
-        gateway.faults.decider.well(line.0.as_deref(), &line.1);
-    }
-    response
 }
 
 /// Sends what stands in place of an answer, or nothing at all. A call that no recording
@@ -269,30 +268,63 @@ async fn befall(
         mark.claim = owed.claim(gateway, &mark);
     }
     let observed = known.seen.storable();
-    let (line, fault) = (mark.line.clone(), mark.decided.fault.clone());
-    if let Fault::Slow { delay_ms } = fault {
+    let fault = mark.decided.fault.clone();
+    if fault.only_delays() {
+        mark.late = Some(Late::new(gateway, &mark.line, (mark.id, mark.decided.attempt), &asked));
+    }
+    let mut delay_ms = 0;
+    if let Fault::Slow { delay_ms: by } = fault {
         mark.fired();
-        tokio::time::sleep(Duration::from_millis(delay_ms)).await;
+        delay_ms = by;
     }
     if looks_inside(&fault) {
         asked.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let response = match found {
-        Some(Ok(owed)) => deliver(gateway, &asked, owed).await,
-        Some(Err(miss)) => Err(miss),
-        None if fault.only_delays() => Ok(live(gateway, asked.clone(), &line).await),
-        None => Ok(handler::unanswered(gateway, asked.clone(), None).await),
+    let answered = match found {
+        Some(Ok(owed)) => {
+            gateway.faults.pause(delay_ms).await;
+            // What is paced is late by as much, from end to end.
+            let arrived = asked.arrived + Duration::from_millis(delay_ms);
+            deliver(gateway, &asked, owed, arrived).await.map_err(Some)
+        }
+        Some(Err(miss)) => Err(Some(miss)),
+        None => Err(None),
     };
-    match response {
-        Ok(response) => Ok(distorted(caller, mark, observed, response).await),
-        // A script's answer, a forwarded one; or what the call gets without a fault.
+    let response = match answered {
+        Ok(response) => response,
         Err(miss) => {
             mark.claim = None;
-            let response = handler::unanswered(gateway, asked, Some(miss)).await;
-            match response.headers().contains_key("x-loomrec-error") {
-                true => Ok(response),
-                false => Ok(distorted(caller, mark, observed, response).await),
+            let response = unowed(gateway, &mut mark, asked, miss).await;
+            // The answer is there first, so that a client that leaves meanwhile does not
+            // keep it from being recorded.
+            gateway.faults.pause(delay_ms).await;
+            if response.headers().contains_key("x-loomrec-error") {
+                mark.late.into_iter().for_each(Late::over);
+                return Ok(response);
             }
+            response
+        }
+    };
+    mark.late.iter_mut().for_each(Late::heard);
+    Ok(distorted(caller, mark, observed, response).await)
+}
+
+/// A live answer, a script's, a forwarded one; or what the call gets without a fault.
+async fn unowed(
+    gateway: &Arc<Gateway>,
+    mark: &mut Mark,
+    asked: Asked,
+    miss: Option<Miss>,
+) -> Response<AnyBody> {
+    let response = handler::unanswered(gateway, asked, miss).await;
+    let good = response.status().as_u16() < 400;
+    // A call that does not get its answer as it is will be made again.
+    if let Some(late) = mark.late.as_mut() {
+        late.heard();
+        if good {
+            late.was_well();
+            gateway.faults.decider.well(mark.line.0.as_deref(), &mark.line.1);
         }
     }
+    response
 }

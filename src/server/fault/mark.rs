@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::Gateway;
 use super::claim::Claim;
+use super::late::Late;
 use super::watch::{self, Line};
 use crate::fault::Decided;
 
@@ -23,8 +24,10 @@ pub(super) struct Mark {
     pub(super) facts: Arc<Value>,
     /// The take behind it.
     pub(super) claim: Option<Claim>,
+    /// What its answer is behind, where it is only late.
+    pub(super) late: Option<Late>,
     gateway: Arc<Gateway>,
-    id: u64,
+    pub(super) id: u64,
     connection: u64,
     fired: bool,
 }
@@ -40,7 +43,17 @@ impl Mark {
     ) -> Self {
         let (gateway, id) = (Arc::clone(gateway), gateway.faults.watch.number());
         let facts = Arc::new(facts(id, &decided, &line, step));
-        Self { decided, line, facts, claim: None, gateway, id, connection, fired: false }
+        Self {
+            decided,
+            line,
+            facts,
+            claim: None,
+            late: None,
+            gateway,
+            id,
+            connection,
+            fired: false,
+        }
     }
 
     /// It has happened.

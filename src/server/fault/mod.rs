@@ -11,6 +11,7 @@ mod body;
 mod call;
 mod claim;
 mod declared;
+mod late;
 mod mark;
 mod silence;
 mod watch;
@@ -18,7 +19,7 @@ mod watch;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::watch as signal;
@@ -101,6 +102,18 @@ impl Faults {
         let mut stop = self.stop.subscribe();
         // A sender that is gone has stopped as well.
         drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    /// Waits, unless the run is to end.
+    async fn pause(&self, ms: u64) {
+        if ms == 0 {
+            // The clock's shortest wait is longer.
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(ms)) => {}
+            () = self.stopped() => {}
+        }
     }
 
     /// The number of a connection that was just accepted, from 1.

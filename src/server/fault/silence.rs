@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::super::Gateway;
 use super::super::socket::Connection;
@@ -37,10 +36,7 @@ pub(super) async fn keep(
     for_ms: u64,
     then: Cut,
 ) -> Abandoned {
-    tokio::select! {
-        () = tokio::time::sleep(Duration::from_millis(for_ms)) => {}
-        () = gateway.faults.stopped() => {}
-    }
+    gateway.faults.pause(for_ms).await;
     connection.cut();
     if then == Cut::Reset {
         connection.reset_at_end();

@@ -125,6 +125,38 @@ pub(in crate::server) fn left(gateway: &Gateway, connection: u64) {
     seen.into_iter().for_each(|id| mark(gateway, id, "noticed", Some("left")));
 }
 
+/// The client of a call whose answer was late has left before all of it had come: it has
+/// not got its answer. Gives whether the fault had happened by then.
+pub(super) fn given_up(gateway: &Gateway, line: &Line, id: u64) -> bool {
+    let mut open = gateway.faults.watch.open();
+    let fault = open.get_mut(line).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
+    let Some(fault) = fault else { return false };
+    let noticed = std::mem::replace(&mut fault.noticed, true);
+    drop(open);
+    if !noticed {
+        mark(gateway, id, "noticed", Some("left"));
+    }
+    mark(gateway, id, "given_up", None);
+    true
+}
+
+/// A call got its true answer in spite of a fault, for better or worse: there is nothing
+/// to recover from.
+pub(super) fn settle(gateway: &Gateway, line: &Line, id: u64) {
+    let watch = &gateway.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut open = watch.open();
+    let Some(faults) = open.get_mut(line) else { return };
+    let before = faults.len();
+    faults.retain(|fault| fault.id != id);
+    watch.count.fetch_sub(before - faults.len(), Ordering::AcqRel);
+    if faults.is_empty() {
+        open.remove(line);
+    }
+}
+
 /// A call of `line` was answered well, to its end.
 pub(super) fn recovered(gateway: &Gateway, line: &Line) {
     let watch = &gateway.faults.watch;

@@ -6,6 +6,7 @@ mod declare;
 mod engine;
 mod garble;
 mod instead;
+mod late;
 mod pace;
 mod peer;
 mod receipt;

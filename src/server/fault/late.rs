@@ -1,0 +1,77 @@
+//! Answers that are only late, and clients that do not wait for them.
+
+use std::sync::Arc;
+
+use super::super::Gateway;
+use super::super::asked::{Asked, line_of};
+use super::super::journal::{self, More};
+use super::super::tally::Tally;
+use super::watch::{self, Line};
+
+/// An answer that is on its way, late. Dropped before all of it has gone, its client
+/// has given up: the call was not answered after all.
+pub(super) struct Late {
+    gateway: Arc<Gateway>,
+    line: Line,
+    id: u64,
+    attempt: u64,
+    /// Whether the call was taken to be answered well, by no take.
+    well: bool,
+    /// The call's line in the journal, as long as nobody has noted it.
+    unheard: Option<journal::Line>,
+    over: bool,
+}
+
+impl Late {
+    /// The answer of `asked`, which is this try of a call of `line`, behind the fault of
+    /// this number.
+    pub(super) fn new(
+        gateway: &Arc<Gateway>,
+        line: &Line,
+        (id, attempt): (u64, u64),
+        asked: &Asked,
+    ) -> Self {
+        Self {
+            gateway: Arc::clone(gateway),
+            line: line.clone(),
+            id,
+            attempt,
+            well: false,
+            unheard: Some(line_of(asked, "faulted", None, More::Nothing)),
+            over: false,
+        }
+    }
+
+    /// Its head is there, and the call has been noted.
+    pub(super) fn heard(&mut self) {
+        self.unheard = None;
+    }
+
+    /// It is a good one that is no take's: the call was taken to be answered well.
+    pub(super) fn was_well(&mut self) {
+        self.well = true;
+    }
+
+    /// The client has got all of it.
+    pub(super) fn over(mut self) {
+        self.over = true;
+        watch::settle(&self.gateway, &self.line, self.id);
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        if self.well {
+            let session = self.line.0.as_deref();
+            self.gateway.faults.decider.unwell(session, &self.line.1, self.attempt);
+        }
+        let struck = watch::given_up(&self.gateway, &self.line, self.id);
+        if let Some(line) = self.unheard.take().filter(|_| struck) {
+            Tally::count(&self.gateway.tally.faulted);
+            self.gateway.journal.add(line);
+        }
+    }
+}
