@@ -43,6 +43,16 @@ struct Progress {
     furthest: usize,
 }
 
+impl Progress {
+    /// The cursor of a session that has made a call.
+    fn cursor(&mut self, session: Option<&str>) -> Option<&mut Cursor> {
+        match session {
+            None => Some(&mut self.unnamed),
+            Some(name) => self.named.get_mut(name),
+        }
+    }
+}
+
 /// How far one session has come.
 #[derive(Debug, Default)]
 struct Cursor {
@@ -193,6 +203,32 @@ impl Script {
             progress.furthest = progress.furthest.max(cursor.used);
             Turn::Call(cursor.used - 1)
         })
+    }
+
+    /// Call number `call`, from 1, of a session was not answered after all: it is the next
+    /// one again, unless the session has gone on since.
+    pub fn give_back(&self, session: Option<&str>, call: usize) {
+        self.with(|progress| {
+            if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used == call) {
+                cursor.used -= 1;
+                let furthest = progress.named.values().chain([&progress.unnamed]);
+                let furthest = furthest.map(|cursor| cursor.used).max();
+                if progress.furthest == call {
+                    progress.furthest = furthest.unwrap_or(0);
+                }
+            }
+        });
+    }
+
+    /// Undoes [`Script::give_back`].
+    pub fn use_up(&self, session: Option<&str>, call: usize) {
+        self.with(|progress| {
+            if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used + 1 == call)
+            {
+                cursor.used = call;
+                progress.furthest = progress.furthest.max(call);
+            }
+        });
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Progress) -> T) -> T {

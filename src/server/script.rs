@@ -16,6 +16,10 @@ use crate::replay::{NoScriptedResponse, Scripted};
 /// The name of the error that a call behind the end of a script gets.
 const NONE: &str = "no_scripted_response";
 
+/// Goes with a response: which call of the script it is, from 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call(pub(super) usize);
+
 /// What the script has for a call, held back until its first byte is due.
 pub(super) async fn answer(
     gateway: &Gateway,
@@ -29,7 +33,7 @@ pub(super) async fn answer(
     Tally::count(&gateway.tally.scripted);
     // Counted from here on: a client that leaves before the first byte has left, too.
     let counted = |body| StreamBody::new(body, Arc::clone(&gateway.tally));
-    let response = match streamed {
+    let mut response = match streamed {
         true => response.map(|body| AnyBody::Script(counted(body))),
         false => response.map(AnyBody::Replay),
     };
@@ -40,6 +44,9 @@ pub(super) async fn answer(
     };
     if let Some(due) = due {
         tokio::time::sleep_until(due).await;
+    }
+    if let Some(call) = call {
+        response.extensions_mut().insert(Call(call));
     }
     let more = More::Value(json!({ "script": { "call": call } }));
     note(gateway, asked, "scripted", Some(response.status()), more);

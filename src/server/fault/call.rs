@@ -13,7 +13,7 @@ use super::super::journal::More;
 use super::super::known::Known;
 use super::super::respond::{self, AnyBody};
 use super::super::tally::Tally;
-use super::super::{Gateway, Notice};
+use super::super::{Gateway, Notice, script};
 use super::apply::{distorted, form, heal, looks_inside};
 use super::claim::Claim;
 use super::declared::{Headers, REFUSED};
@@ -318,6 +318,10 @@ async fn unowed(
 ) -> Response<AnyBody> {
     let response = handler::unanswered(gateway, asked, miss).await;
     let good = response.status().as_u16() < 400;
+    if let Some(script::Call(call)) = response.extensions().get() {
+        let keeps = mark.late.is_some();
+        mark.claim = Some(Claim::scripted(gateway, &mark.line, (*call, good), keeps));
+    }
     // A call that does not get its answer as it is will be made again.
     if let Some(late) = mark.late.as_mut() {
         late.heard();

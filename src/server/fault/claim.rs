@@ -9,14 +9,22 @@ use super::super::Gateway;
 use super::watch::Line;
 use crate::replay::Hit;
 
-/// A call's claim to a take.
+/// What answers a call.
+#[derive(Clone, Copy)]
+enum What {
+    /// A take, as its matcher counts them.
+    Take(usize),
+    /// A call of the script, from 1.
+    Scripted(usize),
+}
+
+/// A call's claim to a take, or to a call of the script.
 pub(super) struct Claim {
     gateway: Arc<Gateway>,
     line: Line,
     /// Which try the call is.
     attempt: u64,
-    /// Which take, as its matcher counts them.
-    take: usize,
+    what: What,
     /// Whether its answer is a good one.
     well: bool,
     /// Whether the call has it: a fault that is no mere delay has given it back.
@@ -33,14 +41,56 @@ impl Claim {
         held: bool,
     ) -> Self {
         let (gateway, line) = (Arc::clone(gateway), line.clone());
-        Self { gateway, line, attempt, take: hit.index(), well: hit.take.is_well(), held }
+        let what = What::Take(hit.index());
+        Self { gateway, line, attempt, what, well: hit.take.is_well(), held }
+    }
+
+    /// The claim of a call to what the script has for it. Where it does not keep it, it is
+    /// the session's next one again.
+    pub(super) fn scripted(
+        gateway: &Arc<Gateway>,
+        line: &Line,
+        (call, good): (usize, bool),
+        keeps: bool,
+    ) -> Self {
+        let (gateway, line) = (Arc::clone(gateway), line.clone());
+        // Whether one that is kept was a good answer is seen to by who delays it.
+        let well = good && !keeps;
+        let what = What::Scripted(call);
+        let claim = Self { gateway, line, attempt: 1, what, well, held: keeps };
+        if !keeps {
+            claim.give_back();
+        }
+        claim
+    }
+
+    fn give_back(&self) {
+        let session = self.line.0.as_deref();
+        let Some(replayer) = &self.gateway.replayer else { return };
+        match self.what {
+            What::Take(take) => replayer.give_back(take, session),
+            What::Scripted(call) => {
+                replayer.script().into_iter().for_each(|script| script.give_back(session, call));
+            }
+        }
+    }
+
+    fn use_up(&self) {
+        let session = self.line.0.as_deref();
+        let Some(replayer) = &self.gateway.replayer else { return };
+        match self.what {
+            What::Take(take) => replayer.use_up(take, session),
+            What::Scripted(call) => {
+                replayer.script().into_iter().for_each(|script| script.use_up(session, call));
+            }
+        }
     }
 
     /// The call was answered by the take, whole and true: it is used up.
     pub(super) fn answered(mut self) {
         let (session, key) = (self.line.0.as_deref(), self.line.1.as_str());
-        if let (false, Some(replayer)) = (self.held, &self.gateway.replayer) {
-            replayer.use_up(self.take, session);
+        if !self.held {
+            self.use_up();
             if self.well {
                 self.gateway.faults.decider.well(session, key);
             }
@@ -53,8 +103,8 @@ impl Drop for Claim {
     /// The call was not answered by the take, which is still owed.
     fn drop(&mut self) {
         let (session, key) = (self.line.0.as_deref(), self.line.1.as_str());
-        if let (true, Some(replayer)) = (self.held, &self.gateway.replayer) {
-            replayer.give_back(self.take, session);
+        if self.held {
+            self.give_back();
             if self.well {
                 self.gateway.faults.decider.unwell(session, key, self.attempt);
             }

@@ -1,12 +1,13 @@
 //! Answers that a fault only delays, and clients that do not wait for them.
 
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::stage::Stage;
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
-use crate::support::{Answer, Call, End, Scene, Upstream};
+use crate::support::{Answer, Call, End, Scene, Server, Upstream};
 
 /// Longer than anything here takes that is not meant to.
 const LONG: Duration = Duration::from_secs(5);
@@ -171,4 +172,49 @@ fn late_answers_do_not_hold_up_the_end_of_the_run() {
         stage.end(0);
         assert!(began.elapsed() < LONG, "{fault}: {:?}", began.elapsed());
     }
+}
+
+#[test]
+fn a_fault_does_not_use_up_the_scripts_call_behind_it() {
+    let script = json!([[{ "text": "One two three." }], [{ "text": "Four." }]]).to_string();
+    let faults =
+        ["stream_truncate", "http_error:500", "malformed", "slow:60000", "slice:1;delay_ms=60000"];
+    for fault in faults {
+        let scene = Scene::new();
+        std::fs::write(scene.path("script.json"), &script).unwrap();
+        planned(&scene, &json!([{ "match": { "call": 1 }, "fault": fault }]));
+        let args = ["replay", "--script", "script.json", "--faults", "plan.json", "--fail-unused"];
+        let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+        let server = Server::start(scene.dir(), &args);
+        let mut client = server.connect();
+        client.send(&chat_streamed("any"));
+        if fault.contains("60000") {
+            std::thread::sleep(A_WHILE);
+        } else {
+            drop(client.answer());
+        }
+        drop(client);
+        std::thread::sleep(A_WHILE);
+        for text in ["One two three.", "Four."] {
+            let answer = server.call(&chat("any")).expect(200);
+            assert!(answer.text().contains(text), "{fault}: {}", answer.text());
+        }
+        server.stop().expect(0);
+    }
+}
+
+#[test]
+fn a_fault_that_could_not_happen_uses_up_the_scripts_call() {
+    let scene = Scene::new();
+    let script = json!([[{ "text": "One." }], [{ "text": "Two." }]]).to_string();
+    std::fs::write(scene.path("script.json"), script).unwrap();
+    let args =
+        ["replay", "--script", "script.json", "--fault", "tool_call_fault", "--allow-unfired"];
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let server = Server::start(scene.dir(), &args);
+    for text in ["One.", "Two."] {
+        let answer = server.call(&chat("any")).expect(200);
+        assert!(answer.text().contains(text), "{}", answer.text());
+    }
+    server.stop().expect(0);
 }
