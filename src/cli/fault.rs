@@ -19,14 +19,29 @@ use crate::server::fault::Faults;
 use crate::server::route::{Routes, UNNAMED};
 use crate::spelling;
 
+/// All that is planned, and where each rule stands.
+#[derive(Debug, Default)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// For each rule, its file, as messages begin with it; nothing for one of a flag.
+    places: Vec<String>,
+}
+
+impl Planned {
+    fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        self.places.iter().map(String::as_str).zip(&self.plan.rules)
+    }
+}
+
 /// Reads the plans and the flags beside them.
 ///
 /// # Errors
 /// A file that cannot be read or is no plan, a flag that names no fault, two rules of
 /// one name.
-pub fn plan(args: &ServeArgs) -> Result<Plan, Failure> {
+pub fn plan(args: &ServeArgs) -> Result<Planned, Failure> {
     let flags = &args.trouble;
-    let mut plan = Plan::default();
+    let Planned { mut plan, mut places } = Planned::default();
     for path in &flags.faults {
         let one = file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
@@ -41,6 +56,7 @@ pub fn plan(args: &ServeArgs) -> Result<Plan, Failure> {
                 )));
             }
             plan.rules.push(rule);
+            places.push(format!("the plan {}: ", path.display()));
         }
     }
     for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !text.is_empty())) {
@@ -53,9 +69,10 @@ pub fn plan(args: &ServeArgs) -> Result<Plan, Failure> {
             false => format!("--fault {text}"),
         };
         plan.rules.push(Rule { name, when, fault, times: None, probability: None });
+        places.push(String::new());
     }
     plan.chaos = chaos(flags)?.over(&plan.chaos);
-    Ok(plan)
+    Ok(Planned { plan, places })
 }
 
 /// One plan: YAML in a file whose name says so, else JSON.
@@ -100,7 +117,7 @@ fn chaos(flags: &FaultArgs) -> Result<Rates, Failure> {
 }
 
 /// Who decides by `plan`. A seed that is needed and was not given is drawn, and said.
-pub fn decider(plan: Plan, given: Option<u64>, output: &Output) -> Decider {
+pub fn decider(Planned { plan, .. }: Planned, given: Option<u64>, output: &Output) -> Decider {
     let seed = given.or(plan.seed);
     let left = plan.rules.iter().any(|rule| rule.probability.is_some()) || !plan.chaos.is_empty();
     let seed = seed.unwrap_or_else(|| {
@@ -121,11 +138,11 @@ pub fn decider(plan: Plan, given: Option<u64>, output: &Output) -> Decider {
 ///
 /// # Errors
 /// A rule that would never come for it.
-pub fn check_upstreams(plan: &Plan, routes: &Routes) -> Result<(), Failure> {
+pub fn check_upstreams(planned: &Planned, routes: &Routes) -> Result<(), Failure> {
     let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
     known.push(UNNAMED);
-    let named = |rule: &Rule| rule.when.upstream.clone();
-    plan.rules.iter().try_for_each(|rule| among(rule, "upstream", &named(rule), &known))
+    let mut rules = planned.rules();
+    rules.try_for_each(|rule| among(rule, "upstream", &rule.1.when.upstream, &known))
 }
 
 /// Refuses a plan that names what is in none of the recordings. Where these have no
@@ -133,16 +150,16 @@ pub fn check_upstreams(plan: &Plan, routes: &Routes) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A rule whose step id or request hash no take has.
-pub fn check(plan: &Plan, matcher: &Matcher) -> Result<(), Failure> {
+pub fn check(planned: &Planned, matcher: &Matcher) -> Result<(), Failure> {
     let steps: Vec<&str> = matcher.steps().into_iter().collect();
-    for rule in &plan.rules {
+    for (place, rule) in planned.rules() {
         if !steps.is_empty() {
-            among(rule, "recorded step id", &rule.when.step_id, &steps)?;
+            among((place, rule), "recorded step id", &rule.when.step_id, &steps)?;
         }
         let hashes = &rule.when.request_hash;
         if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
             return Err(Failure::usage(format!(
-                "rule {:?} would never come: no recorded call has a request_hash that begins \
+                "{place}rule {:?} would never come: no recorded call has a request_hash that begins \
                  with {hash}; `loomrec ls` lists them",
                 rule.name
             )));
@@ -152,7 +169,12 @@ pub fn check(plan: &Plan, matcher: &Matcher) -> Result<(), Failure> {
 }
 
 /// Refuses a rule that names what is not among those known.
-fn among(rule: &Rule, what: &str, given: &[String], known: &[&str]) -> Result<(), Failure> {
+fn among(
+    (place, rule): (&str, &Rule),
+    what: &str,
+    given: &[String],
+    known: &[&str],
+) -> Result<(), Failure> {
     let Some(unknown) = given.iter().find(|given| !known.contains(&given.as_str())) else {
         return Ok(());
     };
@@ -162,7 +184,7 @@ fn among(rule: &Rule, what: &str, given: &[String], known: &[&str]) -> Result<()
     };
     let name = &rule.name;
     Err(Failure::usage(format!(
-        "rule {name:?} would never come: there is no {what} {unknown:?}; {hint}"
+        "{place}rule {name:?} would never come: there is no {what} {unknown:?}; {hint}"
     )))
 }
 

@@ -164,7 +164,9 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
         + receipt.missed
         + receipt.refused
         + receipt.unreachable
-        + unscripted;
+        + unscripted
+        // Those of connections among them, whose calls nobody has read.
+        + gateway.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     if cmd_exit.is_some() && !args.allow_empty && came == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",

@@ -5,6 +5,7 @@ mod chaos;
 mod declare;
 mod engine;
 mod garble;
+mod hostile;
 mod instead;
 mod late;
 mod pace;

@@ -1,0 +1,68 @@
+//! What somebody would try who wants the faults to lie.
+
+use serde_json::json;
+
+use super::stage::Stage;
+use crate::support::shape::{chat, chat_answer};
+use crate::support::{Answer, Scene, Upstream};
+
+fn recorded(prompts: &[&str]) -> Scene {
+    let scene = Scene::new();
+    let calls: Vec<_> = prompts.iter().map(|prompt| chat(prompt)).collect();
+    scene.recorded(&Upstream::always(Answer::json(200, chat_answer("Hello"))), &calls);
+    scene
+}
+
+/// The statuses of calls that ask for chaos every other time, while a fault of another
+/// call is open or is not.
+fn rolled(noise: bool) -> Vec<u16> {
+    let stage = Stage::of(recorded(&["one", "other"]), &["--repeat", "last"]);
+    if noise {
+        stage.call(&chat("other").header("x-loomrec-fault: http_error:503")).expect(503);
+    }
+    let plain = chat("one");
+    let calls = (0..24).map(|n| match n % 2 {
+        0 => plain.clone(),
+        _ => plain.clone().header("x-loomrec-chaos-drop: 0.5"),
+    });
+    let statuses = calls.map(|call| stage.call(&call).status).collect();
+    stage.end(0);
+    statuses
+}
+
+#[test]
+fn what_headers_leave_to_chance_does_not_hang_on_the_faults_of_other_calls() {
+    let alone = rolled(false);
+    assert!(alone.contains(&500) && alone.contains(&200), "{alone:?}");
+    assert_eq!(rolled(true), alone);
+}
+
+#[test]
+fn a_program_that_meets_faults_of_connections_only_has_been_tested() {
+    let scene = recorded(&["one"]);
+    let rules = json!([{ "match": { "connection": [1] }, "fault": "connection_reset" }]);
+    std::fs::write(scene.path("plan.json"), json!({ "rules": rules }).to_string()).unwrap();
+    let script = "exec 3<>\"/dev/tcp/${LOOMREC_URL#http://127.0.0.1:}\" 2>/dev/null; \
+                  cat <&3 >/dev/null 2>&1; true";
+    let script = script.replace("/dev/tcp/", "/dev/tcp/127.0.0.1/");
+    let args = ["replay", "-r", "run.json", "--faults", "plan.json", "--", "bash", "-c", &script];
+    let finished = scene.run(&args).expect(0);
+    assert!(!finished.stderr.contains("nothing was tested"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_rule_that_would_never_come_is_refused_with_its_file() {
+    let scene = recorded(&["one"]);
+    for (when, what) in [
+        (json!({ "upstream": "opneai" }), "there is no upstream \"opneai\""),
+        (json!({ "request_hash": "00000000" }), "no recorded call has a request_hash"),
+    ] {
+        let rules = json!([{ "name": "odd", "match": when, "fault": "drop" }]);
+        std::fs::write(scene.path("odd.json"), json!({ "rules": rules }).to_string()).unwrap();
+        std::fs::write(scene.path("other.json"), r#"{ "rules": [{ "fault": "hang" }] }"#).unwrap();
+        let args = ["--faults", "other.json", "--faults", "odd.json", "--", "true"];
+        let finished = scene.run(&[&["replay", "-r", "run.json"], &args[..]].concat()).expect(2);
+        let said = format!("the plan odd.json: rule \"odd\" would never come: {what}");
+        assert!(finished.stderr.contains(&said), "{}", finished.stderr);
+    }
+}
