@@ -1,6 +1,7 @@
 //! The command line as it is typed. What the words mean together is worked out
 //! by each command.
 
+mod diff;
 mod fault;
 mod look;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use diff::DiffArgs;
 pub use fault::FaultArgs;
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 
@@ -53,6 +55,8 @@ pub enum Command {
     Ls(LsArgs),
     /// Show one entry in full: request, answer, chunk timeline.
     Show(ShowArgs),
+    /// Tell what changed between two recordings, call by call.
+    Diff(DiffArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.

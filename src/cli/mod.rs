@@ -5,11 +5,13 @@ mod amount;
 pub mod args;
 mod config;
 pub mod demo;
+mod diff;
 mod doctor;
 pub mod exit;
 mod fault;
 mod ls;
 mod output;
+mod pager;
 mod prices;
 mod progress;
 mod receipt;
@@ -176,6 +178,7 @@ async fn dispatch(
         Command::Show(args) => show::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
+        Command::Diff(args) => diff::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,

@@ -21,6 +21,7 @@ pub(crate) mod outline;
 pub mod packed;
 pub mod redact;
 pub(crate) mod scan;
+pub mod sketch;
 mod spelled;
 mod text;
 mod token;

@@ -7,10 +7,10 @@ use super::form::Form;
 use super::matcher::{Group, Matcher, Source};
 use super::pool::Repeat;
 use super::recalled::Recalled;
-use super::sketch::Sketch;
 use super::take::{Take, Under};
 use crate::identity::{IdentityRules, Pointer, RequestKey};
 use crate::provider::{self, Call};
+use crate::recording::sketch::Sketch;
 use crate::recording::{Entry, EntryName};
 use crate::store::{Recording, StoreError, Stored};
 

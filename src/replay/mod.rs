@@ -26,7 +26,6 @@ pub mod reason;
 mod recalled;
 pub mod responder;
 pub mod script;
-mod sketch;
 pub mod take;
 mod trouble;
 

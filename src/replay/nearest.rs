@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::matcher::Matcher;
 use super::mismatch::{Difference, Nearest, bounded};
-use super::sketch::Sketch;
 use super::take::Take;
 use crate::identity::delta;
 use crate::recording::Entry;
 use crate::recording::observed::Observed;
+use crate::recording::sketch::Sketch;
 
 /// How many recorded calls are read again because their sketches are like.
 const ALIKE: usize = 48;

@@ -10,11 +10,11 @@ use super::answer::Prepared;
 use super::delivery::Delivery;
 use super::form::{Form, Wanted};
 use super::plain;
-use super::sketch::Sketch;
 use super::trouble::Trouble;
 use crate::provider::{Answer, Usage};
 use crate::recording::entry::{End, Entry};
 use crate::recording::observed::Observed;
+use crate::recording::sketch::Sketch;
 use crate::recording::{EntryName, RecordedResponse, encoding};
 use crate::store::Place;
 

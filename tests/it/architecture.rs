@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("tls", 1),
     ("identity", 0),
     ("recording", 0),
+    ("comparison", 0),
     ("fault", 0),
     ("provider", 0),
     ("recovery", 0),
@@ -32,6 +33,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("provider", &["identity"]),
     ("fault", &["identity", "provider", "spelling"]),
     ("recording", &["identity", "provider", "fault"]),
+    ("comparison", &["identity", "provider", "recording", "spelling"]),
     ("recovery", &["spelling"]),
 ];
 

@@ -1,9 +1,9 @@
 //! A sketch of a recorded request: enough to choose, among any number of takes,
 //! the few that are worth reading again when a call has to be told what it is near
-//! to. Nothing is ever matched by it.
+//! to. No answer is ever given by it.
 
+use super::entry::RecordedRequest;
 use crate::provider::{Call, Operation};
-use crate::recording::entry::RecordedRequest;
 
 /// Where the compared stretches of a body end, counted from its beginning and from
 /// its end: each is four times as long as the one before.
@@ -11,9 +11,9 @@ const STRETCHES: [usize; 6] = [32, 128, 512, 2048, 8192, 32768];
 
 /// What is known of a request without its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sketch {
+pub struct Sketch {
     /// What it asks for.
-    pub(super) operation: Operation,
+    pub operation: Operation,
     /// Stands for method, path, query and model.
     head: u32,
     length: u32,
@@ -25,7 +25,7 @@ pub(super) struct Sketch {
 
 impl Sketch {
     /// The sketch of a request that asks for `call`.
-    pub(super) fn of(request: &RecordedRequest, call: &Call) -> Self {
+    pub fn of(request: &RecordedRequest, call: &Call) -> Self {
         let body = request.body.as_ref();
         let mut head = Mix::default();
         for text in [&request.method, &request.path, &request.query] {
@@ -53,13 +53,13 @@ impl Sketch {
     }
 
     /// The number of its body's bytes.
-    pub(super) fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.length as usize
     }
 
     /// About how many bytes two requests differ in: none can be told from it that
     /// differ in nothing.
-    pub(super) fn distance(&self, other: &Self) -> (bool, u32, u32) {
+    pub fn distance(&self, other: &Self) -> (bool, u32, u32) {
         let same = |one: &[u16], other: &[u16]| {
             let count = one.iter().zip(other).take_while(|(a, b)| a == b && **a != 0).count();
             count.checked_sub(1).map_or(0, |last| STRETCHES[last] as u32)

@@ -1,0 +1,240 @@
+//! `loomrec diff`: what changed between two recordings, call by call.
+//!
+//! Both are read once for sketches of their calls, and the calls that are paired are
+//! read again one pair at a time, so that the memory needed does not grow with what
+//! the entries hold.
+
+mod call;
+mod human;
+mod json;
+mod markdown;
+mod stat;
+mod total;
+mod value;
+
+use std::path::Path;
+
+use super::args::{DiffArgs, LogFormat};
+use super::exit::{Failure, NO, UNEXPECTED};
+use super::output::Output;
+use super::pager::Pager;
+use super::setup;
+use crate::comparison::{self, Known, Pair, Row, Scope, Side, pairs, rows};
+use crate::identity::{self, IdentityRules};
+use crate::recording::Entry;
+use crate::recording::redact::Redactor;
+use crate::store::{Place, Recording, StoreError};
+use call::{Call, State};
+use total::Total;
+
+/// Runs the command.
+///
+/// # Errors
+/// A place to be ignored that is none (2); a recording that is missing, damaged or too
+/// new (4); a stdout that cannot be written.
+pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
+    let mut scope = Scope::default();
+    scope.requests = !args.answers_only;
+    scope.answers = !args.requests_only;
+    scope.times = args.times;
+    for place in &args.ignore {
+        let told = |error| Failure::usage(format!("failed to read --ignore: failed to {error}"));
+        scope.leave_out(place).map_err(told)?;
+    }
+    let output = Output::new(LogFormat::Human, false, false);
+    let (old, new) = (setup::open(&args.old, &output)?, setup::open(&args.new, &output)?);
+    let kept = |recording: &Recording| recording.meta().rules().ignore().to_vec();
+    scope.rules = scope.rules.with(kept(&old)).with(kept(&new));
+    let redactor = Redactor::new(&[])
+        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+    let old = Opened::of(&args.old, old, &scope.rules)?;
+    let new = Opened::of(&args.new, new, &scope.rules)?;
+    let work = Work { old, new, scope, redactor };
+    let form = match (args.json, args.markdown, args.stat) {
+        (true, ..) => Form::Json,
+        (_, true, _) => Form::Markdown,
+        (_, _, true) => Form::Stat,
+        _ => Form::Human,
+    };
+    work.show(form, Pager::open(matches!(form, Form::Human | Form::Stat) && !args.no_pager))
+}
+
+/// How the result is written.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Human,
+    Json,
+    Markdown,
+    Stat,
+}
+
+/// A recording, and what is known of its calls.
+struct Opened {
+    label: String,
+    recording: Recording,
+    known: Vec<Known>,
+    places: Vec<Place>,
+}
+
+impl Opened {
+    fn of(path: &Path, recording: Recording, rules: &IdentityRules) -> Result<Self, StoreError> {
+        let (mut known, mut places) = (Vec::new(), Vec::new());
+        for stored in recording.entries() {
+            let stored = stored?;
+            known.push(Known::of(stored.name, stored.take, &stored.entry, rules));
+            places.push(stored.place);
+        }
+        Ok(Self { label: path.display().to_string(), recording, known, places })
+    }
+
+    fn entry(&self, at: usize) -> Result<Entry, StoreError> {
+        self.recording.entry(&self.places[at])
+    }
+}
+
+/// Two recordings that are compared.
+struct Work {
+    old: Opened,
+    new: Opened,
+    scope: Scope,
+    redactor: Redactor,
+}
+
+impl Work {
+    /// Writes what changed, and tells by the exit code whether anything did.
+    fn show(&self, form: Form, mut pager: Pager) -> Result<u8, Failure> {
+        let unwritten = |error: std::io::Error| {
+            Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+        };
+        let mut writer = Writer::new(form, &self.old.label, &self.new.label);
+        let mut total = Total::default();
+        let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
+        for row in rows(self.old.known.len(), self.new.known.len(), &self.pairs()?) {
+            let call = self.call(row)?;
+            total.add(&call);
+            // Whoever reads no more still learns by the exit code what there was.
+            if goes_on && let Some(text) = writer.call(&call) {
+                goes_on = pager.write(&text).map_err(unwritten)?;
+            }
+        }
+        if goes_on {
+            pager.write(&writer.end(&total)).map_err(unwritten)?;
+        }
+        pager.finish().map_err(unwritten)?;
+        Ok(if total.is_same() { 0 } else { NO })
+    }
+
+    /// Which call is which.
+    fn pairs(&self) -> Result<Vec<Pair>, StoreError> {
+        let mut failed = None;
+        let mut last: Option<(usize, Entry)> = None;
+        let found = pairs(&self.old.known, &self.new.known, |at, other| {
+            if failed.is_some() {
+                return None;
+            }
+            if last.as_ref().is_none_or(|(read, _)| *read != at) {
+                last =
+                    self.old.entry(at).map_err(|error| failed = Some(error)).ok().map(|e| (at, e));
+            }
+            let other = self.new.entry(other).map_err(|error| failed = Some(error)).ok()?;
+            apart(&last.as_ref()?.1, &other, &self.scope.rules)
+        });
+        failed.map_or(Ok(found), Err)
+    }
+
+    /// One call of the comparison.
+    fn call(&self, row: Row) -> Result<Call, StoreError> {
+        let (old, new) = match row {
+            Row::Both(Pair { old, new, .. }) => (Some(old), Some(new)),
+            Row::Old(old) => (Some(old), None),
+            Row::New(new) => (None, Some(new)),
+        };
+        let read = |opened: &Opened, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
+        let (one, other) = (read(&self.old, old)?, read(&self.new, new)?);
+        let side = |opened: &Opened, at: Option<usize>, entry: &Option<Entry>| {
+            let known = &opened.known[at?];
+            Some(call::Told::of(known, &Side::of(&known.name, entry.as_ref()?)))
+        };
+        let (told, tells) = (side(&self.old, old, &one), side(&self.new, new, &other));
+        let state = match row {
+            Row::Both(Pair { old, new, by }) => {
+                let (Some(one), Some(other)) = (&one, &other) else {
+                    return Ok(Call::new(State::Same, told, tells, None, Vec::new()));
+                };
+                let (old, new) = (&self.old.known[old], &self.new.known[new]);
+                let (old, new) = (Side::of(&old.name, one), Side::of(&new.name, other));
+                let found = comparison::differences(&old, &new, &self.scope);
+                let state = State::of(&found);
+                return Ok(Call::new(state, told, tells, Some(by), found).clean(&self.redactor));
+            }
+            Row::Old(_) => State::OnlyOld,
+            Row::New(_) => State::OnlyNew,
+        };
+        Ok(Call::new(state, told, tells, None, Vec::new()).clean(&self.redactor))
+    }
+}
+
+/// How much two requests differ, about in bytes.
+fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
+    let (old, new) = (old.request.as_ref()?, new.request.as_ref()?);
+    let (asked, asks) = (old.recognise(), new.recognise());
+    let (old, new) = (old.parts(&asked), new.parts(&asks));
+    match (old.json(), new.json()) {
+        (Some(one), Some(other)) => Some(identity::distance(&one, &other, rules)),
+        _ if old.body == new.body => Some(0),
+        _ => None,
+    }
+}
+
+/// Writes the result in one of its forms.
+enum Writer {
+    Human(human::Human),
+    Json(json::Json),
+    Markdown(markdown::Markdown),
+    Stat(stat::Stat),
+}
+
+impl Writer {
+    fn new(form: Form, old: &str, new: &str) -> Self {
+        match form {
+            Form::Human => Self::Human(human::Human::new(old, new)),
+            Form::Json => Self::Json(json::Json::new(old, new)),
+            Form::Markdown => Self::Markdown(markdown::Markdown::new(old, new)),
+            Form::Stat => Self::Stat(stat::Stat::new(old, new)),
+        }
+    }
+
+    /// What comes before all calls.
+    fn head(&self) -> String {
+        match self {
+            Self::Human(_) | Self::Markdown(_) | Self::Stat(_) => String::new(),
+            Self::Json(json) => json.head(),
+        }
+    }
+
+    /// One call; `None` where there is nothing to be said of it yet.
+    fn call(&mut self, call: &Call) -> Option<String> {
+        match self {
+            Self::Human(human) => human.call(call),
+            Self::Json(json) => json.call(call),
+            Self::Markdown(markdown) => {
+                markdown.add(call);
+                None
+            }
+            Self::Stat(stat) => {
+                stat.add(call);
+                None
+            }
+        }
+    }
+
+    /// What comes behind all calls.
+    fn end(&self, total: &Total) -> String {
+        match self {
+            Self::Human(human) => human.end(total),
+            Self::Json(json) => json.end(total),
+            Self::Markdown(markdown) => markdown.text(total),
+            Self::Stat(stat) => stat.text(total),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One call of the comparison, free of secrets: what is told of it on both sides, and
+//! what differs.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::comparison::{By, Difference, Known, Part, Side};
+use crate::identity::RequestKey;
+use crate::provider::Operation;
+use crate::recording::EntryName;
+use crate::recording::redact::{Redactor, Secrets};
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing that counts differs.
+    Same,
+    /// Something does.
+    Changed,
+    /// Only the first recording has it.
+    OnlyOld,
+    /// Only the second has it.
+    OnlyNew,
+}
+
+impl State {
+    /// Whether calls with these differences are the same.
+    pub(super) fn of(found: &[Difference]) -> Self {
+        match found.iter().any(|difference| difference.counts) {
+            true => Self::Changed,
+            false => Self::Same,
+        }
+    }
+}
+
+/// A call of one recording, in a few words.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    /// The key that `show` takes.
+    pub(super) key: String,
+    /// The key for people: a hash is cut to its first digits.
+    pub(super) short: String,
+    /// Its upstream, operation and model.
+    pub(super) words: String,
+    /// What the answer says, or how it failed, on one line.
+    pub(super) answer: String,
+    /// All its tokens.
+    pub(super) tokens: u64,
+    /// Its cost.
+    pub(super) cost: f64,
+}
+
+impl Told {
+    pub(super) fn of(known: &Known, side: &Side<'_>) -> Self {
+        let entry = side.entry;
+        let key = known.name.take_key(known.take);
+        let short = match &known.name {
+            EntryName::Hash(hash) => {
+                EntryName::Step(RequestKey::short(hash).to_owned()).take_key(known.take)
+            }
+            EntryName::Step(_) => key.clone(),
+        };
+        let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
+        let operation = side.call.as_ref().map(|call| call.operation);
+        match (operation, &entry.request) {
+            (Some(Operation::Other), Some(request)) => {
+                words.extend([Some(request.method.as_str()), Some(request.path.as_str())]);
+            }
+            (operation, _) => words.push(operation.map(Operation::word)),
+        }
+        let asked = || side.call.as_ref().and_then(|call| call.model.as_deref());
+        words.push(entry.model.as_deref().or_else(asked));
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        Self {
+            key,
+            short,
+            words: words.join(" "),
+            answer: answer(side),
+            tokens: entry.usage.map_or(0, |usage| usage.total_tokens),
+            cost: entry.cost_usd.unwrap_or(0.0),
+        }
+    }
+
+    fn clean(self, clean: &impl Fn(&str) -> String) -> Self {
+        Self {
+            key: clean(&self.key),
+            short: clean(&self.short),
+            words: clean(&self.words),
+            answer: clean(&self.answer),
+            ..self
+        }
+    }
+}
+
+/// What an answer says on one line.
+fn answer(side: &Side<'_>) -> String {
+    let entry = side.entry;
+    if let Some(content) = entry.content.as_deref().filter(|content| !content.trim().is_empty()) {
+        return content.trim().to_owned();
+    }
+    if let Some(call) = entry.tool_calls.first() {
+        return format!("calls {} {}", call.name, call.arguments);
+    }
+    match &entry.response {
+        Some(response) => format!("status {}, {} bytes", response.status, response.payload.len()),
+        None => "(no text)".to_owned(),
+    }
+}
+
+/// A call that is compared.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) state: State,
+    pub(super) old: Option<Told>,
+    pub(super) new: Option<Told>,
+    /// Why the two are taken for one.
+    pub(super) by: Option<By>,
+    pub(super) differences: Vec<Difference>,
+}
+
+impl Call {
+    pub(super) fn new(
+        state: State,
+        old: Option<Told>,
+        new: Option<Told>,
+        by: Option<By>,
+        differences: Vec<Difference>,
+    ) -> Self {
+        Self { state, old, new, by, differences }
+    }
+
+    /// The same with everything that looks like a secret replaced: recordings hold
+    /// none, and such files may come from elsewhere.
+    pub(super) fn clean(self, redactor: &Redactor) -> Self {
+        let secrets = Secrets::default();
+        let text = |text: &str| redactor.redact_text(text, &secrets).into_owned();
+        let differences = self.differences.into_iter().map(|difference| Difference {
+            place: text(&difference.place),
+            old: difference.old.map(|value| cleaned(value, &text)),
+            new: difference.new.map(|value| cleaned(value, &text)),
+            ..difference
+        });
+        Self {
+            old: self.old.map(|told| told.clean(&text)),
+            new: self.new.map(|told| told.clean(&text)),
+            differences: differences.collect(),
+            ..self
+        }
+    }
+
+    /// The differences of one half that are to be shown.
+    pub(super) fn of(&self, part: Part) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(move |difference| difference.part == part)
+    }
+
+    /// How many differences of one half count.
+    pub(super) fn count(&self, part: Part) -> usize {
+        self.of(part).filter(|difference| difference.counts).count()
+    }
+
+    /// The side that tells what the call is.
+    pub(super) fn told(&self) -> Option<&Told> {
+        self.new.as_ref().or(self.old.as_ref())
+    }
+
+    /// The key, or both where they are different ones.
+    pub(super) fn keys(&self) -> String {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) if old.key != new.key => {
+                format!("{} → {}", old.short, new.short)
+            }
+            _ => self.told().map_or_else(String::new, |told| told.short.clone()),
+        }
+    }
+
+    /// What the call is.
+    pub(super) fn words(&self) -> &str {
+        self.told().map_or("", |told| &told.words)
+    }
+}
+
+fn cleaned(value: Value, text: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(string) => Value::String(text(&string)),
+        Value::Array(items) => items.into_iter().map(|item| cleaned(item, text)).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(name, member)| (text(&name), cleaned(member, text))).collect()
+        }
+        other => other,
+    }
+}
+
+/// The first characters of a text on one line, blanks made one.
+pub(super) fn brief(text: &str, limit: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(limit).collect();
+    let line = words.join(" ");
+    match super::super::terminal::cut(&line, limit) {
+        Cow::Borrowed(_) => line,
+        Cow::Owned(cut) => cut,
+    }
+}

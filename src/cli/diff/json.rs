@@ -1,0 +1,98 @@
+//! The comparison for programs: one JSON object, written call by call.
+
+use serde_json::{Map, Value, json};
+
+use super::super::terminal;
+use super::call::{Call, State, Told};
+use super::total::Total;
+use super::value::{Change, change};
+use crate::comparison::text::Kind;
+use crate::comparison::{Difference, Part};
+
+/// Writes the object.
+pub(super) struct Json {
+    old: String,
+    new: String,
+    any: bool,
+}
+
+impl Json {
+    pub(super) fn new(old: &str, new: &str) -> Self {
+        Self { old: old.to_owned(), new: new.to_owned(), any: false }
+    }
+
+    /// The recordings, and the beginning of the calls.
+    pub(super) fn head(&self) -> String {
+        let label = |label: &str| terminal::json(&Value::from(label).to_string()).into_owned();
+        let (old, new) = (label(&self.old), label(&self.new));
+        format!("{{\n  \"a\": {old},\n  \"b\": {new},\n  \"calls\": [")
+    }
+
+    /// A call in which anything differs.
+    pub(super) fn call(&mut self, call: &Call) -> Option<String> {
+        if call.state == State::Same && call.differences.is_empty() {
+            return None;
+        }
+        let state = match call.state {
+            State::Same => "same",
+            State::Changed => "changed",
+            State::OnlyOld => "only_a",
+            State::OnlyNew => "only_b",
+        };
+        let value = json!({
+            "state": state,
+            "a": call.old.as_ref().map(told),
+            "b": call.new.as_ref().map(told),
+            "matched_by": call.by.map(|by| by.word()),
+            "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
+        });
+        let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };
+        // No line feed stands in the text of a string.
+        let text = format!("{before}{}", format!("{value:#}").replace('\n', "\n    "));
+        Some(terminal::json(&text).into_owned())
+    }
+
+    /// The end of the calls, and what they come to.
+    pub(super) fn end(&self, total: &Total) -> String {
+        let end = if self.any { "\n  ]" } else { "]" };
+        let summary = format!("{:#}", total.to_json()).replace('\n', "\n  ");
+        let same = total.is_same();
+        format!("{end},\n  \"summary\": {summary},\n  \"same\": {same}\n}}\n")
+    }
+}
+
+fn told(told: &Told) -> Value {
+    json!({ "key": told.key, "call": told.words })
+}
+
+/// A difference. A side that has nothing there is left out: `null` is a value.
+fn difference(difference: &Difference) -> Value {
+    let mut out = Map::new();
+    let part = match difference.part {
+        Part::Request => "request",
+        Part::Answer => "answer",
+    };
+    out.insert("part".into(), part.into());
+    out.insert("place".into(), difference.place.as_str().into());
+    for (name, value) in [("a", &difference.old), ("b", &difference.new)] {
+        if let Some(value) = value {
+            out.insert(name.into(), value.clone());
+        }
+    }
+    out.insert("counts".into(), difference.counts.into());
+    if let (Some(Value::String(_)), Some(Value::String(_)), Change::Lines(lines)) =
+        (&difference.old, &difference.new, change(difference))
+    {
+        let signed = |line: crate::comparison::text::Line| {
+            let sign = match line.kind {
+                Kind::Old => '-',
+                Kind::New => '+',
+                Kind::Same => ' ',
+                Kind::Gap => '@',
+            };
+            Value::from(format!("{sign}{}", line.text()))
+        };
+        out.insert("text".into(), lines.into_iter().map(signed).collect());
+    }
+    Value::Object(out)
+}

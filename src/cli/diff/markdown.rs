@@ -1,0 +1,162 @@
+//! The comparison for a comment on a pull request: a table, and what changed in each
+//! call to be opened.
+
+use super::super::terminal;
+use super::call::{Call, State, brief};
+use super::total::Total;
+use super::value::{Change, change};
+use crate::comparison::Part;
+use crate::comparison::text::Kind;
+
+/// Characters of a comment: what is beyond 65,536 is refused by GitHub.
+const LONGEST: usize = 60_000;
+/// Characters of a single call's changes.
+const LONGEST_CALL: usize = 20_000;
+/// Lines of the table.
+const ROWS: usize = 100;
+
+/// Collects the table and the details.
+pub(super) struct Markdown {
+    old: String,
+    new: String,
+    table: Vec<String>,
+    details: String,
+    left_out: usize,
+}
+
+impl Markdown {
+    pub(super) fn new(old: &str, new: &str) -> Self {
+        let (table, details) = Default::default();
+        Self { old: old.to_owned(), new: new.to_owned(), table, details, left_out: 0 }
+    }
+
+    pub(super) fn add(&mut self, call: &Call) {
+        let what = match call.state {
+            State::Same => return,
+            State::Changed => "changed".to_owned(),
+            State::OnlyOld => format!("only in {}", code(&self.old)),
+            State::OnlyNew => format!("only in {}", code(&self.new)),
+        };
+        if self.table.len() <= ROWS {
+            let told = call.told();
+            let answer = match call.state {
+                State::Changed => places(call),
+                _ => told.map_or_else(String::new, |told| code(&brief(&told.answer, 60))),
+            };
+            self.table.push(format!(
+                "| {} | {} | {what} | {answer} |",
+                code(&call.keys()),
+                code(call.words())
+            ));
+        } else {
+            self.table.push(String::new());
+        }
+        if call.state != State::Changed {
+            return;
+        }
+        let details = details(call);
+        if self.details.len() + details.len() > LONGEST - ROWS * 200 {
+            self.left_out += 1;
+        } else {
+            self.details.push_str(&details);
+        }
+    }
+
+    pub(super) fn text(&self, total: &Total) -> String {
+        let (old, new) = (code(&self.old), code(&self.new));
+        let mut out = format!("### {old} → {new}\n\n{}\n", total.words(&old, &new));
+        if !self.table.is_empty() {
+            out.push_str("\n| call | | | |\n|---|---|---|---|\n");
+            for row in self.table.iter().take(ROWS) {
+                out.push_str(&format!("{row}\n"));
+            }
+        }
+        if self.table.len() > ROWS {
+            out.push_str(&format!("\n… and {} more calls\n", self.table.len() - ROWS));
+        }
+        out.push_str(&self.details);
+        if self.left_out > 0 {
+            out.push_str(&format!(
+                "\n{} more changed calls are not shown here: {} shows them\n",
+                self.left_out,
+                code(&format!("loomrec diff {} {}", self.old, self.new))
+            ));
+        }
+        out
+    }
+}
+
+/// The places that differ, few enough for a cell.
+fn places(call: &Call) -> String {
+    let counted: Vec<&str> = call
+        .differences
+        .iter()
+        .filter(|difference| difference.counts)
+        .map(|difference| difference.place.as_str())
+        .collect();
+    let mut shown: Vec<String> =
+        counted.iter().take(4).map(|place| code(&brief(place, 60))).collect();
+    if counted.len() > 4 {
+        shown.push(format!("{} more", counted.len() - 4));
+    }
+    shown.join(", ")
+}
+
+/// What changed in a call, to be opened.
+fn details(call: &Call) -> String {
+    let mut body = String::new();
+    for part in [Part::Request, Part::Answer] {
+        for difference in call.of(part) {
+            let note = if difference.counts { "" } else { "  (does not count)" };
+            body.push_str(&format!("@@ {}{note} @@\n", terminal::line(&difference.place)));
+            match change(difference) {
+                Change::Short(old, new) => {
+                    body.push_str(&format!(
+                        "-{}\n+{}\n",
+                        terminal::line(&old),
+                        terminal::line(&new)
+                    ));
+                }
+                Change::Lines(lines) => {
+                    for line in lines {
+                        let sign = match line.kind {
+                            Kind::Old => '-',
+                            Kind::New => '+',
+                            Kind::Same | Kind::Gap => ' ',
+                        };
+                        body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
+                    }
+                }
+            }
+        }
+    }
+    if body.chars().count() > LONGEST_CALL {
+        body = body.chars().take(LONGEST_CALL).collect();
+        body.push_str("\n… cut\n");
+    }
+    let fence = "`".repeat(longest_run(&body).max(2) + 1);
+    let title = html(&format!("{} {}", call.keys(), call.words()));
+    format!("\n<details><summary>{title}</summary>\n\n{fence}diff\n{body}{fence}\n\n</details>\n")
+}
+
+/// The longest row of backticks.
+fn longest_run(text: &str) -> usize {
+    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// A text on one line as code, in a cell too.
+fn code(text: &str) -> String {
+    let line = terminal::line(text).replace('|', "\\|");
+    let fence = "`".repeat(longest_run(&line) + 1);
+    let blank = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
+    match line.is_empty() {
+        true => String::new(),
+        false => format!("{fence}{blank}{line}{blank}{fence}"),
+    }
+}
+
+/// A text on one line where HTML is read.
+fn html(text: &str) -> String {
+    let line = terminal::line(text);
+    line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

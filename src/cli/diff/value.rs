@@ -1,0 +1,88 @@
+//! How a difference is shown: both values on one line where they are short, else what
+//! changed in them line by line.
+
+use serde_json::Value;
+
+use super::super::amount::{dollars, milliseconds};
+use crate::comparison::Difference;
+use crate::comparison::text::{Kind, Line, Piece, lines};
+
+/// Characters of both values together that stand on one line.
+const SHORT: usize = 60;
+
+/// What is shown of a difference.
+pub(super) enum Change {
+    /// Both values, on one line.
+    Short(String, String),
+    /// Lines of both.
+    Lines(Vec<Line>),
+}
+
+/// What is to be shown of a difference.
+pub(super) fn change(difference: &Difference) -> Change {
+    let (old, new) = (difference.old.as_ref(), difference.new.as_ref());
+    if let Some(short) = amounts(&difference.place, old, new) {
+        return short;
+    }
+    let (before, after) = (inline(old), inline(new));
+    let is_text = |value: Option<&Value>| value.is_none_or(Value::is_string);
+    let words = is_text(old) && is_text(new) && (before.contains(' ') || after.contains(' '));
+    if before.chars().count() + after.chars().count() <= SHORT
+        && !(words && old.is_some() && new.is_some())
+    {
+        return Change::Short(before, after);
+    }
+    Change::Lines(match (old, new) {
+        (Some(old), Some(new)) => lines(&text(old), &text(new)),
+        (Some(old), None) => alone(Kind::Old, old),
+        (None, Some(new)) => alone(Kind::New, new),
+        (None, None) => Vec::new(),
+    })
+}
+
+/// Amounts, with their units.
+fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Change> {
+    let number = |value: Option<&Value>| value.and_then(Value::as_f64);
+    let (old, new) = (number(old), number(new));
+    if old.is_none() && new.is_none() {
+        return None;
+    }
+    let written = |amount: fn(f64) -> String| {
+        let told = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), amount);
+        Change::Short(told(old), told(new))
+    };
+    match place {
+        "answer/cost_usd" => Some(written(dollars)),
+        "answer/latency_ms" | "response/first_chunk_ms" => Some(written(milliseconds)),
+        _ => None,
+    }
+}
+
+/// A value that one side has alone, all of its lines.
+fn alone(kind: Kind, value: &Value) -> Vec<Line> {
+    let text = text(value);
+    // Long lines are cut as those of a text are that another became.
+    let both = if kind == Kind::Old { lines(&text, "") } else { lines("", &text) };
+    let mut found: Vec<Line> = both.into_iter().filter(|line| line.kind == kind).collect();
+    for piece in found.iter_mut().flat_map(|line| &mut line.pieces) {
+        piece.changed = false;
+    }
+    if found.is_empty() {
+        let pieces = vec![Piece { changed: false, text: String::new() }];
+        found.push(Line { kind, pieces });
+    }
+    found
+}
+
+/// A value as lines: a string's own, the laid out JSON of anything else.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => format!("{other:#}"),
+    }
+}
+
+/// A JSON value on one line.
+fn inline(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), Value::to_string)
+}

@@ -1,0 +1,140 @@
+//! What changed in the body of a response, beside what its answer was told to say.
+
+use serde_json::Value;
+
+use super::side::{media, plain};
+use super::{Difference, Part, Side, value};
+use crate::provider::{self, Asked, Framing, Operation};
+use crate::recording::RecordedResponse;
+
+/// Members that a provider makes up anew for each answer, wherever they stand.
+const MADE_UP: [&str; 26] = [
+    "id",
+    "call_id",
+    "item_id",
+    "tool_use_id",
+    "toolUseId",
+    "request_id",
+    "requestId",
+    "responseId",
+    "generation_id",
+    "response_id",
+    "created",
+    "created_at",
+    "completed_at",
+    "createTime",
+    "system_fingerprint",
+    "fingerprint",
+    "signature",
+    "thoughtSignature",
+    "encrypted_content",
+    "obfuscation",
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+    "latencyMs",
+    "x_groq",
+];
+
+/// Members that are told as the answer's.
+const TOLD: [&str; 5] = ["usage", "usageMetadata", "model", "modelVersion", "meta"];
+
+/// What a body is.
+enum Body {
+    /// Nothing.
+    Empty,
+    /// One JSON value, or what the stream of one comes to.
+    Json(Value),
+    /// Any other text.
+    Text(String),
+    /// No text.
+    Bytes(Vec<u8>),
+}
+
+/// Adds the places where two bodies differ.
+pub(super) fn compare(
+    (a, old): (&Side<'_>, &RecordedResponse),
+    (b, new): (&Side<'_>, &RecordedResponse),
+    found: &mut Vec<Difference>,
+) {
+    let place = "response/body";
+    match (of(a, old), of(b, new)) {
+        (Body::Json(old), Body::Json(new)) => {
+            value::compare(Part::Answer, place, Some(&old), Some(&new), found);
+        }
+        (Body::Bytes(old), Body::Bytes(new)) => {
+            let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
+            if old != new {
+                let told = |bytes: &[u8]| {
+                    Some(Value::from(format!("{} bytes, others from byte {at} on", bytes.len())))
+                };
+                found.push(value::whole(Part::Answer, place, told(&old), told(&new)));
+            }
+        }
+        (old, new) => {
+            let (old, new) = (shown(old), shown(new));
+            if old != new {
+                found.push(value::whole(Part::Answer, place, old, new));
+            }
+        }
+    }
+}
+
+/// A body as what stands at one place.
+fn shown(body: Body) -> Option<Value> {
+    match body {
+        Body::Empty => None,
+        Body::Json(value) => Some(value),
+        Body::Text(text) => Some(Value::from(text)),
+        Body::Bytes(bytes) => Some(Value::from(format!("{} bytes that are no text", bytes.len()))),
+    }
+}
+
+/// What the body of a response is, without what is made up anew each time.
+fn of(side: &Side<'_>, response: &RecordedResponse) -> Body {
+    let Some(bytes) = plain(response) else {
+        return Body::Bytes(response.payload.bytes().to_vec());
+    };
+    let framing = Framing::answered(side.operation(), media(response), &bytes);
+    let whole = framing.and_then(|framing| merged(side, framing, &bytes));
+    let json = whole.as_deref().unwrap_or(&bytes);
+    if let Ok(mut value) = serde_json::from_slice::<Value>(json) {
+        if side.operation() != Operation::Other {
+            tidy(&mut value, side.says());
+        }
+        return Body::Json(value);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Body::Empty,
+        Ok(text) => Body::Text(text),
+        Err(error) => Body::Bytes(error.into_bytes()),
+    }
+}
+
+/// The complete answer that a stream comes to, where that can be told.
+fn merged(side: &Side<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
+    let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
+    let upstream = side.entry.upstream.as_deref().unwrap_or_default();
+    let asked = Asked::of(call, upstream, &request.query, &request.body);
+    provider::to_complete(&asked, framing, stream).ok()
+}
+
+/// Takes out what is made up anew, and at the top what is told elsewhere.
+fn tidy(value: &mut Value, told: bool) {
+    if let (Value::Object(members), true) = (&mut *value, told) {
+        members.retain(|name, _| !TOLD.contains(&name.as_str()));
+    }
+    forget(value);
+}
+
+fn forget(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !MADE_UP.contains(&name.as_str()));
+            members.values_mut().for_each(forget);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}

@@ -1,0 +1,72 @@
+//! What changed between two recordings, call by call.
+//!
+//! [`pairs()`] says which call of the one is which of the other, from what is
+//! [`Known`] of each without holding it; [`differences()`] compares two calls,
+//! within a [`Scope`]; [`text::lines`] is what changed in a text, for people.
+//!
+//! What changes with each recording of the same call (times, how a stream was cut
+//! into chunks) is told and does not [count](Difference::counts) unless it is asked
+//! to; ids and dates that a provider makes up anew for each answer are not compared.
+
+mod answer;
+mod body;
+mod pair;
+mod request;
+mod response;
+mod row;
+pub mod scope;
+mod side;
+pub mod text;
+mod value;
+
+pub use pair::{By, Known, Pair, pairs};
+pub use row::{Row, rows};
+pub use scope::{Scope, ScopeError};
+pub use side::Side;
+
+use serde_json::Value;
+
+/// How many differences of one call are told.
+pub const MOST: usize = 1000;
+
+/// Which half of a call differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What was asked.
+    Request,
+    /// What came back.
+    Answer,
+}
+
+/// One place where two calls differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Which half of the call.
+    pub part: Part,
+    /// Where: a JSON pointer into the request's body; else a name, and a pointer
+    /// below it (`answer/tool_calls/0/arguments/city`).
+    pub place: String,
+    /// What the first has there; `None` where it has nothing.
+    pub old: Option<Value>,
+    /// What the second has there; `None` where it has nothing.
+    pub new: Option<Value>,
+    /// Whether it makes the calls different ones.
+    pub counts: bool,
+}
+
+/// The places where two calls differ: those of the request, then those of the answer;
+/// at most [`MOST`] of either.
+pub fn differences(a: &Side<'_>, b: &Side<'_>, scope: &Scope) -> Vec<Difference> {
+    let mut found = Vec::new();
+    if scope.requests {
+        request::compare(a, b, scope, &mut found);
+    }
+    if scope.answers {
+        let asked = found.len();
+        answer::compare(a, b, &mut found);
+        response::compare(a, b, scope, &mut found);
+        found.truncate(asked + MOST);
+    }
+    found.retain(|difference| !scope.leaves_out(&difference.place));
+    found
+}

@@ -1,0 +1,46 @@
+//! The places where two JSON values differ, by name.
+
+use serde_json::Value;
+
+use super::{Difference, MOST, Part};
+use crate::identity::{self, Delta, IdentityRules};
+
+/// Adds the places where `old` and `new` differ, below `place`.
+pub(super) fn compare(
+    part: Part,
+    place: &str,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    found: &mut Vec<Difference>,
+) {
+    if old == new {
+        return;
+    }
+    if let (Some(old), Some(new)) = (old, new) {
+        let (one, other) = (old.to_string(), new.to_string());
+        if let (Ok(one), Ok(other)) =
+            (identity::parse(one.as_bytes()), identity::parse(other.as_bytes()))
+        {
+            let deltas = identity::deltas(&one, &other, &IdentityRules::default(), MOST);
+            found.extend(deltas.into_iter().map(|delta| named(part, place, delta)));
+            return;
+        }
+    }
+    found.push(whole(part, place, old.cloned(), new.cloned()));
+}
+
+/// A difference of what stands at one place.
+pub(super) fn whole(part: Part, place: &str, old: Option<Value>, new: Option<Value>) -> Difference {
+    Difference { part, place: place.to_owned(), old, new, counts: true }
+}
+
+/// A delta as a difference, its place below `place`.
+pub(super) fn named(part: Part, place: &str, delta: Delta) -> Difference {
+    let Delta { pointer, recorded, now } = delta;
+    whole(part, &format!("{place}{pointer}"), recorded.map(read), now.map(read))
+}
+
+/// What a canonical text says. One that nests deeper than is read stays a text.
+fn read(canonical: String) -> Value {
+    serde_json::from_str(&canonical).unwrap_or(Value::String(canonical))
+}
