@@ -6,6 +6,7 @@ mod damage;
 mod message;
 mod page;
 mod pretty;
+mod review;
 mod timeline;
 
 use std::path::Path;
@@ -13,10 +14,12 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
-use super::exit::{Failure, NO, USAGE};
+use super::exit::{Failure, NO, UNEXPECTED, USAGE};
 use super::ls::{Row, print};
 use super::output::Output;
+use super::pager::Pager;
 use super::{setup, terminal};
+use crate::recording::redact::Redactor;
 use crate::store::{Recording, Stored};
 use choice::{Choice, NoChoice};
 use contents::Contents;
@@ -31,8 +34,37 @@ const NAMED: usize = 10;
 /// (1), that means several entries, or that is needed and not given (2).
 pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
     let recording = setup::open(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    if args.text && args.key.is_none() {
+        return review(&recording);
+    }
     let row = pick(&args.file, &recording, args.key.as_deref())?;
-    print(&if args.json { json(&row) } else { page::text(&row, terminal::width()) })
+    print(&match (args.json, args.text) {
+        (true, _) => json(&row),
+        (_, true) => review::text(&row, &redactor()?),
+        _ => page::text(&row, terminal::width()),
+    })
+}
+
+/// Prints every take as text to be compared.
+fn review(recording: &Recording) -> Result<u8, Failure> {
+    let redactor = redactor()?;
+    let unwritten = |error: std::io::Error| {
+        Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    };
+    let mut out = Pager::open(false);
+    for stored in recording.entries() {
+        let text = review::text(&Row::of(stored?, 0), &redactor);
+        if !out.write(&text).map_err(unwritten)? {
+            break;
+        }
+    }
+    out.finish().map_err(unwritten)?;
+    Ok(0)
+}
+
+/// Takes what looks like a secret out of what is printed.
+fn redactor() -> Result<Redactor, Failure> {
+    Redactor::new(&[]).map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))
 }
 
 /// The take that is meant.

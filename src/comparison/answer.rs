@@ -7,6 +7,16 @@ use super::{Difference, Part, Side, value};
 use crate::provider::{ToolCall, Usage};
 use crate::recording::Entry;
 
+/// The names of the token counts.
+const TOKENS: [&str; 6] = [
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+];
+
 /// Adds the places where two answers say something else.
 pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, found: &mut Vec<Difference>) {
     let (old, new) = (a.entry, b.entry);
@@ -26,8 +36,8 @@ pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, found: &mut Vec<Difference>) {
     member("finish_reason", words(&old.finish_reason), words(&new.finish_reason));
     member("model", words(&old.model), words(&new.model));
     let counts = (old.usage.map(counts), new.usage.map(counts));
-    for (name, _) in self::counts(Usage::default()) {
-        let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(&name).cloned();
+    for name in TOKENS {
+        let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(name).cloned();
         member(&format!("usage/{name}"), of(&counts.0), of(&counts.1));
     }
     member("cost_usd", old.cost_usd.map(Value::from), new.cost_usd.map(Value::from));
@@ -103,12 +113,16 @@ fn vectors(
 
 /// The token counts by name, those of parts only where there are any.
 fn counts(usage: Usage) -> Map<String, Value> {
-    let mut out = Map::new();
-    out.insert("prompt_tokens".into(), usage.prompt_tokens.into());
-    out.insert("completion_tokens".into(), usage.completion_tokens.into());
-    out.insert("total_tokens".into(), usage.total_tokens.into());
-    out.insert("reasoning_tokens".into(), usage.reasoning_tokens.into());
-    out.insert("cached_tokens".into(), usage.cached_tokens.into());
-    out.insert("cache_write_tokens".into(), usage.cache_write_tokens.into());
-    out
+    let whole = [
+        ("prompt_tokens", usage.prompt_tokens),
+        ("completion_tokens", usage.completion_tokens),
+        ("total_tokens", usage.total_tokens),
+    ];
+    let parts = [
+        ("reasoning_tokens", usage.reasoning_tokens),
+        ("cached_tokens", usage.cached_tokens),
+        ("cache_write_tokens", usage.cache_write_tokens),
+    ];
+    let parts = parts.into_iter().filter(|(_, count)| *count > 0);
+    whole.into_iter().chain(parts).map(|(name, count)| (name.to_owned(), count.into())).collect()
 }

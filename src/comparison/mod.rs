@@ -70,3 +70,6 @@ pub fn differences(a: &Side<'_>, b: &Side<'_>, scope: &Scope) -> Vec<Difference>
     found.retain(|difference| !scope.leaves_out(&difference.place));
     found
 }
+
+#[cfg(test)]
+mod tests;

@@ -235,3 +235,7 @@ impl By {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pair_tests.rs"]
+mod tests;

@@ -22,7 +22,7 @@ pub struct Scope {
     /// those that were asked for.
     pub rules: IdentityRules,
     /// Other places that are left out, with what is below them.
-    places: Vec<String>,
+    pub(super) places: Vec<String>,
 }
 
 impl Default for Scope {

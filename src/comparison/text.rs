@@ -79,11 +79,17 @@ pub(super) fn hunks<T: Hash + Ord>(old: &[T], new: &[T]) -> Vec<Hunk> {
     if from.is_empty() || to.is_empty() || from.len() + to.len() > COMPARED {
         push(&mut out, false, start..start + from.len(), start..start + to.len());
     } else {
+        let (mut at, mut other) = (start, start);
+        // Only what is equal stands at the places it is told at.
         for op in capture_diff_slices(Algorithm::Myers, from, to) {
-            let shift = |range: Range<usize>| range.start + start..range.end + start;
-            let same = matches!(op, DiffOp::Equal { .. });
-            push(&mut out, same, shift(op.old_range()), shift(op.new_range()));
+            if let DiffOp::Equal { old_index, new_index, len } = op {
+                let (one, two) = (old_index + start, new_index + start);
+                push(&mut out, false, at..one, other..two);
+                push(&mut out, true, one..one + len, two..two + len);
+                (at, other) = (one + len, two + len);
+            }
         }
+        push(&mut out, false, at..old.len() - end, other..new.len() - end);
     }
     push(&mut out, true, old.len() - end..old.len(), new.len() - end..new.len());
     out
@@ -136,6 +142,7 @@ fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<Line>) {
 
 /// Lines of which others became, with the words that changed in them.
 fn changed(old: &[&str], new: &[&str], out: &mut Vec<Line>) {
+    let any = (!old.is_empty(), !new.is_empty());
     let (old, new) = (old.join("\n"), new.join("\n"));
     let (before, after) = (words(&old), words(&new));
     let hunks = hunks(&before, &after);
@@ -154,15 +161,16 @@ fn changed(old: &[&str], new: &[&str], out: &mut Vec<Line>) {
             false => vec![Piece { changed: true, text: words.concat() }],
         }
     };
-    push_lines(Kind::Old, side(&before, &|hunk| hunk.old.clone()), !old.is_empty(), out);
-    push_lines(Kind::New, side(&after, &|hunk| hunk.new.clone()), !new.is_empty(), out);
+    if any.0 {
+        push_lines(Kind::Old, side(&before, &|hunk| hunk.old.clone()), out);
+    }
+    if any.1 {
+        push_lines(Kind::New, side(&after, &|hunk| hunk.new.clone()), out);
+    }
 }
 
 /// Adds the lines that these pieces make.
-fn push_lines(kind: Kind, pieces: Vec<Piece>, any: bool, out: &mut Vec<Line>) {
-    if !any {
-        return;
-    }
+fn push_lines(kind: Kind, pieces: Vec<Piece>, out: &mut Vec<Line>) {
     let mut line = Vec::new();
     for piece in pieces {
         for (at, text) in piece.text.split('\n').enumerate() {
@@ -250,3 +258,7 @@ impl Class {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

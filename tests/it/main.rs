@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod delivery;
 #[cfg(test)]
+mod diff;
+#[cfg(test)]
 mod disk;
 #[cfg(test)]
 mod docs;

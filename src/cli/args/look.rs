@@ -22,6 +22,10 @@ pub struct ShowArgs {
     /// The entry: a step id, or the beginning of a hash; HASH#2 for its second take.
     /// Not needed when there is only one
     pub key: Option<String>,
+    /// As text to be compared line by line, of all entries where no KEY is given: what
+    /// git's textconv wants
+    #[arg(long, conflicts_with = "json")]
+    pub text: bool,
     /// As JSON
     #[arg(long)]
     pub json: bool,

@@ -1,0 +1,163 @@
+//! A recording as text that is made to be compared line by line, as `git diff` does
+//! with what a `textconv` command prints: a line for each leaf of a request, texts by
+//! their lines, and nothing that changes each time the same is recorded.
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::super::amount::dollars;
+use super::super::ls::{Row, end_words};
+use super::super::terminal;
+use crate::identity;
+use crate::provider::ToolCall;
+use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::{Entry, RecordedRequest, RecordedResponse};
+
+/// Characters of a text without blanks that are shown; of a longer one, its hash.
+const SHOWN: usize = 200;
+
+/// One take.
+pub(super) fn text(row: &Row, redactor: &Redactor) -> String {
+    let mut page = Page { out: String::new(), redactor };
+    let entry = &row.entry;
+    page.line("", &format!("== {}", row.key()));
+    let operation = row.call.as_ref().map(|call| call.operation.word());
+    let words = [entry.upstream.as_deref().or(entry.provider.as_deref()), operation, row.model()];
+    page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    if let Some(session) = &entry.session {
+        page.line("  ", &format!("session {session}"));
+    }
+    if let Some(request) = &entry.request {
+        asked(&mut page, request);
+    }
+    let is_told = answered(&mut page, entry);
+    if let Some(fault) = &entry.fault {
+        page.line("  ", "fault");
+        page.leaves("fault", fault);
+    }
+    if let Some(response) = &entry.response {
+        came(&mut page, row, response, is_told);
+    }
+    page.out.push('\n');
+    page.out
+}
+
+/// The text so far.
+struct Page<'r> {
+    out: String,
+    redactor: &'r Redactor,
+}
+
+impl Page<'_> {
+    /// A line.
+    fn line(&mut self, indent: &str, text: &str) {
+        let clean = self.redactor.redact_text(text, &Secrets::default());
+        self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
+    }
+
+    /// A text by its lines, or by its hash where it is long and has no blanks.
+    fn words(&mut self, indent: &str, text: &str) {
+        for line in text.split('\n') {
+            self.line(indent, &bounded(line));
+        }
+    }
+
+    /// A line for each leaf of a value, below its place.
+    fn leaves(&mut self, place: &str, value: &Value) {
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                for (name, member) in members {
+                    let token = name.replace('~', "~0").replace('/', "~1");
+                    self.leaves(&format!("{place}/{token}"), member);
+                }
+            }
+            Value::Array(items) if items.iter().any(|item| !item.is_number()) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.leaves(&format!("{place}/{at}"), item);
+                }
+            }
+            Value::String(text) if text.contains('\n') => {
+                self.line("    ", &format!("{place}: |"));
+                self.words("      ", text);
+            }
+            Value::String(text) => {
+                self.line("    ", &format!("{place}: {}", Value::from(bounded(text))));
+            }
+            other => self.line("    ", &format!("{place}: {}", bounded(&other.to_string()))),
+        }
+    }
+
+    /// A body by what it is.
+    fn body(&mut self, bytes: &[u8]) {
+        // Only JSON that means the same to everyone is laid out anew.
+        let value = identity::parse(bytes).ok().and_then(|_| serde_json::from_slice(bytes).ok());
+        match (value, std::str::from_utf8(bytes)) {
+            _ if bytes.is_empty() => {}
+            (Some(value), _) => self.leaves("", &value),
+            (None, Ok(text)) => self.words("    ", text),
+            (None, Err(_)) => {
+                self.line("    ", &format!("({} bytes, sha256 {})", bytes.len(), digest(bytes)));
+            }
+        }
+    }
+}
+
+fn asked(page: &mut Page<'_>, request: &RecordedRequest) {
+    let query = if request.query.is_empty() { "" } else { "?" };
+    let target = format!("{} {}{query}{}", request.method, request.path, request.query);
+    page.line("  ", &format!("request {target}"));
+    for (name, value) in &request.headers {
+        page.line("    ", &format!("{name}: {value}"));
+    }
+    page.body(&request.body);
+}
+
+/// What the answer says; `false` where that is not told.
+fn answered(page: &mut Page<'_>, entry: &Entry) -> bool {
+    let content = entry.content.as_deref().filter(|content| !content.is_empty());
+    let is_told = content.is_some() || !entry.tool_calls.is_empty() || entry.usage.is_some();
+    if !is_told {
+        return false;
+    }
+    page.line("  ", "answer");
+    if let Some(content) = content {
+        page.words("    ", content);
+    }
+    for ToolCall { name, arguments, .. } in &entry.tool_calls {
+        page.line("    ", &format!("calls {name}"));
+        page.leaves(name, arguments);
+    }
+    if let Some(finish) = &entry.finish_reason {
+        page.line("    ", &format!("finish {finish}"));
+    }
+    if let Some(usage) = entry.usage {
+        let (input, output) = (usage.prompt_tokens, usage.completion_tokens);
+        let cost = entry.cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
+        page.line("    ", &format!("tokens {input} in, {output} out{cost}"));
+    }
+    true
+}
+
+fn came(page: &mut Page<'_>, row: &Row, response: &RecordedResponse, is_told: bool) {
+    let mode = if row.streamed() == Some(true) { "stream" } else { "whole" };
+    let end = end_words(response.end);
+    page.line("  ", &format!("response {} {mode} {end}", response.status));
+    if !is_told {
+        page.body(&response.payload.bytes());
+    }
+}
+
+/// A text, or the beginning of a long one without blanks, and its hash.
+fn bounded(text: &str) -> String {
+    if text.len() <= SHOWN || text.contains(' ') {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(SHOWN / 4).collect();
+    format!("{start}… ({} bytes, sha256 {})", text.len(), digest(text.as_bytes()))
+}
+
+/// The first digits of the SHA-256.
+fn digest(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
