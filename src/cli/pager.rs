@@ -66,7 +66,7 @@ impl Pager {
 
 /// The pager's command, in a shell as git has it; `None` for none.
 fn command() -> Option<Command> {
-    let pager = std::env::var_os("PAGER").unwrap_or_else(|| OsString::from("less"));
+    let pager = std::env::var_os("PAGER").or_else(less)?;
     if pager.is_empty() || pager == "cat" {
         return None;
     }
@@ -80,4 +80,11 @@ fn command() -> Option<Command> {
         command.env("LV", "-c");
     }
     Some(command)
+}
+
+/// `less`, where there is one.
+fn less() -> Option<OsString> {
+    let path = std::env::var_os("PATH")?;
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join("less").is_file());
+    is_there.then(|| OsString::from("less"))
 }

@@ -37,6 +37,8 @@ mod modes;
 #[cfg(test)]
 mod order;
 #[cfg(test)]
+mod pager;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod record;

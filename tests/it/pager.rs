@@ -1,0 +1,92 @@
+//! Long results on a terminal: through the pager, as git does it.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::json;
+
+use crate::support::Scene;
+use crate::support::loomrec::command;
+
+/// Two recordings that differ in `calls` calls.
+fn sample(calls: usize) -> Scene {
+    let scene = Scene::new();
+    for name in ["a.json", "b.json"] {
+        let entry = |at: usize| (format!("step{at}"), json!({"content": format!("{name} says")}));
+        let mut file = serde_json::Map::from_iter((0..calls).map(entry));
+        file.insert("_version".into(), json!(2));
+        std::fs::write(scene.path(name), serde_json::Value::Object(file).to_string()).unwrap();
+    }
+    scene
+}
+
+/// Runs the binary on a terminal of its own. Gives the exit code, and what the
+/// terminal got.
+fn on_terminal(dir: &Path, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let side = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let mut command = command(dir, args);
+    command.env("TERM", "xterm").envs(set.iter().copied());
+    let mut child = command.stdin(Stdio::null()).stdout(side()).stderr(side()).spawn().unwrap();
+    drop(command);
+    let reader = std::thread::spawn(move || {
+        let (mut terminal, mut seen, mut buffer) = (File::from(terminal), Vec::new(), [0; 4096]);
+        // The read fails once the last of the other side is closed.
+        while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+            seen.extend_from_slice(&buffer[..count]);
+        }
+        String::from_utf8_lossy(&seen).into_owned()
+    });
+    let code = child.wait().unwrap().code();
+    (code, reader.join().unwrap())
+}
+
+#[test]
+fn pager_gets_the_result_in_colour() {
+    let scene = sample(1);
+    let args = ["diff", "a.json", "b.json"];
+    let (code, seen) = on_terminal(scene.dir(), &args, &[("PAGER", "cat > paged.txt")]);
+    assert_eq!((code, seen.as_str()), (Some(1), ""));
+    let paged = std::fs::read_to_string(scene.path("paged.txt")).unwrap();
+    assert!(paged.contains("1 call changed") && paged.contains("\u{1b}["), "{paged:?}");
+    let set = [("PAGER", "cat > plain.txt"), ("NO_COLOR", "1")];
+    assert_eq!(on_terminal(scene.dir(), &args, &set).0, Some(1));
+    let plain = std::fs::read_to_string(scene.path("plain.txt")).unwrap();
+    assert!(plain.contains("1 call changed") && !plain.contains('\u{1b}'), "{plain:?}");
+}
+
+#[test]
+fn terminal_gets_the_result_where_no_pager_is_wanted() {
+    let scene = sample(1);
+    let paged = [("PAGER", "cat > paged.txt")];
+    for (more, set) in [
+        (&["--no-pager"][..], &paged[..]),
+        (&["--json"], &paged),
+        (&["--markdown"], &paged),
+        (&[], &[("PAGER", "")]),
+        (&[], &[("PAGER", "cat")]),
+    ] {
+        let args = [&["diff", "a.json", "b.json"], more].concat();
+        let (code, seen) = on_terminal(scene.dir(), &args, set);
+        assert_eq!(code, Some(1), "{more:?}: {seen}");
+        assert!(seen.contains("says"), "{more:?}: {seen}");
+        assert!(!scene.path("paged.txt").exists(), "{more:?}");
+    }
+}
+
+#[test]
+fn answer_stays_when_the_pager_is_left_early_or_missing() {
+    let scene = sample(3000);
+    let args = ["diff", "a.json", "b.json"];
+    for pager in ["true", "head -n 3", "exit 7", "no-such-pager 2> gone.txt"] {
+        let (code, seen) = on_terminal(scene.dir(), &args, &[("PAGER", pager)]);
+        assert_eq!(code, Some(1), "{pager}: {seen}");
+        assert!(!seen.contains("failed") && seen.lines().count() <= 3, "{pager}: {seen}");
+    }
+}
