@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::side::{media, plain};
 use super::{Difference, Part, Side, value};
+use crate::provider::framing::{self, Event};
 use crate::provider::{self, Asked, Framing, Operation};
 use crate::recording::RecordedResponse;
 
 /// Members that a provider makes up anew for each answer, wherever they stand.
-const MADE_UP: [&str; 26] = [
+const MADE_UP: [&str; 29] = [
     "id",
     "call_id",
     "item_id",
@@ -34,11 +35,15 @@ const MADE_UP: [&str; 26] = [
     "prompt_eval_duration",
     "eval_duration",
     "latencyMs",
+    "timings",
+    "avgLogprobs",
     "x_groq",
+    "amazon-bedrock-invocationMetrics",
 ];
 
-/// Members that are told as the answer's.
-const TOLD: [&str; 5] = ["usage", "usageMetadata", "model", "modelVersion", "meta"];
+/// Members at the top that are told as the answer's.
+const TOLD: [&str; 7] =
+    ["usage", "usageMetadata", "model", "modelVersion", "meta", "prompt_eval_count", "eval_count"];
 
 /// What a body is.
 enum Body {
@@ -102,20 +107,35 @@ fn of(side: &Side<'_>, response: &RecordedResponse) -> Body {
     let Some(bytes) = plain(response) else {
         return Body::Bytes(response.payload.bytes().to_vec());
     };
-    let framing = Framing::answered(side.operation(), media(response), &bytes);
-    let whole = framing.and_then(|framing| merged(side, framing, &bytes));
-    let json = whole.as_deref().unwrap_or(&bytes);
-    if let Ok(mut value) = serde_json::from_slice::<Value>(json) {
+    let tidied = |mut value: Value| {
         if side.operation() != Operation::Other {
             tidy(&mut value, side.says());
         }
-        return Body::Json(value);
+        Body::Json(value)
+    };
+    if let Some(framing) = Framing::answered(side.operation(), media(response), &bytes) {
+        let whole = merged(side, framing, &bytes);
+        return match whole.and_then(|whole| serde_json::from_slice(&whole).ok()) {
+            Some(value) => tidied(value),
+            // How words were spread over events says nothing of an answer that is told.
+            None if side.says() => Body::Empty,
+            None => tidied(framing::events(framing, &bytes).map(|event| said(&event)).collect()),
+        };
+    }
+    if let Ok(value) = serde_json::from_slice::<Value>(&bytes) {
+        return tidied(value);
     }
     match String::from_utf8(bytes) {
         Ok(text) if text.is_empty() => Body::Empty,
         Ok(text) => Body::Text(text),
         Err(error) => Body::Bytes(error.into_bytes()),
     }
+}
+
+/// What an event says: its JSON, or its text.
+fn said(event: &Event<'_>) -> Value {
+    let text = || String::from_utf8_lossy(event.data.as_deref().unwrap_or_default());
+    event.json().unwrap_or_else(|| Value::from(text()))
 }
 
 /// The complete answer that a stream comes to, where that can be told.

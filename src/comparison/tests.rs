@@ -147,6 +147,32 @@ fn what_an_answer_says_beside_its_first_choice_is_compared_too() {
 }
 
 #[test]
+fn stream_that_cannot_be_put_together_is_compared_by_what_it_says() {
+    let cut = |id: &str, word: &str, content: &str| {
+        let event = json!({"id": id, "choices": [{"index": 0, "delta": {"content": word}}]});
+        let mut entry = chat("hi", content);
+        entry["response"] = json!({"status": 200, "headers": {"content-type": "text/event-stream"},
+            "end": "upstream_abort", "cut": "close", "chunks": [[1.0, format!("data: {event}\n\n")]]});
+        entry
+    };
+    // What was told of it is the same: how it was spread over events says nothing.
+    let told = between(&cut("a", "on", "one"), &cut("b", "one", "one"));
+    assert!(told.iter().all(|line| line.starts_with('(')), "{told:#?}");
+    let bare = |id: &str, word: &str| {
+        let mut entry = cut(id, word, "");
+        for name in ["usage", "finish_reason"] {
+            entry.as_object_mut().unwrap().remove(name);
+        }
+        entry
+    };
+    assert_eq!(between(&bare("a", "x"), &bare("b", "x")), [""; 0]);
+    assert_eq!(
+        between(&bare("a", "x"), &bare("b", "y")),
+        ["response/body/0/choices/0/delta/content: \"x\" -> \"y\""]
+    );
+}
+
+#[test]
 fn body_is_compared_when_nothing_tells_what_it_says() {
     let failed = |body: Value| {
         let answer = json!({"status": 429, "headers": {"content-type": "application/json",

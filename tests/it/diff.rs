@@ -259,7 +259,7 @@ fn nothing_of_a_recording_acts_on_the_terminal_or_shows_a_secret() {
     let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH";
     let evil = "\u{1b}[2J\u{9b}31m\u{202e}\r`|<b>@@";
     let entry = |text: &str| {
-        json!({"content": format!("{evil} {text} {secret}"), "model": evil, "session": text,
+        json!({"content": format!("{evil} Basic words {text} {secret}"), "model": evil, "session": text,
                "tool_calls": [{"id": "1", "name": evil, "arguments": {evil: text, secret: evil}}],
                "request": {"method": "POST", "path": "/v1/x", "headers": {}, "body": {evil: text}}})
     };
@@ -273,6 +273,8 @@ fn nothing_of_a_recording_acts_on_the_terminal_or_shows_a_secret() {
         for bad in ["\u{1b}", "\u{9b}", "\u{202e}", "\r", secret] {
             assert!(!shown.contains(bad), "{bad:?} in {more:?}: {shown:?}");
         }
+        // Nothing else is taken out of a text.
+        assert!(more == ["--stat"] || shown.contains("Basic words"), "{more:?}: {shown}");
     }
     let shown = scene.run(&["show", "--text", "a.json"]).expect(0).stdout;
     assert!(!shown.contains('\u{1b}') && !shown.contains(secret), "{shown:?}");

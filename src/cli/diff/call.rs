@@ -134,7 +134,9 @@ impl Call {
     /// none, and such files may come from elsewhere.
     pub(super) fn clean(self, redactor: &Redactor) -> Self {
         let secrets = Secrets::default();
-        let text = |text: &str| redactor.redact_text(text, &secrets).into_owned();
+        let text = |text: &str| {
+            String::from_utf8_lossy(&redactor.redact(text.as_bytes(), &secrets)).into_owned()
+        };
         let differences = self.differences.into_iter().map(|difference| Difference {
             place: text(&difference.place),
             old: difference.old.map(|value| cleaned(value, &text)),

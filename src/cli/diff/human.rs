@@ -5,12 +5,14 @@ use owo_colors::OwoColorize as _;
 use super::super::terminal;
 use super::call::{Call, State, Told, brief};
 use super::total::Total;
-use super::value::{Change, change};
+use super::value::{Change, change, name, uncounted};
 use crate::comparison::text::{Kind, Line};
 use crate::comparison::{By, Difference, Part};
 
 /// Characters of an answer that is on one side only.
 const BRIEF: usize = 100;
+/// Differences of one half of a call.
+const SHOWN: usize = 40;
 
 /// Writes blocks.
 pub(super) struct Human {
@@ -70,7 +72,17 @@ impl Human {
             if found.peek().is_some() {
                 out.push_str(&format!("  {}\n", title.cyan()));
             }
-            found.for_each(|difference| block(&mut out, difference));
+            let counted = found.filter(|difference| difference.counts);
+            counted.take(SHOWN).for_each(|difference| block(&mut out, difference));
+            let more = call.count(part).saturating_sub(SHOWN);
+            if more > 0 {
+                let line = format!("… and {more} more places; --json has them");
+                out.push_str(&format!("    {}\n", line.dimmed()));
+            }
+            if let Some(told) = uncounted(call.of(part)) {
+                let line = format!("(not counted: {})", terminal::line(&told));
+                out.push_str(&format!("    {}\n", line.dimmed()));
+            }
         }
         Some(out)
     }
@@ -90,23 +102,14 @@ fn only(told: &Told) -> String {
 
 /// One difference, a few lines.
 fn block(out: &mut String, difference: &Difference) {
-    let place = difference.place.strip_prefix("answer/").unwrap_or(&difference.place);
-    let place = terminal::line(place).into_owned();
-    let note = if difference.counts { "" } else { "  (does not count)" };
+    let place = terminal::line(name(difference)).into_owned();
     match change(difference) {
         Change::Short(old, new) => {
             let (old, new) = (terminal::line(&old), terminal::line(&new));
-            let line = format!("    {place}: {} → {}{}\n", old.red(), new.green(), note.dimmed());
-            match difference.counts {
-                true => out.push_str(&line),
-                false => {
-                    let line = format!("{place}: {old} → {new}{note}");
-                    out.push_str(&format!("    {}\n", line.dimmed()));
-                }
-            }
+            out.push_str(&format!("    {place}: {} → {}\n", old.red(), new.green()));
         }
         Change::Lines(lines) => {
-            out.push_str(&format!("    {place}{}\n", note.dimmed()));
+            out.push_str(&format!("    {place}\n"));
             lines.iter().for_each(|line| out.push_str(&shown(line)));
         }
     }

@@ -4,8 +4,8 @@
 use super::super::terminal;
 use super::call::{Call, State, brief};
 use super::total::Total;
-use super::value::{Change, change};
-use crate::comparison::Part;
+use super::value::{Change, change, uncounted};
+use crate::comparison::Difference;
 use crate::comparison::text::Kind;
 
 /// Characters of a comment: what is beyond 65,536 is refused by GitHub.
@@ -105,30 +105,11 @@ fn places(call: &Call) -> String {
 /// What changed in a call, to be opened.
 fn details(call: &Call) -> String {
     let mut body = String::new();
-    for part in [Part::Request, Part::Answer] {
-        for difference in call.of(part) {
-            let note = if difference.counts { "" } else { "  (does not count)" };
-            body.push_str(&format!("@@ {}{note} @@\n", terminal::line(&difference.place)));
-            match change(difference) {
-                Change::Short(old, new) => {
-                    body.push_str(&format!(
-                        "-{}\n+{}\n",
-                        terminal::line(&old),
-                        terminal::line(&new)
-                    ));
-                }
-                Change::Lines(lines) => {
-                    for line in lines {
-                        let sign = match line.kind {
-                            Kind::Old => '-',
-                            Kind::New => '+',
-                            Kind::Same | Kind::Gap => ' ',
-                        };
-                        body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
-                    }
-                }
-            }
-        }
+    for difference in call.differences.iter().filter(|difference| difference.counts) {
+        changed(&mut body, difference);
+    }
+    if let Some(told) = uncounted(call.differences.iter()) {
+        body.push_str(&format!("@@ not counted @@\n {}\n", terminal::line(&told)));
     }
     if body.chars().count() > LONGEST_CALL {
         body = body.chars().take(LONGEST_CALL).collect();
@@ -136,7 +117,29 @@ fn details(call: &Call) -> String {
     }
     let fence = "`".repeat(longest_run(&body).max(2) + 1);
     let title = html(&format!("{} {}", call.keys(), call.words()));
-    format!("\n<details><summary>{title}</summary>\n\n{fence}diff\n{body}{fence}\n\n</details>\n")
+    format!(
+        "\n<details><summary><code>{title}</code></summary>\n\n{fence}diff\n{body}{fence}\n\n</details>\n"
+    )
+}
+
+/// One difference.
+fn changed(body: &mut String, difference: &Difference) {
+    body.push_str(&format!("@@ {} @@\n", terminal::line(&difference.place)));
+    match change(difference) {
+        Change::Short(old, new) => {
+            body.push_str(&format!("-{}\n+{}\n", terminal::line(&old), terminal::line(&new)));
+        }
+        Change::Lines(lines) => {
+            for line in lines {
+                let sign = match line.kind {
+                    Kind::Old => '-',
+                    Kind::New => '+',
+                    Kind::Same | Kind::Gap => ' ',
+                };
+                body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
+            }
+        }
+    }
 }
 
 /// The longest row of backticks.
@@ -159,4 +162,23 @@ fn code(text: &str) -> String {
 fn html(text: &str) -> String {
     let line = terminal::line(text);
     line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_stays_code_whatever_stands_in_it() {
+        assert_eq!(code("plain"), "`plain`");
+        assert_eq!(code("a|b`c``d"), "```a\\|b`c``d```");
+        assert_eq!(code("`x`"), "`` `x` ``");
+        assert_eq!(code("a\nb"), "`a\\nb`");
+        assert_eq!(code(""), "");
+    }
+
+    #[test]
+    fn html_is_written_as_text() {
+        assert_eq!(html("<b>&@x"), "&lt;b&gt;&amp;@x");
+    }
 }

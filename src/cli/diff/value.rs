@@ -40,6 +40,24 @@ pub(super) fn change(difference: &Difference) -> Change {
     })
 }
 
+/// What differs and does not count, in one line; `None` where there is no such thing.
+pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d Difference>) -> Option<String> {
+    let told = all.filter(|difference| !difference.counts).map(|difference| {
+        let (old, new) = match change(difference) {
+            Change::Short(old, new) => (old, new),
+            Change::Lines(_) => (inline(difference.old.as_ref()), inline(difference.new.as_ref())),
+        };
+        format!("{} {old} → {new}", name(difference))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The place, as it stands below its title.
+pub(super) fn name(difference: &Difference) -> &str {
+    difference.place.strip_prefix("answer/").unwrap_or(&difference.place)
+}
+
 /// Amounts, with their units.
 fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Change> {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);

@@ -51,7 +51,8 @@ struct Page<'r> {
 impl Page<'_> {
     /// A line.
     fn line(&mut self, indent: &str, text: &str) {
-        let clean = self.redactor.redact_text(text, &Secrets::default());
+        let clean = self.redactor.redact(text.as_bytes(), &Secrets::default());
+        let clean = String::from_utf8_lossy(&clean);
         self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
     }
 
