@@ -52,7 +52,7 @@ pub struct Pair {
 /// How many exact distances are worked out at most, about: each reads entries again.
 const MEASURED: usize = 20_000;
 /// How many calls each is held against by its sketch, around its own place.
-const LOOKED_AT: usize = 10_000;
+const LOOKED_AT: usize = 4000;
 
 impl Known {
     /// What is known of the call that `entry` keeps under `name`, its hash under `rules`.

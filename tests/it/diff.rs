@@ -175,6 +175,23 @@ fn half_and_places_can_be_left_out() {
 }
 
 #[test]
+fn call_is_the_same_when_what_changed_is_left_out() {
+    let scene = Scene::new();
+    for name in ["a.json", "b.json"] {
+        let mut body = chat_body("hi");
+        body["user"] = json!(name);
+        let call = || Call::post(CHAT, body.to_string());
+        scene.recorded(&upstream(false), &[call(), call()]);
+        std::fs::rename(scene.recording(), scene.path(name)).unwrap();
+    }
+    let matched = |told: &Value| told["calls"][0]["matched_by"].clone();
+    assert_eq!(matched(&told(&scene, &[], 1)), "nearest");
+    let left = told(&scene, &["--ignore", "/user", "--times"], 1);
+    assert_eq!(matched(&left), "request_hash");
+    scene.run(&["diff", "a.json", "b.json", "--ignore", "/user"]).expect(0);
+}
+
+#[test]
 fn stat_and_markdown_tell_the_same() {
     let scene = sample();
     let stat = scene.run(&["diff", "a.json", "b.json", "--stat"]).expect(1).stdout;

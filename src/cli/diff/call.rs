@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::comparison::{By, Difference, Known, Part, Side};
-use crate::identity::RequestKey;
 use crate::provider::Operation;
 use crate::recording::EntryName;
 use crate::recording::redact::{Redactor, Secrets};
@@ -56,9 +55,8 @@ impl Told {
         let entry = side.entry;
         let key = known.name.take_key(known.take);
         let short = match &known.name {
-            EntryName::Hash(hash) => {
-                EntryName::Step(RequestKey::short(hash).to_owned()).take_key(known.take)
-            }
+            EntryName::Hash(hash) if known.take > 1 => format!("{}#{}", hash.short(), known.take),
+            EntryName::Hash(hash) => hash.short().to_owned(),
             EntryName::Step(_) => key.clone(),
         };
         let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
