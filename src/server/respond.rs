@@ -12,7 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Sleep, sleep};
 
-use super::fault::FaultBody;
+use super::fault::{FaultBody, Resumed};
 use super::socket::Connection;
 use super::stream::StreamBody;
 use crate::provider::{self, Provider};
@@ -39,6 +39,8 @@ pub enum AnyBody {
     Live(upstream::Body),
     /// Any of these, to which something happens.
     Fault(Box<FaultBody>),
+    /// Any of these, of which the beginning was read before.
+    Resumed(Box<Resumed>),
 }
 
 impl Body for AnyBody {
@@ -56,6 +58,7 @@ impl Body for AnyBody {
             Self::Script(body) => Pin::new(body).poll_frame(cx),
             Self::Live(body) => Pin::new(body).poll_frame(cx),
             Self::Fault(body) => Pin::new(body).poll_frame(cx),
+            Self::Resumed(body) => body.poll_frame(cx),
         }
     }
 
@@ -67,6 +70,7 @@ impl Body for AnyBody {
             Self::Script(body) => body.is_end_stream(),
             Self::Live(body) => body.is_end_stream(),
             Self::Fault(body) => body.is_end_stream(),
+            Self::Resumed(body) => body.is_end_stream(),
         }
     }
 
@@ -78,6 +82,8 @@ impl Body for AnyBody {
             Self::Script(body) => body.size_hint(),
             Self::Live(body) => body.size_hint(),
             Self::Fault(body) => body.size_hint(),
+            // The head announces what there is to announce.
+            Self::Resumed(_) => SizeHint::new(),
         }
     }
 }

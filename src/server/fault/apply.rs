@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
-use http_body_util::BodyExt as _;
 
 use super::super::caller::Caller;
 use super::super::respond::AnyBody;
 use super::body::FaultBody;
 use super::claim::Claim;
+use super::gather;
 use super::late::Late;
 use super::mark::Mark;
 use super::watch::Line;
 use crate::fault::{self, Distort, Fault};
 use crate::provider::{Asked as Form, Framing};
-use crate::recording::entry::End;
 use crate::recording::observed::Observed;
 use crate::replay::ReplayBody;
 
@@ -195,7 +193,7 @@ async fn rewrite(
             Ok(body) => Ok(AnyBody::Replay(body)),
             Err((body, why)) => Err((AnyBody::Replay(body), why.to_string())),
         },
-        other => gather(other, change).await,
+        other => gather::changed(other, change).await,
     };
     match changed {
         Ok(body) => {
@@ -207,28 +205,5 @@ async fn rewrite(
             Ok(Response::from_parts(parts, body))
         }
         Err((body, why)) => Err((Response::from_parts(parts, body), why)),
-    }
-}
-
-/// Does so to a body that is not recorded: all of it has to be there first.
-async fn gather(
-    mut body: AnyBody,
-    change: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, fault::NotApplicable>,
-) -> Result<AnyBody, (AnyBody, String)> {
-    let announced = body.size_hint().exact().is_some();
-    let (mut chunks, mut end) = (Vec::new(), End::Complete);
-    while let Some(frame) = body.frame().await {
-        match frame {
-            Ok(frame) => chunks.extend(frame.into_data()),
-            Err(cut) => end = End::UpstreamAbort(cut),
-        }
-    }
-    let made = |chunks, end| AnyBody::Replay(ReplayBody::made(chunks, announced, end));
-    if end != End::Complete {
-        return Err((made(chunks, end), "its answer was cut".to_owned()));
-    }
-    match change(&chunks.concat()) {
-        Ok(changed) => Ok(made(changed.into_iter().map(Bytes::from).collect(), end)),
-        Err(why) => Err((made(chunks, end), why.to_string())),
     }
 }

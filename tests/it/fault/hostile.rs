@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::stage::Stage;
-use crate::support::shape::{chat, chat_answer};
-use crate::support::{Answer, Scene, Upstream};
+use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::{Answer, End, Scene, Upstream};
 
 fn recorded(prompts: &[&str]) -> Scene {
     let scene = Scene::new();
@@ -65,4 +65,48 @@ fn a_rule_that_would_never_come_is_refused_with_its_file() {
         let said = format!("the plan odd.json: rule \"odd\" would never come: {what}");
         assert!(finished.stderr.contains(&said), "{}", finished.stderr);
     }
+}
+
+/// The streams that an upstream cuts: at once, in the middle, or with a reset.
+#[test]
+fn an_answer_that_was_cut_before_it_could_be_rewritten_goes_on_as_it_was_cut() {
+    let head = || {
+        let media = "content-type: text/event-stream";
+        Answer::head(200, &[media, "transfer-encoding: chunked"])
+    };
+    let events = chat_events(&["a", "b"]);
+    let pause = 30;
+    for (answer, end) in [
+        (head().close(), End::Closed),
+        (head().chunk(&events[0]).close(), End::Closed),
+        (head().pause(pause).chunk(&events[0]).pause(pause).close(), End::Closed),
+        (head().chunk(&events[0]).pause(pause).reset(), End::Reset),
+    ] {
+        let upstream = Upstream::always(answer);
+        let more = ["--fault", "partial_response", "--allow-unfired"];
+        let stage = Stage::record(&upstream, &more);
+        let mut client = stage.server.connect();
+        client.send(&chat_streamed("one"));
+        match client.answer() {
+            Ok(answer) => assert_eq!(answer.end, end),
+            Err(ended) => assert_eq!(ended, end),
+        }
+        let over = stage.end(0);
+        assert!(over.warnings().contains("its answer was cut"), "{}", over.warnings());
+    }
+}
+
+#[test]
+fn an_answer_too_large_to_be_rewritten_goes_on_whole() {
+    const SIZE: usize = 70 << 20;
+    let body = vec![b'x'; SIZE];
+    let media = ["content-type: application/json", "transfer-encoding: chunked"];
+    let answer = body.chunks(1 << 20).fold(Answer::head(200, &media), Answer::chunk).end();
+    let upstream = Upstream::always(answer);
+    let stage = Stage::record(&upstream, &["--fault", "partial_response", "--allow-unfired"]);
+    let answer = stage.call(&chat("one")).expect(200);
+    assert_eq!((answer.end, answer.body().len()), (End::Complete, SIZE));
+    assert!(answer.body() == body, "another body");
+    let over = stage.end(0);
+    assert!(over.warnings().contains("larger than 64 MiB"), "{}", over.warnings());
 }
