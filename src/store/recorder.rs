@@ -214,7 +214,9 @@ impl Recorder {
 
     fn job(&self, wait: bool) -> FoldJob {
         let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
-        let doubt = self.suspicious || (others && stamp_of(&self.paths.target) != self.stamp);
+        // A file that was gone as soon as it had been written has no stamp to differ from.
+        let changed = || self.stamp.is_none() || stamp_of(&self.paths.target) != self.stamp;
+        let doubt = self.suspicious || (others && changed());
         FoldJob {
             path: self.path.clone(),
             paths: self.paths.clone(),

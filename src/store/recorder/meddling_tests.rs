@@ -225,3 +225,16 @@ fn lock_that_someone_sits_on_is_waited_for_once_in_full_and_then_shortly() {
     append(&mut one, "c");
     assert_eq!(one.wait, lock::WAIT);
 }
+
+#[test]
+fn file_that_is_gone_before_its_fold_has_looked_at_it_is_missed() {
+    let scene = scene();
+    let mut one = open(&scene.path);
+    append(&mut one, "folded");
+    let mut done = one.fold().run();
+    fs::remove_file(&scene.path).unwrap();
+    done.stamp = None;
+    one.folded(done).unwrap();
+    let error = one.close().unwrap_err();
+    assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
+}
