@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The end of every temporary file's name.
-const SUFFIX: &str = ".loomrec-tmp";
+pub(super) const SUFFIX: &str = ".loomrec-tmp";
 
 /// The file that a path stands for: symbolic links followed to the end, even
 /// where nothing is there yet.

@@ -114,8 +114,8 @@ impl<W: Write> Composer<'_, W> {
                     return self.copy(member);
                 };
                 // All of them stand where the first one stood.
-                if named.members.iter().min() == Some(&at) {
-                    self.takes(&named.name, takes)?;
+                if named.members.iter().min() == Some(&at) && !takes.is_empty() {
+                    self.takes(self.source.plan.renamed.get(name).unwrap_or(&named.name), takes)?;
                 }
                 Ok(())
             }

@@ -90,6 +90,30 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// Someone records into it.
+    #[error(
+        "change {}: it is being recorded into; wait for the end of that run",
+        path.display()
+    )]
+    Busy {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// It is not what was read any more.
+    #[error(
+        "change {}: someone else has changed it meanwhile, and nothing was written; run this again",
+        path.display()
+    )]
+    Changed {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// There is one already.
+    #[error("write {}: it is there already; name another file, or use --force", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// A lock that could not be taken at all.
     #[error("lock {}: {}, on a file system with locks", path.display(), remedy(source))]
     Lock {
@@ -207,12 +231,14 @@ impl StoreError {
             | Self::Log { .. }
             | Self::Read { .. } => Class::Unusable,
             Self::Write { .. }
+            | Self::Busy { .. }
+            | Self::Changed { .. }
             | Self::WouldBeTooLarge { .. }
             | Self::Lock { .. }
             | Self::Held { .. }
             | Self::Gone { .. }
             | Self::Secret { .. } => Class::NotKept,
-            Self::OtherRules { .. } => Class::Usage,
+            Self::OtherRules { .. } | Self::Exists { .. } => Class::Usage,
         }
     }
 }

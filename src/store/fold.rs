@@ -10,7 +10,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ use super::paths::Paths;
 use super::rotate::{Rotated, keep_damaged, rotate};
 use super::run::is_live;
 use super::source::{Source, unreadable};
+use super::stamp::Stamp;
 use crate::identity::IdentityRules;
 
 /// How long a fold of someone else's is waited for.
@@ -75,8 +76,7 @@ pub(super) fn run(
 /// # Errors
 /// As [`run`].
 pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
-    let is_there = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    if !is_there(&paths.log) && !is_there(&paths.folding) {
+    if !has_leftover(paths) {
         return Ok(Vec::new());
     }
     let failed = |source| StoreError::Lock { path: paths.lock.clone(), source };
@@ -100,6 +100,12 @@ pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<No
         notes.push(Note::Folded { path: path.to_owned(), entries: folded });
     }
     Ok(notes)
+}
+
+/// Whether a log stands beside the recording.
+pub(super) fn has_leftover(paths: &Paths) -> bool {
+    let is_there = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    is_there(&paths.log) || is_there(&paths.folding)
 }
 
 fn fold(
@@ -203,7 +209,9 @@ fn prepare(
     aside: &[FrameAt],
 ) -> Result<Next, StoreError> {
     let source = Source::folding(paths, log, aside)?;
-    let before = stamp(source.as_ref().and_then(Source::file), &paths.target)?;
+    let failed = |source| StoreError::Read { path: paths.target.clone(), source };
+    let file = source.as_ref().and_then(Source::file);
+    let before = file.map(Stamp::of).transpose().map_err(failed)?;
     let fresh = match &source {
         Some(source) if !source.plan.is_empty() => Some(write(paths, disk, rules, source)?),
         _ => None,
@@ -242,25 +250,34 @@ fn write(
     let path = fresh(&paths.target);
     disk.remove_if_there(&path).map_err(failed)?;
     let file = disk.create_new(&path).map_err(failed)?;
-    let written = (|| {
-        if let Some(old) = source.file() {
-            let mode = old.metadata().map_err(failed)?.permissions().mode() & 0o777;
-            disk.set_mode(&file, mode).map_err(failed)?;
-        }
-        compose(source, &rules, &mut disk.writer(&file))
-            .map_err(|error| error.at(&paths.target))?;
-        // A larger one could never be read again.
-        let bytes = file.metadata().map_err(failed)?.len();
-        if bytes > SIZE_LIMIT {
-            let (path, limit) = (paths.target.clone(), SIZE_LIMIT);
-            return Err(StoreError::WouldBeTooLarge { path, bytes, limit });
-        }
-        disk.sync_all(&file).map_err(failed)
-    })();
+    let written = write_to(&file, &paths.target, disk, &rules, source);
     if written.is_err() {
         let _ = disk.remove_if_there(&path);
     }
     written.map(|()| path)
+}
+
+/// Writes the new text of the recording at `target` to a file, which gets the old
+/// one's mode.
+pub(super) fn write_to(
+    file: &File,
+    target: &Path,
+    disk: &Disk,
+    rules: &IdentityRules,
+    source: &Source,
+) -> Result<(), StoreError> {
+    let failed = |source| StoreError::Write { path: target.to_owned(), source };
+    if let Ok(old) = fs::metadata(target) {
+        disk.set_mode(file, old.permissions().mode() & 0o777).map_err(failed)?;
+    }
+    compose(source, rules, &mut disk.writer(file)).map_err(|error| error.at(target))?;
+    // A larger one could never be read again.
+    let bytes = file.metadata().map_err(failed)?.len();
+    if bytes > SIZE_LIMIT {
+        let (path, limit) = (target.to_owned(), SIZE_LIMIT);
+        return Err(StoreError::WouldBeTooLarge { path, bytes, limit });
+    }
+    disk.sync_all(file).map_err(failed)
 }
 
 /// Puts the new file in the old one's place, where that is still the one that was
@@ -268,7 +285,7 @@ fn write(
 fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bool, StoreError> {
     let failed = |source| StoreError::Write { path: paths.target.clone(), source };
     let _guard = lock.acquire(lock::WAIT)?;
-    if stamp_at(&paths.target).map_err(failed)? != next.before {
+    if Stamp::at(&paths.target).map_err(failed)? != next.before {
         return Ok(false);
     }
     if let Some(fresh) = &next.fresh {
@@ -285,26 +302,6 @@ fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bo
 fn fresh(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     atomic::folder(target).join(format!(".{name}.fold.loomrec-tmp"))
-}
-
-/// What a file is as long as nobody replaces or changes it.
-type Stamp = (u64, u64, u64, i64, i64);
-
-fn stamp(file: Option<&File>, path: &Path) -> Result<Option<Stamp>, StoreError> {
-    let failed = |source| StoreError::Read { path: path.to_owned(), source };
-    file.map(|file| file.metadata().map(|metadata| stamp_of(&metadata)).map_err(failed)).transpose()
-}
-
-fn stamp_at(path: &Path) -> io::Result<Option<Stamp>> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(stamp_of(&metadata))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn stamp_of(metadata: &fs::Metadata) -> Stamp {
-    (metadata.dev(), metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! A fold as a recorder has it done, on whatever thread.
 
 use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::disk::Disk;
@@ -11,10 +9,8 @@ use super::fold::{self, Folded};
 use super::log::{Fingerprint, fingerprint};
 use super::paths::Paths;
 use super::reader::Recording;
+use super::stamp::Stamp;
 use crate::identity::IdentityRules;
-
-/// A file as it was at one time: it has been replaced or changed when this differs.
-pub(super) type Stamp = (u64, u64, u64, i64, i64);
 
 /// The work of one fold. Sent to a thread of its own, [`FoldJob::run`] there, and
 /// its outcome given back to the recorder.
@@ -44,7 +40,7 @@ impl FoldJob {
     /// Does the work. Blocks for as long as it takes.
     pub fn run(self) -> FoldDone {
         let result = fold::run(&self.paths, &self.disk, &self.rules, self.wait);
-        let stamp = stamp_of(&self.paths.target);
+        let stamp = Stamp::at(&self.paths.target).ok().flatten();
         let gone = match (&result, self.check) {
             (Ok(_), Some(check)) => gone(&self.path, check),
             _ => Vec::new(),
@@ -66,11 +62,4 @@ fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
         Err(_) => return Vec::new(),
     }
     check.into_iter().collect()
-}
-
-/// The file at a path as it is now; `None` where there is none.
-pub(super) fn stamp_of(path: &Path) -> Option<Stamp> {
-    let metadata = fs::metadata(path).ok()?;
-    let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
-    Some((metadata.dev(), metadata.ino(), metadata.len(), seconds, nanos))
 }

@@ -42,6 +42,9 @@ pub(super) struct Plan {
     /// The takes of a name in the file, by its place in [`Outline::names`]. Names
     /// that are not here are as they are in the file.
     pub(super) changed: HashMap<usize, Vec<Place>>,
+    /// The names of the file that are called otherwise from now on; their takes are
+    /// among the changed ones.
+    pub(super) renamed: HashMap<usize, EntryName>,
     /// The names that are not in the file, in order.
     pub(super) new: Vec<(EntryName, Vec<Place>)>,
 }

@@ -4,7 +4,8 @@
 //! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`Recorder`]
 //! adds to one: a [`Packer`] makes exchanges ready, each [`Recorder::keep`] appends to the log `FILE.log` under the
 //! exclusive lock of the sidecar `FILE.lock`, and folds bring the log into the file
-//! as a whole, so nothing is lost and a reader never sees half a file. Everything
+//! as a whole, so nothing is lost and a reader never sees half a file. [`Changes`] are
+//! made to one that nobody records into; [`create`] makes one of entries. Everything
 //! here blocks.
 
 mod atomic;
@@ -24,10 +25,12 @@ mod parcel;
 mod paths;
 mod reader;
 mod recorder;
+mod rewrite;
 mod rotate;
 mod run;
 mod schedule;
 mod source;
+mod stamp;
 mod tail;
 mod watch;
 
@@ -37,5 +40,6 @@ pub use note::Note;
 pub use parcel::{Item, Packer, Parcel};
 pub use reader::{Entries, Place, Recording, Stored, load};
 pub use recorder::Recorder;
+pub use rewrite::{Changes, Kept, create};
 pub use run::RunChoice;
 pub use tail::Durability;

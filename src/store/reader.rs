@@ -5,6 +5,7 @@
 //! [`Recording::entry`] reads one again by its [`Place`]. A recording that is
 //! open stays as it was when it was opened, whoever replaces the file since.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ pub use super::merge::Place;
 use super::note::Note;
 use super::paths::Paths;
 use super::source::{Source, Window};
+use crate::recording::outline::Outline;
 use crate::recording::{Cassette, Entry, EntryName, Meta};
 
 /// A recording, open for reading.
@@ -107,6 +109,18 @@ impl Recording {
         }
     }
 
+    /// The recording's name for people.
+    pub(super) fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// Its file, and where everything stands in it; `None` where there is more to the
+    /// recording than that.
+    pub(super) fn only_file(&self) -> Option<(&File, &Outline)> {
+        let file = self.source.file().filter(|_| self.source.logged() == 0)?;
+        Some((file, &self.source.outline))
+    }
+
     /// How many bytes its file has.
     pub(super) fn size(&self) -> u64 {
         self.source.size()
@@ -134,7 +148,8 @@ impl Recording {
     }
 }
 
-fn paths_of(path: &Path) -> Result<Paths, StoreError> {
+/// The recording's files.
+pub(super) fn paths_of(path: &Path) -> Result<Paths, StoreError> {
     Paths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
         _ => StoreError::Read { path: path.to_owned(), source },

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::job::{FoldDone, FoldJob, Stamp, stamp_of};
+use super::job::{FoldDone, FoldJob};
 use super::lock::{self, FileId, Lock};
 use super::log::{self, Fingerprint};
 use super::network;
@@ -19,6 +19,7 @@ use super::parcel::{Item, Packer, Parcel};
 use super::paths::Paths;
 use super::run::{Run, RunChoice};
 use super::schedule::Schedule;
+use super::stamp::Stamp;
 use super::tail::{Durability, Open, Tail};
 use super::watch::Watch;
 use crate::identity::IdentityRules;
@@ -201,7 +202,7 @@ impl Recorder {
 
     /// When the next fold is due; `None` where there is nothing to fold.
     pub fn fold_due(&self) -> Option<Instant> {
-        let file = self.stamp.map_or(0, |(_, _, length, _, _)| length);
+        let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
 
@@ -215,7 +216,7 @@ impl Recorder {
     fn job(&self, wait: bool) -> FoldJob {
         let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
         // A file that was gone as soon as it had been written has no stamp to differ from.
-        let changed = || self.stamp.is_none() || stamp_of(&self.paths.target) != self.stamp;
+        let changed = || self.stamp.is_none() || self.stamp_now() != self.stamp;
         let doubt = self.suspicious || (others && changed());
         FoldJob {
             path: self.path.clone(),
@@ -225,6 +226,10 @@ impl Recorder {
             wait,
             check: doubt.then(|| self.own.clone()),
         }
+    }
+
+    fn stamp_now(&self) -> Option<Stamp> {
+        Stamp::at(&self.paths.target).ok().flatten()
     }
 
     /// Takes note of a fold that could not begin.

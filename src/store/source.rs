@@ -124,6 +124,23 @@ impl Source {
         Ok(Some(source))
     }
 
+    /// A recording that is written anew: its file, and the entries that are new to it.
+    pub(super) fn rewriting(
+        path: &Path,
+        file: Option<File>,
+        outline: Outline,
+        new: File,
+        plan: Plan,
+    ) -> Self {
+        let spool = Log { path: path.to_owned(), file: new, scanned: Scanned::default() };
+        Self { path: path.to_owned(), file, outline, logs: vec![spool], plan }
+    }
+
+    /// The recording's name for people.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The recording's file, where there is one.
     pub(super) fn file(&self) -> Option<&File> {
         self.file.as_ref()

@@ -51,7 +51,7 @@ impl Recorder {
             watch: Arc::default(),
             own: HashSet::new(),
             schedule: Schedule::default(),
-            stamp: stamp_of(&paths.target),
+            stamp: Stamp::at(&paths.target).map_err(failed)?,
             suspicious: false,
             rules: rules.clone(),
             paths,

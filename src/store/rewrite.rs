@@ -1,0 +1,319 @@
+//! Changes a recording as a whole: takes replaced, dropped, renamed and added, and
+//! new recordings made of entries that come from elsewhere.
+//!
+//! What is not changed keeps its very text. The new file is written beside the old
+//! one and takes its place under the lock, where nobody records into it and nobody
+//! has changed it since it was read. New entries wait in a file without a name, so
+//! that memory does not grow with them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+use super::atomic;
+use super::disk::Disk;
+use super::error::StoreError;
+use super::fold;
+use super::lock::{self, Lock};
+use super::merge::{Origin, Place, Plan};
+use super::paths::Paths;
+use super::reader::{Recording, paths_of};
+use super::run::is_live;
+use super::source::Source;
+use super::stamp::Stamp;
+use crate::identity::IdentityRules;
+use crate::recording::outline::Outline;
+use crate::recording::{Entry, EntryName, Meta, packed};
+
+/// A take of a changed name.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// An entry of the recording, as it stands there.
+    Place(Place),
+    /// Another one.
+    Entry(Box<Entry>),
+}
+
+/// What is to become of a recording.
+#[derive(Debug)]
+pub struct Changes {
+    spool: File,
+    length: u64,
+    names: Vec<Change>,
+    known: HashMap<EntryName, usize>,
+    rules: Option<IdentityRules>,
+}
+
+/// What is to become of a name.
+#[derive(Debug)]
+struct Change {
+    name: EntryName,
+    /// The name it stands in the place of.
+    instead_of: Option<EntryName>,
+    takes: Vec<Place>,
+}
+
+impl Changes {
+    /// No change yet.
+    ///
+    /// # Errors
+    /// No room for temporary files.
+    pub fn new() -> Result<Self, StoreError> {
+        let spool = tempfile::tempfile().map_err(unspooled)?;
+        let (names, known) = Default::default();
+        Ok(Self { spool, length: 0, names, known, rules: None })
+    }
+
+    /// Whether nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.rules.is_none()
+    }
+
+    /// The takes that a name is to have, in order; without any, the name goes. One
+    /// that is not in the recording goes to its end. What is set last stands.
+    ///
+    /// # Errors
+    /// No room for temporary files.
+    pub fn set(&mut self, name: EntryName, takes: Vec<Kept>) -> Result<(), StoreError> {
+        self.put(name, None, takes)
+    }
+
+    /// The same for a name that is to stand where `old` stood, which goes. Where it
+    /// is in the recording by itself already, it stays in its own place.
+    ///
+    /// # Errors
+    /// No room for temporary files.
+    pub fn rename(
+        &mut self,
+        old: EntryName,
+        new: EntryName,
+        takes: Vec<Kept>,
+    ) -> Result<(), StoreError> {
+        if old == new {
+            return self.put(new, None, takes);
+        }
+        self.put(old.clone(), None, Vec::new())?;
+        self.put(new, Some(old), takes)
+    }
+
+    /// Adds one take behind those that were set for a name.
+    ///
+    /// # Errors
+    /// No room for temporary files.
+    pub fn push(&mut self, name: &EntryName, take: Kept) -> Result<(), StoreError> {
+        let place = self.place(name, take)?;
+        match self.known.get(name) {
+            Some(&at) => self.names[at].takes.push(place),
+            None => self.insert(name.clone(), None, vec![place]),
+        }
+        Ok(())
+    }
+
+    /// The rules that the keys are made under from now on. The caller sees to it that
+    /// every key is.
+    pub fn set_rules(&mut self, rules: IdentityRules) {
+        self.rules = Some(rules);
+    }
+
+    fn put(
+        &mut self,
+        name: EntryName,
+        instead_of: Option<EntryName>,
+        takes: Vec<Kept>,
+    ) -> Result<(), StoreError> {
+        let takes: Result<Vec<Place>, _> =
+            takes.into_iter().map(|take| self.place(&name, take)).collect();
+        self.insert(name, instead_of, takes?);
+        Ok(())
+    }
+
+    fn insert(&mut self, name: EntryName, instead_of: Option<EntryName>, takes: Vec<Place>) {
+        match self.known.get(&name) {
+            Some(&at) => {
+                let known = &mut self.names[at];
+                known.takes = takes;
+                known.instead_of = instead_of.or(known.instead_of.take());
+            }
+            None => {
+                self.known.insert(name.clone(), self.names.len());
+                self.names.push(Change { name, instead_of, takes });
+            }
+        }
+    }
+
+    fn place(&mut self, name: &EntryName, take: Kept) -> Result<Place, StoreError> {
+        let entry = match take {
+            Kept::Place(place) => return Ok(place),
+            Kept::Entry(entry) => entry,
+        };
+        let mut bytes = Vec::new();
+        packed::pack_to(&mut bytes, name, false, &entry);
+        Disk::real().write_all_at(&self.spool, &bytes, self.length).map_err(unspooled)?;
+        let place = Place { origin: SPOOL, at: self.length, length: bytes.len() as u64 };
+        self.length += place.length;
+        Ok(place)
+    }
+
+    /// The plan that carries this out.
+    fn plan(&self, outline: &Outline) -> Plan {
+        let names = outline.names().iter().enumerate();
+        let filed: HashMap<&EntryName, usize> =
+            names.map(|(place, named)| (&named.name, place)).collect();
+        let mut plan = Plan::default();
+        for Change { name, instead_of, takes } in &self.names {
+            let stands_at = filed.get(name).copied();
+            let stood_at = instead_of.as_ref().and_then(|old| filed.get(old).copied());
+            match (stands_at, stood_at) {
+                (Some(at), _) => {
+                    plan.changed.insert(at, takes.clone());
+                }
+                // Two that stand instead of one: the first has its place.
+                (None, Some(at)) if !plan.renamed.contains_key(&at) => {
+                    plan.renamed.insert(at, name.clone());
+                    plan.changed.insert(at, takes.clone());
+                }
+                (None, _) if takes.is_empty() => {}
+                (None, _) => plan.new.push((name.clone(), takes.clone())),
+            }
+        }
+        plan
+    }
+}
+
+/// Where a new entry stands: a recording that is rewritten has no other log.
+const SPOOL: Origin = Origin::Log(0);
+
+fn unspooled(source: std::io::Error) -> StoreError {
+    StoreError::Write { path: std::env::temp_dir(), source }
+}
+
+impl Recording {
+    /// Carries changes out; gives whether there were any. The recording that is open
+    /// stays as it was.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] while someone records into it, [`StoreError::Changed`]
+    /// where it is not what was opened any more; storage that fails. The file is then
+    /// as it was.
+    pub fn rewrite(&self, changes: &Changes) -> Result<bool, StoreError> {
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let path = self.path();
+        let paths = paths_of(path)?;
+        let Some((file, outline)) = self.only_file() else {
+            return Err(StoreError::Busy { path: path.to_owned() });
+        };
+        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let before = Some(Stamp::of(file).map_err(failed)?);
+        let source = Source::rewriting(
+            path,
+            Some(file.try_clone().map_err(failed)?),
+            outline.clone(),
+            changes.spool.try_clone().map_err(failed)?,
+            changes.plan(outline),
+        );
+        let rules = changes.rules.clone().unwrap_or_else(|| outline.meta().rules().clone());
+        replace(&paths, &source, &rules, before)?;
+        Ok(true)
+    }
+}
+
+/// Makes a new recording of entries, in their order; gives how many there were. With
+/// `over`, one that is there already gives way to it.
+///
+/// # Errors
+/// [`StoreError::Exists`] where there is one and it may not give way,
+/// [`StoreError::Busy`] while someone records into it, what `entries` fails with, or
+/// storage that fails. Nothing is then changed.
+pub fn create<E: From<StoreError>>(
+    path: &Path,
+    meta: &Meta,
+    entries: impl Iterator<Item = Result<(EntryName, Entry), E>>,
+    over: bool,
+) -> Result<usize, E> {
+    let paths =
+        Paths::of(path).map_err(|source| StoreError::Write { path: path.to_owned(), source })?;
+    let failed = |source| StoreError::Write { path: path.to_owned(), source };
+    let exists = || StoreError::Exists { path: path.to_owned() };
+    let before = Stamp::at(&paths.target).map_err(failed)?;
+    if before.is_some() && !over {
+        return Err(exists().into());
+    }
+    if fs::metadata(&paths.target).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(StoreError::NotAFile { path: path.to_owned() }.into());
+    }
+    let mut changes = Changes::new()?;
+    let mut count = 0;
+    for found in entries {
+        let (name, entry) = found?;
+        changes.push(&name, Kept::Entry(Box::new(entry)))?;
+        count += 1;
+    }
+    let outline = Outline::empty(meta.clone());
+    let plan = changes.plan(&outline);
+    let source = Source::rewriting(path, None, outline, changes.spool, plan);
+    match replace(&paths, &source, meta.rules(), before) {
+        // It was not there, and now it is.
+        Err(StoreError::Changed { .. }) if !over => Err(exists().into()),
+        done => done.map(|()| count).map_err(E::from),
+    }
+}
+
+/// Writes what `source` makes of a recording, and puts it in its place where that is
+/// as it was.
+fn replace(
+    paths: &Paths,
+    source: &Source,
+    rules: &IdentityRules,
+    before: Option<Stamp>,
+) -> Result<(), StoreError> {
+    let disk = Disk::real();
+    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let name = paths.target.file_name().unwrap_or_default().to_string_lossy();
+    // What a crash leaves is swept away by the next recorder.
+    let fresh = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .suffix(atomic::SUFFIX)
+        .make_in(paths.folder(), |path| disk.create_new(path))
+        .map_err(failed)?;
+    fold::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
+    let fresh = fresh.into_temp_path();
+    commit(paths, &disk, &fresh, before)?;
+    // It stands in its place.
+    let _ = fresh.keep();
+    Ok(())
+}
+
+/// Puts the new file in the old one's place, where nobody is in the way.
+fn commit(
+    paths: &Paths,
+    disk: &Disk,
+    fresh: &Path,
+    before: Option<Stamp>,
+) -> Result<(), StoreError> {
+    let at_target = |source| StoreError::Write { path: paths.target.clone(), source };
+    let at_lock = |source| StoreError::Lock { path: paths.lock.clone(), source };
+    let found = paths.lock.exists();
+    let mut lock = Lock::new(&paths.lock, disk);
+    let guard = lock.acquire(lock::WAIT)?;
+    let done = (|| {
+        // What is in a log is not in the file that was read.
+        if is_live(&paths.run).map_err(at_lock)? || fold::has_leftover(paths) {
+            return Err(StoreError::Busy { path: paths.target.clone() });
+        }
+        if Stamp::at(&paths.target).map_err(at_target)? != before {
+            return Err(StoreError::Changed { path: paths.target.clone() });
+        }
+        disk.rename(fresh, &paths.target).map_err(at_target)?;
+        disk.sync_folder(atomic::folder(&paths.target)).map_err(at_target)
+    })();
+    if !found && !matches!(done, Err(StoreError::Busy { .. })) {
+        lock.remove(guard).map_err(at_lock)?;
+    }
+    done
+}
+
+#[cfg(test)]
+#[path = "rewrite_tests.rs"]
+mod tests;

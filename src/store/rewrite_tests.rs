@@ -1,0 +1,186 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use super::*;
+use crate::recording::format;
+use crate::store::{Recorder, RunChoice, load};
+
+const FILE: &str = r#"{
+  "_version": 2,
+  "_note": "by hand",
+  "a":   {"content": "one",   "odd": 1},
+  "b": [{"content": "x"}, {"content":  "y"}],
+  "c": {"content": "three"}
+}
+"#;
+
+struct Folder {
+    dir: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Folder {
+    fn with(text: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json");
+        fs::write(&path, text).unwrap();
+        Self { dir, path }
+    }
+
+    fn text(&self) -> String {
+        fs::read_to_string(&self.path).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+fn step(id: &str) -> EntryName {
+    EntryName::step(id).unwrap()
+}
+
+fn entry(text: &str) -> Kept {
+    Kept::Entry(Box::new(said(text)))
+}
+
+fn said(text: &str) -> Entry {
+    Entry { content: Some(text.to_owned()), ..Entry::default() }
+}
+
+/// What a recording says, by name and take.
+fn contents(path: &Path) -> Vec<String> {
+    let cassette = load(path).unwrap();
+    let told = cassette.entries().map(|(name, take, entry)| {
+        format!("{} {}", name.take_key(take), entry.content.clone().unwrap_or_default())
+    });
+    told.collect()
+}
+
+#[test]
+fn what_is_not_changed_keeps_its_very_text() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let kept = recording.entries().nth(2).unwrap().unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("b"), vec![entry("new"), Kept::Place(kept.place)]).unwrap();
+    assert!(recording.rewrite(&changes).unwrap());
+    let text = folder.text();
+    assert!(text.contains("\"a\": {\"content\": \"one\",   \"odd\": 1}"), "{text}");
+    assert!(text.contains("{\"content\":  \"y\"}"), "{text}");
+    assert!(text.contains("\"_note\": \"by hand\""), "{text}");
+    assert_eq!(contents(&folder.path), ["a one", "b new", "b#2 y", "c three"]);
+    assert_eq!(folder.names(), ["r.json"]);
+}
+
+#[test]
+fn names_go_come_and_are_called_otherwise_where_they_stand() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.rename(step("b"), step("bee"), vec![entry("z")]).unwrap();
+    changes.set(step("c"), Vec::new()).unwrap();
+    changes.set(step("nowhere"), Vec::new()).unwrap();
+    changes.set(step("new"), vec![entry("n")]).unwrap();
+    changes.push(&step("new"), entry("m")).unwrap();
+    assert!(recording.rewrite(&changes).unwrap());
+    assert_eq!(contents(&folder.path), ["a one", "bee z", "new n", "new#2 m"]);
+}
+
+#[test]
+fn first_of_two_that_replace_one_has_its_place_and_the_other_goes_to_the_end() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.rename(step("a"), step("first"), vec![entry("1")]).unwrap();
+    changes.rename(step("a"), step("second"), vec![entry("2")]).unwrap();
+    changes.rename(step("b"), step("c"), vec![entry("joined")]).unwrap();
+    recording.rewrite(&changes).unwrap();
+    assert_eq!(contents(&folder.path), ["first 1", "c joined", "second 2"]);
+}
+
+#[test]
+fn nothing_is_written_when_nothing_changes() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    assert!(!recording.rewrite(&Changes::new().unwrap()).unwrap());
+    assert_eq!(folder.text(), FILE);
+}
+
+#[test]
+fn rewriting_is_refused_while_a_recorder_lives() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("a"), Vec::new()).unwrap();
+    let rules = IdentityRules::default();
+    let mut recorder = Recorder::open(&folder.path, &RunChoice::New, &rules).unwrap();
+    let refused = recording.rewrite(&changes);
+    assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
+    recorder.append(vec![(step("d"), said("kept"))], true).unwrap();
+    let seen = Recording::open(&folder.path).unwrap();
+    let refused = seen.rewrite(&changes);
+    assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
+    recorder.close().unwrap();
+    assert!(contents(&folder.path).contains(&"d kept".to_owned()));
+    assert_eq!(folder.names(), ["r.json"]);
+}
+
+#[test]
+fn rewriting_is_refused_when_the_file_was_changed_since() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let other = FILE.replace("three", "3");
+    fs::write(folder.dir.path().join("other"), &other).unwrap();
+    fs::rename(folder.dir.path().join("other"), &folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("a"), Vec::new()).unwrap();
+    let refused = recording.rewrite(&changes);
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    assert_eq!(folder.text(), other);
+    assert_eq!(folder.names(), ["r.json"]);
+}
+
+#[test]
+fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
+    let folder = Folder::with(FILE);
+    fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o640)).unwrap();
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("a"), Vec::new()).unwrap();
+    recording.rewrite(&changes).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.path), 0o640);
+    let new = folder.dir.path().join("new.json");
+    let entries = [Ok::<_, StoreError>((step("a"), said("one")))];
+    assert_eq!(create(&new, &Meta::default(), entries.into_iter(), false).unwrap(), 1);
+    assert_eq!(mode(&new), 0o600);
+}
+
+#[test]
+fn new_recording_is_what_its_entries_make_and_gives_way_only_when_told() {
+    let folder = Folder::with(FILE);
+    let entries =
+        || [("x", "1"), ("y", "2"), ("x", "3")].map(|(name, text)| (step(name), said(text)));
+    let given = || entries().into_iter().map(Ok::<_, StoreError>);
+    let refused = create(&folder.path, &Meta::default(), given(), false);
+    assert!(matches!(refused, Err(StoreError::Exists { .. })), "{refused:?}");
+    assert_eq!(folder.text(), FILE);
+    assert_eq!(create(&folder.path, &Meta::default(), given(), true).unwrap(), 3);
+    let cassette = load(&folder.path).unwrap();
+    assert_eq!(folder.text().as_bytes(), format::write(&cassette));
+    assert_eq!(contents(&folder.path), ["x 1", "x#2 3", "y 2"]);
+    assert_eq!(folder.names(), ["r.json"]);
+}
+
+#[test]
+fn nothing_is_left_behind_when_the_entries_end_in_an_error() {
+    let folder = Folder::with(FILE);
+    let new = folder.dir.path().join("new.json");
+    let missing = StoreError::Missing { path: new.clone() };
+    let entries = [Ok((step("a"), said("one"))), Err(missing)];
+    assert!(create(&new, &Meta::default(), entries.into_iter(), false).is_err());
+    assert_eq!(folder.names(), ["r.json"]);
+}
