@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::FormatError;
 use super::field::describe;
+use super::pending::Waiting;
 use crate::identity::{IdentityRules, Pointer};
 
 /// The major number of the newest `_loomrec.format` that is understood.
@@ -39,6 +40,20 @@ impl Meta {
         keys.insert("_version".into(), 2.into());
         keys.insert("_loomrec".into(), loomrec_json(rules));
         Self { rules: rules.clone(), loomrec: true, keys }
+    }
+
+    /// The metadata of a recording whose entries wait for something.
+    pub fn waiting(rules: &IdentityRules, waiting: Waiting) -> Self {
+        let mut meta = Self::new(rules);
+        if let Some(Value::Object(own)) = meta.keys.get_mut("_loomrec") {
+            own.insert("pending".into(), waiting.name().into());
+        }
+        meta
+    }
+
+    /// What its entries wait for, where it says so.
+    pub fn waits_for(&self) -> Option<Waiting> {
+        Waiting::parse(self.keys.get("_loomrec")?.get("pending")?.as_str()?)
     }
 
     /// Reads the top-level `_` keys of a file.

@@ -2,8 +2,9 @@
 //! get into it.
 //!
 //! A [`Cassette`] is the whole file as data; [`mod@format`] turns it into text and
-//! back; [`packed`] is an entry's form in the log beside a file; [`redact`] removes
-//! secrets before anything is stored.
+//! back; [`packed`] is an entry's form in the log beside a file; [`pending`] is what a
+//! change that waits for its review is about; [`redact`] removes secrets before anything
+//! is stored.
 
 pub mod body;
 pub mod cassette;
@@ -19,6 +20,7 @@ mod object;
 pub mod observed;
 pub(crate) mod outline;
 pub mod packed;
+pub mod pending;
 pub mod redact;
 pub(crate) mod scan;
 pub mod sketch;
@@ -32,3 +34,4 @@ pub use entry::{Cut, End, Entry, EntryError, RecordedRequest, RecordedResponse};
 pub use error::FormatError;
 pub use meta::Meta;
 pub use name::EntryName;
+pub use pending::{Pending, Waiting};
