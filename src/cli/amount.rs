@@ -1,4 +1,45 @@
-//! Amounts as people read them: with the digits that tell something.
+//! Amounts as people read and write them: with the digits that tell something.
+
+use std::time::{Duration, SystemTime};
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// The units of a time, and their seconds.
+const UNITS: [(&str, u64); 5] = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800)];
+
+/// A time as it is given by a flag: `90m`, `12h`, `30d`.
+///
+/// # Errors
+/// Anything else, with what belongs there.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let wrong = "it takes a whole number and a unit: 45s, 90m (minutes), 12h, 30d, 8w";
+    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit.trim_start()).ok_or(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong)?;
+    let total = number.checked_mul(*seconds).ok_or("this is longer than time itself")?;
+    Ok(Duration::from_secs(total))
+}
+
+/// How long before `now` an entry was recorded, by its `recorded_at`; none for one that
+/// lies ahead, `None` for a text that is no such time.
+pub(super) fn age(recorded_at: &str, now: SystemTime) -> Option<Duration> {
+    let at = OffsetDateTime::parse(recorded_at, &Rfc3339).ok()?;
+    let age = OffsetDateTime::from(now) - at;
+    Some(Duration::try_from(age).unwrap_or_default())
+}
+
+/// A long time in its largest unit, rounded down.
+pub(super) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let fits = UNITS.iter().rev().filter(|(unit, _)| *unit != "w");
+    match fits.into_iter().find(|(_, size)| seconds >= *size) {
+        Some((unit, size)) => format!("{} {unit}", seconds / size),
+        None => "0 s".to_owned(),
+    }
+}
 
 /// Dollars with the digits that tell something.
 pub(super) fn dollars(dollars: f64) -> String {
@@ -27,6 +68,33 @@ pub(super) fn milliseconds(ms: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_is_read_when_it_has_a_number_and_a_unit() {
+        let seconds = |text| duration(text).map(|time| time.as_secs()).ok();
+        assert_eq!(["0s", "90m", "12h", "30d", "2w", " 1 d "].map(seconds), {
+            [Some(0), Some(5400), Some(43_200), Some(2_592_000), Some(1_209_600), Some(86_400)]
+        });
+        for odd in ["", "30", "d", "-1d", "1.5h", "30 days", "1d2h", "99999999999999999999s"] {
+            assert!(duration(odd).is_err(), "{odd:?}");
+        }
+        assert!(duration(&format!("{}w", u64::MAX)).is_err());
+    }
+
+    #[test]
+    fn age_is_told_when_the_time_is_one() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        let old = |text| age(text, now).map(|age| age.as_secs());
+        assert_eq!(old("2001-09-08T01:46:40.000000Z"), Some(86_400));
+        assert_eq!(old("2001-09-08T01:46:39.999999001Z"), Some(86_400));
+        assert_eq!(old("2001-09-09T02:46:40+02:00"), Some(3600));
+        assert_eq!(old("2101-09-08T01:46:40Z"), Some(0));
+        for odd in ["", "yesterday", "2001-09-08", "99999-01-01T00:00:00Z"] {
+            assert_eq!(old(odd), None, "{odd:?}");
+        }
+        let spans = [0, 59, 60, 7200, 86_399, 90 * 86_400].map(Duration::from_secs).map(span);
+        assert_eq!(spans, ["0 s", "59 s", "1 m", "2 h", "23 h", "90 d"]);
+    }
 
     #[test]
     fn amounts_keep_the_digits_that_tell_something() {
