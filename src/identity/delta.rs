@@ -255,8 +255,14 @@ impl Walk<'_> {
             return ControlFlow::Continue(());
         }
         for index in start..a.len().max(b.len()) {
-            if let Some(inner) = ignored.element(index) {
-                self.step(&index.to_string(), a.get(index), b.get(index), inner)?;
+            let (left, right) = (a.get(index), b.get(index));
+            match ignored.element(index) {
+                Some(inner) => self.step(&index.to_string(), left, right, inner)?,
+                // What is ignored of it is what it is, not whether it is there.
+                None if left.is_some() != right.is_some() => {
+                    self.step(&index.to_string(), left, right, ignored)?;
+                }
+                None => {}
             }
         }
         ControlFlow::Continue(())

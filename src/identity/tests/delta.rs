@@ -77,7 +77,7 @@ fn ignored_places_do_not_differ_when_rules_name_them() {
         (r#"{"a":{"id":1,"v":1},"l":[1,2]}"#, r#"{"a":{"id":2,"v":2},"l":[9,3,4]}"#);
     assert_eq!(
         between(recorded, now, &["/a/id", "/l/0", "/l/2"]),
-        ["/a/v: 1 -> 2", "/l/1: 2 -> 3"]
+        ["/a/v: 1 -> 2", "/l/1: 2 -> 3", "/l/2: - -> 4"]
     );
     assert!(between(recorded, now, &["/a", "/l"]).is_empty());
 }
@@ -165,6 +165,17 @@ fn request_deltas_name_the_body_when_it_is_bytes() {
     let found = request_deltas(&parts(b"ab"), &parts(b"abc"), &rules(&[]), 100);
     let places: Vec<_> = found.iter().map(|delta| delta.pointer.as_str()).collect();
     assert_eq!(places, ["body/length", "body/sha256"]);
+}
+
+#[test]
+fn ignored_element_differs_when_only_one_side_has_it() {
+    let rules = rules(&["/messages/0"]);
+    let (one, none) = (br#"{"messages": ["a"]}"#, br#"{"messages": []}"#);
+    let (one, none) = (chat(one), chat(none));
+    assert_ne!(RequestKey::of(&one, &rules), RequestKey::of(&none, &rules));
+    let found = request_deltas(&one, &none, &rules, 9);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].pointer.as_str(), &found[0].now), ("/messages/0", &None));
 }
 
 proptest! {
