@@ -104,6 +104,30 @@ impl Outline {
         Self { meta, ..Self::default() }
     }
 
+    /// One outline of texts that stand one behind the other, each from where it is
+    /// said to begin, with one member that is no metadata each. `meta` stands for
+    /// that of all; the takes of a name come one behind the other.
+    pub(crate) fn joined(meta: Meta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
+        let mut joined = Self::empty(meta);
+        for (base, outline) in texts {
+            let Self { members, names, .. } = outline;
+            let takes =
+                members.into_iter().filter(|member| matches!(member.role, Role::Takes { .. }));
+            for (mut member, named) in takes.zip(names) {
+                let same = joined.names.last().is_some_and(|last| last.name == named.name);
+                if !same {
+                    joined.names.push(Named { name: named.name, members: Vec::with_capacity(1) });
+                }
+                let name = joined.names.len() - 1;
+                joined.names[name].members.push(joined.members.len());
+                member.shift(base);
+                member.role = Role::Takes { name, take: member.take() };
+                joined.members.push(member);
+            }
+        }
+        joined
+    }
+
     fn of(found: Vec<Found>) -> Result<Self, NoOutline> {
         let mut seen = HashSet::with_capacity(found.len());
         if let Some(twice) = found.iter().find(|member| !seen.insert(&member.key)) {
@@ -233,10 +257,21 @@ impl Outline {
 }
 
 impl Member {
-    fn take(&self) -> usize {
+    /// The number of its take in its key; 0 for metadata.
+    pub(crate) fn take(&self) -> usize {
         match self.role {
             Role::Takes { take, .. } => take,
             Role::Meta(_) => 0,
+        }
+    }
+
+    /// Moves it behind as many bytes.
+    fn shift(&mut self, base: u64) {
+        let shift = |range: &mut Range<u64>| *range = range.start + base..range.end + base;
+        self.at += base;
+        shift(&mut self.value);
+        if let Shape::List(items) = &mut self.shape {
+            items.iter_mut().for_each(shift);
         }
     }
 }

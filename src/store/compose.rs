@@ -9,7 +9,8 @@ use std::path::Path;
 
 use super::error::StoreError;
 use super::merge::{Origin, Place};
-use super::source::{Source, Window};
+use super::source::Source;
+use super::window::Window;
 use crate::identity::IdentityRules;
 use crate::recording::format::{self, END};
 use crate::recording::outline::{Member, Role};
@@ -61,13 +62,7 @@ pub(super) fn compose(
 ) -> Result<(), Failure> {
     let mut meta = source.outline.meta().clone();
     meta.adopt(rules);
-    let mut composer = Composer {
-        source,
-        out: BufWriter::with_capacity(PIECE as usize, out),
-        begun: false,
-        copying: None,
-        window: Window::default(),
-    };
+    let mut composer = Composer::new(source, out);
     let members = source.outline.members();
     let meta_end = members
         .iter()
@@ -83,8 +78,27 @@ pub(super) fn compose(
         composer.new_keys(&meta)?;
     }
     for (name, takes) in &source.plan.new {
-        composer.takes(name, takes)?;
+        composer.takes(name, takes, 0..takes.len())?;
     }
+    composer.finish()
+}
+
+/// Writes the text of a recording that has one key: all takes of a step, or the one
+/// of a hash that `only` counts.
+pub(super) fn compose_takes(
+    source: &Source,
+    meta: &Meta,
+    name: &EntryName,
+    takes: &[Place],
+    only: Option<usize>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut composer = Composer::new(source, out);
+    for (key, value) in meta.keys() {
+        composer.key_and_value(key, value)?;
+    }
+    let range = only.map_or(0..takes.len(), |at| at..at + 1);
+    composer.takes(name, takes, range)?;
     composer.finish()
 }
 
@@ -97,7 +111,12 @@ struct Composer<'a, W: Write> {
     window: Window,
 }
 
-impl<W: Write> Composer<'_, W> {
+impl<'a, W: Write> Composer<'a, W> {
+    fn new(source: &'a Source, out: W) -> Self {
+        let out = BufWriter::with_capacity(PIECE as usize, out);
+        Self { source, out, begun: false, copying: None, window: Window::default() }
+    }
+
     fn member(&mut self, at: usize, member: &Member, meta: &Meta) -> Result<(), Failure> {
         let outline = &self.source.outline;
         match &member.role {
@@ -115,7 +134,8 @@ impl<W: Write> Composer<'_, W> {
                 };
                 // All of them stand where the first one stood.
                 if named.members.iter().min() == Some(&at) && !takes.is_empty() {
-                    self.takes(self.source.plan.renamed.get(name).unwrap_or(&named.name), takes)?;
+                    let name = self.source.plan.renamed.get(name).unwrap_or(&named.name);
+                    self.takes(name, takes, 0..takes.len())?;
                 }
                 Ok(())
             }
@@ -125,7 +145,7 @@ impl<W: Write> Composer<'_, W> {
     /// The metadata that the file does not have.
     fn new_keys(&mut self, meta: &Meta) -> Result<(), Failure> {
         let known = self.source.outline.meta().keys();
-        let is_filed = |key: &String| self.source.file().is_some() && known.contains_key(key);
+        let is_filed = |key: &String| self.source.has_text() && known.contains_key(key);
         for (key, value) in meta.keys().iter().filter(|(key, _)| !is_filed(key)) {
             self.key_and_value(key, value)?;
         }
@@ -141,11 +161,17 @@ impl<W: Write> Composer<'_, W> {
         Ok(self.out.write_all(&text)?)
     }
 
-    fn takes(&mut self, name: &EntryName, takes: &[Place]) -> Result<(), Failure> {
+    /// Writes those of a name's takes that are in `range`.
+    fn takes(
+        &mut self,
+        name: &EntryName,
+        takes: &[Place],
+        range: Range<usize>,
+    ) -> Result<(), Failure> {
         self.flush_copy()?;
         let is_list = format::is_list(name, takes.len());
         let mut text = Vec::new();
-        for (index, place) in takes.iter().enumerate() {
+        for (index, place) in takes.iter().enumerate().take(range.end).skip(range.start) {
             format::begin_take(&mut text, !self.begun, name, index, takes.len());
             self.begun = true;
             if self.is_spelled(place, is_list) {

@@ -23,6 +23,68 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// A file that was named as a folder.
+    #[error("use {} as a folder: it is a file; leave out the slash at its end", path.display())]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A directory, a pipe or the like, called as an entry's file in a recording's folder.
+    #[error(
+        "read {}: in a recording's folder only the files of entries are called *.json, and this \
+         is no file; move it away",
+        path.display()
+    )]
+    OddFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A file in a recording's folder that holds no entry, or several.
+    #[error(
+        "read {}: a file in a recording's folder holds one entry, and this one holds {entries}; \
+         `loomrec convert` makes a folder of a recording",
+        path.display()
+    )]
+    NotOneEntry {
+        /// The file.
+        path: PathBuf,
+        /// How many keys it has that are no metadata.
+        entries: usize,
+    },
+    /// Two files in a recording's folder with one key.
+    #[error(
+        "read {}: it holds the entry {key}, and so does {}; keep one of them",
+        path.display(), other.display()
+    )]
+    TwoFiles {
+        /// The one.
+        path: PathBuf,
+        /// The other.
+        other: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// Two files in a recording's folder that were made under different rules.
+    #[error(
+        "read {}: its `_loomrec` does not agree with that of {}, on the rules of `--ignore` or on \
+         what is pending; all files in a recording's folder have the same",
+        path.display(), other.display()
+    )]
+    Disagree {
+        /// The one.
+        path: PathBuf,
+        /// The other.
+        other: PathBuf,
+    },
+    /// A file in a recording's folder that is not the one that was read at first.
+    #[error(
+        "read {}: someone has changed it since the recording was opened; run this again",
+        path.display()
+    )]
+    Moved {
+        /// The file.
+        path: PathBuf,
+    },
     /// Above the size that is read.
     #[error(
         "read the recording {}: its {bytes} bytes are above the limit of {limit}; split it",
@@ -225,6 +287,11 @@ impl StoreError {
         match self {
             Self::Missing { .. }
             | Self::NotAFile { .. }
+            | Self::OddFile { .. }
+            | Self::NotOneEntry { .. }
+            | Self::TwoFiles { .. }
+            | Self::Disagree { .. }
+            | Self::Moved { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }
             | Self::NewerLog { .. }
@@ -238,7 +305,7 @@ impl StoreError {
             | Self::Held { .. }
             | Self::Gone { .. }
             | Self::Secret { .. } => Class::NotKept,
-            Self::OtherRules { .. } | Self::Exists { .. } => Class::Usage,
+            Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => Class::Usage,
         }
     }
 }

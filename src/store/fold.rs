@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::atomic;
+use super::body::{Body, State};
 use super::compose::compose;
 use super::disk::Disk;
 use super::error::StoreError;
@@ -23,11 +24,12 @@ use super::file::SIZE_LIMIT;
 use super::lock::{self, Lock};
 use super::log::{FrameAt, HEAD};
 use super::note::Note;
-use super::paths::Paths;
+use super::paths::{Form, Paths};
 use super::rotate::{Rotated, keep_damaged, rotate};
 use super::run::is_live;
 use super::source::{Source, unreadable};
-use super::stamp::Stamp;
+use super::split;
+use super::split::stage::{Stage, Staged, is_moved};
 use crate::identity::IdentityRules;
 
 /// How long a fold of someone else's is waited for.
@@ -162,6 +164,7 @@ fn one(
     let mut aside = Vec::new();
     for _ in 0..TRIES {
         let next = match prepare(paths, disk, rules, log, &aside) {
+            Err(error) if paths.form == Form::Folder && is_moved(&error) => continue,
             Err(error @ StoreError::Log { .. }) if aside.is_empty() => {
                 aside = unreadable(log).map_err(at_log)?;
                 if aside.is_empty() {
@@ -179,9 +182,7 @@ fn one(
             return Ok((next.entries, note));
         }
         // What is left of these is written over or again by the next fold.
-        if let Some(fresh) = &next.fresh {
-            let _ = disk.remove_if_there(fresh);
-        }
+        next.fresh.discard(disk);
         if let Some(Note::Damaged { aside, .. }) = &note {
             let _ = disk.remove_if_there(aside);
         }
@@ -195,10 +196,30 @@ fn one(
 struct Next {
     /// How many entries of the log it has.
     entries: usize,
-    /// The file that was read.
-    before: Option<Stamp>,
-    /// The one for its place; `None` where that holds everything already.
-    fresh: Option<PathBuf>,
+    /// What was read.
+    before: State,
+    /// What is to stand in its place.
+    fresh: Fresh,
+}
+
+/// The new text of a recording, beside its place.
+enum Fresh {
+    /// The old one holds everything already.
+    Nothing,
+    File(PathBuf),
+    Files(Staged),
+}
+
+impl Fresh {
+    fn discard(&self, disk: &Disk) {
+        match self {
+            Self::Nothing => {}
+            Self::File(path) => {
+                let _ = disk.remove_if_there(path);
+            }
+            Self::Files(staged) => staged.discard(disk),
+        }
+    }
 }
 
 fn prepare(
@@ -210,11 +231,17 @@ fn prepare(
 ) -> Result<Next, StoreError> {
     let source = Source::folding(paths, log, aside)?;
     let failed = |source| StoreError::Read { path: paths.target.clone(), source };
-    let file = source.as_ref().and_then(Source::file);
-    let before = file.map(Stamp::of).transpose().map_err(failed)?;
+    let before = match &source {
+        Some(source) => source.body().state().map_err(failed)?,
+        // An empty log: there is nothing that could have been read.
+        None => State::at(paths)?,
+    };
+    if paths.form == Form::Folder {
+        split::sweep(&paths.target, &temporary(FOLD)).map_err(failed)?;
+    }
     let fresh = match &source {
-        Some(source) if !source.plan.is_empty() => Some(write(paths, disk, rules, source)?),
-        _ => None,
+        Some(source) if !source.plan.is_empty() => write(paths, disk, rules, source)?,
+        _ => Fresh::Nothing,
     };
     Ok(Next { entries: source.map_or(0, |source| source.logged()), before, fresh })
 }
@@ -234,18 +261,26 @@ fn keep_aside(
     keep_damaged(paths, disk, log, &ranges).map(Some)
 }
 
-/// Writes the new file; gives where it is.
+/// Writes the new text; gives where it is.
 fn write(
     paths: &Paths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     source: &Source,
-) -> Result<PathBuf, StoreError> {
+) -> Result<Fresh, StoreError> {
     let failed = |source| StoreError::Write { path: paths.target.clone(), source };
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
     if *theirs != rules && !source.outline.names().is_empty() {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
+    }
+    if let Body::Split(split) = source.body() {
+        let staged = Staged::write(
+            source,
+            split,
+            Stage { folder: &paths.target, disk, rules: &rules, meta: None, tag: FOLD },
+        )?;
+        return Ok(Fresh::Files(staged));
     }
     let path = fresh(&paths.target);
     disk.remove_if_there(&path).map_err(failed)?;
@@ -254,7 +289,7 @@ fn write(
     if written.is_err() {
         let _ = disk.remove_if_there(&path);
     }
-    written.map(|()| path)
+    written.map(|()| Fresh::File(path))
 }
 
 /// Writes the new text of the recording at `target` to a file, which gets the old
@@ -280,21 +315,39 @@ pub(super) fn write_to(
     disk.sync_all(file).map_err(failed)
 }
 
-/// Puts the new file in the old one's place, where that is still the one that was
+/// Puts the new text in the old one's place, where that is still the one that was
 /// read, and removes the log; gives whether it did.
 fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bool, StoreError> {
     let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    if let (Form::Folder, fresh) = (paths.form, &next.fresh) {
+        // Without the lock, which is held for moments: as long as there is a log that is
+        // being folded, only who folds it changes the folder.
+        if State::at(paths)? != next.before {
+            return Ok(false);
+        }
+        if let Fresh::Files(staged) = fresh {
+            staged.commit(disk)?;
+        }
+    }
     let _guard = lock.acquire(lock::WAIT)?;
-    if Stamp::at(&paths.target).map_err(failed)? != next.before {
+    if paths.form == Form::File && State::at(paths)? != next.before {
         return Ok(false);
     }
-    if let Some(fresh) = &next.fresh {
+    if let Fresh::File(fresh) = &next.fresh {
         disk.rename(fresh, &paths.target).map_err(failed)?;
         disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
     }
     disk.remove_if_there(&paths.folding)
         .map_err(|source| StoreError::Write { path: paths.folding.clone(), source })?;
     Ok(true)
+}
+
+/// Tells the temporary files of a fold from others.
+const FOLD: &str = "fold";
+
+/// How the names of temporary files end that are told by `tag`.
+fn temporary(tag: &str) -> String {
+    format!(".{tag}{}", atomic::SUFFIX)
 }
 
 /// Where the new file is written. Only who folds writes it, so it needs no name

@@ -21,8 +21,12 @@ pub(super) struct Folder {
 
 impl Folder {
     fn new() -> Self {
+        Self::called("r.json")
+    }
+
+    fn called(name: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("r.json");
+        let path = dir.path().join(name);
         let paths = Paths::of(&path).unwrap();
         Self { dir, path, paths }
     }

@@ -24,7 +24,10 @@ const PIECE: usize = 1024 * 1024;
 pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
     let failed = |source| StoreError::Read { path: path.to_owned(), source };
     let mut outliner = Outliner::new();
-    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    // One of many small files needs no large piece.
+    let length = file.metadata().map_err(failed)?.len();
+    let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
+    let mut source = BufReader::with_capacity(piece, log::from(file, 0));
     let outline = loop {
         let piece = source.fill_buf().map_err(failed)?;
         if piece.is_empty() {

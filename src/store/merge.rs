@@ -57,7 +57,8 @@ impl Plan {
 }
 
 /// Makes the plan. The frames come in the order they were appended; `read` reads
-/// an entry.
+/// an entry, `takes_of` gives the takes of a name of the file and whether they differ
+/// from what stands there.
 ///
 /// The takes of an earlier run give way to a frame that is the first of its run.
 /// Any other takes its place behind the last take that was recorded no later, or
@@ -70,7 +71,7 @@ impl Plan {
 pub(super) fn plan<E>(
     outline: &Outline,
     frames: Vec<Frame>,
-    takes_of: impl Fn(&Named) -> Result<Vec<Place>, E>,
+    takes_of: impl Fn(&Named) -> Result<(Vec<Place>, bool), E>,
     read: impl Fn(&Place) -> Result<Entry, E>,
 ) -> Result<Plan, E> {
     let mut plan = Plan::default();
@@ -83,12 +84,12 @@ pub(super) fn plan<E>(
     for (name, frames) in by_name(frames) {
         let known = places.get(&name).copied();
         let first = frames.iter().rposition(|frame| frame.first);
-        let base = match known.and_then(|place| outline.names().get(place)) {
+        let (base, differs) = match known.and_then(|place| outline.names().get(place)) {
             Some(named) if first.is_none() => takes_of(named)?,
-            _ => Vec::new(),
+            _ => (Vec::new(), false),
         };
         let mut takes = Takes::of(base);
-        let mut changed = first.is_some();
+        let mut changed = first.is_some() || differs;
         for frame in &frames[first.unwrap_or(0)..] {
             changed |= takes.add(frame, &read)?;
         }
@@ -102,6 +103,39 @@ pub(super) fn plan<E>(
         }
     }
     Ok(plan)
+}
+
+/// Takes of a name without those that are there twice, recorded at the same time and
+/// equal in all else; and whether there were any. Only then are they put in the order
+/// of their times, those between two that have none.
+///
+/// # Errors
+/// What `read` fails with.
+pub(super) fn settle<E>(
+    places: Vec<Place>,
+    read: impl Fn(&Place) -> Result<Entry, E>,
+) -> Result<(Vec<Place>, bool), E> {
+    let mut takes: Vec<(Option<String>, Place)> = Vec::with_capacity(places.len());
+    let before = places.len();
+    for place in places {
+        let entry = read(&place)?;
+        let mut twice = false;
+        for (time, other) in &takes {
+            let same = time.is_some() && *time == entry.recorded_at;
+            twice |= same && read(other)? == entry;
+        }
+        if !twice {
+            takes.push((entry.recorded_at, place));
+        }
+    }
+    let doubled = takes.len() < before;
+    if doubled {
+        let timed = |one: &(Option<String>, _), next: &(Option<String>, _)| {
+            one.0.is_some() == next.0.is_some()
+        };
+        takes.chunk_by_mut(timed).for_each(|run| run.sort_by(|one, other| one.0.cmp(&other.0)));
+    }
+    Ok((takes.into_iter().map(|(_, place)| place).collect(), doubled))
 }
 
 /// A frame among those of its name.

@@ -9,6 +9,7 @@
 //! here blocks.
 
 mod atomic;
+mod body;
 mod compose;
 mod disk;
 pub mod error;
@@ -30,9 +31,11 @@ mod rotate;
 mod run;
 mod schedule;
 mod source;
+mod split;
 mod stamp;
 mod tail;
 mod watch;
+mod window;
 
 pub use error::{Class, StoreError};
 pub use job::{FoldDone, FoldJob};

@@ -65,8 +65,12 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
-        Self { folder: Folder::new(), recorders: [None, None, None], model: Model::default() }
+    fn new(name: &str) -> Self {
+        Self {
+            folder: Folder::called(name),
+            recorders: [None, None, None],
+            model: Model::default(),
+        }
     }
 
     fn take(&mut self, step: &Step) {
@@ -157,7 +161,7 @@ proptest! {
 
     #[test]
     fn readers_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
-        let mut world = World::new();
+        let mut world = World::new("r.json");
         for step in &steps {
             world.take(step);
         }
@@ -172,6 +176,34 @@ proptest! {
             let text = world.folder.text();
             let cassette = format::parse(text.as_bytes()).unwrap();
             prop_assert_eq!(written(&cassette), text);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn readers_of_a_folder_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
+        let mut world = World::new("r/");
+        for step in &steps {
+            world.take(step);
+        }
+        for who in 0..3 {
+            world.take(&Step::Close { who });
+        }
+        world.take(&Step::Read);
+        let names = world.folder.names();
+        prop_assert!(names.iter().all(|name| name == "r" || name.starts_with("r.r") || name.contains("torn") || name.ends_with(".lock")), "{names:?}");
+        let Ok(files) = fs::read_dir(&world.folder.path) else { return Ok(()) };
+        for file in files {
+            let text = fs::read(file.unwrap().path()).unwrap();
+            let cassette = format::parse(&text).unwrap();
+            let names: Vec<_> = cassette.names().collect();
+            prop_assert_eq!(names.len(), 1);
+            // Each is in our own spelling, with its number.
+            let text = String::from_utf8(text).unwrap();
+            prop_assert!(text.starts_with(META) && text.ends_with("\n}\n"), "{}", text);
         }
     }
 }

@@ -1,10 +1,21 @@
 //! Where a recording and the files beside it stand.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::atomic;
+
+/// What a recording is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One file.
+    File,
+    /// A folder, with a file an entry.
+    Folder,
+}
 
 /// A recording and the files beside it. Only the recording itself is there when
 /// nobody records; the log, the folding log and torn tails after a crash, too.
@@ -12,6 +23,8 @@ use super::atomic;
 pub(super) struct Paths {
     /// The recording, symbolic links followed.
     pub(super) target: PathBuf,
+    /// What that is, or is to be.
+    pub(super) form: Form,
     /// Locked for moments, by whoever changes any of these.
     pub(super) lock: PathBuf,
     /// The present run of recorders.
@@ -23,14 +36,25 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The files of the recording that `path` names.
+    /// The files of the recording that `path` names: a folder where there is one, or
+    /// where it ends in a slash.
     ///
     /// # Errors
-    /// A folder that is not there.
+    /// A folder that is not there; a file with a slash behind its name.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        let target = atomic::resolve(path)?;
+        let slash = path.as_os_str().as_bytes().ends_with(b"/");
+        // Without it: what stands beside a folder stands beside what a link leads to.
+        let plain: PathBuf = path.components().collect();
+        let target = atomic::resolve(&plain)?;
+        let form = match fs::metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => Form::Folder,
+            Ok(_) if slash => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if slash && error.kind() == io::ErrorKind::NotFound => Form::Folder,
+            _ => Form::File,
+        };
         let beside = |suffix: &str| beside(&target, suffix);
         Ok(Self {
+            form,
             lock: beside(".lock"),
             run: beside(".run"),
             log: beside(".log"),

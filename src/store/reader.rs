@@ -5,17 +5,18 @@
 //! [`Recording::entry`] reads one again by its [`Place`]. A recording that is
 //! open stays as it was when it was opened, whoever replaces the file since.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::body::Body;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
 pub use super::merge::Place;
 use super::note::Note;
 use super::paths::Paths;
-use super::source::{Source, Window};
+use super::source::Source;
+use super::window::Window;
 use crate::recording::outline::Outline;
 use crate::recording::{Cassette, Entry, EntryName, Meta};
 
@@ -114,14 +115,24 @@ impl Recording {
         self.source.path()
     }
 
-    /// Its file, and where everything stands in it; `None` where there is more to the
-    /// recording than that.
-    pub(super) fn only_file(&self) -> Option<(&File, &Outline)> {
-        let file = self.source.file().filter(|_| self.source.logged() == 0)?;
-        Some((file, &self.source.outline))
+    /// Its own text, and where everything stands in it; `None` where there is more to
+    /// the recording than that.
+    pub(super) fn only_body(&self) -> Option<(&Body, &Outline)> {
+        let body = self.source.body();
+        let alone = self.source.logged() == 0 && !matches!(body, Body::Nothing);
+        alone.then_some((body, &self.source.outline))
     }
 
-    /// How many bytes its file has.
+    /// The files of a folder that are not called as their keys are, and what they would
+    /// be called. They are read all the same.
+    pub fn misnamed(&self) -> Vec<(PathBuf, String)> {
+        match self.source.body() {
+            Body::Split(split) => split.misnamed(&self.source.outline),
+            _ => Vec::new(),
+        }
+    }
+
+    /// How many bytes its own text has.
     pub(super) fn size(&self) -> u64 {
         self.source.size()
     }
@@ -152,6 +163,7 @@ impl Recording {
 pub(super) fn paths_of(path: &Path) -> Result<Paths, StoreError> {
     Paths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
+        io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
         _ => StoreError::Read { path: path.to_owned(), source },
     })
 }

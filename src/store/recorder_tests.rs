@@ -202,7 +202,10 @@ fn missing_file_and_folder_have_their_own_errors() {
     let dir = tempfile::tempdir().unwrap();
     let error = load(&dir.path().join("none.json")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }));
-    assert!(matches!(load(dir.path()), Err(StoreError::NotAFile { .. })));
+    assert!(
+        matches!(load(dir.path()), Err(StoreError::Missing { .. })),
+        "a folder without entries"
+    );
 }
 
 #[test]

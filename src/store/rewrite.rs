@@ -8,19 +8,21 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
 use super::atomic;
+use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
 use super::lock::{self, Lock};
 use super::merge::{Origin, Place, Plan};
-use super::paths::Paths;
+use super::paths::{Form, Paths};
 use super::reader::{Recording, paths_of};
 use super::run::is_live;
 use super::source::Source;
-use super::stamp::Stamp;
+use super::split::stage::{Stage, Staged};
 use crate::identity::IdentityRules;
 use crate::recording::outline::Outline;
 use crate::recording::{Entry, EntryName, Meta, packed};
@@ -201,20 +203,20 @@ impl Recording {
         }
         let path = self.path();
         let paths = paths_of(path)?;
-        let Some((file, outline)) = self.only_file() else {
+        let Some((body, outline)) = self.only_body() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
         let failed = |source| StoreError::Read { path: path.to_owned(), source };
-        let before = Some(Stamp::of(file).map_err(failed)?);
+        let before = body.state().map_err(failed)?;
         let source = Source::rewriting(
             path,
-            Some(file.try_clone().map_err(failed)?),
+            body.try_clone().map_err(failed)?,
             outline.clone(),
             changes.spool.try_clone().map_err(failed)?,
             changes.plan(outline),
         );
         let rules = changes.rules.clone().unwrap_or_else(|| outline.meta().rules().clone());
-        replace(&paths, &source, &rules, before)?;
+        replace(&paths, &source, &rules, None, &before)?;
         Ok(true)
     }
 }
@@ -234,15 +236,17 @@ pub fn create<E: From<StoreError>>(
 ) -> Result<usize, E> {
     let paths =
         Paths::of(path).map_err(|source| StoreError::Write { path: path.to_owned(), source })?;
-    let failed = |source| StoreError::Write { path: path.to_owned(), source };
     let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = Stamp::at(&paths.target).map_err(failed)?;
-    if before.is_some() && !over {
+    let before = State::at(&paths)?;
+    if !before.is_nothing() && !over {
         return Err(exists().into());
     }
-    if fs::metadata(&paths.target).is_ok_and(|metadata| !metadata.is_file()) {
+    let is_other = |metadata: fs::Metadata| !metadata.is_file();
+    if paths.form == Form::File && fs::metadata(&paths.target).is_ok_and(is_other) {
         return Err(StoreError::NotAFile { path: path.to_owned() }.into());
     }
+    // What is in a folder is not removed unless all of it is a recording.
+    let (body, outline) = replaced(path, &paths, meta)?;
     let mut changes = Changes::new()?;
     let mut count = 0;
     for found in entries {
@@ -250,13 +254,30 @@ pub fn create<E: From<StoreError>>(
         changes.push(&name, Kept::Entry(Box::new(entry)))?;
         count += 1;
     }
-    let outline = Outline::empty(meta.clone());
+    for named in outline.names() {
+        if !changes.known.contains_key(&named.name) {
+            changes.set(named.name.clone(), Vec::new())?;
+        }
+    }
     let plan = changes.plan(&outline);
-    let source = Source::rewriting(path, None, outline, changes.spool, plan);
-    match replace(&paths, &source, meta.rules(), before) {
+    let source = Source::rewriting(path, body, outline, changes.spool, plan);
+    match replace(&paths, &source, meta.rules(), Some(meta), &before) {
         // It was not there, and now it is.
         Err(StoreError::Changed { .. }) if !over => Err(exists().into()),
         done => done.map(|()| count).map_err(E::from),
+    }
+}
+
+/// What a new recording takes the place of, file by file; of a single file nothing stays.
+fn replaced(path: &Path, paths: &Paths, meta: &Meta) -> Result<(Body, Outline), StoreError> {
+    let empty = Outline::empty(meta.clone());
+    match paths.form {
+        Form::File => Ok((Body::Nothing, empty)),
+        Form::Folder => {
+            let mut body = Body::open(path, paths.form)?;
+            let outline = body.outline(path)?.unwrap_or(empty);
+            Ok((body, outline))
+        }
     }
 }
 
@@ -266,10 +287,23 @@ fn replace(
     paths: &Paths,
     source: &Source,
     rules: &IdentityRules,
-    before: Option<Stamp>,
+    meta: Option<&Meta>,
+    before: &State,
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
     let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    if let Body::Split(split) = source.body() {
+        let tag = format!("{:x}", RandomState::new().build_hasher().finish());
+        disk.create_folder(&paths.target).map_err(failed)?;
+        let staged = Staged::write(
+            source,
+            split,
+            Stage { folder: &paths.target, disk: &disk, rules, meta, tag: &tag },
+        )?;
+        let done = commit(paths, &disk, before, || staged.commit(&disk));
+        staged.discard(&disk);
+        return done;
+    }
     let name = paths.target.file_name().unwrap_or_default().to_string_lossy();
     // What a crash leaves is swept away by the next recorder.
     let fresh = tempfile::Builder::new()
@@ -279,20 +313,22 @@ fn replace(
         .map_err(failed)?;
     fold::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
     let fresh = fresh.into_temp_path();
-    commit(paths, &disk, &fresh, before)?;
+    commit(paths, &disk, before, || {
+        disk.rename(&fresh, &paths.target).map_err(failed)?;
+        disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)
+    })?;
     // It stands in its place.
     let _ = fresh.keep();
     Ok(())
 }
 
-/// Puts the new file in the old one's place, where nobody is in the way.
+/// Has the new text put in the old one's place, where nobody is in the way.
 fn commit(
     paths: &Paths,
     disk: &Disk,
-    fresh: &Path,
-    before: Option<Stamp>,
+    before: &State,
+    put: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let at_target = |source| StoreError::Write { path: paths.target.clone(), source };
     let at_lock = |source| StoreError::Lock { path: paths.lock.clone(), source };
     let found = paths.lock.exists();
     let mut lock = Lock::new(&paths.lock, disk);
@@ -302,11 +338,10 @@ fn commit(
         if is_live(&paths.run).map_err(at_lock)? || fold::has_leftover(paths) {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
-        if Stamp::at(&paths.target).map_err(at_target)? != before {
+        if State::at(paths)? != *before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
-        disk.rename(fresh, &paths.target).map_err(at_target)?;
-        disk.sync_folder(atomic::folder(&paths.target)).map_err(at_target)
+        put()
     })();
     if !found && !matches!(done, Err(StoreError::Busy { .. })) {
         lock.remove(guard).map_err(at_lock)?;

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use super::body::Body;
 use super::error::StoreError;
+use super::index;
 use super::lock::{self, FileId};
 use super::log::{self, FrameAt, Scanned};
-use super::merge::{Frame, Origin, Place, Plan, plan};
+use super::merge::{Frame, Origin, Place, Plan, plan, settle};
 use super::paths::Paths;
-use super::{file, index};
+use super::window::{Stretch, Window};
 use crate::identity::IdentityRules;
 use crate::recording::entry::Unread;
 use crate::recording::outline::{Named, Outline};
@@ -20,9 +21,6 @@ use crate::recording::{Entry, Meta};
 /// Enough of a packed entry to tell its name and time, nearly always.
 const GLANCE: u32 = 640;
 
-/// The least that is read at once where entries are read one after the other.
-const WINDOW: u64 = 256 * 1024;
-
 /// How often a recording is opened again whose log was folded meanwhile.
 const TRIES: usize = 100;
 
@@ -31,7 +29,7 @@ const TRIES: usize = 100;
 pub(super) struct Source {
     /// The recording's name for people.
     path: PathBuf,
-    file: Option<File>,
+    body: Body,
     pub(super) outline: Outline,
     logs: Vec<Log>,
     pub(super) plan: Plan,
@@ -39,7 +37,7 @@ pub(super) struct Source {
 
 /// The files of a recording, open, and not looked into.
 struct Files {
-    file: Option<File>,
+    body: Body,
     /// The older first.
     logs: Vec<(PathBuf, File, FileId)>,
 }
@@ -69,12 +67,12 @@ impl Source {
         mut between: impl FnMut(),
     ) -> Result<Option<Self>, StoreError> {
         for _ in 0..TRIES {
-            let Files { file, logs } = match Files::open(path, paths, &mut between)? {
+            let Files { body, logs } = match Files::open(path, paths, &mut between)? {
                 Some(files) => files,
                 None => continue,
             };
             let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
-            return Self::of(path, file, logs.collect::<Result<_, _>>()?, false);
+            return Self::of(path, body, logs.collect::<Result<_, _>>()?, false);
         }
         let source = io::Error::other("its log is folded again and again");
         Err(StoreError::Read { path: path.to_owned(), source })
@@ -95,45 +93,45 @@ impl Source {
         let log = log.try_clone().map_err(failed)?;
         let mut log = Log::scan(&paths.folding, log)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
-        Self::of(&paths.target, file::open(&paths.target)?, vec![log], true)
+        Self::of(&paths.target, Body::open(&paths.target, paths.form)?, vec![log], true)
     }
 
     fn of(
         path: &Path,
-        file: Option<File>,
+        mut body: Body,
         logs: Vec<Log>,
         strict: bool,
     ) -> Result<Option<Self>, StoreError> {
         let is_empty = |log: &Log| log.scanned.frames.is_empty();
-        let outline = match &file {
-            Some(file) => index::read(path, file)?,
+        let outline = match body.outline(path)? {
+            Some(outline) => outline,
             None if logs.iter().all(is_empty) => return Ok(None),
             None => {
                 let rules = logs.iter().find_map(|log| log.scanned.rules.clone());
                 Outline::empty(Meta::new(&rules.unwrap_or_default()))
             }
         };
-        let mut source = Self { path: path.to_owned(), file, outline, logs, plan: Plan::default() };
+        let mut source = Self { path: path.to_owned(), body, outline, logs, plan: Plan::default() };
         let frames = source.frames(strict)?;
         source.plan = plan(
             &source.outline,
             frames,
-            |named| source.takes_of(named),
+            |named| source.settled(named),
             |place| source.entry(place, &mut Window::default()),
         )?;
         Ok(Some(source))
     }
 
-    /// A recording that is written anew: its file, and the entries that are new to it.
+    /// A recording that is written anew: its body, and the entries that are new to it.
     pub(super) fn rewriting(
         path: &Path,
-        file: Option<File>,
+        body: Body,
         outline: Outline,
         new: File,
         plan: Plan,
     ) -> Self {
         let spool = Log { path: path.to_owned(), file: new, scanned: Scanned::default() };
-        Self { path: path.to_owned(), file, outline, logs: vec![spool], plan }
+        Self { path: path.to_owned(), body, outline, logs: vec![spool], plan }
     }
 
     /// The recording's name for people.
@@ -141,14 +139,23 @@ impl Source {
         &self.path
     }
 
-    /// The recording's file, where there is one.
-    pub(super) fn file(&self) -> Option<&File> {
-        self.file.as_ref()
+    /// What the recording's own text stands in.
+    pub(super) fn body(&self) -> &Body {
+        &self.body
     }
 
-    /// How many bytes the file has.
+    /// Whether there is one text, that stands in a file.
+    pub(super) fn has_text(&self) -> bool {
+        matches!(self.body, Body::File(_))
+    }
+
+    /// How many bytes the recording has, without its logs.
     pub(super) fn size(&self) -> u64 {
-        self.file().and_then(|file| file.metadata().ok()).map_or(0, |metadata| metadata.len())
+        match &self.body {
+            Body::Nothing => 0,
+            Body::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
+            Body::Split(split) => split.size(),
+        }
     }
 
     /// The rules that the logs' entries were recorded under, where they say so.
@@ -198,11 +205,22 @@ impl Source {
                 let value = Place::in_file(&member.value);
                 let mut window = Window::default();
                 let text = self.text(&value, &mut window)?;
-                return Err(self.not_json(self.outline.not_entry(member, text)));
+                return Err(self.not_json(value.at, self.outline.not_entry(member, text)));
             };
             places.extend(takes.iter().map(Place::in_file));
         }
         Ok(places)
+    }
+
+    /// The takes of a name as a fold that was interrupted meant them to be, and whether
+    /// they are not so in the files. Of a name's files some may have been written anew,
+    /// one after the other: a take that moves from one to the next is in both then.
+    fn settled(&self, named: &Named) -> Result<(Vec<Place>, bool), StoreError> {
+        let places = self.takes_of(named)?;
+        if !matches!(self.body, Body::Split(_)) || places.len() < 2 || named.members.len() < 2 {
+            return Ok((places, false));
+        }
+        settle(places, |place| self.entry(place, &mut Window::default()))
     }
 
     /// Reads an entry; those that stand one behind the other are best read
@@ -216,9 +234,12 @@ impl Source {
             Origin::File => Entry::read(text).map_err(|why| {
                 let range = place.at..place.at + place.length;
                 match why {
-                    Unread::Json(error) => self.not_json(self.outline.bad_json(&range, &error)),
+                    Unread::Json(error) => {
+                        self.not_json(place.at, self.outline.bad_json(&range, &error))
+                    }
                     Unread::Entry(problem) => {
-                        index::unusable(&self.path, self.outline.bad_entry(&range, problem))
+                        let problem = self.outline.bad_entry(&range, problem);
+                        index::unusable(&self.path_at(place.at), problem)
                     }
                 }
             }),
@@ -237,23 +258,44 @@ impl Source {
         place: &Place,
         window: &'a mut Window,
     ) -> Result<&'a [u8], StoreError> {
-        let (path, file) = match place.origin {
-            Origin::File => (&self.path, self.file.as_ref()),
-            Origin::Log(number) => match self.logs.get(number) {
-                Some(log) => (&log.path, Some(&log.file)),
-                None => (&self.path, None),
+        let alone = |file| (file, Stretch::ALONE);
+        let opened;
+        let (path, (file, stretch)) = match (place.origin, &self.body) {
+            (Origin::File, Body::File(file)) => (&self.path, alone(Some(file))),
+            (Origin::File, Body::Split(split)) if !window.holds(place) => {
+                let (file, stretch) = split.file_at(place.at)?;
+                opened = file;
+                (&self.path, (Some(&opened), stretch))
+            }
+            (Origin::File, _) => (&self.path, alone(None)),
+            (Origin::Log(number), _) => match self.logs.get(number) {
+                Some(log) => (&log.path, alone(Some(&log.file))),
+                None => (&self.path, alone(None)),
             },
         };
         let failed = |source| StoreError::Read { path: path.clone(), source };
-        let file = file.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        window.read(file, place).map_err(failed)
+        window.read(file, stretch, place).map_err(failed)
     }
 
-    /// An error in the file's own text: where that is no JSON, it is told where
-    /// it first is not.
-    fn not_json(&self, error: crate::recording::FormatError) -> StoreError {
-        let found = self.file.as_ref().and_then(|file| index::problem(file).ok().flatten());
-        index::unusable(&self.path, found.unwrap_or(error))
+    /// The file that a place of the recording's own is in, for people.
+    fn path_at(&self, at: u64) -> PathBuf {
+        match &self.body {
+            Body::Split(split) => split.path_at(at),
+            _ => self.path.clone(),
+        }
+    }
+
+    /// An error in the file's own text around a place: where that is no JSON, it is
+    /// told where it first is not.
+    fn not_json(&self, at: u64, error: crate::recording::FormatError) -> StoreError {
+        let found = match &self.body {
+            Body::File(file) => index::problem(file).ok().flatten(),
+            Body::Split(split) => {
+                split.file_at(at).ok().and_then(|(file, _)| index::problem(&file).ok().flatten())
+            }
+            Body::Nothing => None,
+        };
+        index::unusable(&self.path_at(at), found.unwrap_or(error))
     }
 
     fn damaged(&self, place: &Place, problem: PackedError) -> StoreError {
@@ -285,7 +327,7 @@ impl Files {
         between();
         let older = open_log(&paths.folding)?;
         between();
-        let file = file::open(path)?;
+        let body = Body::open(path, paths.form)?;
         between();
         let mut logs: Vec<_> = older.into_iter().collect();
         // It may have been moved between the two.
@@ -300,7 +342,7 @@ impl Files {
             Some(&(_, _, id)) => is_at(&paths.log, id)? || is_at(&paths.folding, id)?,
             None => true,
         };
-        Ok(current.then_some(Self { file, logs }))
+        Ok(current.then_some(Self { body, logs }))
     }
 }
 
@@ -337,53 +379,6 @@ impl Log {
             return Err(StoreError::NewerLog { path: path.to_owned() });
         }
         Ok(Self { path: path.to_owned(), file, scanned })
-    }
-}
-
-/// Bytes that were read last, so that neighbours are read together.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    origin: Option<Origin>,
-    at: u64,
-    bytes: Vec<u8>,
-}
-
-impl Window {
-    fn read(&mut self, file: &File, place: &Place) -> io::Result<&[u8]> {
-        let behind = place.at.checked_sub(self.at).filter(|_| self.origin == Some(place.origin));
-        let held = self.bytes.len() as u64;
-        let start = match behind {
-            Some(start) if start.saturating_add(place.length) <= held => start,
-            _ => {
-                // Only a neighbour promises more neighbours.
-                let near = behind.is_some_and(|start| start <= held.saturating_add(WINDOW));
-                let wanted = if near { place.length.max(WINDOW) } else { place.length };
-                self.fill(file, place, wanted)?;
-                0
-            }
-        };
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let end = start.saturating_add(usize::try_from(place.length).unwrap_or(usize::MAX));
-        self.bytes.get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
-    }
-
-    fn fill(&mut self, file: &File, place: &Place, wanted: u64) -> io::Result<()> {
-        self.origin = None;
-        self.bytes.clear();
-        let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        self.bytes.resize(wanted, 0);
-        let mut filled = 0;
-        while filled < wanted {
-            match file.read_at(&mut self.bytes[filled..], place.at + filled as u64) {
-                Ok(0) => break,
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.bytes.truncate(filled);
-        (self.origin, self.at) = (Some(place.origin), place.at);
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// A file as it was at one time: it has been replaced or changed when this differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stamp {
     device: u64,
     inode: u64,
@@ -31,7 +31,8 @@ impl Stamp {
         }
     }
 
-    fn read(metadata: &fs::Metadata) -> Self {
+    /// What a look at a file tells.
+    pub(super) fn read(metadata: &fs::Metadata) -> Self {
         Self {
             device: metadata.dev(),
             inode: metadata.ino(),

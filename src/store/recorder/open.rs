@@ -4,11 +4,15 @@ use std::fs::File;
 
 use super::*;
 use crate::store::error::StoreError;
-use crate::store::{atomic, fold, reader::Recording, run};
+use crate::store::paths::Form;
+use crate::store::{atomic, fold, reader::Recording, run, split};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
 const LEFTOVERS: usize = 8;
+
+/// How often a recording is looked through again whose files change meanwhile.
+const TRIES: usize = 100;
 
 /// A file up to this many bytes is read through before it is added to; of a larger
 /// one only its outline is, so that recording begins soon.
@@ -35,10 +39,16 @@ impl Recorder {
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Write { path: path.to_owned(), source };
         disk.create_folder(atomic::folder(path)).map_err(failed)?;
-        let paths = Paths::of(path).map_err(failed)?;
+        let paths = Paths::of(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
+            _ => failed(source),
+        })?;
         check(path, rules)?;
         let mut lock = Lock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
+        if paths.form == Form::Folder {
+            disk.create_folder(&paths.target).map_err(failed)?;
+        }
         let mut about = Vec::new();
         log::begin(rules, &mut about).map_err(|error| failed(std::io::Error::other(error)))?;
         let mut recorder = Self {
@@ -110,12 +120,29 @@ fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
         Ok(file) => !lock::try_lock(&file).map_err(failed)?,
         Err(_) => false,
     };
-    if folds { Ok(()) } else { atomic::sweep(&paths.target).map_err(failed) }
+    if folds {
+        return Ok(());
+    }
+    if paths.form == Form::Folder {
+        split::sweep_all(&paths.target).map_err(failed)?;
+    }
+    atomic::sweep(&paths.target).map_err(failed)
+}
+
+/// Checks a recording, as often as others change its files meanwhile.
+fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
+    for _ in 1..TRIES {
+        match look_through(path, rules) {
+            Err(StoreError::Moved { .. }) => {}
+            done => return done,
+        }
+    }
+    look_through(path, rules)
 }
 
 /// Checks a recording, where there is one, and its rules. The entries of a large
 /// one are not read: a fold copies those that it does not change as they stand.
-fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
+fn look_through(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
     let recording = match Recording::look(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(()),

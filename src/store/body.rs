@@ -1,0 +1,110 @@
+//! What a recording's own text stands in: one file, or a folder with a file an entry.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+
+use super::error::StoreError;
+use super::file;
+use super::index;
+use super::paths::{Form, Paths};
+use super::split::{self, Split};
+use super::stamp::Stamp;
+use crate::recording::outline::Outline;
+
+/// The text of a recording, without what its logs hold.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// None.
+    Nothing,
+    /// A file, open.
+    File(File),
+    /// A folder, whose files are opened as they are read.
+    Split(Split),
+}
+
+/// What a body is as long as nobody changes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not there.
+    Nothing,
+    /// A file.
+    File(Stamp),
+    /// The files of entries in a folder, by name.
+    Split(Vec<(OsString, Stamp)>),
+}
+
+impl Body {
+    /// Opens what stands at a path; a folder is read through.
+    ///
+    /// # Errors
+    /// Something else than it must be, or that cannot be read or used.
+    pub(super) fn open(path: &Path, form: Form) -> Result<Self, StoreError> {
+        match form {
+            Form::File => Ok(file::open(path)?.map_or(Self::Nothing, Self::File)),
+            Form::Folder => Split::open(path).map(Self::Split),
+        }
+    }
+
+    /// Where everything stands in it; `None` where there is nothing yet.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no recording: `path` is its name for people.
+    pub(super) fn outline(&mut self, path: &Path) -> Result<Option<Outline>, StoreError> {
+        match self {
+            Self::Nothing => Ok(None),
+            Self::File(file) => index::read(path, file).map(Some),
+            Self::Split(split) => Ok(split.take_outline()),
+        }
+    }
+
+    /// What it is, to be compared later.
+    ///
+    /// # Errors
+    /// A file that cannot be looked at.
+    pub(super) fn state(&self) -> std::io::Result<State> {
+        Ok(match self {
+            Self::Nothing => State::Nothing,
+            Self::File(file) => State::File(Stamp::of(file)?),
+            Self::Split(split) => State::Split(split.state()),
+        })
+    }
+
+    /// Another handle to it.
+    ///
+    /// # Errors
+    /// No handle to be had.
+    pub(super) fn try_clone(&self) -> std::io::Result<Self> {
+        Ok(match self {
+            Self::Nothing => Self::Nothing,
+            Self::File(file) => Self::File(file.try_clone()?),
+            Self::Split(split) => Self::Split(split.clone()),
+        })
+    }
+}
+
+impl State {
+    /// What stands there now.
+    ///
+    /// # Errors
+    /// A file or folder that cannot be looked at.
+    pub(super) fn at(paths: &Paths) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+        match paths.form {
+            Form::File => {
+                let stamp = Stamp::at(&paths.target).map_err(failed)?;
+                Ok(stamp.map_or(Self::Nothing, Self::File))
+            }
+            Form::Folder => split::list(&paths.target).map(Self::Split),
+        }
+    }
+
+    /// Whether there is no entry's text at all.
+    pub(super) fn is_nothing(&self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::File(_) => false,
+            Self::Split(files) => files.is_empty(),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What the file of an entry is called in a recording's folder.
+//!
+//! The name is made from the key, and means nothing when it is read. It is safe on the
+//! file systems of Linux, macOS and Windows: two keys never have one name there, also
+//! where upper and lower case are the same, and none leads out of the folder.
+
+use std::ffi::OsStr;
+
+use sha2::{Digest as _, Sha256};
+
+/// The end of an entry's file.
+const ENDING: &str = ".json";
+
+/// A name may be so long, in bytes, without its end.
+const LONGEST: usize = 100;
+
+/// How much is kept of one that is longer, in front of its hash.
+const KEPT: usize = 80;
+
+/// What cannot be the name of a file on Windows, whatever stands behind its dot.
+const RESERVED: [&str; 4] = ["con", "prn", "aux", "nul"];
+
+/// The same with a digit behind it.
+const NUMBERED: [&str; 2] = ["com", "lpt"];
+
+/// The name for a key: what is not plain is `%` and its two hex digits, byte by byte.
+/// Behind a `~` stands a part of the key's SHA-256, where the rest does not tell it from
+/// all others: a capital letter, or a cut.
+pub(crate) fn of_key(key: &str) -> String {
+    format!("{}{ENDING}", stem(key))
+}
+
+/// Another name for a key, where a file with another key has the first; counted from 2.
+pub(super) fn alternative(key: &str, number: usize) -> String {
+    format!("{}~{number}{ENDING}", stem(key))
+}
+
+/// Whether a file is called as one with this key is.
+pub(crate) fn fits(file: &OsStr, key: &str) -> bool {
+    let Some(file) = file.to_str() else { return false };
+    file == of_key(key) || (2..=9).any(|number| file == alternative(key, number))
+}
+
+fn stem(key: &str) -> String {
+    let reserved = is_reserved(key);
+    let mut stem = String::with_capacity(key.len());
+    for (at, &byte) in key.as_bytes().iter().enumerate() {
+        let plain = match byte {
+            b'.' => at > 0 && at + 1 < key.len(),
+            b'-' => at > 0,
+            b'#' | b'+' | b',' | b'=' | b'@' | b'_' => true,
+            _ => byte.is_ascii_alphanumeric(),
+        };
+        match plain && !(reserved && at == 0) {
+            true => stem.push(char::from(byte)),
+            false => stem.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    if stem.is_empty() {
+        stem.push('%');
+    }
+    let digits = match stem.len() > LONGEST {
+        true => 16,
+        false if key.bytes().any(|byte| byte.is_ascii_uppercase()) => 8,
+        false => return stem,
+    };
+    if digits == 16 {
+        // Not within what stands for a byte.
+        let cut = (KEPT - 2..KEPT).find(|&at| stem.as_bytes()[at] == b'%').unwrap_or(KEPT);
+        stem.truncate(cut);
+    }
+    stem.push('~');
+    for byte in Sha256::digest(key).iter().take(digits / 2) {
+        stem.push_str(&format!("{byte:02x}"));
+    }
+    stem
+}
+
+fn is_reserved(key: &str) -> bool {
+    let first = key.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let numbered =
+        |name: &str| matches!(first.strip_prefix(name).map(str::as_bytes), Some([b'0'..=b'9']));
+    RESERVED.contains(&first.as_str()) || NUMBERED.into_iter().any(numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn plain_keys_are_names_as_they_are() {
+        let hash = "0af9".repeat(16);
+        for key in ["plan", "plan#2", "turn-1.search", "a=b,c+d@e_f", &hash, &format!("{hash}#12")]
+        {
+            assert_eq!(of_key(key), format!("{key}.json"));
+        }
+    }
+
+    #[test]
+    fn what_a_file_system_takes_otherwise_is_spelled_out() {
+        for (key, name) in [
+            ("../../x", "%2e.%2f..%2fx.json"),
+            ("a/b", "a%2fb.json"),
+            ("a\\b:c", "a%5cb%3ac.json"),
+            (".hidden", "%2ehidden.json"),
+            ("-rf", "%2drf.json"),
+            ("dot.", "dot%2e.json"),
+            ("end ", "end%20.json"),
+            ("con", "%63on.json"),
+            ("nul.txt", "%6eul.txt.json"),
+            ("com1", "%63om1.json"),
+            ("comb", "comb.json"),
+            ("a%2fb", "a%252fb.json"),
+            ("a~1", "a%7e1.json"),
+            ("é\0", "%c3%a9%00.json"),
+            ("", "%.json"),
+            (".", "%2e.json"),
+        ] {
+            assert_eq!(of_key(key), name);
+        }
+    }
+
+    #[test]
+    fn capitals_and_long_keys_are_told_apart_by_a_hash() {
+        assert!(of_key("Plan").starts_with("Plan~") && of_key("Plan").len() == 4 + 9 + 5);
+        assert_ne!(of_key("Plan").to_lowercase(), of_key("plan").to_lowercase());
+        assert_ne!(of_key("Plan").to_lowercase(), of_key("pLan").to_lowercase());
+        let long = |end: &str| of_key(&format!("{}{end}", "x".repeat(250)));
+        assert_ne!(long("a"), long("b"));
+        assert_eq!(long("a").len(), KEPT + 17 + 5);
+        assert!(!of_key(&"é".repeat(128)).contains("%~"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_keys_have_one_name_and_none_leads_out(a in any::<String>(), b in "[aAbB/.%~#é ]{0,12}", c in "[aAbB/.%~#é ]{0,12}") {
+            for key in [&a, &b, &c] {
+                let name = of_key(key);
+                prop_assert!(name.len() <= LONGEST + 9 + ENDING.len());
+                prop_assert!(!name.starts_with('.') && name.bytes().all(|b| b.is_ascii_graphic() && !b"/\\:*?\"<>|".contains(&b)));
+                prop_assert!(fits(OsStr::new(&name), key));
+            }
+            prop_assert_eq!(b == c, of_key(&b).to_lowercase() == of_key(&c).to_lowercase());
+        }
+    }
+}

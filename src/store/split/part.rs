@@ -1,0 +1,168 @@
+//! What is read of each file in a recording's folder, and how they become one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::num::NonZero;
+use std::ops::Range;
+use std::path::Path;
+use std::thread;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::recording::outline::{Outline, Role};
+use crate::recording::{EntryName, Meta};
+use crate::store::error::StoreError;
+use crate::store::stamp::Stamp;
+use crate::store::{file, index, log};
+
+/// So many files are worth a second thread.
+const MANY: usize = 256;
+
+/// No more threads than this read files.
+const THREADS: usize = 8;
+
+/// What is read of one file.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) outline: Outline,
+    /// When its first entry was recorded.
+    time: Option<String>,
+}
+
+/// All of an entry that its place depends on.
+#[derive(Deserialize)]
+struct Glance {
+    #[serde(default)]
+    recorded_at: Value,
+}
+
+/// Reads files; those that are gone are left out.
+///
+/// # Errors
+/// The first of them, by name, that cannot be read or does not hold one entry.
+pub(super) fn read_all(
+    folder: &Path,
+    names: Vec<OsString>,
+) -> Result<Vec<(OsString, (Stamp, Part))>, StoreError> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
+    let read = |names: &[OsString]| -> Result<Vec<_>, StoreError> {
+        let mut parts = Vec::with_capacity(names.len());
+        for name in names {
+            if let Some(part) = Part::read(&folder.join(name))? {
+                parts.push((name.clone(), part));
+            }
+        }
+        Ok(parts)
+    };
+    if threads == 1 || names.len() < MANY {
+        return read(&names);
+    }
+    let share = names.len().div_ceil(threads);
+    let parts: Result<Vec<_>, StoreError> = thread::scope(|scope| {
+        let read = &read;
+        let readers: Vec<_> =
+            names.chunks(share).map(|names| scope.spawn(move || read(names))).collect();
+        let lost = |_| {
+            let source = std::io::Error::other("a thread that read it was lost");
+            Err(StoreError::Read { path: folder.to_owned(), source })
+        };
+        readers.into_iter().map(|reader| reader.join().unwrap_or_else(lost)).collect()
+    });
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+impl Part {
+    fn read(path: &Path) -> Result<Option<(Stamp, Self)>, StoreError> {
+        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let Some(file) = file::open(path)? else { return Ok(None) };
+        let stamp = Stamp::of(&file).map_err(failed)?;
+        let outline = index::read(path, &file)?;
+        let entries = outline.members().iter().filter(|member| member.take() > 0);
+        let (entries, first) = (entries.clone().count(), entries.last());
+        let (1, Some(member)) = (entries, first) else {
+            return Err(StoreError::NotOneEntry { path: path.to_owned(), entries });
+        };
+        let time = outline.takes(member).and_then(<[_]>::first);
+        let time = time.and_then(|take| recorded_at(&file, take));
+        Ok(Some((stamp, Self { outline, time })))
+    }
+
+    fn name(&self) -> Option<(&EntryName, usize)> {
+        let takes = |role: &Role| match role {
+            Role::Takes { name, take } => Some((*name, *take)),
+            Role::Meta(_) => None,
+        };
+        let (name, take) = self.outline.members().iter().find_map(|member| takes(&member.role))?;
+        Some((&self.outline.names().get(name)?.name, take))
+    }
+}
+
+/// When an entry was recorded; what is wrong with it is told by who reads it.
+fn recorded_at(file: &File, take: &Range<u64>) -> Option<String> {
+    let text = BufReader::new(log::from(file, take.start).take(take.end - take.start));
+    let glance: Glance = serde_json::from_reader(text).ok()?;
+    glance.recorded_at.as_str().map(str::to_owned)
+}
+
+/// What all files say about themselves; `None` without any.
+///
+/// # Errors
+/// Two that do not agree on the rules, or on whether their entries wait for something.
+pub(super) fn common_meta(
+    folder: &Path,
+    parts: &BTreeMap<OsString, (Stamp, Part)>,
+) -> Result<Option<Meta>, StoreError> {
+    let mut metas = parts.iter().map(|(file, (_, part))| (file, part.outline.meta()));
+    let Some((first, meta)) = metas.next() else { return Ok(None) };
+    let mut keys: Map<String, Value> = meta.keys().clone();
+    for (file, other) in metas {
+        if other.rules() != meta.rules() || other.waits_for() != meta.waits_for() {
+            let (path, other) = (folder.join(file), folder.join(first));
+            return Err(StoreError::Disagree { path, other });
+        }
+        for (key, value) in other.keys() {
+            if !keys.contains_key(key) {
+                keys.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    let unusable = |problem| index::unusable(folder, problem);
+    Meta::parse(keys).map(Some).map_err(unusable)
+}
+
+/// The files in the order of their entries: by the time of the name's first take, then
+/// by name, then by take.
+///
+/// # Errors
+/// Two files with one key.
+pub(super) fn in_order(
+    folder: &Path,
+    parts: BTreeMap<OsString, (Stamp, Part)>,
+) -> Result<Vec<(OsString, Stamp, Part)>, StoreError> {
+    let mut firsts: HashMap<EntryName, (usize, Option<String>)> =
+        HashMap::with_capacity(parts.len());
+    let mut keys: HashMap<(EntryName, usize), &OsString> = HashMap::with_capacity(parts.len());
+    for (file, (_, part)) in &parts {
+        let Some((name, take)) = part.name() else { continue };
+        if let Some(other) = keys.insert((name.clone(), take), file) {
+            let (path, other) = (folder.join(file), folder.join(other));
+            return Err(StoreError::TwoFiles { path, other, key: name.take_key(take) });
+        }
+        let first = firsts.entry(name.clone()).or_insert_with(|| (take, part.time.clone()));
+        if take < first.0 {
+            *first = (take, part.time.clone());
+        }
+    }
+    drop(keys);
+    let mut ordered: Vec<_> =
+        parts.into_iter().map(|(file, (stamp, part))| (file, stamp, part)).collect();
+    ordered.sort_by_cached_key(|(_, _, part)| {
+        let (name, take) = part.name()?;
+        let time = firsts.get(name).and_then(|(_, time)| time.clone());
+        Some((time, name.to_string(), take))
+    });
+    Ok(ordered)
+}
