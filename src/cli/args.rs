@@ -1,6 +1,7 @@
 //! The command line as it is typed. What the words mean together is worked out
 //! by each command.
 
+mod convert;
 mod diff;
 mod fault;
 mod look;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use fault::FaultArgs;
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
@@ -57,6 +59,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Tell what changed between two recordings, call by call.
     Diff(DiffArgs),
+    /// Turn a recording in one file into a folder with a file for each call, or back.
+    Convert(ConvertArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
@@ -164,7 +168,7 @@ Examples:
   loomrec record -r r.json --upstream openai=http://127.0.0.1:9999 -- python agent.py
   loomrec record -r r.json            # serve http://127.0.0.1:4141/openai/v1, …/anthropic, …")]
 pub struct RecordArgs {
-    /// The recording to write
+    /// The recording to write: FILE, or FOLDER/ for a file for each call
     #[arg(short, long, value_name = "FILE", env = "LOOMREC_RECORDING")]
     pub recording: PathBuf,
 

@@ -4,7 +4,8 @@
 mod amount;
 pub mod args;
 mod config;
-pub mod demo;
+mod convert;
+mod demo;
 mod diff;
 mod doctor;
 pub mod exit;
@@ -179,6 +180,7 @@ async fn dispatch(
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,
         Command::Diff(args) => diff::run(&args),
+        Command::Convert(args) => convert::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,

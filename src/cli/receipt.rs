@@ -1,9 +1,8 @@
 //! The receipt: what a run did, as a line for people and as JSON.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::amount::{dollars, rounded};
 use super::args::FaultArgs;
@@ -13,6 +12,7 @@ use crate::recovery::Budget;
 use crate::replay::Reason;
 use crate::server::fault::Faults;
 use crate::server::tally::{More, Tally};
+use crate::store;
 
 /// What a run did.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Receipt {
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
     pub more: More,
-    /// Each recording and the SHA-256 of its file at the end.
+    /// Each recording and the SHA-256 of its file, or its files, at the end.
     pub recordings: Vec<(PathBuf, Option<String>)>,
     /// CMD's exit code.
     pub cmd_exit: Option<u8>,
@@ -116,7 +116,7 @@ impl ScriptReceipt {
 impl Receipt {
     /// A receipt of these counts.
     pub fn of(command: &'static str, tally: &Tally, recordings: &[PathBuf]) -> Self {
-        let hashed = |path: &PathBuf| (path.clone(), sha256(path));
+        let hashed = |path: &PathBuf| (path.clone(), store::sha256(path));
         Self {
             command,
             served: Tally::read(&tally.served),
@@ -274,27 +274,5 @@ impl Receipt {
             text.push_str(&format!("\n{}", judged.text(None).trim_end()));
         }
         text
-    }
-}
-
-/// The SHA-256 of a file, or `None` where there is none.
-fn sha256(path: &Path) -> Option<String> {
-    let mut hash = Sha256::new();
-    let mut file = std::fs::File::open(path).ok()?;
-    std::io::copy(&mut file, &mut Hasher(&mut hash)).ok()?;
-    Some(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Lets bytes be copied into a hash.
-struct Hasher<'a>(&'a mut Sha256);
-
-impl std::io::Write for Hasher<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

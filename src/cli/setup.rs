@@ -298,6 +298,17 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
                 )));
             }
         }
+        let within = |recording: &&PathBuf| {
+            path.extension().is_some_and(|end| end == "json")
+                && path.parent().is_some_and(|folder| place(folder) == place(recording))
+        };
+        if let Some(recording) = recordings.iter().find(within) {
+            return Err(Failure::usage(format!(
+                "{flag} {}: it would stand among the entries of {}: name a file elsewhere",
+                path.display(),
+                recording.display()
+            )));
+        }
     }
     Ok(())
 }

@@ -230,3 +230,7 @@ impl Split {
         self.pieces.get(behind.checked_sub(1)?)
     }
 }
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -1,0 +1,40 @@
+//! `loomrec convert`: a recording in one file into a folder of them, and back.
+
+use std::collections::HashSet;
+
+use super::args::{ConvertArgs, LogFormat};
+use super::exit::{Failure, UNEXPECTED};
+use super::output::{Output, stdout};
+use super::{setup, terminal};
+use crate::store::{self, StoreError};
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new (4); one that is there already (2)
+/// or cannot be written (5); a stdout that cannot be written.
+pub(super) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let from = setup::open(&args.from, &output)?;
+    let mut names = HashSet::new();
+    let entries = from.entries().map(|stored| {
+        let stored = stored?;
+        names.insert(stored.name.clone());
+        Ok::<_, StoreError>((stored.name, stored.entry))
+    });
+    let count = store::create(&args.to, from.meta(), entries, args.force)?;
+    let some = |count: usize, one: &str, more: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {more}"),
+    };
+    let text = format!(
+        "{} -> {}: {} of {}\n",
+        args.from.display(),
+        args.to.display(),
+        some(count, "call", "calls"),
+        some(names.len(), "request or step", "requests and steps"),
+    );
+    stdout(&terminal::block(&text))
+        .map(|()| 0)
+        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")))
+}
