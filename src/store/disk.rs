@@ -133,6 +133,20 @@ impl Disk {
         File::open(path)?.sync_all()
     }
 
+    /// Returns when all that was written to the file system of a folder is on the
+    /// device: for many files one wait in place of one each.
+    #[cfg(target_os = "linux")]
+    pub(super) fn sync_system(&self, folder: &Path) -> io::Result<()> {
+        self.may("sync system")?;
+        Ok(rustix::fs::syncfs(File::open(folder)?)?)
+    }
+
+    /// The same, where that cannot be: each file is waited for.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn sync_system(&self, _folder: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Gives a file another name, in the place of whatever has it.
     pub(super) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.may("rename")?;

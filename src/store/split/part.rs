@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::{self, BufReader, Read as _};
 use std::num::NonZero;
-use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::recording::outline::{Outline, Role};
+use crate::recording::outline::{Outline, Outliner, Role};
 use crate::recording::{EntryName, Meta};
 use crate::store::error::StoreError;
 use crate::store::stamp::Stamp;
@@ -20,6 +19,9 @@ use crate::store::{file, index, log};
 
 /// So many files are worth a second thread.
 const MANY: usize = 256;
+
+/// A file up to this many bytes is read in one go.
+const SMALL: usize = 1 << 20;
 
 /// No more threads than this read files.
 const THREADS: usize = 8;
@@ -32,7 +34,8 @@ pub(super) struct Part {
     time: Option<String>,
 }
 
-/// All of an entry that its place depends on.
+/// All of an entry that its place depends on; what is wrong with it is told by who
+/// reads it.
 #[derive(Deserialize)]
 struct Glance {
     #[serde(default)]
@@ -79,14 +82,29 @@ impl Part {
         let failed = |source| StoreError::Read { path: path.to_owned(), source };
         let Some(file) = file::open(path)? else { return Ok(None) };
         let stamp = Stamp::of(&file).map_err(failed)?;
-        let outline = index::read(path, &file)?;
+        let text = small(&file, stamp.length).map_err(failed)?;
+        // What is wrong with one is found by reading it again.
+        let outline = match text.as_deref().and_then(outline) {
+            Some(outline) => outline,
+            None => index::read(path, &file)?,
+        };
         let entries = outline.members().iter().filter(|member| member.take() > 0);
         let (entries, first) = (entries.clone().count(), entries.last());
         let (1, Some(member)) = (entries, first) else {
             return Err(StoreError::NotOneEntry { path: path.to_owned(), entries });
         };
         let time = outline.takes(member).and_then(<[_]>::first);
-        let time = time.and_then(|take| recorded_at(&file, take));
+        let time = time.and_then(|take| match &text {
+            Some(text) => {
+                let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+                serde_json::from_slice(text.get(place(take.start)..place(take.end))?).ok()
+            }
+            None => {
+                let part = log::from(&file, take.start).take(take.end - take.start);
+                serde_json::from_reader(BufReader::new(part)).ok()
+            }
+        });
+        let time = time.and_then(|Glance { recorded_at }| recorded_at.as_str().map(str::to_owned));
         Ok(Some((stamp, Self { outline, time })))
     }
 
@@ -100,11 +118,20 @@ impl Part {
     }
 }
 
-/// When an entry was recorded; what is wrong with it is told by who reads it.
-fn recorded_at(file: &File, take: &Range<u64>) -> Option<String> {
-    let text = BufReader::new(log::from(file, take.start).take(take.end - take.start));
-    let glance: Glance = serde_json::from_reader(text).ok()?;
-    glance.recorded_at.as_str().map(str::to_owned)
+/// All of a file that is small.
+fn small(file: &File, length: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(length) = usize::try_from(length).ok().filter(|length| *length <= SMALL) else {
+        return Ok(None);
+    };
+    let mut text = Vec::with_capacity(length);
+    log::from(file, 0).take(SMALL as u64).read_to_end(&mut text)?;
+    Ok((text.len() == length).then_some(text))
+}
+
+fn outline(text: &[u8]) -> Option<Outline> {
+    let mut outliner = Outliner::new();
+    outliner.feed(text).ok()?;
+    outliner.finish().ok()
 }
 
 /// What all files say about themselves; `None` without any.

@@ -22,6 +22,9 @@ use crate::store::file::SIZE_LIMIT;
 use crate::store::merge::{Origin, Place};
 use crate::store::source::Source;
 
+/// So many files are not waited for one by one, until each is on the device.
+const TOGETHER: usize = if cfg!(target_os = "linux") { 64 } else { usize::MAX };
+
 /// What is to become of a folder, ready beside the files' places.
 #[derive(Debug)]
 pub(in crate::store) struct Staged {
@@ -94,13 +97,18 @@ impl Staged {
             let failed = |source| StoreError::Write { path: folder.to_owned(), source };
             disk.create_folder(folder).map_err(failed)?;
         }
+        let together = work.writes.len() > TOGETHER;
         for (number, write) in in_order(work.writes, source).iter().enumerate() {
             let temporary = folder.join(format!(".{number}.{tag}{}", atomic::SUFFIX));
             staged.writes.push((temporary.clone(), folder.join(&write.file)));
-            if let Err(error) = write_one(source, split, write, &temporary, stage) {
+            if let Err(error) = write_one(source, split, write, &temporary, stage, together) {
                 staged.discard(disk);
                 return Err(error);
             }
+        }
+        if together && let Err(source) = disk.sync_system(folder) {
+            staged.discard(disk);
+            return Err(StoreError::Write { path: folder.to_owned(), source });
         }
         Ok(staged)
     }
@@ -147,6 +155,7 @@ fn write_one(
     write: &Write,
     temporary: &Path,
     stage: Stage<'_>,
+    together: bool,
 ) -> Result<(), StoreError> {
     let Stage { folder, disk, rules, .. } = stage;
     let place = folder.join(&write.file);
@@ -172,7 +181,7 @@ fn write_one(
     if bytes > SIZE_LIMIT {
         return Err(StoreError::WouldBeTooLarge { path: place, bytes, limit: SIZE_LIMIT });
     }
-    disk.sync_all(&file).map_err(failed)
+    if together { Ok(()) } else { disk.sync_all(&file).map_err(failed) }
 }
 
 /// Which files are to be written and removed for a source's plan.
