@@ -65,24 +65,8 @@ pub(super) fn unusable(path: &Path, problem: FormatError) -> StoreError {
 /// What is wrong with a file that is no JSON, found by reading all of it; `None`
 /// where nothing is.
 pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
-    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
-    if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {
-        return Ok(Some(FormatError::ByteOrderMark));
-    }
-    let mut line = Vec::new();
-    let mut blank = true;
-    for number in 1.. {
-        line.clear();
-        if source.read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        if let Err(error) = std::str::from_utf8(&line) {
-            return Ok(Some(not_utf8(number, error.valid_up_to() + 1)));
-        }
-        blank &= line.trim_ascii().is_empty();
-    }
-    if blank {
-        return Ok(Some(FormatError::Empty));
+    if let Some(error) = no_words(file)? {
+        return Ok(Some(error));
     }
     let source = BufReader::with_capacity(PIECE, log::from(file, 0));
     match serde_json::from_reader::<_, IgnoredAny>(source) {
@@ -91,5 +75,71 @@ pub(super) fn problem(file: &File) -> io::Result<Option<FormatError>> {
             Some(kind) => Err(kind.into()),
             None => Ok(Some(syntax(&error))),
         },
+    }
+}
+
+/// What is wrong with a file that is no text, or an empty one. A line may be as long as
+/// the file: it is looked at in pieces.
+fn no_words(file: &File) -> io::Result<Option<FormatError>> {
+    let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
+    if let Some(FormatError::ByteOrderMark) = no_text(source.fill_buf()?) {
+        return Ok(Some(FormatError::ByteOrderMark));
+    }
+    let (mut blank, mut line, mut column) = (true, 1, 0);
+    // The beginning of a character whose end is in the next piece.
+    let mut text = Vec::new();
+    loop {
+        let piece = source.fill_buf()?;
+        let length = piece.len();
+        text.extend_from_slice(piece);
+        source.consume(length);
+        let (valid, wrong) = match std::str::from_utf8(&text) {
+            Ok(_) => (text.len(), false),
+            Err(error) => (error.valid_up_to(), length == 0 || error.error_len().is_some()),
+        };
+        for part in text[..valid].split_inclusive(|&byte| byte == b'\n') {
+            blank &= part.trim_ascii().is_empty();
+            (line, column) = match part.ends_with(b"\n") {
+                true => (line + 1, 0),
+                false => (line, column + part.len()),
+            };
+        }
+        if wrong {
+            return Ok(Some(not_utf8(line, column + 1)));
+        }
+        if length == 0 {
+            return Ok(blank.then_some(FormatError::Empty));
+        }
+        text.drain(..valid);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, text).unwrap();
+        file
+    }
+
+    #[test]
+    fn text_that_is_none_is_told_by_its_place_across_pieces() {
+        let long = "é".repeat(PIECE);
+        for (text, place) in [
+            (b"{\n \xff}".to_vec(), Some((2, 2))),
+            (b"a\xc3".to_vec(), Some((1, 2))),
+            ([b"x", long.as_bytes(), b"\n\xc3\n"].concat(), Some((2, 1))),
+            ([b"x", long.as_bytes(), b"\xff"].concat(), Some((1, 2 * PIECE + 2))),
+            ([b"x", long.as_bytes()].concat(), None),
+        ] {
+            let expected = place.map(|(line, column)| not_utf8(line, column).to_string());
+            let found = no_words(&file(&text)).unwrap();
+            assert_eq!(found.map(|error| error.to_string()), expected);
+        }
+        for blank in ["", " \n\t "] {
+            assert!(matches!(no_words(&file(blank.as_bytes())), Ok(Some(FormatError::Empty))));
+        }
     }
 }

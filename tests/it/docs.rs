@@ -8,8 +8,10 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 10] =
-    ["record", "replay", "ls", "show", "diff", "stats", "score", "config", "doctor", "demo"];
+const COMMANDS: [&str; 11] = [
+    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor",
+    "demo",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

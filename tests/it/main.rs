@@ -57,6 +57,8 @@ mod setting;
 #[cfg(test)]
 mod soak;
 #[cfg(test)]
+mod split;
+#[cfg(test)]
 mod stats;
 #[cfg(test)]
 mod step;

@@ -23,7 +23,7 @@ use crate::store::merge::{Origin, Place};
 use crate::store::source::Source;
 
 /// So many files are not waited for one by one, until each is on the device.
-const TOGETHER: usize = if cfg!(target_os = "linux") { 64 } else { usize::MAX };
+const TOGETHER: usize = if cfg!(target_os = "linux") { 16 } else { usize::MAX };
 
 /// What is to become of a folder, ready beside the files' places.
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -91,10 +92,26 @@ fn tell(request: &Received, serial: usize) -> Answer {
     }
 }
 
-/// The marks in the recording's file, each found once and under its own request.
+/// The marks in the recording's files, each found once and under its own request.
 #[track_caller]
 pub(crate) fn kept(scene: &Scene) -> BTreeSet<String> {
-    let file = BufReader::new(File::open(scene.recording()).unwrap());
+    if !scene.name().ends_with('/') {
+        return marks_of(&scene.recording());
+    }
+    let mut all = BTreeSet::new();
+    for file in std::fs::read_dir(scene.recording()).unwrap() {
+        let path = file.unwrap().path();
+        assert!(path.extension().is_some_and(|end| end == "json"), "{}", path.display());
+        for mark in marks_of(&path) {
+            assert!(all.insert(mark.clone()), "{mark} stands twice, again in {}", path.display());
+        }
+    }
+    all
+}
+
+#[track_caller]
+fn marks_of(path: &Path) -> BTreeSet<String> {
+    let file = BufReader::new(File::open(path).unwrap());
     let mut entries = serde_json::Deserializer::from_reader(file);
     let marks = entries.deserialize_map(Marks::default()).unwrap();
     entries.end().unwrap();
@@ -158,7 +175,7 @@ pub(crate) fn check(scene: &Scene, noted: &BTreeSet<String>) -> BTreeSet<String>
 /// How many takes `ls` lists.
 #[track_caller]
 pub(crate) fn listed(scene: &Scene) -> usize {
-    let listed = scene.run(&["ls", "run.json", "--json"]).expect(0);
+    let listed = scene.run(&["ls", scene.name(), "--json"]).expect(0);
     let rows: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
     rows.len()
 }
@@ -194,7 +211,8 @@ pub(crate) fn check_replay(scene: &Scene, kept: &BTreeSet<String>) {
 /// What is left beside the recording: torn tails are not counted, since a kill
 /// in the middle of a write leaves one for people to look at.
 pub(crate) fn beside(scene: &Scene) -> Vec<String> {
-    let torn = Regex::new(r"^run\.json\.log\.torn-").unwrap();
+    let torn = Regex::new(r"^run(\.json)?\.log\.torn-").unwrap();
+    let own = scene.name().trim_end_matches('/');
     let names = scene.names().into_iter();
-    names.filter(|name| name != "run.json" && !torn.is_match(name)).collect()
+    names.filter(|name| name != own && !torn.is_match(name)).collect()
 }

@@ -13,16 +13,23 @@ use super::upstream::Upstream;
 /// A temporary folder; removed at the end.
 pub(crate) struct Scene {
     dir: TempDir,
+    /// What its recording is called.
+    name: &'static str,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self { dir: TempDir::with_prefix("loomrec-it-").unwrap() }
+        Self { dir: TempDir::with_prefix("loomrec-it-").unwrap(), name: "run.json" }
+    }
+
+    /// The same, with a recording that is a folder.
+    pub(crate) fn split() -> Self {
+        Self { name: "run/", ..Self::new() }
     }
 
     /// A folder of its own inside `parent`.
     pub(crate) fn within(parent: &Path) -> Self {
-        Self { dir: TempDir::with_prefix_in("loomrec-it-", parent).unwrap() }
+        Self { dir: TempDir::with_prefix_in("loomrec-it-", parent).unwrap(), name: "run.json" }
     }
 
     pub(crate) fn dir(&self) -> &Path {
@@ -33,8 +40,13 @@ impl Scene {
         self.dir.path().join(name)
     }
 
+    /// What the recording is called in its folder.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     pub(crate) fn recording(&self) -> PathBuf {
-        self.path("run.json")
+        self.path(self.name)
     }
 
     /// `record`'s arguments, with each upstream the tests call pointed at `upstream`.
