@@ -29,7 +29,7 @@ use super::rotate::{Rotated, keep_damaged, rotate};
 use super::run::is_live;
 use super::source::{Source, unreadable};
 use super::split;
-use super::split::stage::{Stage, Staged, is_moved};
+use super::split::stage::{Stage, Staged};
 use crate::identity::IdentityRules;
 
 /// How long a fold of someone else's is waited for.
@@ -164,7 +164,7 @@ fn one(
     let mut aside = Vec::new();
     for _ in 0..TRIES {
         let next = match prepare(paths, disk, rules, log, &aside) {
-            Err(error) if paths.form == Form::Folder && is_moved(&error) => continue,
+            Err(StoreError::Moved { .. }) => continue,
             Err(error @ StoreError::Log { .. }) if aside.is_empty() => {
                 aside = unreadable(log).map_err(at_log)?;
                 if aside.is_empty() {

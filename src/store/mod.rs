@@ -42,6 +42,7 @@ pub use error::{Class, StoreError};
 pub use job::{FoldDone, FoldJob};
 pub use note::Note;
 pub use parcel::{Item, Packer, Parcel};
+pub use paths::beside_recording;
 pub use reader::{Entries, Place, Recording, Stored, load};
 pub use recorder::Recorder;
 pub use rewrite::{Changes, Kept, create};

@@ -74,6 +74,13 @@ impl Paths {
     }
 }
 
+/// The path of a file beside a recording, named as the recording is: `suffix` behind its
+/// name, whatever stands behind that. A folder's is not within it.
+pub fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
+    let plain: PathBuf = path.components().collect();
+    beside(&plain, suffix)
+}
+
 fn beside(target: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(target);
     name.push(suffix);
@@ -83,6 +90,13 @@ fn beside(target: &Path, suffix: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn file_beside_a_folder_is_not_within_it() {
+        for (path, beside) in [("a/r/", "a/r.new"), ("a/r", "a/r.new"), ("r.json", "r.json.new")] {
+            assert_eq!(beside_recording(Path::new(path), ".new"), Path::new(beside));
+        }
+    }
 
     #[test]
     fn files_stand_beside_the_recording_that_a_link_names() {

@@ -15,6 +15,8 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::atomic;
 use super::error::StoreError;
@@ -26,7 +28,10 @@ use crate::recording::outline::Outline;
 use part::Part;
 
 /// How often a folder is looked through again whose files others are changing.
-const TRIES: usize = 100;
+const TRIES: u32 = 100;
+
+/// The pause before that, times the number of times.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A recording's folder, as it was when it was read.
 #[derive(Clone, Debug)]
@@ -119,13 +124,15 @@ impl Split {
     /// A file that cannot be read or that does not hold one entry; two that hold the
     /// same; files that were made under different rules.
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
-        let mut known: BTreeMap<OsString, (Stamp, Part)> = BTreeMap::new();
-        for _ in 0..TRIES {
+        let mut known: BTreeMap<OsString, Part> = BTreeMap::new();
+        for tries in 0..TRIES {
+            // Whoever changes it is soon done.
+            thread::sleep(PAUSE * tries.saturating_sub(2));
             let mut same = BTreeMap::new();
             let mut unread = Vec::new();
             for (name, stamp) in list(folder)? {
                 match known.remove(&name) {
-                    Some(part) if part.0 == stamp => {
+                    Some(part) if part.stamp == stamp => {
                         same.insert(name, part);
                     }
                     _ => unread.push(name),
@@ -143,13 +150,13 @@ impl Split {
         Err(StoreError::Read { path: folder.to_owned(), source })
     }
 
-    fn joined(folder: &Path, parts: BTreeMap<OsString, (Stamp, Part)>) -> Result<Self, StoreError> {
+    fn joined(folder: &Path, parts: BTreeMap<OsString, Part>) -> Result<Self, StoreError> {
         let mut split = Self { folder: folder.to_owned(), pieces: Vec::new(), outline: None };
         let Some(meta) = part::common_meta(folder, &parts)? else { return Ok(split) };
         let mut from = 0;
         let mut outlines = Vec::with_capacity(parts.len());
-        for (file, stamp, part) in part::in_order(folder, parts)? {
-            outlines.push((from, part.outline));
+        for (file, Part { stamp, outline, .. }) in part::in_order(folder, parts)? {
+            outlines.push((from, outline));
             split.pieces.push(Piece { file, stamp, from });
             from += stamp.length;
         }

@@ -52,7 +52,7 @@ impl Folder {
 
     fn error(&self) -> StoreError {
         match Recording::open(&self.path) {
-            Ok(recording) => recording.entries().find_map(Result::err).unwrap(),
+            Ok(recording) => recording.entries().find_map(Result::err).expect("an error"),
             Err(error) => error,
         }
     }
@@ -215,7 +215,7 @@ fn what_is_no_entry_is_passed_over_or_refused_with_its_path() {
     ]);
     fs::create_dir(folder.path.join("more")).unwrap();
     assert_eq!(folder.told(), ["a 1"]);
-    let bad = "{\n  \"b\": {\"content\": 1}\n}";
+    let bad = "{\n  \"b\": {\"response\": 7}\n}";
     for (name, text, words) in [
         ("b.json", "", "empty"),
         ("b.json", "{", "b.json"),

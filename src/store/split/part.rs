@@ -29,6 +29,7 @@ const THREADS: usize = 8;
 /// What is read of one file.
 #[derive(Debug)]
 pub(super) struct Part {
+    pub(super) stamp: Stamp,
     pub(super) outline: Outline,
     /// When its first entry was recorded.
     time: Option<String>,
@@ -49,7 +50,7 @@ struct Glance {
 pub(super) fn read_all(
     folder: &Path,
     names: Vec<OsString>,
-) -> Result<Vec<(OsString, (Stamp, Part))>, StoreError> {
+) -> Result<Vec<(OsString, Part)>, StoreError> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS);
     let read = |names: &[OsString]| -> Result<Vec<_>, StoreError> {
         let mut parts = Vec::with_capacity(names.len());
@@ -78,7 +79,7 @@ pub(super) fn read_all(
 }
 
 impl Part {
-    fn read(path: &Path) -> Result<Option<(Stamp, Self)>, StoreError> {
+    fn read(path: &Path) -> Result<Option<Self>, StoreError> {
         let failed = |source| StoreError::Read { path: path.to_owned(), source };
         let Some(file) = file::open(path)? else { return Ok(None) };
         let stamp = Stamp::of(&file).map_err(failed)?;
@@ -88,9 +89,9 @@ impl Part {
             Some(outline) => outline,
             None => index::read(path, &file)?,
         };
-        let entries = outline.members().iter().filter(|member| member.take() > 0);
-        let (entries, first) = (entries.clone().count(), entries.last());
-        let (1, Some(member)) = (entries, first) else {
+        let mut entries = outline.members().iter().filter(|member| member.take() > 0);
+        let (Some(member), None) = (entries.next(), entries.next()) else {
+            let entries = outline.members().iter().filter(|member| member.take() > 0).count();
             return Err(StoreError::NotOneEntry { path: path.to_owned(), entries });
         };
         let time = outline.takes(member).and_then(<[_]>::first);
@@ -105,7 +106,7 @@ impl Part {
             }
         });
         let time = time.and_then(|Glance { recorded_at }| recorded_at.as_str().map(str::to_owned));
-        Ok(Some((stamp, Self { outline, time })))
+        Ok(Some(Self { stamp, outline, time }))
     }
 
     fn name(&self) -> Option<(&EntryName, usize)> {
@@ -140,9 +141,9 @@ fn outline(text: &[u8]) -> Option<Outline> {
 /// Two that do not agree on the rules, or on whether their entries wait for something.
 pub(super) fn common_meta(
     folder: &Path,
-    parts: &BTreeMap<OsString, (Stamp, Part)>,
+    parts: &BTreeMap<OsString, Part>,
 ) -> Result<Option<Meta>, StoreError> {
-    let mut metas = parts.iter().map(|(file, (_, part))| (file, part.outline.meta()));
+    let mut metas = parts.iter().map(|(file, part)| (file, part.outline.meta()));
     let Some((first, meta)) = metas.next() else { return Ok(None) };
     let mut keys: Map<String, Value> = meta.keys().clone();
     for (file, other) in metas {
@@ -167,12 +168,12 @@ pub(super) fn common_meta(
 /// Two files with one key.
 pub(super) fn in_order(
     folder: &Path,
-    parts: BTreeMap<OsString, (Stamp, Part)>,
-) -> Result<Vec<(OsString, Stamp, Part)>, StoreError> {
+    parts: BTreeMap<OsString, Part>,
+) -> Result<Vec<(OsString, Part)>, StoreError> {
     let mut firsts: HashMap<EntryName, (usize, Option<String>)> =
         HashMap::with_capacity(parts.len());
     let mut keys: HashMap<(EntryName, usize), &OsString> = HashMap::with_capacity(parts.len());
-    for (file, (_, part)) in &parts {
+    for (file, part) in &parts {
         let Some((name, take)) = part.name() else { continue };
         if let Some(other) = keys.insert((name.clone(), take), file) {
             let (path, other) = (folder.join(file), folder.join(other));
@@ -184,9 +185,8 @@ pub(super) fn in_order(
         }
     }
     drop(keys);
-    let mut ordered: Vec<_> =
-        parts.into_iter().map(|(file, (stamp, part))| (file, stamp, part)).collect();
-    ordered.sort_by_cached_key(|(_, _, part)| {
+    let mut ordered: Vec<_> = parts.into_iter().collect();
+    ordered.sort_by_cached_key(|(_, part)| {
         let (name, take) = part.name()?;
         let time = firsts.get(name).and_then(|(_, time)| time.clone());
         Some((time, name.to_string(), take))

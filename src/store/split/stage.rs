@@ -7,7 +7,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -322,10 +321,4 @@ fn in_order(writes: Vec<Write>, source: &Source) -> Vec<Write> {
     }
     let mut writes: Vec<_> = writes.into_iter().map(Some).collect();
     order.into_iter().filter_map(|number| writes[number].take()).collect()
-}
-
-/// Whether an error only says that others changed the folder while it was read.
-pub(in crate::store) fn is_moved(error: &StoreError) -> bool {
-    matches!(error, StoreError::Moved { .. })
-        || matches!(error, StoreError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
