@@ -42,7 +42,7 @@ pub enum StoreError {
     /// A file in a recording's folder that holds no entry, or several.
     #[error(
         "read {}: a file in a recording's folder holds one entry, and this one holds {entries}; \
-         `loomrec convert` makes a folder of a recording",
+         name the recording itself, or make a folder of it with `loomrec convert`",
         path.display()
     )]
     NotOneEntry {

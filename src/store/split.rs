@@ -28,7 +28,7 @@ use crate::recording::outline::Outline;
 use part::Part;
 
 /// How often a folder is looked through again whose files others are changing.
-const TRIES: u32 = 100;
+const TRIES: u32 = 50;
 
 /// The pause before that, times the number of times.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -124,6 +124,11 @@ impl Split {
     /// A file that cannot be read or that does not hold one entry; two that hold the
     /// same; files that were made under different rules.
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_with(folder, || {})
+    }
+
+    /// The same; `between` is called when files are known, and not read yet.
+    fn open_with(folder: &Path, mut between: impl FnMut()) -> Result<Self, StoreError> {
         let mut known: BTreeMap<OsString, Part> = BTreeMap::new();
         for tries in 0..TRIES {
             // Whoever changes it is soon done.
@@ -142,6 +147,7 @@ impl Split {
             if unread.is_empty() {
                 return Self::joined(folder, known);
             }
+            between();
             for (name, read) in part::read_all(folder, unread)? {
                 known.insert(name, read);
             }
@@ -241,3 +247,7 @@ impl Split {
 #[cfg(test)]
 #[path = "split_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "split_live_tests.rs"]
+mod live_tests;
