@@ -1,6 +1,7 @@
 //! A recording that is a folder: recorded into by several processes that die, read by
 //! every command, merged by git, and turned into one file and back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -9,11 +10,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::chance::{Chance, rounds};
-use crate::support::fleet::Fleet;
-use crate::support::ledger::{beside, check, check_replay, teller};
+use crate::support::fleet::kill;
+use crate::support::ledger::{beside, check, check_replay, mark, teller};
 use crate::support::loomrec::{command, finish};
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body, message, message_answer};
-use crate::support::swarm::{Habit, Swarm, call};
+use crate::support::swarm::call;
 use crate::support::{Answer, Call, Scene, Server, Upstream};
 
 /// Answers each call with the words it was asked.
@@ -52,33 +53,42 @@ fn calls() -> Vec<Call> {
     ]
 }
 
+/// Has a recorder asked as often; gives the marks of its answers. Both recorders of a
+/// round are asked for the same, so that takes of one request are from both.
+fn ask(server: &Server, round: usize, calls: usize) -> BTreeSet<String> {
+    let mut client = server.connect();
+    let names = (0..calls).map(|number| format!("chat-{round}-{}", number % 7));
+    names.map(|name| mark(&client.exchange(&call(&name)).expect(200).text()).unwrap()).collect()
+}
+
 #[test]
 fn calls_of_several_processes_that_die_are_all_in_the_folder() {
     let (scene, upstream, mut chance) = (Scene::split(), teller(), Chance::new());
-    let swarm = Swarm::start(2, Habit::default(), &mut chance);
-    let mut fleet = Fleet::start(&scene, &upstream, &[], 2, &swarm);
-    let mut calls = 0;
-    for round in 0..rounds(4, 40) {
-        calls += 20 + chance.below(60);
-        swarm.ledger.wait_for(calls);
-        if round % 3 == 2 {
-            fleet.kill_all();
-            check(&scene, &swarm.ledger.marks());
-            fleet.restart(2, &swarm);
+    let mut answered = BTreeSet::new();
+    for round in 0..rounds(5, 50) {
+        let (one, two) = (scene.record(&upstream, &[]), scene.record(&upstream, &[]));
+        let (few, many) = (5 + chance.below(10), 20 + chance.below(20));
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| ask(&two, round, many));
+            answered.extend(ask(&one, round, few));
+            // In the middle of the other's calls.
+            kill(&one);
+            answered.extend(other.join().unwrap());
+        });
+        if round % 2 == 0 {
+            kill(&two);
+            two.process.wait().expect(-9);
         } else {
-            fleet.replace(chance.below(2), &swarm);
+            two.stop().expect(0);
         }
-        calls = calls.max(swarm.ledger.len());
+        one.process.wait().expect(-9);
+        check(&scene, &answered);
     }
-    swarm.ledger.wait_for(calls + 30);
-    let ledger = swarm.ledger.clone();
-    fleet.kill_all();
-    swarm.stop();
-    let server = scene.record(&upstream, &[]);
-    server.call(&call("chat-last")).expect(200);
-    server.stop().expect(0);
+    let last = scene.record(&upstream, &[]);
+    last.call(&call("chat-last")).expect(200);
+    last.stop().expect(0);
     assert_eq!(beside(&scene), [""; 0], "something was left behind");
-    let kept = check(&scene, &ledger.marks());
+    let kept = check(&scene, &answered);
     check_replay(&scene, &kept);
 }
 
