@@ -12,6 +12,7 @@ pub mod cost;
 pub mod encoding;
 pub mod entry;
 pub mod error;
+pub mod exchange;
 mod field;
 pub mod format;
 pub mod meta;

@@ -1,7 +1,12 @@
 //! A request as loomrec observed it: recognised, freed of secrets, ready to be
 //! looked up or recorded.
 
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
 use super::entry::RecordedRequest;
+use super::redact::{self, Redactor, Secrets};
 use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts};
 use crate::provider::recognise::{Seen, recognise};
 use crate::provider::{self, Call};
@@ -60,6 +65,29 @@ impl Observed {
 }
 
 impl RecordedRequest {
+    /// All of a request but its body, as it is stored: freed of what `redactor` finds
+    /// and of these secrets. Names of headers in lower case; those that are not stored
+    /// may be among them.
+    pub fn head<'a>(
+        redactor: &Redactor,
+        secrets: &Secrets,
+        method: &str,
+        (path, query): (&str, &str),
+        headers: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
+    ) -> Self {
+        let clean = |text: &str| redactor.redact_name(text, secrets);
+        Self {
+            method: method.to_owned(),
+            path: clean(path),
+            query: clean(&redact::stored_query(query)),
+            headers: headers
+                .filter(|(name, _)| redact::stores(name))
+                .map(|(name, value)| (name.to_owned(), clean(&value)))
+                .collect(),
+            body: Bytes::new(),
+        }
+    }
+
     /// What this request asks for.
     pub fn recognise(&self) -> Call {
         self.recognise_parsed(identity::parse(&self.body).ok().as_ref())

@@ -81,6 +81,14 @@ impl Redactor {
         replaced(bytes, &self.ranges(bytes, secrets))
     }
 
+    /// A short text without credentials: a path, a header's value, a name.
+    pub fn redact_name(&self, text: &str, secrets: &Secrets) -> String {
+        match self.redact(text.as_bytes(), secrets) {
+            Cow::Borrowed(_) => text.to_owned(),
+            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+
     /// The bytes without what the patterns find; and, where these secrets stand in
     /// them too, without both. One search for the patterns serves both.
     pub fn redact_apart<'a>(

@@ -14,7 +14,7 @@ use super::route::Place;
 use crate::identity::IdentityRules;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
-use crate::recording::redact::{self, Redactor, Secrets};
+use crate::recording::redact::{Redactor, Secrets};
 use crate::replay::Matcher;
 
 /// Names the session of a call.
@@ -62,28 +62,17 @@ impl Observer {
         headers: &HeaderMap,
         secrets: Arc<Secrets>,
     ) -> Opening {
-        let redactor = &*self.redactor;
-        let clean = |text: &str| match redactor.redact(text.as_bytes(), &secrets) {
-            Cow::Borrowed(_) => text.to_owned(),
-            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        };
+        let clean = |text: &str| self.redactor.redact_name(text, &secrets);
         let named = |name: &str| {
             let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
             Some(clean(&value)).filter(|_| !value.is_empty())
         };
-        let stored = headers.iter().filter(|(name, _)| redact::stores(name.as_str()));
-        let request = RecordedRequest {
-            method: method.as_str().to_owned(),
-            path: clean(&place.path),
-            query: clean(&redact::stored_query(&place.query)),
-            headers: stored
-                .map(|(name, value)| {
-                    let value = String::from_utf8_lossy(value.as_bytes());
-                    (name.as_str().to_owned(), clean(&value))
-                })
-                .collect(),
-            body: Bytes::new(),
-        };
+        let stored = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
+        let target = (place.path.as_str(), place.query.as_str());
+        let request =
+            RecordedRequest::head(&self.redactor, &secrets, method.as_str(), target, stored);
         let session = match &place.session {
             Some(session) => Some(clean(session)),
             None => named(SESSION_HEADER),
