@@ -4,6 +4,7 @@
 mod convert;
 mod diff;
 mod fault;
+mod interchange;
 mod look;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use fault::FaultArgs;
+pub use interchange::{ExportArgs, ImportArgs};
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
@@ -61,6 +63,10 @@ pub enum Command {
     Diff(DiffArgs),
     /// Turn a recording in one file into a folder with a file for each call, or back.
     Convert(ConvertArgs),
+    /// Make a recording of what another tool kept: VCR cassettes, HAR files.
+    Import(ImportArgs),
+    /// Write a recording in another tool's format: a VCR cassette, a HAR file.
+    Export(ExportArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.

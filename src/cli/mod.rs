@@ -9,7 +9,9 @@ mod demo;
 mod diff;
 mod doctor;
 pub mod exit;
+mod export;
 mod fault;
+mod import;
 mod ls;
 mod output;
 mod pager;
@@ -27,6 +29,7 @@ mod show;
 mod stats;
 mod table;
 mod terminal;
+mod transfer;
 mod wrap;
 
 use std::process::ExitCode;
@@ -181,6 +184,8 @@ async fn dispatch(
         Command::Doctor(args) => doctor::run(&args, settings).await,
         Command::Diff(args) => diff::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,

@@ -56,7 +56,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         Mode::Once => !exists,
         Mode::None => false,
     };
-    let ignore = setup::pointers(&args.serve)?;
+    let ignore = setup::pointers(&args.serve.ignore)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {

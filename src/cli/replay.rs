@@ -67,7 +67,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 
 /// Loads every recording.
 fn matcher(args: &ReplayArgs, output: &Output) -> Result<Matcher, Failure> {
-    let ignore = setup::pointers(&args.serve)?;
+    let ignore = setup::pointers(&args.serve.ignore)?;
     let sources: Result<Vec<Source>, Failure> =
         args.recordings.iter().map(|path| setup::source(path, output)).collect();
     let repeat = args.repeat.map(|policy| match policy {

@@ -120,7 +120,7 @@ impl Ground {
         Ok(Self {
             address: setup::address(args)?,
             upstreams: setup::upstreams(args, &current)?,
-            redactor: setup::redactor(args)?,
+            redactor: setup::redactor(&args.redact)?,
             step_header: setup::step_header(args)?,
             tally: Arc::default(),
             current,

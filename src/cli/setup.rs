@@ -116,6 +116,18 @@ pub fn without_secrets(text: &str) -> String {
     format!("{scheme}{host}{query}")
 }
 
+/// Reads `--upstream` alone: names, none for everything else, and addresses.
+///
+/// # Errors
+/// An address that is none.
+pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, Failure> {
+    let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_name(name)) {
+        Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),
+        None => Ok((None, parse_address(text, text)?)),
+    };
+    flags.iter().filter(|text| !text.is_empty()).map(read).collect()
+}
+
 /// An upstream's address.
 fn parse_address(flag: &str, address: &str) -> Result<Url, Failure> {
     let wrong = |why: &str| {
@@ -139,19 +151,19 @@ fn parse_address(flag: &str, address: &str) -> Result<Url, Failure> {
 ///
 /// # Errors
 /// A text that is no JSON pointer.
-pub fn pointers(args: &ServeArgs) -> Result<Vec<Pointer>, Failure> {
+pub fn pointers(flags: &[String]) -> Result<Vec<Pointer>, Failure> {
     let parse = |text: &String| {
         Pointer::parse(text).map_err(|error| Failure::usage(format!("--ignore {text}: {error}")))
     };
-    args.ignore.iter().filter(|text| !text.is_empty()).map(parse).collect()
+    flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
 }
 
 /// Reads `--redact`.
 ///
 /// # Errors
 /// A text that is no regular expression.
-pub fn redactor(args: &ServeArgs) -> Result<Arc<Redactor>, Failure> {
-    Redactor::new(&args.redact)
+pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, Failure> {
+    Redactor::new(patterns)
         .map(Arc::new)
         .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))
 }

@@ -4,7 +4,10 @@
 //! An upstream is mounted at `/NAME`; what follows the mount is appended to its
 //! base URL as it came.
 
+mod host;
+
 use super::Provider;
+pub use host::upstream_at;
 
 /// An upstream known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

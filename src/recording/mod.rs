@@ -16,6 +16,7 @@ pub mod exchange;
 mod field;
 pub mod format;
 pub mod meta;
+pub mod moment;
 pub mod name;
 mod object;
 pub mod observed;

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use time::format_description::well_known::Rfc3339;
-use time::{Duration, OffsetDateTime};
+use time::OffsetDateTime;
+
+pub use crate::recording::moment::timestamp;
 
 /// Now, as microseconds since 1970, later than every time given out before, so
 /// that arrival times order the calls of a process.
@@ -16,15 +17,7 @@ pub fn arrival(clock: &AtomicI64) -> i64 {
     }
 }
 
-/// Such a time as text: RFC 3339, UTC, always six digits of a second.
-pub fn timestamp(micros: i64) -> String {
-    let time = OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros);
-    let seconds = time.replace_nanosecond(0).unwrap_or(time);
-    let text = seconds.format(&Rfc3339).unwrap_or_default();
-    format!("{}.{:06}Z", text.trim_end_matches('Z'), micros.rem_euclid(1_000_000))
-}
-
-/// The same as the recorder at this place in its run says it. Two may have a call
+/// Such a time as text, as the recorder at this place in its run says it. Two may have a call
 /// in the same microsecond: but for the first, nine digits tell them apart.
 pub fn timestamp_of(micros: i64, place: usize) -> String {
     let text = timestamp(micros);

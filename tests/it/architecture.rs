@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("upstream", 1),
     ("tls", 1),
     ("identity", 0),
+    ("interchange", 0),
     ("recording", 0),
     ("comparison", 0),
     ("fault", 0),
@@ -35,6 +36,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("recording", &["identity", "provider", "fault"]),
     ("comparison", &["identity", "provider", "recording", "spelling"]),
     ("recovery", &["spelling"]),
+    ("interchange", &["identity", "provider", "recording", "spelling"]),
 ];
 
 /// What the ground floor must do without: files, sockets, environment, clocks, chance.

@@ -1,0 +1,89 @@
+//! The flags of the commands that bring recordings from other tools, and to them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `loomrec import`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats: vcr (VCR.py and pytest-recording, YAML), vcr-json (the same in JSON), har (browsers,
+Playwright, mitmproxy). A file is known by what it begins with; --from says it.
+
+Credentials never come over. Calls to hosts that are no upstream's are left out and counted;
+an address of your own is named with --upstream, as it is for record.
+
+Exit code 0 when calls came over, 1 when none did, 4 when a file cannot be read.
+
+Examples:
+  loomrec import tests/cassettes/*.yaml -o recordings/agent.json
+  loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
+  loomrec import new.yaml --into recordings/agent.json
+  loomrec replay --strict -r recordings/agent.json -- pytest")]
+pub struct ImportArgs {
+    /// The files to read; - for stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What the files are [default: told by what they begin with]
+    #[arg(long, value_name = "FORMAT")]
+    pub from: Option<String>,
+    /// The recording to make
+    #[arg(short, long, value_name = "OUT", required_unless_present = "into")]
+    pub output: Option<PathBuf>,
+    /// Add to this recording instead: a call that it holds already gets further takes
+    #[arg(long, value_name = "RECORDING", conflicts_with_all = ["output", "force", "ignore"])]
+    pub into: Option<PathBuf>,
+    /// Let a recording that is there give way
+    #[arg(long)]
+    pub force: bool,
+    /// Bring calls to other hosts over, too; each host becomes an upstream of its name
+    #[arg(long)]
+    pub all: bool,
+    /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    pub upstream: Vec<String>,
+    /// Leave this place of request bodies out of their identity (a JSON pointer; repeatable)
+    #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
+    pub ignore: Vec<String>,
+    /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
+    #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
+    pub redact: Vec<String>,
+    /// Prices per model (JSON), above the built-in ones, or in their place if it says so
+    #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
+    pub prices: Option<PathBuf>,
+    /// The receipt as JSON, on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `loomrec export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Formats: vcr (a cassette of VCR.py, YAML), vcr-json (the same in JSON), har (HAR 1.2, for any
+viewer; importing it gives the same recording back).
+
+Exit code 0 when calls came over, 1 when none did.
+
+Examples:
+  loomrec export --to har recordings/agent.json -o agent.har
+  loomrec export --to vcr recordings/agent.json > cassette.yaml")]
+pub struct ExportArgs {
+    /// The recording
+    #[arg(value_name = "RECORDING")]
+    pub file: PathBuf,
+    /// The format to write
+    #[arg(long, value_name = "FORMAT")]
+    pub to: String,
+    /// The file to write [default: stdout]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Let a file that is there give way
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// The address that an upstream's calls get: NAME=URL, or one URL for everything (repeatable)
+    #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
+    pub upstream: Vec<String>,
+    /// The receipt as JSON, on stdout
+    #[arg(long, requires = "output")]
+    pub json: bool,
+}

@@ -1,0 +1,116 @@
+//! `loomrec export`: writes a recording in another tool's format.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::args::{ExportArgs, LogFormat};
+use super::exit::{Failure, NO, UNEXPECTED};
+use super::ls::print;
+use super::output::Output;
+use super::transfer::Transfer;
+use super::{setup, terminal};
+use crate::interchange::{Addresses, Format, Left, Sent, Writer};
+use crate::store::Recording;
+
+/// Runs the command.
+///
+/// # Errors
+/// Flags that cannot be, or a file that is there already (2); a recording that cannot be
+/// read (4); an output that cannot be written.
+pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
+    let format = Format::named(&args.to);
+    let format = format.map_err(|error| Failure::usage(format!("--to: failed to {error}")))?;
+    let addresses = Addresses::new(setup::addresses(&args.upstream)?);
+    let output = Output::new(LogFormat::Human, false, false);
+    let recording = setup::open(&args.file, &output)?;
+    let writer = Writer::new(format, &addresses);
+    let (transfer, target) = match &args.output {
+        Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
+        None => (to_stdout(&recording, writer)?, "stdout".to_owned()),
+    };
+    if args.json {
+        print(&transfer.to_json(&target))?;
+    } else {
+        output.info(&transfer.text(&target));
+    }
+    Ok(if transfer.count() == 0 { NO } else { 0 })
+}
+
+/// Writes a file that only its owner may read, as a whole or not at all.
+fn to_file(
+    path: &Path,
+    force: bool,
+    recording: &Recording,
+    writer: Writer<'_>,
+) -> Result<Transfer, Failure> {
+    let label = path.display();
+    let failed =
+        |error: io::Error| Failure::new(UNEXPECTED, format!("failed to write {label}: {error}"));
+    let exists =
+        || Failure::usage(format!("{label} is there already; name another file, or use --force"));
+    if !force && path.exists() {
+        return Err(exists());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let file = tempfile::Builder::new()
+        .prefix(".loomrec-export")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .map_err(failed)?;
+    let transfer = write(BufWriter::new(file.as_file()), recording, writer, |text| text.into())?
+        .map_err(failed)?;
+    File::sync_all(file.as_file()).map_err(failed)?;
+    match force {
+        true => file.persist(path).map(drop).map_err(|error| failed(error.error))?,
+        false => match file.persist_noclobber(path) {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(exists());
+            }
+            Err(error) => return Err(failed(error.error)),
+        },
+    }
+    Ok(transfer)
+}
+
+/// Writes to stdout, nothing that a terminal would act on among it: all of it stands
+/// in strings, where an escape means the same.
+fn to_stdout(recording: &Recording, writer: Writer<'_>) -> Result<Transfer, Failure> {
+    let out = BufWriter::new(io::stdout().lock());
+    match write(out, recording, writer, |text| terminal::json(text))? {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Transfer::default()),
+        written => written.map_err(|error| {
+            Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+        }),
+    }
+}
+
+/// Writes all entries; the inner error is the output's.
+fn write(
+    mut out: impl Write,
+    recording: &Recording,
+    mut writer: Writer<'_>,
+    form: impl for<'a> Fn(&'a str) -> std::borrow::Cow<'a, str>,
+) -> Result<io::Result<Transfer>, Failure> {
+    let mut transfer = Transfer::default();
+    let mut put = |text: &str| out.write_all(form(text).as_bytes());
+    if let Err(error) = put(&writer.head()) {
+        return Ok(Err(error));
+    }
+    for stored in recording.entries() {
+        let stored = stored?;
+        let key = stored.name.take_key(stored.take);
+        let sent = Sent { key: &key, step: stored.name.step_id(), entry: &stored.entry };
+        match writer.entry(&sent) {
+            Ok(written) => {
+                if let Err(error) = put(&written.text) {
+                    return Ok(Err(error));
+                }
+                transfer.brought(&written.lost);
+            }
+            Err(reason) => transfer.left(Left { place: key, reason }),
+        }
+    }
+    let ended = put(writer.end()).and_then(|()| out.flush());
+    Ok(ended.map(|()| transfer))
+}

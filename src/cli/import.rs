@@ -1,0 +1,234 @@
+//! `loomrec import`: makes a recording of what another tool kept.
+//!
+//! A thread of its own reads the files, so that they need not be held: exchanges are
+//! handed over one at a time, and become entries as they are asked for.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use super::args::{ImportArgs, LogFormat};
+use super::exit::{Failure, NO, RECORDING};
+use super::ls::print;
+use super::output::Output;
+use super::transfer::Transfer;
+use super::{prices, setup};
+use crate::identity::IdentityRules;
+use crate::interchange::{self, Addresses, By, Format, Import, Item, Left, Refused};
+use crate::recording::exchange::Maker;
+use crate::recording::{Entry, EntryName, Meta};
+use crate::store::{self, Changes, Kept, Place, Recording, StoreError};
+
+/// How much of a file tells its format.
+const BEGINNING: u64 = 64 << 10;
+
+/// How many exchanges wait between the reader and the recording.
+const WAITING: usize = 2;
+
+/// The most bytes that a compressed answer may unfold to.
+const UNPACKED: usize = 64 << 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// Flags that cannot be (2); a file that cannot be read, or is of no known format (4); a
+/// recording that is there already (2) or cannot be written (5).
+pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
+    let format = args.from.as_deref().map(Format::named).transpose();
+    let format = format.map_err(|error| Failure::usage(format!("--from: failed to {error}")))?;
+    let addresses = Addresses::new(setup::addresses(&args.upstream)?);
+    let redactor = setup::redactor(&args.redact)?;
+    let prices = prices::load(args.prices.as_deref())?;
+    let output = Output::new(LogFormat::Human, false, false);
+    let into = args.into.as_deref().map(|path| setup::open(path, &output)).transpose()?;
+    let rules = match &into {
+        Some(recording) => recording.meta().rules().clone(),
+        None => IdentityRules::new(setup::pointers(&args.ignore)?),
+    };
+    let maker = Maker { redactor: &redactor, prices: &prices, max: UNPACKED };
+    let import = Import { maker, addresses: &addresses, rules: &rules, all: args.all };
+    let (sender, found) = sync_channel(WAITING);
+    let transfer = thread::scope(|scope| {
+        let files = &args.files;
+        thread::Builder::new()
+            .name("loomrec-import".to_owned())
+            .spawn_scoped(scope, move || read_all(files, format, &sender))
+            .map_err(|error| {
+                Failure::new(super::exit::UNEXPECTED, format!("failed to start a thread: {error}"))
+            })?;
+        let mut incoming =
+            Incoming { found, import, transfer: Transfer::default(), several: files.len() > 1 };
+        match (&into, args.output.as_deref()) {
+            (Some(recording), _) => add(recording, &mut incoming)?,
+            (None, Some(path)) => make(path, &rules, args.force, &mut incoming)?,
+            (None, None) => {}
+        }
+        Ok::<_, Failure>(incoming.transfer)
+    })?;
+    let target = args.into.as_deref().or(args.output.as_deref()).unwrap_or(Path::new("-"));
+    let target = target.display().to_string();
+    if args.json {
+        print(&transfer.to_json(&target))?;
+    } else {
+        output.info(&transfer.text(&target));
+    }
+    if transfer.count() == 0 {
+        output.error(&format!("nothing came over; {target} is as it was"));
+        return Ok(NO);
+    }
+    Ok(0)
+}
+
+/// Makes a new recording, unless nothing comes.
+fn make(
+    path: &Path,
+    rules: &IdentityRules,
+    force: bool,
+    incoming: &mut Incoming<'_>,
+) -> Result<(), Failure> {
+    let Some(first) = incoming.next() else { return Ok(()) };
+    let entries = std::iter::once(first).chain(incoming);
+    store::create(path, &Meta::new(rules), entries, force)?;
+    Ok(())
+}
+
+/// Adds to a recording: what it holds already gets further takes.
+fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), Failure> {
+    let mut held = held(recording)?;
+    let mut changes = Changes::new()?;
+    for found in incoming {
+        let (name, entry) = found?;
+        for place in held.remove(&name).into_iter().flatten() {
+            changes.push(&name, Kept::Place(place))?;
+        }
+        changes.push(&name, Kept::Entry(Box::new(entry)))?;
+    }
+    recording.rewrite(&changes)?;
+    Ok(())
+}
+
+/// Where the takes of each name stand.
+fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<Place>>, StoreError> {
+    let mut held: BTreeMap<EntryName, Vec<Place>> = BTreeMap::new();
+    for stored in recording.entries() {
+        let stored = stored?;
+        held.entry(stored.name).or_default().push(stored.place);
+    }
+    Ok(held)
+}
+
+/// What the reading thread hands over.
+enum Found {
+    Item { file: String, item: Item },
+    Failed(Failure),
+}
+
+/// Entries as they come.
+struct Incoming<'a> {
+    found: Receiver<Found>,
+    import: Import<'a>,
+    transfer: Transfer,
+    /// Whether places need the name of their file.
+    several: bool,
+}
+
+impl Iterator for Incoming<'_> {
+    type Item = Result<(EntryName, Entry), Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (file, item) = match self.found.recv().ok()? {
+                Found::Item { file, item } => (file, item),
+                Found::Failed(failure) => return Some(Err(failure)),
+            };
+            let at = |place: String| if self.several { format!("{file}: {place}") } else { place };
+            let exchange = match item {
+                Item::Exchange(exchange) => exchange,
+                Item::Left(left) => {
+                    self.transfer.left(Left { place: at(left.place), ..left });
+                    continue;
+                }
+            };
+            let place = at(exchange.place.clone());
+            match self.import.entry(*exchange) {
+                Ok(made) => {
+                    self.transfer.brought(&made.lost);
+                    if made.by == By::Shape {
+                        let upstream = made.entry.upstream.as_deref().unwrap_or_default();
+                        self.transfer.shaped(made.host, upstream);
+                    }
+                    return Some(Ok((made.name, made.entry)));
+                }
+                Err(Refused::Foreign(host)) => self.transfer.foreign(host),
+                Err(Refused::Reason(reason)) => self.transfer.left(Left { place, reason }),
+            }
+        }
+    }
+}
+
+/// Reads all files, as long as somebody listens.
+fn read_all(files: &[std::path::PathBuf], format: Option<Format>, sender: &SyncSender<Found>) {
+    let mut seen = HashSet::new();
+    for path in files {
+        let label = path.display().to_string();
+        let read = match seen.insert(path) {
+            true => read_one(path, &label, format, sender),
+            false => Err(Failure::usage(format!("{label} is named twice"))),
+        };
+        if let Err(failure) = read {
+            // A receiver that is gone has failed by itself.
+            drop(sender.send(Found::Failed(failure)));
+            return;
+        }
+    }
+}
+
+fn read_one(
+    path: &Path,
+    label: &str,
+    format: Option<Format>,
+    sender: &SyncSender<Found>,
+) -> Result<(), Failure> {
+    let failed = |why: String| Failure::new(RECORDING, format!("failed to read {label}: {why}"));
+    let mut input: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(io::stdin().lock()),
+        _ => Box::new(File::open(path).map_err(|error| failed(error.to_string()))?),
+    };
+    let mut beginning = Vec::new();
+    let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
+    read.map_err(|error| failed(error.to_string()))?;
+    let format = match format.or_else(|| Format::of(&beginning)) {
+        Some(format) => format,
+        None => return Err(failed(unknown(&beginning))),
+    };
+    let input = Cursor::new(beginning).chain(input);
+    let done = interchange::read(format, input, &mut |item| match sender
+        .send(Found::Item { file: label.to_owned(), item })
+    {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
+    });
+    done.map_err(|error| {
+        let source = std::error::Error::source(&error);
+        let source = source.map(|source| format!(": {source}")).unwrap_or_default();
+        Failure::new(RECORDING, format!("{label}: failed to {error}{source}"))
+    })
+}
+
+/// What is said of a file of no known format.
+fn unknown(beginning: &[u8]) -> String {
+    let text = String::from_utf8_lossy(beginning);
+    if beginning.is_empty() {
+        return "it is empty".to_owned();
+    }
+    if text.contains("\"_loomrec\"") {
+        return "it is a recording already: use it as it is".to_owned();
+    }
+    let names: Vec<String> =
+        Format::ALL.iter().map(|format| format!("{format} ({})", format.title())).collect();
+    format!("it is of no known format; say which it is with --from: {}", names.join(", "))
+}

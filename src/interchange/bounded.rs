@@ -1,0 +1,72 @@
+//! A reader that ends where one exchange alone takes more than may be held.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+/// The most bytes of a file that one exchange may take.
+pub(super) const LIMIT: u64 = 128 << 20;
+
+/// What has been read since the last exchange, shared with whoever finds the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Meter {
+    read: Rc<Cell<u64>>,
+    over: Rc<Cell<bool>>,
+}
+
+impl Meter {
+    /// An exchange is over: what follows belongs to the next.
+    pub(super) fn reset(&self) {
+        self.read.set(0);
+    }
+
+    /// Whether an exchange was too large.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.get()
+    }
+}
+
+/// Reads from `inner` as long as the meter allows it.
+pub(super) struct Bounded<R> {
+    inner: R,
+    meter: Meter,
+    limit: u64,
+}
+
+impl<R: Read> Bounded<R> {
+    pub(super) fn new(inner: R, meter: Meter) -> Self {
+        Self { inner, meter, limit: LIMIT }
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.meter.read.get() > self.limit {
+            self.meter.over.set(true);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "an exchange is too large"));
+        }
+        let length = self.inner.read(buffer)?;
+        self.meter.read.set(self.meter.read.get() + length as u64);
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_goes_on_as_long_as_exchanges_end_and_stops_where_one_does_not() {
+        let meter = Meter::default();
+        let mut reader = Bounded { inner: io::repeat(b'x'), meter: meter.clone(), limit: 100 };
+        let mut buffer = [0; 60];
+        for _ in 0..10 {
+            reader.read_exact(&mut buffer).unwrap();
+            meter.reset();
+        }
+        reader.read_exact(&mut buffer).unwrap();
+        assert!(!meter.is_over());
+        reader.read_exact(&mut buffer).unwrap();
+        assert!(reader.read_exact(&mut buffer).is_err() && meter.is_over());
+    }
+}

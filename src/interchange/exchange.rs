@@ -1,0 +1,94 @@
+//! An exchange as a file of another tool holds it.
+
+use bytes::Bytes;
+
+use crate::recording::{Chunk, End};
+
+/// What is found in a file, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An exchange.
+    Exchange(Box<Exchange>),
+    /// Something that cannot become an entry.
+    Left(Left),
+}
+
+/// What is left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where it stands, as people find it there: `interaction 3`.
+    pub place: String,
+    /// Why, in a few words.
+    pub reason: String,
+}
+
+/// A request and its response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// Where it stands, as people find it there: `interaction 3`.
+    pub place: String,
+    /// What was asked.
+    pub request: Request,
+    /// What came back.
+    pub response: Response,
+    /// When the request was sent, in any of the spellings that are seen.
+    pub started: Option<String>,
+    /// Milliseconds from there to the first byte of the answer.
+    pub first_ms: Option<f64>,
+    /// Milliseconds from there to the end of the answer.
+    pub duration_ms: Option<f64>,
+    /// What loomrec itself wrote beside it.
+    pub own: Option<Own>,
+}
+
+/// A request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// In any case.
+    pub method: String,
+    /// The whole address, with scheme and query.
+    pub url: String,
+    /// Names in any case, credentials and all.
+    pub headers: Vec<(String, String)>,
+    /// The bytes.
+    pub body: Bytes,
+}
+
+/// A response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// The HTTP status; 0 where there was none.
+    pub status: u16,
+    /// Names in any case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub content: Content,
+    /// How it ended.
+    pub end: End,
+}
+
+/// A response's body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// As it went over the wire, compressed where the headers say so. Some tools
+    /// unpack it and leave the header, which is understood.
+    Wire(Bytes),
+    /// Unpacked, whatever the headers say.
+    Plain(Bytes),
+    /// As it went over the wire, with boundaries and times.
+    Chunks(Vec<Chunk>),
+}
+
+/// What loomrec's own exports say beside an exchange, so that nothing is lost on the
+/// way back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// The upstream's name.
+    pub upstream: Option<String>,
+    /// The raw path behind its mount.
+    pub path: Option<String>,
+    /// The session it was recorded in.
+    pub session: Option<String>,
+    /// The step it was recorded under.
+    pub step: Option<String>,
+}

@@ -1,0 +1,123 @@
+//! The formats, by name and by what a file begins with.
+
+use std::fmt;
+
+use crate::spelling;
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A cassette of VCR.py or pytest-recording.
+    Vcr,
+    /// The same, as its JSON serializer writes it.
+    VcrJson,
+    /// HAR 1.2: browsers, proxies.
+    Har,
+}
+
+/// A name that no format has, or that of one that does not go this way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("know the format {written:?}{}; the formats are {known}", hint(*.meant))]
+pub struct UnknownFormat {
+    written: String,
+    meant: Option<&'static str>,
+    known: String,
+}
+
+fn hint(meant: Option<&str>) -> String {
+    meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Vcr, Self::VcrJson, Self::Har];
+
+    /// Its name, for `--from` and `--to`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vcr => "vcr",
+            Self::VcrJson => "vcr-json",
+            Self::Har => "har",
+        }
+    }
+
+    /// What people call a file of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Vcr => "a VCR cassette (YAML)",
+            Self::VcrJson => "a VCR cassette (JSON)",
+            Self::Har => "a HAR file",
+        }
+    }
+
+    /// The format of this name.
+    ///
+    /// # Errors
+    /// [`UnknownFormat`], with the name that was meant and all there are.
+    pub fn named(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            UnknownFormat {
+                written: name.to_owned(),
+                meant: spelling::nearest(name, &names),
+                known: names.join(", "),
+            }
+        })
+    }
+
+    /// The format of a file that begins with these bytes (some KiB of it), where they
+    /// tell.
+    pub fn of(beginning: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(beginning);
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        if let Some(members) = text.strip_prefix('{') {
+            let has = |key: &str| members.contains(&format!("\"{key}\""));
+            return if members.trim_start().starts_with("\"log\"") {
+                Some(Self::Har)
+            } else if has("interactions") || has("http_interactions") {
+                Some(Self::VcrJson)
+            } else if has("entries") && has("log") {
+                Some(Self::Har)
+            } else {
+                None
+            };
+        }
+        let starts = |line: &str| {
+            ["interactions:", "http_interactions:"].iter().any(|key| line.starts_with(key))
+        };
+        text.lines().any(starts).then_some(Self::Vcr)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_is_told_by_what_a_file_begins_with() {
+        let of = |text: &str| Format::of(text.as_bytes());
+        assert_eq!(of("interactions:\n- request:\n"), Some(Format::Vcr));
+        assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(Format::Vcr));
+        assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(Format::VcrJson));
+        assert_eq!(of("\u{feff} { \"log\": {\"version\": \"1.2\""), Some(Format::Har));
+        assert_eq!(of("{\"_version\": 2}"), None);
+        assert_eq!(of(""), None);
+        assert_eq!(of("a: interactions:"), None);
+    }
+
+    #[test]
+    fn unknown_name_is_told_with_the_one_that_was_meant() {
+        assert_eq!(Format::named("HAR"), Ok(Format::Har));
+        assert_eq!(
+            Format::named("hra").unwrap_err().to_string(),
+            "know the format \"hra\" (did you mean har?); the formats are vcr, vcr-json, har"
+        );
+    }
+}

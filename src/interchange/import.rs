@@ -1,0 +1,278 @@
+//! Makes an entry of an exchange that another tool kept: the very one that recording
+//! would have made of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Uri;
+
+use super::address::{Addresses, By};
+use super::exchange::{Content, Exchange, Request, Response};
+use crate::identity::IdentityRules;
+use crate::provider::{Framing, framing};
+use crate::recording::exchange::{Exchange as Over, Maker, Reply};
+use crate::recording::observed::Observed;
+use crate::recording::redact::{self, Secrets};
+use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, moment};
+
+/// Headers that name a call's session and step.
+const SESSION: &str = "x-loomrec-session";
+const STEP: &str = "x-loomrec-step-id";
+
+/// What stands in other tools' files in the place of a credential: no secrets, and
+/// words that a prompt may well contain.
+const MARKS: [&str; 8] =
+    ["redacted", "filtered", "masked", "removed", "hidden", "dummy", "sanitized", "scrubbed"];
+
+/// Makes entries of exchanges.
+#[derive(Clone, Copy, Debug)]
+pub struct Import<'a> {
+    /// Finds secrets, reads answers, knows prices.
+    pub maker: Maker<'a>,
+    /// Where upstreams are.
+    pub addresses: &'a Addresses,
+    /// The rules keys are made under.
+    pub rules: &'a IdentityRules,
+    /// Whether calls to hosts that are no upstream's come over, too.
+    pub all: bool,
+}
+
+/// An entry, and how it came to be.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The name to keep it under.
+    pub name: EntryName,
+    /// The entry.
+    pub entry: Entry,
+    /// What told its upstream.
+    pub by: By,
+    /// The host it was sent to.
+    pub host: String,
+    /// What the file did not tell of it, in a few words each.
+    pub lost: Vec<&'static str>,
+}
+
+/// Why no entry was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It was sent to a host that is no upstream's, this one.
+    Foreign(String),
+    /// Anything else, in a few words.
+    Reason(String),
+}
+
+impl Import<'_> {
+    /// The entry of an exchange.
+    ///
+    /// # Errors
+    /// [`Refused`] for a call that is none of an LLM's, or that cannot be replayed.
+    pub fn entry(&self, exchange: Exchange) -> Result<Made, Refused> {
+        let Exchange { request, response, started, first_ms, duration_ms, own, .. } = exchange;
+        let Request { method, url, headers, body } = request;
+        let reason = |text: &str| Refused::Reason(text.to_owned());
+        let uri: Uri = url.parse().map_err(|_| reason("its address is not a URL"))?;
+        let host = uri.authority().ok_or_else(|| reason("its address names no host"))?;
+        let host = host.as_str().rsplit('@').next().unwrap_or_default().to_owned();
+        let method = method.to_ascii_uppercase();
+        if method == "OPTIONS"
+            || method.is_empty()
+            || !method.bytes().all(|b| b.is_ascii_alphabetic())
+        {
+            return Err(reason("its method asks for nothing (OPTIONS, or none at all)"));
+        }
+        if !(200..600).contains(&response.status) {
+            return Err(reason(unanswered(response.status)));
+        }
+        let headers = lower(headers);
+        let own = own.unwrap_or_default();
+        let placed = self.addresses.place(&method, &uri, &headers, &body);
+        if placed.by == By::Host && own.upstream.is_none() && !self.all {
+            return Err(Refused::Foreign(host));
+        }
+        let (upstream, by) = match own.upstream {
+            Some(upstream) => (upstream, By::Address),
+            None => (placed.upstream, placed.by),
+        };
+        let path = own.path.unwrap_or(placed.path);
+        let query = uri.query().unwrap_or_default();
+        let secrets = Secrets::of(&credentials(&headers), query);
+        let redactor = self.maker.redactor;
+        let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
+        let request = RecordedRequest {
+            body: match redactor.redact(&body, &secrets) {
+                std::borrow::Cow::Borrowed(_) => body,
+                std::borrow::Cow::Owned(clean) => clean.into(),
+            },
+            ..RecordedRequest::head(redactor, &secrets, &method, (&path, query), stored)
+        };
+        let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
+        let named = |own: Option<String>, header: &str| {
+            let given = own.or_else(|| value(&headers, header).map(str::to_owned));
+            given.map(|text| redactor.redact_name(&text, &secrets)).filter(|text| !text.is_empty())
+        };
+        observed.session = named(own.session, SESSION);
+        observed.step = named(own.step, STEP);
+        let key = observed.key(self.rules);
+        let name = match &observed.step {
+            Some(step) => EntryName::step(step).map_err(|error| {
+                Refused::Reason(format!("its step id cannot be a name: {error}"))
+            })?,
+            None => EntryName::Hash(key.clone()),
+        };
+        let guessed = !matches!(response.content, Content::Chunks(_));
+        let times = Times { first: first_ms, whole: duration_ms };
+        let reply = self.reply(response, &method, times)?;
+        let secrets = Arc::new(secrets);
+        let recorded_at = started.as_deref().and_then(moment::read);
+        let mut lost = Vec::new();
+        if recorded_at.is_none() {
+            lost.push("when calls were made");
+        }
+        if duration_ms.is_none() {
+            lost.push("how long answers took");
+        }
+        if guessed && reply.chunks.len() > 1 {
+            lost.push("the chunks of streamed answers: they are cut at each event");
+        }
+        let over = Over {
+            observed,
+            key,
+            secrets: Arc::clone(&secrets),
+            recorded_at,
+            latency_ms: duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
+            reply,
+        };
+        let (entry, _) = self.maker.entry(over);
+        if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
+            return Err(reason("a credential in it could not be taken out"));
+        }
+        Ok(Made { name, entry, by, host, lost })
+    }
+
+    /// The response as it would have come without compression.
+    fn reply(&self, response: Response, method: &str, times: Times) -> Result<Reply, Refused> {
+        let Response { status, headers, content, end } = response;
+        let mut headers = lower(headers);
+        let chunks = match content {
+            Content::Chunks(chunks) => chunks,
+            Content::Plain(body) => {
+                headers.retain(|(name, _)| name != "content-encoding");
+                times.chunks(&headers, body)
+            }
+            Content::Wire(body) => {
+                let body = self.unpacked(&mut headers, body)?;
+                times.chunks(&headers, body)
+            }
+        };
+        let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
+        if method != "HEAD" {
+            // That of a body that has been unpacked since.
+            for (_, value) in headers.iter_mut().filter(|(name, _)| name == "content-length") {
+                *value = length.to_string();
+            }
+        }
+        Ok(Reply { status, headers, chunks, over: false, end })
+    }
+
+    /// The plain bytes of a body; the header that says how it was packed goes.
+    fn unpacked(&self, headers: &mut Vec<(String, String)>, body: Bytes) -> Result<Bytes, Refused> {
+        let codings: Vec<&str> = headers
+            .iter()
+            .filter(|(name, _)| name == "content-encoding")
+            .map(|(_, value)| value.as_str())
+            .collect();
+        let coding = codings.join(",");
+        if coding.is_empty() {
+            return Ok(body);
+        }
+        let plain = match encoding::decode(&coding, &body, self.maker.max) {
+            Some(plain) => plain.into(),
+            // Unpacked by the tool already, and the header left.
+            None if std::str::from_utf8(&body).is_ok() => body,
+            None => {
+                return Err(Refused::Reason(format!(
+                    "its body cannot be unpacked (content-encoding: {})",
+                    coding.chars().take(40).collect::<String>()
+                )));
+            }
+        };
+        headers.retain(|(name, _)| name != "content-encoding");
+        Ok(plain)
+    }
+}
+
+/// Why a status is none that an answer has.
+fn unanswered(status: u16) -> &'static str {
+    match status {
+        0 => "it was never answered (status 0)",
+        101 => "it became a WebSocket, whose messages are no exchange",
+        _ => "its status is none of an answer's",
+    }
+}
+
+/// When an answer came, as far as that is known.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    first: Option<f64>,
+    whole: Option<f64>,
+}
+
+impl Times {
+    /// The chunks of a body: a stream's events, anything else in one piece. All that is
+    /// known is when the first byte came, and the last.
+    fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
+        let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
+        let media = value(headers, "content-type").unwrap_or_default();
+        let media = media.split(';').next().unwrap_or_default().trim();
+        let pieces = match Framing::of_media(media) {
+            Some(framing) => events(framing, body),
+            None => vec![body],
+        };
+        let (first, last) = (good(self.first), good(self.whole));
+        let pieces: Vec<Bytes> = pieces.into_iter().filter(|data| !data.is_empty()).collect();
+        let single = pieces.len() == 1;
+        let at = |index: usize| if index == 0 && !single { first } else { last };
+        let numbered = pieces.into_iter().enumerate();
+        numbered.map(|(index, data)| Chunk { at_ms: at(index), data }).collect()
+    }
+}
+
+/// A stream, an event a piece.
+fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    for event in framing::events(framing, &body) {
+        let end = event.range.end.min(body.len());
+        if end > start {
+            pieces.push(body.slice(start..end));
+            start = end;
+        }
+    }
+    pieces.push(body.slice(start..));
+    pieces
+}
+
+/// Headers with their names in lower case, without those that HTTP/2 makes of the
+/// first line.
+fn lower(headers: Vec<(String, String)>) -> Vec<(String, String)> {
+    let own = headers.into_iter().filter(|(name, _)| !name.starts_with(':'));
+    own.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()
+}
+
+/// The headers that may hold a credential, without those where another tool has put
+/// a mark in its place.
+fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
+    let marked = |value: &str| {
+        let value = value.rsplit(' ').next().unwrap_or_default();
+        let word = value.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+        word.is_empty() || MARKS.contains(&word.as_str())
+    };
+    headers.iter().filter(|(_, value)| !marked(value)).cloned().collect()
+}
+
+fn value<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

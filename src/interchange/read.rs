@@ -1,0 +1,158 @@
+//! Finds the exchanges of a file, one at a time.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use super::bounded::{Bounded, LIMIT, Meter};
+use super::exchange::Item;
+use super::format::Format;
+use super::{har, vcr};
+
+/// A file that is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It is none of its format, or breaks off.
+    #[error("read it as {title}: {place}{problem}", title = .format.title())]
+    Form {
+        /// What it was read as.
+        format: Format,
+        /// The last thing that was found whole; empty where it is of no help.
+        place: String,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// One exchange alone is too large.
+    #[error(
+        "read it as {title}: {place}one exchange takes more than {} MiB of it; leave that one out",
+        LIMIT >> 20,
+        title = .format.title()
+    )]
+    TooLarge {
+        /// What it was read as.
+        format: Format,
+        /// The last thing that was found whole.
+        place: String,
+    },
+    /// It cannot be read.
+    #[error("read it")]
+    Io {
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Called with each thing that is found; whether more is wanted.
+pub(super) type Visit<'a> = &'a mut dyn FnMut(Item) -> ControlFlow<()>;
+
+/// What is known while a file is being read.
+pub(super) struct Finder<'a> {
+    visit: Visit<'a>,
+    meter: Meter,
+    /// What one exchange is called, for people.
+    noun: &'static str,
+    found: usize,
+    stopped: bool,
+}
+
+impl Finder<'_> {
+    /// The place of what comes next.
+    pub(super) fn place(&self) -> String {
+        format!("{} {}", self.noun, self.found + 1)
+    }
+
+    /// Hands on what was found; whether more is wanted.
+    pub(super) fn tell(&mut self, item: Item) -> bool {
+        self.meter.reset();
+        self.found += 1;
+        self.stopped |= (self.visit)(item).is_break();
+        !self.stopped
+    }
+}
+
+/// Finds the exchanges of a file in order, as long as `visit` wants more.
+///
+/// # Errors
+/// A file that cannot be read, is not of its format, or holds an exchange that is too
+/// large. What was found before is whole all the same.
+pub fn read(
+    format: Format,
+    input: impl Read,
+    visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let meter = Meter::default();
+    let noun = match format {
+        Format::Vcr | Format::VcrJson => "interaction",
+        Format::Har => "entry",
+    };
+    let mut finder = Finder { visit, meter: meter.clone(), noun, found: 0, stopped: false };
+    let input = Bounded::new(input, meter.clone());
+    let done = match format {
+        Format::Vcr => vcr::read_yaml(input, &mut finder),
+        Format::VcrJson => vcr::read_json(input, &mut finder),
+        Format::Har => har::read(input, &mut finder),
+    };
+    let Err(problem) = done else { return Ok(()) };
+    if finder.stopped {
+        return Ok(());
+    }
+    let place = match finder.found {
+        0 => String::new(),
+        found => format!("behind {noun} {found}: "),
+    };
+    Err(match problem {
+        _ if meter.is_over() => ReadError::TooLarge { format, place },
+        Problem::Io(source) => ReadError::Io { source },
+        Problem::Form(problem) => ReadError::Form { format, place, problem: unquoted(&problem) },
+    })
+}
+
+/// What went wrong in a reader of one format.
+pub(super) enum Problem {
+    /// The file is not of the format.
+    Form(String),
+    /// It could not be read.
+    Io(std::io::Error),
+}
+
+impl From<serde_json::Error> for Problem {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { Self::Io(error.into()) } else { Self::Form(error.to_string()) }
+    }
+}
+
+impl From<serde_saphyr::Error> for Problem {
+    fn from(error: serde_saphyr::Error) -> Self {
+        // A snippet of the file may hold a credential.
+        Self::Form(error.without_snippet().to_string())
+    }
+}
+
+/// A reader's message without what it quotes of the file, which may be a credential;
+/// in one line, and not too long a one.
+fn unquoted(message: &str) -> String {
+    let (mut out, mut rest) = (String::new(), message);
+    while let Some(at) = rest.find("string \"") {
+        out.push_str(&rest[..at + "string".len()]);
+        let quoted = &rest[at + "string \"".len()..];
+        rest = match quoted.rfind("\", expected").or_else(|| quoted.rfind('"')) {
+            Some(end) => &quoted[end + 1..],
+            None => "",
+        };
+    }
+    out.push_str(rest);
+    let line: Vec<&str> = out.split_whitespace().collect();
+    line.join(" ").chars().take(400).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_do_not_quote_what_stands_in_a_file() {
+        let told = "invalid type: string \"Bearer a\\\"b\", expected a map at line 3 column 4";
+        assert_eq!(unquoted(told), "invalid type: string, expected a map at line 3 column 4");
+        assert_eq!(unquoted("a\n b"), "a b");
+        assert_eq!(unquoted("string \"open"), "string");
+    }
+}

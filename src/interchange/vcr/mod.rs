@@ -1,0 +1,8 @@
+//! Cassettes of VCR.py and pytest-recording (and of Ruby's VCR and Betamax, which are
+//! alike): `interactions`, each a request and a response, in YAML or JSON.
+
+mod read;
+mod write;
+
+pub(super) use read::{read_json, read_yaml};
+pub(super) use write::{Cassette, Notation};

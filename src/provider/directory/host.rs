@@ -1,0 +1,75 @@
+//! Which upstream a public address belongs to.
+
+use super::UPSTREAMS;
+
+/// Hosts of a resource or a region: how they begin and end, and whose they are.
+const REGIONS: [(&str, &str, &str); 7] = [
+    ("", ".openai.azure.com", "azure"),
+    ("", ".cognitiveservices.azure.com", "azure"),
+    ("", ".services.ai.azure.com", "azure"),
+    ("bedrock-runtime.", ".amazonaws.com", "bedrock"),
+    ("bedrock-runtime-fips.", ".amazonaws.com", "bedrock"),
+    ("", "-aiplatform.googleapis.com", "vertex"),
+    ("", ".api.openai.com", "openai"),
+];
+
+/// The upstream at a host (in lower case) and port (`None`: its scheme's own), and the
+/// beginning of the path that belongs to its base and not to the call.
+pub fn upstream_at(
+    host: &str,
+    port: Option<u16>,
+    path: &str,
+) -> Option<(&'static str, &'static str)> {
+    let known = UPSTREAMS.iter().find(|upstream| {
+        let Some((_, base)) = upstream.base.and_then(|base| base.split_once("://")) else {
+            return false;
+        };
+        match base.split_once(':') {
+            Some((_, own)) => is_loopback(host) && port.is_some_and(|port| own == port.to_string()),
+            None => base == host && port.is_none(),
+        }
+    });
+    if let Some(known) = known {
+        return Some((known.name, ""));
+    }
+    if port.is_some() {
+        return None;
+    }
+    if host.ends_with(".services.ai.azure.com") && path.starts_with("/anthropic/") {
+        return Some(("anthropic-foundry", "/anthropic"));
+    }
+    if host == "aiplatform.googleapis.com" {
+        return Some(("vertex", ""));
+    }
+    let region = REGIONS.iter().find(|(start, end, _)| {
+        host.len() > start.len() + end.len() && host.starts_with(start) && host.ends_with(end)
+    });
+    region.map(|(_, _, name)| (*name, ""))
+}
+
+/// Whether a host is this machine by one of its usual names.
+fn is_loopback(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_tells_its_upstream_by_host_port_and_path() {
+        let at = |host, port| upstream_at(host, port, "/v1/x").map(|(name, _)| name);
+        assert_eq!(at("api.openai.com", None), Some("openai"));
+        assert_eq!(at("eu.api.openai.com", None), Some("openai"));
+        assert_eq!(at("api.openai.com", Some(8443)), None);
+        assert_eq!(at("localhost", Some(11434)), Some("ollama"));
+        assert_eq!(at("127.0.0.1", Some(9999)), None);
+        assert_eq!(at("mine.openai.azure.com", None), Some("azure"));
+        assert_eq!(at("bedrock-runtime.us-east-1.amazonaws.com", None), Some("bedrock"));
+        assert_eq!(at("us-central1-aiplatform.googleapis.com", None), Some("vertex"));
+        assert_eq!(at("example.com", None), None);
+        assert_eq!(at("notapi.openai.com", None), None);
+        let foundry = upstream_at("a.services.ai.azure.com", None, "/anthropic/v1/messages");
+        assert_eq!(foundry, Some(("anthropic-foundry", "/anthropic")));
+    }
+}

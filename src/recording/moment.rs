@@ -1,0 +1,50 @@
+//! Moments as text.
+
+use time::format_description::well_known::{Rfc2822, Rfc3339};
+use time::{Duration, OffsetDateTime, UtcOffset};
+
+/// A moment in microseconds since 1970 as a recording has it: RFC 3339, UTC, always
+/// six digits of a second.
+pub fn timestamp(micros: i64) -> String {
+    let time = OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros);
+    let seconds = time.replace_nanosecond(0).unwrap_or(time);
+    let text = seconds.format(&Rfc3339).unwrap_or_default();
+    format!("{}.{:06}Z", text.trim_end_matches('Z'), micros.rem_euclid(1_000_000))
+}
+
+/// A moment in any of the spellings that other tools have (RFC 3339 with any offset or
+/// none, RFC 2822), as a recording has it.
+pub fn read(text: &str) -> Option<String> {
+    let text = text.trim();
+    let time = OffsetDateTime::parse(text, &Rfc3339)
+        .or_else(|_| OffsetDateTime::parse(&format!("{text}Z"), &Rfc3339))
+        .or_else(|_| OffsetDateTime::parse(&text.replace(' ', "T"), &Rfc3339))
+        .or_else(|_| OffsetDateTime::parse(text, &Rfc2822))
+        .ok()?;
+    let time = time.checked_to_offset(UtcOffset::UTC)?;
+    let micros = i64::try_from(time.unix_timestamp_nanos().div_euclid(1000)).ok()?;
+    Some(timestamp(micros))
+}
+
+/// A moment of a recording in microseconds since 1970.
+pub fn micros(text: &str) -> Option<i64> {
+    let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+    i64::try_from(time.unix_timestamp_nanos().div_euclid(1000)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_in_the_spellings_of_other_tools() {
+        let known = Some("2026-01-02T03:04:05.500000Z".to_owned());
+        assert_eq!(read("2026-01-02T03:04:05.5Z"), known);
+        assert_eq!(read("2026-01-02T05:04:05.5+02:00"), known);
+        assert_eq!(read("2026-01-02T03:04:05.500"), known);
+        let whole = Some("2011-11-01T04:58:44.000000Z".to_owned());
+        assert_eq!(read("Tue, 01 Nov 2011 04:58:44 GMT"), whole);
+        assert_eq!(read("yesterday"), None);
+        assert_eq!(micros("1970-01-01T00:00:01.000002Z"), Some(1_000_002));
+    }
+}
