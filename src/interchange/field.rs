@@ -135,8 +135,10 @@ impl<'de> Visitor<'de> for ValuesVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Values, A::Error> {
         let (mut values, mut size) = (Vec::new(), 0);
-        while let Some(Tagged(Text(value), tag)) = seq.next_element::<Tagged<Text>>()? {
-            let value = value_of(value, tag.as_deref());
+        while let Some(element) = seq.next_element::<Option<Tagged<String>>>()? {
+            // As a text, or `089` would be a number.
+            let value = element.map(|Tagged(text, tag)| value_of(text, tag.as_deref()));
+            let value = value.unwrap_or_default();
             size += value.len();
             if size > HEADERS_LIMIT {
                 return Err(de::Error::custom("the headers of one message are over 1 MiB"));

@@ -17,7 +17,7 @@ pub enum Format {
 
 /// A name that no format has, or that of one that does not go this way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("know the format {written:?}{}; the formats are {known}", hint(*.meant))]
+#[error("use the format {written:?}{}; the formats are {known}", hint(*.meant))]
 pub struct UnknownFormat {
     written: String,
     meant: Option<&'static str>,
@@ -44,8 +44,8 @@ impl Format {
     /// What people call a file of it.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Vcr => "a VCR cassette (YAML)",
-            Self::VcrJson => "a VCR cassette (JSON)",
+            Self::Vcr => "a VCR cassette in YAML",
+            Self::VcrJson => "a VCR cassette in JSON",
             Self::Har => "a HAR file",
         }
     }
@@ -116,8 +116,8 @@ mod tests {
     fn unknown_name_is_told_with_the_one_that_was_meant() {
         assert_eq!(Format::named("HAR"), Ok(Format::Har));
         assert_eq!(
-            Format::named("hra").unwrap_err().to_string(),
-            "know the format \"hra\" (did you mean har?); the formats are vcr, vcr-json, har"
+            Format::named("harr").unwrap_err().to_string(),
+            "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, har"
         );
     }
 }

@@ -84,6 +84,7 @@ impl Import<'_> {
             return Err(reason(unanswered(response.status)));
         }
         let headers = lower(headers);
+        let ours = own.is_some();
         let own = own.unwrap_or_default();
         let placed = self.addresses.place(&method, &uri, &headers, &body);
         if placed.by == By::Host && own.upstream.is_none() && !self.all {
@@ -125,10 +126,10 @@ impl Import<'_> {
         let secrets = Arc::new(secrets);
         let recorded_at = started.as_deref().and_then(moment::read);
         let mut lost = Vec::new();
-        if recorded_at.is_none() {
+        if recorded_at.is_none() && !ours {
             lost.push("when calls were made");
         }
-        if duration_ms.is_none() {
+        if duration_ms.is_none() && !ours {
             lost.push("how long answers took");
         }
         if guessed && reply.chunks.len() > 1 {

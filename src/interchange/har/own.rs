@@ -17,6 +17,7 @@ pub(super) const NAME: &str = "_loomrec";
 pub(super) struct Held {
     pub(super) own: Own,
     pub(super) recorded_at: Option<String>,
+    pub(super) latency_ms: Option<f64>,
     /// The request's body, where HAR cannot hold it.
     pub(super) request: Option<Bytes>,
     /// The response's body as it went over the wire, where HAR holds another.
@@ -39,6 +40,9 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     text("session", entry.session.as_deref());
     text("step", step);
     text("recorded_at", entry.recorded_at.as_deref());
+    if let Some(latency) = entry.latency_ms {
+        out.insert("latency_ms".to_owned(), json!(latency));
+    }
     if let Some(asked) = entry.request.as_ref().filter(|_| request) {
         out.insert("request_base64".to_owned(), STANDARD.encode(&asked.body).into());
     }
@@ -77,6 +81,7 @@ pub(super) fn read(value: &Value) -> Held {
             step: text("step"),
         },
         recorded_at: text("recorded_at"),
+        latency_ms: value.get("latency_ms").and_then(Value::as_f64),
         request: bytes("request_base64"),
         body: bytes("response_base64"),
         chunks: chunks.unwrap_or_default(),

@@ -227,7 +227,11 @@ impl Entry {
             None => Content::Plain(bytes),
         };
         let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
-        let (duration_ms, first) = (good(self.time), self.timings.map(|timings| timings.first()));
+        let time = match &held {
+            Some(held) => held.latency_ms,
+            None => self.time,
+        };
+        let (duration_ms, first) = (good(time), self.timings.map(|timings| timings.first()));
         let first_ms = match (good(first), duration_ms) {
             (Some(first), Some(whole)) => Some(first.min(whole)),
             (first, _) => first,

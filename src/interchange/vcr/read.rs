@@ -48,6 +48,11 @@ fn bounds() -> Options {
         },
         alias_limits: alias_limits! { max_total_replayed_events: 1_000_000 },
         ignore_binary_tag_for_string: true,
+        // What Python writes without quotes is a text, though other readers of YAML
+        // take it for a truth or a number.
+        strict_booleans: true,
+        leading_zero_numbers_as_strings: true,
+        underscored_numbers_as_strings: true,
         with_snippet: false,
     }
 }

@@ -1,1 +1,174 @@
+use std::ops::ControlFlow;
+
+use super::super::super::{Format, Item, ReadError, read};
 use super::*;
+
+fn found(format: Format, text: &[u8]) -> (Vec<Item>, Result<(), ReadError>) {
+    let mut items = Vec::new();
+    let done = read(format, text, &mut |item| {
+        items.push(item);
+        ControlFlow::Continue(())
+    });
+    (items, done)
+}
+
+fn problem(text: &str) -> String {
+    found(Format::Vcr, text.as_bytes()).1.unwrap_err().to_string()
+}
+
+const ONE: &str = "- request: {method: POST, uri: 'http://a/b', headers: {A: [x]}, body: 'q'}
+  response: {status: {code: 200, message: OK}, headers: {B: [y, z]}, body: {string: 'r'}}
+";
+
+fn exchange(place: &str) -> Exchange {
+    let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+    Exchange {
+        place: place.to_owned(),
+        request: Request {
+            method: "POST".to_owned(),
+            url: "http://a/b".to_owned(),
+            headers: vec![pair("A", "x")],
+            body: "q".into(),
+        },
+        response: Response {
+            status: 200,
+            headers: vec![pair("B", "y"), pair("B", "z")],
+            content: Content::Wire("r".into()),
+            end: End::Complete,
+        },
+        started: None,
+        first_ms: None,
+        duration_ms: None,
+        own: None,
+    }
+}
+
+#[test]
+fn interactions_are_found_in_order_in_yaml_and_in_json() {
+    let text = format!("interactions:\n{ONE}{ONE}version: 1\n");
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    let both = [exchange("interaction 1"), exchange("interaction 2")];
+    let both = both.map(|exchange| Item::Exchange(Box::new(exchange)));
+    assert_eq!(items, both);
+    let json = r#"{"version": 1, "interactions": [{"request": {"method": "POST",
+        "uri": "http://a/b", "headers": {"A": ["x"]}, "body": "q", "later": [1]}, "response":
+        {"status": {"code": 200}, "headers": {"B": ["y", "z"]}, "body": {"string": "r"}}}]}"#;
+    let (items, done) = found(Format::VcrJson, json.as_bytes());
+    done.unwrap();
+    assert_eq!(items, both[..1]);
+}
+
+#[test]
+fn older_httpx_cassettes_and_those_of_ruby_are_understood() {
+    let text = "interactions:
+- request: {method: POST, uri: 'http://a/b', headers: {A: [x]}, body: 'q'}
+  response: {status_code: 200, http_version: HTTP/1.1, headers: {B: [y, z]}, content: r}
+version: 1
+";
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    assert_eq!(items, [Item::Exchange(Box::new(exchange("interaction 1")))]);
+    let text = "---
+http_interactions:
+- request:
+    method: post
+    uri: http://a/b
+    body: {encoding: UTF-8, string: q}
+    headers: {A: [x]}
+  response:
+    status: {code: 200, message: OK}
+    headers: {B: [y, z]}
+    body: {encoding: UTF-8, base64_string: cg==}
+  recorded_at: Tue, 01 Nov 2011 04:58:44 GMT
+recorded_with: VCR 6.0.0
+";
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    let mut expected = exchange("interaction 1");
+    expected.request.method = "post".to_owned();
+    expected.started = Some("Tue, 01 Nov 2011 04:58:44 GMT".to_owned());
+    assert_eq!(items, [Item::Exchange(Box::new(expected))]);
+}
+
+#[test]
+fn what_is_no_exchange_is_left_out_by_its_place() {
+    let text = "interactions:
+- request: {method: GET, uri: 'http://a/b', body: !!python/object:io.BytesIO {}}
+  response: {status: {code: 200}, headers: {}, body: {string: ''}}
+- request: {method: GET, uri: 'http://a/b'}
+version: 1
+";
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    let told: Vec<_> = items
+        .iter()
+        .map(|item| match item {
+            Item::Left(left) => format!("{}: {}", left.place, left.reason),
+            Item::Exchange(_) => panic!("{item:?}"),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "interaction 1: its request's body is an object that only the program knew",
+            "interaction 2: it holds no response",
+        ]
+    );
+    let (items, done) = found(Format::Vcr, b"interactions: []\nversion: 1\n");
+    done.unwrap();
+    assert_eq!(items, []);
+}
+
+#[test]
+fn bad_cassette_is_told_by_what_is_wrong_and_where() {
+    let cut = problem(&format!("interactions:\n{ONE}- request: {{method: 'G"));
+    assert!(cut.contains("behind interaction 1: ") && cut.contains("line 4"), "{cut}");
+    let none = problem("version: 1\n");
+    assert!(none.contains("missing field `interactions`"), "{none}");
+    let version = problem("interactions: []\nversion: 7\n");
+    assert!(version.contains("`version` is 1"), "{version}");
+    let wrong = problem("interactions: sk-secret-word\n");
+    assert!(wrong.contains("expected a list") && !wrong.contains("secret"), "{wrong}");
+    let twice = problem("interactions: []\ninteractions: []\n");
+    assert!(twice.contains("uplicate") || twice.contains("twice"), "{twice}");
+    let double = problem("interactions:\n- request: {uri: a, uri: b}\n");
+    assert!(double.contains("uplicate"), "{double}");
+    assert!(found(Format::VcrJson, b"{\"interactions\": []} x").1.is_err());
+    assert!(found(Format::VcrJson, b"").1.is_err());
+    assert!(found(Format::Vcr, b"\x00\x00\x00").1.is_err());
+}
+
+#[test]
+fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
+    let deep = format!("interactions: {}", "[".repeat(100_000));
+    assert!(found(Format::Vcr, deep.as_bytes()).1.is_err());
+    assert!(found(Format::VcrJson, format!("{{\"a\": {deep}").as_bytes()).1.is_err());
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let below = level - 1;
+        let list = vec![format!("*a{below}"); 10].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{list}]\n"));
+    }
+    bomb.push_str("interactions: []\n");
+    let told = problem(&bomb);
+    assert!(told.len() < 600, "{told}");
+    let heavy = format!(
+        "x: &x [{}]\ninteractions:\n- request: {{method: GET, uri: a, headers: {{{}}}}}\n",
+        "y".repeat(100_000),
+        (0..100).map(|n| format!("h{n}: *x")).collect::<Vec<_>>().join(", ")
+    );
+    let told = problem(&heavy);
+    assert!(told.contains("1 MiB"), "{told}");
+}
+
+#[test]
+fn reading_ends_when_no_more_is_wanted() {
+    let text = format!("interactions:\n{ONE}{ONE}{ONE}not yaml: [");
+    let mut count = 0;
+    let done = read(Format::Vcr, text.as_bytes(), &mut |_| {
+        count += 1;
+        ControlFlow::Break(())
+    });
+    assert!(done.is_ok() && count == 1);
+}
