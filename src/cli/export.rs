@@ -77,7 +77,7 @@ fn to_file(
 /// in strings, where an escape means the same.
 fn to_stdout(recording: &Recording, writer: Writer<'_>) -> Result<Transfer, Failure> {
     let out = BufWriter::new(io::stdout().lock());
-    match write(out, recording, writer, |text| terminal::json(text))? {
+    match write(out, recording, writer, terminal::json)? {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Transfer::default()),
         written => written.map_err(|error| {
             Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))

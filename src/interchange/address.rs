@@ -68,12 +68,14 @@ impl Addresses {
             let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
             Placed { upstream: upstream.to_owned(), path, by }
         };
+        let shape = provider::upstream_for(method, uri.path(), headers);
         let given = self.named.iter().filter_map(|(name, base)| Some((name, behind(base, uri)?)));
-        // The longest base: one gateway may stand for several.
-        if let Some((name, path)) = given.min_by_key(|(_, path)| path.len()) {
+        // The longest base: one gateway may stand for several. Of two at one address,
+        // the one whose path it is.
+        let nearest = |(name, path): &(&String, &str)| (path.len(), Some(name.as_str()) != shape);
+        if let Some((name, path)) = given.min_by_key(nearest) {
             return placed(name, path, By::Address);
         }
-        let shape = provider::upstream_for(method, uri.path(), headers);
         if let Some(path) = self.single.as_ref().and_then(|base| behind(base, uri)) {
             return placed(shape.unwrap_or(UNNAMED), path, By::Address);
         }
@@ -195,10 +197,13 @@ mod tests {
             (Some("openai".to_owned()), url("http://127.0.0.1:9999/v1")),
             (Some("mine".to_owned()), url("https://gate.example/llm")),
             (Some("other".to_owned()), url("https://gate.example/")),
+            (Some("anthropic".to_owned()), url("http://127.0.0.1:9999")),
         ]);
         let at = |url: &str| place(&addresses, url);
         let chat = "/v1/chat/completions";
         let openai = told("openai", chat, By::Address);
+        let messages = told("anthropic", "/v1/messages", By::Address);
+        assert_eq!(at("http://localhost:9999/v1/messages"), messages);
         assert_eq!(at("http://localhost:9999/v1/chat/completions"), openai);
         assert_eq!(at("https://api.openai.com/v1/chat/completions"), openai);
         assert_eq!(at("https://gate.example/llm/ask"), told("mine", "/ask", By::Address));

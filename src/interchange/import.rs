@@ -1,13 +1,14 @@
 //! Makes an entry of an exchange that another tool kept: the very one that recording
 //! would have made of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Uri;
 
-use super::address::{Addresses, By};
-use super::exchange::{Content, Exchange, Request, Response};
+use super::address::{Addresses, By, Placed};
+use super::exchange::{Content, Exchange, Own, Request, Response};
 use crate::identity::IdentityRules;
 use crate::provider::{Framing, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
@@ -68,86 +69,93 @@ impl Import<'_> {
     /// [`Refused`] for a call that is none of an LLM's, or that cannot be replayed.
     pub fn entry(&self, exchange: Exchange) -> Result<Made, Refused> {
         let Exchange { request, response, started, first_ms, duration_ms, own, .. } = exchange;
-        let Request { method, url, headers, body } = request;
-        let reason = |text: &str| Refused::Reason(text.to_owned());
-        let uri: Uri = url.parse().map_err(|_| reason("its address is not a URL"))?;
-        let host = uri.authority().ok_or_else(|| reason("its address names no host"))?;
-        let host = host.as_str().rsplit('@').next().unwrap_or_default().to_owned();
-        let method = method.to_ascii_uppercase();
-        if method == "OPTIONS"
-            || method.is_empty()
-            || !method.bytes().all(|b| b.is_ascii_alphabetic())
-        {
-            return Err(reason("its method asks for nothing (OPTIONS, or none at all)"));
-        }
-        if !(200..600).contains(&response.status) {
-            return Err(reason(unanswered(response.status)));
-        }
-        let headers = lower(headers);
-        let ours = own.is_some();
-        let own = own.unwrap_or_default();
-        let placed = self.addresses.place(&method, &uri, &headers, &body);
-        if placed.by == By::Host && own.upstream.is_none() && !self.all {
-            return Err(Refused::Foreign(host));
-        }
-        let (upstream, by) = match own.upstream {
-            Some(upstream) => (upstream, By::Address),
-            None => (placed.upstream, placed.by),
-        };
-        let path = own.path.unwrap_or(placed.path);
-        let query = uri.query().unwrap_or_default();
-        let secrets = Secrets::of(&credentials(&headers), query);
-        let redactor = self.maker.redactor;
-        let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
-        let request = RecordedRequest {
-            body: match redactor.redact(&body, &secrets) {
-                std::borrow::Cow::Borrowed(_) => body,
-                std::borrow::Cow::Owned(clean) => clean.into(),
-            },
-            ..RecordedRequest::head(redactor, &secrets, &method, (&path, query), stored)
-        };
-        let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
-        let named = |own: Option<String>, header: &str| {
-            let given = own.or_else(|| value(&headers, header).map(str::to_owned));
-            given.map(|text| redactor.redact_name(&text, &secrets)).filter(|text| !text.is_empty())
-        };
-        observed.session = named(own.session, SESSION);
-        observed.step = named(own.step, STEP);
+        let asked = self.asked(request, response.status, own.as_ref())?;
+        let (observed, by) = self.observed(&asked, own.as_ref());
         let key = observed.key(self.rules);
         let name = match &observed.step {
             Some(step) => EntryName::step(step).map_err(|error| {
-                Refused::Reason(format!("its step id cannot be a name: {error}"))
+                Refused::Reason(format!("its step id cannot be a name: failed to {error}"))
             })?,
             None => EntryName::Hash(key.clone()),
         };
         let guessed = !matches!(response.content, Content::Chunks(_));
         let times = Times { first: first_ms, whole: duration_ms };
-        let reply = self.reply(response, &method, times)?;
-        let secrets = Arc::new(secrets);
+        let reply = self.reply(response, &asked.method, times)?;
         let recorded_at = started.as_deref().and_then(moment::read);
         let mut lost = Vec::new();
-        if recorded_at.is_none() && !ours {
+        if recorded_at.is_none() && own.is_none() {
             lost.push("when calls were made");
         }
-        if duration_ms.is_none() && !ours {
+        if duration_ms.is_none() && own.is_none() {
             lost.push("how long answers took");
         }
         if guessed && reply.chunks.len() > 1 {
             lost.push("the chunks of streamed answers: they are cut at each event");
         }
-        let over = Over {
-            observed,
-            key,
-            secrets: Arc::clone(&secrets),
-            recorded_at,
-            latency_ms: duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
-            reply,
-        };
+        let secrets = Arc::new(asked.secrets);
+        let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
+        let over =
+            Over { observed, key, secrets: Arc::clone(&secrets), recorded_at, latency_ms, reply };
         let (entry, _) = self.maker.entry(over);
         if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
-            return Err(reason("a credential in it could not be taken out"));
+            return Err(refused("a credential in it could not be taken out"));
         }
-        Ok(Made { name, entry, by, host, lost })
+        Ok(Made { name, entry, by, host: asked.host, lost })
+    }
+
+    /// A request that can be replayed.
+    fn asked(&self, request: Request, status: u16, own: Option<&Own>) -> Result<Asked, Refused> {
+        let Request { method, url, headers, body } = request;
+        let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
+        let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
+        // A password may stand before it.
+        let host = host.as_str().rsplit('@').next().unwrap_or_default().to_owned();
+        let method = method.to_ascii_uppercase();
+        let asks = method != "OPTIONS" && !method.is_empty();
+        if !asks || !method.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Err(refused("its method asks for nothing (OPTIONS, or none at all)"));
+        }
+        match status {
+            200..600 => {}
+            0 => return Err(refused("it was never answered (status 0)")),
+            101 => return Err(refused("it became a WebSocket, whose messages are no exchange")),
+            _ => return Err(refused("its status is none of an answer's")),
+        }
+        let headers = lower(headers);
+        let placed = self.addresses.place(&method, &uri, &headers, &body);
+        let named = own.is_some_and(|own| own.upstream.is_some());
+        if placed.by == By::Host && !named && !self.all {
+            return Err(Refused::Foreign(host));
+        }
+        let secrets = Secrets::of(&credentials(&headers), uri.query().unwrap_or_default());
+        Ok(Asked { method, uri, host, headers, body, placed, secrets })
+    }
+
+    /// The request, recognised and freed of secrets, and what told its upstream.
+    fn observed(&self, asked: &Asked, own: Option<&Own>) -> (Observed, By) {
+        let Asked { method, uri, headers, body, placed, secrets, .. } = asked;
+        let redactor = self.maker.redactor;
+        let upstream = own.and_then(|own| own.upstream.clone());
+        let by = if upstream.is_some() { By::Address } else { placed.by };
+        let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
+        let query = uri.query().unwrap_or_default();
+        let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
+        let request = RecordedRequest {
+            body: match redactor.redact(body, secrets) {
+                Cow::Borrowed(_) => body.clone(),
+                Cow::Owned(clean) => clean.into(),
+            },
+            ..RecordedRequest::head(redactor, secrets, method, (path, query), stored)
+        };
+        let upstream = upstream.unwrap_or_else(|| placed.upstream.clone());
+        let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
+        let named = |own: Option<&String>, header: &str| {
+            let given = own.map(String::as_str).or_else(|| value(headers, header))?;
+            Some(redactor.redact_name(given, secrets)).filter(|text| !text.is_empty())
+        };
+        observed.session = named(own.and_then(|own| own.session.as_ref()), SESSION);
+        observed.step = named(own.and_then(|own| own.step.as_ref()), STEP);
+        (observed, by)
     }
 
     /// The response as it would have come without compression.
@@ -202,13 +210,20 @@ impl Import<'_> {
     }
 }
 
-/// Why a status is none that an answer has.
-fn unanswered(status: u16) -> &'static str {
-    match status {
-        0 => "it was never answered (status 0)",
-        101 => "it became a WebSocket, whose messages are no exchange",
-        _ => "its status is none of an answer's",
-    }
+/// A request that can be replayed, with what is needed to store it.
+struct Asked {
+    method: String,
+    uri: Uri,
+    host: String,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    body: Bytes,
+    placed: Placed,
+    secrets: Secrets,
+}
+
+fn refused(reason: &str) -> Refused {
+    Refused::Reason(reason.to_owned())
 }
 
 /// When an answer came, as far as that is known.

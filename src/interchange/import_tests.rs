@@ -2,7 +2,6 @@ use std::io::Write as _;
 
 use serde_json::json;
 
-use super::super::exchange::Own;
 use super::*;
 use crate::recording::End;
 use crate::recording::body::Layout;

@@ -146,7 +146,46 @@ fn unquoted(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A file of a format, with some of its bytes changed.
+    fn harmed() -> impl Strategy<Value = Vec<u8>> {
+        let yaml = "interactions:\n- request: {uri: 'http://a', headers: {a: [!!binary aa]}}\n  \
+                    response: {status: {code: 200}, body: {string: &a 'x'}}\nversion: 1\n";
+        let har = "{\"log\":{\"creator\":{\"name\":\"mitmproxy\"},\"entries\":[{\"time\":1e3,\
+                   \"request\":{\"url\":\"http://a\",\"postData\":{\"text\":\"\\udcff\"}},\
+                   \"response\":{\"status\":200,\"content\":{\"text\":\"a\"}},\
+                   \"_loomrec\":{\"chunks\":[[1,1]]}}]}}";
+        let json = "{\"interactions\":[{\"request\":{\"body\":{\"base64_string\":\"aa\"}},\
+                    \"response\":{\"status_code\":200,\"content\":\"x\"}}],\"version\":1}";
+        let change = (any::<prop::sample::Index>(), any::<u8>());
+        (prop::sample::select(vec![yaml, har, json]), prop::collection::vec(change, 0..6)).prop_map(
+            |(text, changes)| {
+                let mut bytes = text.as_bytes().to_vec();
+                for (at, byte) in changes {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+                bytes
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_panic_or_talk_at_length(
+            bytes in prop_oneof![harmed(), prop::collection::vec(any::<u8>(), 0..200)],
+        ) {
+            for format in Format::ALL {
+                if let Err(error) = read(format, &bytes[..], &mut |_| ControlFlow::Continue(())) {
+                    prop_assert!(error.to_string().len() < 2000);
+                }
+            }
+            let _ = Format::of(&bytes);
+        }
+    }
 
     #[test]
     fn messages_do_not_quote_what_stands_in_a_file() {

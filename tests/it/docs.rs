@@ -8,9 +8,8 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 11] = [
-    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor",
-    "demo",
+const COMMANDS: [&str; 13] = [
+    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor", "demo", "import", "export",
 ];
 
 fn root() -> PathBuf {

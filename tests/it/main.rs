@@ -27,6 +27,8 @@ mod header;
 #[cfg(test)]
 mod inspect;
 #[cfg(test)]
+mod interchange;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod meddle;

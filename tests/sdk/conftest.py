@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
+import socket
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ import loop as ways
 from upstream import Upstream
 
 BARE = os.environ.get("LOOMREC_SDK_BARE") == "1"
+MITMPROXY = Path(os.environ.get("LOOMREC_SDK_MITMPROXY", Path(__file__).parents[2] / ".cache/sdk/mitmproxy"))
 AIMOCK = ways.NODE_HOME / "node_modules/@copilotkit/aimock/dist/cli.js"
 collect_ignore = ["pytest_project"]
 
@@ -48,6 +54,48 @@ def aimock(tmp_path):
         pytest.fail(f"aimock did not start: exit {child.wait()}")
     yield child
     stop(child)
+
+
+@pytest.fixture
+def mitmproxy(tmp_path):
+    """mitmproxy in front of an upstream: its address, and the HAR file it leaves."""
+
+    @contextlib.contextmanager
+    def start(upstream: str):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        har = tmp_path / "traffic.har"
+        python = MITMPROXY / "venv/bin/python"
+        line, env = [str(python)], dict(os.environ)
+        if not python.exists():
+            line, env = [sys.executable], {**env, "PYTHONPATH": str(MITMPROXY / "site")}
+        started = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+        child = subprocess.Popen(
+            [*line, "-c", started, "--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1",
+             "--listen-port", str(port), "--set", f"hardump={har}",
+             "--set", f"confdir={tmp_path / 'mitmproxy'}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", cwd=tmp_path, env=env)
+        try:
+            answers(port, child)
+            yield f"http://127.0.0.1:{port}", har
+            child.send_signal(signal.SIGINT)
+            said, _ = child.communicate(timeout=ways.PATIENCE)
+            assert har.exists(), said
+        finally:
+            stop(child)
+
+    return start
+
+
+def answers(port: int, child: subprocess.Popen) -> None:
+    """Returns once somebody listens there."""
+    until = time.monotonic() + ways.PATIENCE
+    while time.monotonic() < until and child.poll() is None:
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        time.sleep(0.05)
+    pytest.fail(f"mitmproxy did not start: exit {child.poll()}")
 
 
 def stop(child: subprocess.Popen) -> None:

@@ -77,8 +77,9 @@ impl<'de> Visitor<'de> for Cassette<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut found = false;
+        let (mut found, mut whole) = (false, false);
         while let Some(Text(key)) = map.next_key::<Text>()? {
+            whole |= matches!(key.as_str(), "version" | "recorded_with");
             match key.as_str() {
                 "interactions" | "http_interactions" if found => {
                     return Err(de::Error::custom("`interactions` stands there twice"));
@@ -98,7 +99,15 @@ impl<'de> Visitor<'de> for Cassette<'_, '_> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        if found { Ok(()) } else { Err(de::Error::missing_field("interactions")) }
+        match (found, whole) {
+            (true, true) => Ok(()),
+            (false, _) => Err(de::Error::missing_field("interactions")),
+            // YAML that is cut is often YAML all the same.
+            (true, false) => Err(de::Error::custom(
+                "it may be cut: `version: 1` is missing, which the tools write behind the \
+                 interactions; add it if the file is whole",
+            )),
+        }
     }
 }
 

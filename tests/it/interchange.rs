@@ -1,0 +1,262 @@
+//! `import` and `export`: the binary on files of other tools, good and bad.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::loomrec::{self, Finished, command};
+use crate::support::shape::{
+    chat, chat_answer, chat_events, chat_streamed, message, message_answer,
+};
+use crate::support::{Answer, Scene, Upstream};
+
+/// A credential of no known shape.
+const KEY: &str = "correct-horse-battery-staple";
+
+#[track_caller]
+fn run(scene: &Scene, args: &[&str]) -> Finished {
+    let ran = loomrec::run(scene.dir(), args);
+    assert!(!ran.stderr.contains(KEY) && !ran.stdout.contains(KEY), "{}{}", ran.stdout, ran.stderr);
+    assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
+    ran
+}
+
+fn entries(path: &Path) -> Vec<(String, Value)> {
+    let held: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let own = held.as_object().unwrap().iter().filter(|(key, _)| !key.starts_with('_'));
+    own.map(|(key, entry)| (key.clone(), entry.clone())).collect()
+}
+
+/// A cassette: a chat answered twice over, and a page.
+fn cassette(answers: &[&str]) -> String {
+    let mut text = String::from("interactions:\n");
+    let mut add = |uri: &str, request: &str, kind: &str, body: &str| {
+        text.push_str(&format!(
+            "- request:\n    method: POST\n    uri: {uri}\n    body: '{request}'\n    headers:\n      \
+             Authorization:\n      - Bearer {KEY}\n      content-type:\n      - application/json\n  \
+             response:\n    status: {{code: 200, message: OK}}\n    headers:\n      Content-Type:\n      \
+             - {kind}\n    body: {{string: {}}}\n",
+            Value::from(body)
+        ));
+    };
+    let request = r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}]}"#;
+    for answer in answers {
+        let url = "https://api.openai.com/v1/chat/completions";
+        add(url, request, "application/json", &chat_answer(answer));
+    }
+    add("https://example.com/track", "{}", "text/plain", KEY);
+    text.push_str("version: 1\n");
+    text
+}
+
+#[test]
+fn cassette_becomes_a_recording_without_credentials_and_other_hosts() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("c.yaml"), cassette(&["one", "two"])).unwrap();
+    let ran = run(&scene, &["import", "c.yaml", "-o", "r.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 calls to r.json"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("1 call to other hosts (example.com)"), "{}", ran.stderr);
+    let held = entries(&scene.path("r.json"));
+    assert_eq!(held.len(), 2);
+    assert_eq!(held[1].0, format!("{}#2", held[0].0));
+    assert_eq!(
+        (held[0].1["content"].clone(), held[1].1["content"].clone()),
+        (json!("one"), json!("two"))
+    );
+    assert!(!std::fs::read_to_string(scene.path("r.json")).unwrap().contains(KEY));
+    let again = run(&scene, &["import", "c.yaml", "-o", "r.json"]);
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("--force"), "{}", again.stderr);
+    let all = run(&scene, &["import", "c.yaml", "-o", "r.json", "--force", "--all", "--json"]);
+    let receipt: Value = serde_json::from_str(&all.stdout).unwrap();
+    assert_eq!((receipt["calls"].clone(), receipt["left_out_count"].clone()), (json!(3), json!(0)));
+    let page = &entries(&scene.path("r.json"))[2].1;
+    assert_eq!(
+        (page["upstream"].clone(), page["request"]["path"].clone()),
+        (json!("example.com"), json!("/track"))
+    );
+}
+
+#[test]
+fn further_takes_are_added_to_a_recording_behind_those_it_has() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("a.yaml"), cassette(&["one"])).unwrap();
+    std::fs::write(scene.path("b.yaml"), cassette(&["two", "three"])).unwrap();
+    assert_eq!(run(&scene, &["import", "a.yaml", "-o", "r.json", "--ignore", "/seed"]).code, 0);
+    let ran = run(&scene, &["import", "b.yaml", "--into", "r.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let held = entries(&scene.path("r.json"));
+    let told: Vec<_> = held.iter().map(|(_, entry)| entry["content"].as_str().unwrap()).collect();
+    assert_eq!(told, ["one", "two", "three"]);
+    assert!(std::fs::read_to_string(scene.path("r.json")).unwrap().contains("\"/seed\""));
+    let missing = run(&scene, &["import", "b.yaml", "--into", "none.json"]);
+    assert_eq!(missing.code, 4, "{}", missing.stderr);
+}
+
+#[test]
+fn nothing_is_written_when_nothing_comes_over() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("c.yaml"), cassette(&[])).unwrap();
+    let ran = run(&scene, &["import", "c.yaml", "-o", "r.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(!scene.path("r.json").exists());
+}
+
+/// A recording of calls to several upstreams: complete, streamed, cut, by step.
+fn recorded() -> Scene {
+    let upstream = Upstream::start(|request| match request.target.as_str() {
+        "/v1/messages" => Answer::json(200, message_answer("Grüße")),
+        _ if request.text().contains("\"stream\":true") => {
+            Answer::events(&chat_events(&["Hel", "lo ☃"]))
+        }
+        _ => Answer::whole(429, &["content-type: application/json", "retry-after: 1"], "{}"),
+    });
+    let scene = Scene::new();
+    let server = scene.record(&upstream, &["--upstream", &format!("mine={}", upstream.url())]);
+    for call in [
+        chat("hi"),
+        chat("hi"),
+        chat_streamed("hi"),
+        message("hi").header("x-loomrec-step-id: greet"),
+    ] {
+        server.call(&call);
+    }
+    server.stop();
+    scene
+}
+
+#[test]
+fn exported_har_gives_the_very_recording_back() {
+    let scene = recorded();
+    let ran = run(&scene, &["export", "--to", "har", "run.json", "-o", "run.har", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let receipt: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((receipt["calls"].clone(), receipt["lost"].clone()), (json!(4), json!([])));
+    let har: Value =
+        serde_json::from_slice(&std::fs::read(scene.path("run.har")).unwrap()).unwrap();
+    assert_eq!(har["log"]["version"], "1.2");
+    for entry in har["log"]["entries"].as_array().unwrap() {
+        for member in ["startedDateTime", "time", "request", "response", "cache", "timings"] {
+            assert!(!entry[member].is_null(), "{member} is not in {entry}");
+        }
+    }
+    assert_eq!(run(&scene, &["import", "run.har", "-o", "back.json"]).code, 0);
+    assert_eq!(entries(&scene.path("back.json")), entries(&scene.path("run.json")));
+    assert_eq!(run(&scene, &["export", "--to", "har", "run.json", "-o", "run.har"]).code, 2);
+}
+
+#[test]
+fn exported_cassette_says_what_is_lost_and_comes_back_without_it() {
+    let scene = recorded();
+    for format in ["vcr", "vcr-json"] {
+        let ran = run(&scene, &["export", "--to", format, "run.json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        for lost in ["when calls were made", "step ids", "the chunks of streamed answers"] {
+            assert!(ran.stderr.contains(&format!("lost: {lost}")), "{}", ran.stderr);
+        }
+        let file = scene.path(format);
+        std::fs::write(&file, ran.stdout).unwrap();
+        let ran = run(&scene, &["import", format, "-o", "back.json", "--force"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let told = |path: &str| -> Vec<_> {
+            let mut told: Vec<_> = entries(&scene.path(path))
+                .into_iter()
+                .map(|(_, e)| {
+                    (
+                        e["request_hash"].to_string(),
+                        e["content"].to_string(),
+                        e["response"]["status"].to_string(),
+                    )
+                })
+                .collect();
+            told.sort();
+            told
+        };
+        assert_eq!(told("back.json"), told("run.json"));
+    }
+}
+
+#[test]
+fn file_that_cannot_be_read_is_named_with_the_place_and_changes_nothing() {
+    let scene = Scene::new();
+    let good = cassette(&["one"]);
+    let deep = format!("{{\"log\": {{\"entries\": [{{\"_loomrec\": {}", "[".repeat(100_000));
+    let files: [(&str, Vec<u8>, &str); 8] = [
+        ("empty.yaml", Vec::new(), "it is empty"),
+        ("cut.yaml", good.as_bytes()[..good.len() - 60].to_vec(), "it may be cut"),
+        ("odd.txt", b"hello".to_vec(), "no known format"),
+        ("type.yaml", format!("interactions: {KEY}\n").into_bytes(), "expected a list"),
+        (
+            "twice.har",
+            br#"{"log": {"entries": [{"request": {"url": "a", "url": "b"}}]}}"#.to_vec(),
+            "duplicate field",
+        ),
+        ("deep.har", deep.into_bytes(), "recursion limit"),
+        ("deep.yaml", format!("interactions: {}", "[".repeat(100_000)).into_bytes(), "line 1"),
+        ("own.json", br#"{"_loomrec": {}}"#.to_vec(), "a recording already"),
+    ];
+    for (name, text, told) in files {
+        std::fs::write(scene.path(name), text).unwrap();
+        let ran = run(&scene, &["import", name, "-o", "r.json"]);
+        assert_eq!(ran.code, 4, "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains(name) && ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.len() < 1000, "{name}: {}", ran.stderr);
+        assert!(!scene.path("r.json").exists());
+    }
+    let missing = run(&scene, &["import", "none.har", "-o", "r.json"]);
+    assert_eq!(missing.code, 4);
+    let format = run(&scene, &["import", "--from", "vcrr", "odd.txt", "-o", "r.json"]);
+    assert_eq!(format.code, 2);
+    assert!(format.stderr.contains("did you mean vcr?"), "{}", format.stderr);
+}
+
+/// Feeds `import` 1 GiB through a pipe; gives its exit code, what it said, and the most
+/// memory it had.
+fn feed(head: &str, piece: &str, more: bool) -> (i32, String, u64) {
+    let scene = Scene::new();
+    let mut child = command(scene.dir(), &["import", "-", "-o", "r.json"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let (mut peak, mut written) = (0, 0);
+    let mut text = head.to_owned();
+    while written < 1 << 30 && stdin.write_all(text.as_bytes()).is_ok() {
+        if text.len() < piece.len() {
+            text = piece.to_owned();
+        }
+        written += text.len();
+        let told = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
+        peak = peak.max(line.trim().trim_end_matches(" kB").parse().unwrap_or(0));
+        if more && written > 48 << 20 {
+            break;
+        }
+    }
+    drop(stdin);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code().unwrap(), said, peak)
+}
+
+#[test]
+fn memory_is_bounded_when_a_file_is_enormous() {
+    // One body without an end.
+    let head = "{\"log\": {\"entries\": [{\"request\": {\"url\": \"";
+    let (code, said, peak) = feed(head, &"x".repeat(1 << 20), false);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("one exchange takes more than 128 MiB"), "{said}");
+    assert!(peak < 700 << 10, "{peak} kB");
+    // Many small ones.
+    let entry = json!({"request": {"method": "GET", "url": "https://example.com/x", "headers": []},
+        "response": {"status": 200, "headers": [], "content": {"text": "y".repeat(2000)}}});
+    let piece = format!("{entry},").repeat(200);
+    let (code, said, peak) = feed("{\"log\": {\"entries\": [", &piece, true);
+    assert_eq!(code, 4, "{said}");
+    assert!(peak < 100 << 10, "{peak} kB");
+}
