@@ -45,6 +45,9 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
     let into = args.into.as_deref().map(|path| setup::open(path, &output)).transpose()?;
+    if into.as_ref().is_some_and(|recording| recording.meta().waits_for().is_some()) {
+        return Err(Failure::usage("--into: what waits for a review is no recording to add to"));
+    }
     let rules = match &into {
         Some(recording) => recording.meta().rules().clone(),
         None => IdentityRules::new(setup::pointers(&args.ignore)?),
@@ -201,9 +204,11 @@ fn read_one(
     let mut beginning = Vec::new();
     let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
     read.map_err(|error| failed(error.to_string()))?;
-    let format = match format.or_else(|| Format::of(&beginning)) {
-        Some(format) => format,
-        None => return Err(failed(unknown(&beginning))),
+    let format = match (format, Format::of(&beginning)) {
+        // JSON is nearly YAML; what escapes it has is told by its own reader.
+        (Some(Format::Vcr), Some(Format::VcrJson)) => Format::VcrJson,
+        (Some(format), _) | (None, Some(format)) => format,
+        (None, None) => return Err(failed(unknown(&beginning))),
     };
     let input = Cursor::new(beginning).chain(input);
     let done = interchange::read(format, input, &mut |item| match sender

@@ -92,8 +92,22 @@ fn further_takes_are_added_to_a_recording_behind_those_it_has() {
     let told: Vec<_> = held.iter().map(|(_, entry)| entry["content"].as_str().unwrap()).collect();
     assert_eq!(told, ["one", "two", "three"]);
     assert!(std::fs::read_to_string(scene.path("r.json")).unwrap().contains("\"/seed\""));
+    let pending = r#"{"_version": 2, "_loomrec": {"format": "1.0", "pending": "review"}}"#;
+    std::fs::write(scene.path("r.new"), pending).unwrap();
+    assert_eq!(run(&scene, &["import", "b.yaml", "--into", "r.new"]).code, 2);
     let missing = run(&scene, &["import", "b.yaml", "--into", "none.json"]);
     assert_eq!(missing.code, 4, "{}", missing.stderr);
+}
+
+#[test]
+fn program_is_answered_by_what_was_imported() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("c.yaml"), cassette(&["one"])).unwrap();
+    assert_eq!(run(&scene, &["import", "c.yaml", "-o", "run.json"]).code, 0);
+    let server = scene.replay(&["--strict", "--fail-unused"]);
+    let answer = server.call(&chat("hi"));
+    assert_eq!((answer.status, answer.text()), (200, chat_answer("one")));
+    server.stop().expect(0);
 }
 
 #[test]
