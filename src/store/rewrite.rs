@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io;
 use std::path::Path;
 
 use super::atomic;
@@ -185,7 +186,7 @@ impl Changes {
 /// Where a new entry stands: a recording that is rewritten has no other log.
 const SPOOL: Origin = Origin::Log(0);
 
-fn unspooled(source: std::io::Error) -> StoreError {
+fn unspooled(source: io::Error) -> StoreError {
     StoreError::Write { path: std::env::temp_dir(), source }
 }
 
@@ -218,6 +219,40 @@ impl Recording {
         let rules = changes.rules.clone().unwrap_or_else(|| outline.meta().rules().clone());
         replace(&paths, &source, &rules, None, &before)?;
         Ok(true)
+    }
+
+    /// Removes the recording and what belongs to it. What was torn off a log stays.
+    ///
+    /// # Errors
+    /// As [`Self::rewrite`]; the file is then still there.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        let path = self.path();
+        let paths = paths_of(path)?;
+        let Some((body, _)) = self.only_body() else {
+            return Err(StoreError::Busy { path: path.to_owned() });
+        };
+        let at_path = |source| StoreError::Read { path: path.to_owned(), source };
+        let before = body.state().map_err(at_path)?;
+        let disk = Disk::real();
+        let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+        commit(&paths, &disk, &before, true, || {
+            match &before {
+                State::Nothing => {}
+                State::File(_) => disk.remove(&paths.target).map_err(failed)?,
+                State::Split(files) => {
+                    let each = |(name, _): &(_, _)| disk.remove(&paths.target.join(name));
+                    files.iter().try_for_each(each).map_err(failed)?;
+                    // Other files that stand in it are not ours to remove.
+                    let _ = fs::remove_dir(&paths.target);
+                }
+            }
+            // These are empty, or of nobody who lives.
+            [&paths.run, &paths.log, &paths.folding]
+                .into_iter()
+                .try_for_each(|path| disk.remove_if_there(path))
+                .map_err(failed)?;
+            disk.sync_folder(paths.folder()).map_err(failed)
+        })
     }
 }
 
@@ -300,7 +335,7 @@ fn replace(
             split,
             Stage { folder: &paths.target, disk: &disk, rules, meta, tag: &tag },
         )?;
-        let done = commit(paths, &disk, before, || staged.commit(&disk));
+        let done = commit(paths, &disk, before, false, || staged.commit(&disk));
         staged.discard(&disk);
         return done;
     }
@@ -313,7 +348,7 @@ fn replace(
         .map_err(failed)?;
     fold::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
     let fresh = fresh.into_temp_path();
-    commit(paths, &disk, before, || {
+    commit(paths, &disk, before, false, || {
         disk.rename(&fresh, &paths.target).map_err(failed)?;
         disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)
     })?;
@@ -322,12 +357,14 @@ fn replace(
     Ok(())
 }
 
-/// Has the new text put in the old one's place, where nobody is in the way.
+/// Does what changes the recording, where nobody is in the way. With `last`, the lock
+/// goes with it.
 fn commit(
     paths: &Paths,
     disk: &Disk,
     before: &State,
-    put: impl Fn() -> Result<(), StoreError>,
+    last: bool,
+    change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let at_lock = |source| StoreError::Lock { path: paths.lock.clone(), source };
     let found = paths.lock.exists();
@@ -341,9 +378,10 @@ fn commit(
         if State::at(paths)? != *before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
-        put()
+        change()
     })();
-    if !found && !matches!(done, Err(StoreError::Busy { .. })) {
+    let is_spare = !found || (last && done.is_ok());
+    if is_spare && !matches!(done, Err(StoreError::Busy { .. })) {
         lock.remove(guard).map_err(at_lock)?;
     }
     done

@@ -184,3 +184,22 @@ fn nothing_is_left_behind_when_the_entries_end_in_an_error() {
     assert!(create(&new, &Meta::default(), entries.into_iter(), false).is_err());
     assert_eq!(folder.names(), ["r.json"]);
 }
+
+#[test]
+fn recording_is_removed_with_what_belongs_to_it_unless_someone_needs_it() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let rules = IdentityRules::default();
+    let mut recorder = Recorder::open(&folder.path, &RunChoice::New, &rules).unwrap();
+    assert!(matches!(recording.remove(), Err(StoreError::Busy { .. })));
+    recorder.close().unwrap();
+    fs::write(folder.path.with_extension("json.lock"), "").unwrap();
+    Recording::open(&folder.path).unwrap().remove().unwrap();
+    assert_eq!(folder.names(), [""; 0]);
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    fs::write(folder.dir.path().join("other"), "{}").unwrap();
+    fs::rename(folder.dir.path().join("other"), &folder.path).unwrap();
+    assert!(matches!(recording.remove(), Err(StoreError::Changed { .. })));
+    assert_eq!(folder.text(), "{}");
+}
