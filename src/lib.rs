@@ -10,7 +10,7 @@
 //! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
-//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`interchange`], `spelling` | pure code: no I/O, clock, or randomness |
+//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`interchange`], [`review`], `spelling` | pure code: no I/O, clock, or randomness |
 
 pub mod cli;
 pub mod comparison;
@@ -22,6 +22,7 @@ pub mod record;
 pub mod recording;
 pub mod recovery;
 pub mod replay;
+pub mod review;
 pub mod server;
 mod spelling;
 pub mod store;

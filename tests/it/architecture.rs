@@ -23,6 +23,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("interchange", 0),
     ("recording", 0),
     ("comparison", 0),
+    ("review", 0),
     ("fault", 0),
     ("provider", 0),
     ("recovery", 0),
@@ -37,6 +38,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("comparison", &["identity", "provider", "recording", "spelling"]),
     ("recovery", &["spelling"]),
     ("interchange", &["identity", "provider", "recording", "spelling"]),
+    ("review", &["identity", "recording"]),
 ];
 
 /// What the ground floor must do without: files, sockets, environment, clocks, chance.
