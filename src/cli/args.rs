@@ -6,6 +6,7 @@ mod diff;
 mod fault;
 mod interchange;
 mod look;
+mod review;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ pub use diff::DiffArgs;
 pub use fault::FaultArgs;
 pub use interchange::{ExportArgs, ImportArgs};
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
+pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
 #[derive(Debug, Parser)]
@@ -67,6 +69,14 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a recording in another tool's format: a VCR cassette, a HAR file.
     Export(ExportArgs),
+    /// Look at the changes that wait for a recording, and accept or reject each.
+    Review(ReviewArgs),
+    /// Accept changes that wait, all or by key.
+    Accept(AcceptArgs),
+    /// Reject changes that wait, all or by key.
+    Reject(RejectArgs),
+    /// Tell which requests wait for answers, and which answers for their review.
+    Pending(PendingArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.

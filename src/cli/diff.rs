@@ -4,6 +4,7 @@
 //! read again one pair at a time, so that the memory needed does not grow with what
 //! the entries hold.
 
+mod block;
 mod call;
 mod human;
 mod json;
@@ -24,6 +25,7 @@ use crate::identity::{self, IdentityRules};
 use crate::recording::Entry;
 use crate::recording::redact::Redactor;
 use crate::store::{Place, Recording, StoreError};
+pub(super) use block::{Block, raw};
 use call::{Call, State};
 use total::Total;
 

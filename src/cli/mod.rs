@@ -1,6 +1,7 @@
 //! The process edge: flags and environment in, exit codes, messages and
 //! progress out. Nothing below this floor reads a flag or the environment.
 
+mod accept;
 mod amount;
 pub mod args;
 mod config;
@@ -15,11 +16,13 @@ mod import;
 mod ls;
 mod output;
 mod pager;
+mod pending;
 mod prices;
 mod progress;
 mod receipt;
 mod record;
 mod replay;
+mod review;
 mod score;
 mod script;
 mod session;
@@ -186,6 +189,10 @@ async fn dispatch(
         Command::Convert(args) => convert::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Review(args) => review::run(&args).await,
+        Command::Accept(args) => accept::accept(&args),
+        Command::Reject(args) => accept::reject(&args),
+        Command::Pending(args) => pending::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,

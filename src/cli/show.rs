@@ -1,12 +1,12 @@
 //! `loomrec show`: one entry of a recording in full.
 
-mod choice;
+pub(super) mod choice;
 pub(super) mod contents;
 mod damage;
 mod message;
 mod page;
 mod pretty;
-mod review;
+pub(super) mod review;
 mod timeline;
 
 use std::path::Path;
@@ -123,7 +123,7 @@ fn failure(file: &Path, error: &NoChoice) -> Failure {
 }
 
 /// A key as a shell takes it.
-fn quoted(key: &str) -> String {
+pub(super) fn quoted(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@,+".contains(&byte);
     match !key.is_empty() && key.bytes().all(plain) {
         true => key.to_owned(),

@@ -8,8 +8,9 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 13] = [
-    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor", "demo", "import", "export",
+const COMMANDS: [&str; 17] = [
+    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor",
+    "demo", "import", "export", "review", "accept", "reject", "pending",
 ];
 
 fn root() -> PathBuf {

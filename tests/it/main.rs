@@ -47,6 +47,8 @@ mod record;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod review;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod score;

@@ -1,15 +1,12 @@
 //! Long results on a terminal: through the pager, as git does it.
 
-use std::fs::{File, OpenOptions};
-use std::io::Read;
 use std::path::Path;
-use std::process::Stdio;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::support::Scene;
 use crate::support::loomrec::command;
+use crate::support::pty::Terminal;
 
 /// Two recordings that differ in `calls` calls.
 fn sample(calls: usize) -> Scene {
@@ -26,25 +23,9 @@ fn sample(calls: usize) -> Scene {
 /// Runs the binary on a terminal of its own. Gives the exit code, and what the
 /// terminal got.
 fn on_terminal(dir: &Path, args: &[&str], set: &[(&str, &str)]) -> (Option<i32>, String) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let side = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let mut command = command(dir, args);
     command.env("TERM", "xterm").envs(set.iter().copied());
-    let mut child = command.stdin(Stdio::null()).stdout(side()).stderr(side()).spawn().unwrap();
-    drop(command);
-    let reader = std::thread::spawn(move || {
-        let (mut terminal, mut seen, mut buffer) = (File::from(terminal), Vec::new(), [0; 4096]);
-        // The read fails once the last of the other side is closed.
-        while let Ok(count @ 1..) = terminal.read(&mut buffer) {
-            seen.extend_from_slice(&buffer[..count]);
-        }
-        String::from_utf8_lossy(&seen).into_owned()
-    });
-    let code = child.wait().unwrap().code();
-    (code, reader.join().unwrap())
+    Terminal::spawn(command, false).end()
 }
 
 #[test]

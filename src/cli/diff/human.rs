@@ -27,7 +27,8 @@ impl Human {
         Self { old: safe(old), new: safe(new), any: false }
     }
 
-    /// The block of a call; `None` where nothing is to be said of it.
+    /// The block of a call, and what is compared before the first of them; `None` where
+    /// nothing is to be said of it.
     pub(super) fn call(&mut self, call: &Call) -> Option<String> {
         if call.state == State::Same {
             return None;
@@ -38,6 +39,13 @@ impl Human {
             out.push_str(&format!("{} {}\n", "+++".green(), self.new.bold()));
         }
         out.push('\n');
+        out.push_str(&self.block(call));
+        Some(out)
+    }
+
+    /// The block of a call.
+    pub(super) fn block(&self, call: &Call) -> String {
+        let mut out = String::new();
         let keys = terminal::line(&call.keys()).into_owned();
         let words = terminal::line(call.words()).into_owned();
         match call.state {
@@ -84,7 +92,7 @@ impl Human {
                 out.push_str(&format!("    {}\n", line.dimmed()));
             }
         }
-        Some(out)
+        out
     }
 
     /// The last line.
@@ -116,7 +124,7 @@ fn block(out: &mut String, difference: &Difference) {
 }
 
 /// A line with its sign, what changed in it underlined by colour.
-fn shown(line: &Line) -> String {
+pub(super) fn shown(line: &Line) -> String {
     let mut text = String::new();
     for piece in &line.pieces {
         let words = terminal::line(&piece.text).into_owned();

@@ -14,16 +14,16 @@ const NEAR: usize = 3;
 
 /// A take that is meant; whether there is such a one is not said.
 #[derive(Debug)]
-pub(super) struct Choice<'a> {
+pub(in crate::cli) struct Choice<'a> {
     /// The name and its takes.
-    pub(super) named: &'a Named,
+    pub(in crate::cli) named: &'a Named,
     /// The take of it, from 1.
-    pub(super) take: usize,
+    pub(in crate::cli) take: usize,
 }
 
 /// Why a key means no single name. Keys are such as can be typed.
 #[derive(Debug, PartialEq)]
-pub(super) enum NoChoice {
+pub(in crate::cli) enum NoChoice {
     /// There is no entry at all.
     Empty,
     /// No key was given, and there are several names.
@@ -56,7 +56,7 @@ pub(super) enum NoChoice {
 ///
 /// # Errors
 /// [`NoChoice`]
-pub(super) fn choose<'a>(
+pub(in crate::cli) fn choose<'a>(
     contents: &'a Contents,
     key: Option<&str>,
 ) -> Result<Choice<'a>, NoChoice> {

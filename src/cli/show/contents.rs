@@ -7,24 +7,24 @@ use crate::store::{Place, Recording, StoreError};
 
 /// The names of a recording in its order.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(in crate::cli) struct Contents {
     names: Vec<Named>,
 }
 
 /// One name and its takes.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(in crate::cli) struct Named {
     /// The name.
-    pub(super) name: EntryName,
+    pub(in crate::cli) name: EntryName,
     /// Its takes, the first first.
-    pub(super) takes: Vec<Standing>,
+    pub(in crate::cli) takes: Vec<Standing>,
 }
 
 /// Where a take stands.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(in crate::cli) struct Standing {
     /// For reading its entry.
-    pub(super) place: Place,
+    pub(in crate::cli) place: Place,
     /// The hash that its entry says its request has.
     hash: Option<RequestKey>,
 }
@@ -34,31 +34,36 @@ impl Contents {
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
-    pub(super) fn of(recording: &Recording) -> Result<Self, StoreError> {
-        let mut names: Vec<Named> = Vec::new();
+    pub(in crate::cli) fn of(recording: &Recording) -> Result<Self, StoreError> {
+        let mut contents = Self::default();
         for stored in recording.entries() {
             let stored = stored?;
-            let standing = Standing { place: stored.place, hash: stored.entry.request_hash };
-            match names.last_mut().filter(|last| last.name == stored.name) {
-                Some(last) => last.takes.push(standing),
-                None => names.push(Named { name: stored.name, takes: vec![standing] }),
-            }
+            contents.add(&stored.name, stored.place, stored.entry.request_hash);
         }
-        Ok(Self { names })
+        Ok(contents)
+    }
+
+    /// Adds the next take; those of one name stand together.
+    pub(in crate::cli) fn add(&mut self, name: &EntryName, place: Place, hash: Option<RequestKey>) {
+        let standing = Standing { place, hash };
+        match self.names.last_mut().filter(|last| last.name == *name) {
+            Some(last) => last.takes.push(standing),
+            None => self.names.push(Named { name: name.clone(), takes: vec![standing] }),
+        }
     }
 
     /// Whether there is no entry.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
     /// The names in the recording's order.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Named> {
+    pub(in crate::cli) fn names(&self) -> impl Iterator<Item = &Named> {
         self.names.iter()
     }
 
     /// The takes of requests that have such a hash, each with its number.
-    pub(super) fn requests(
+    pub(in crate::cli) fn requests(
         &self,
         such: impl Fn(&RequestKey) -> bool,
     ) -> impl Iterator<Item = (&Named, usize)> {

@@ -17,7 +17,7 @@ use crate::recording::{Entry, RecordedRequest, RecordedResponse};
 const SHOWN: usize = 200;
 
 /// One take.
-pub(super) fn text(row: &Row, redactor: &Redactor) -> String {
+pub(in crate::cli) fn text(row: &Row, redactor: &Redactor) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
     page.line("", &format!("== {}", row.key()));

@@ -179,7 +179,7 @@ impl Drop for Process {
     }
 }
 
-fn signal(name: &str, whom: &str) {
+pub(crate) fn signal(name: &str, whom: &str) {
     let mut kill = Command::new("kill");
     kill.args([&format!("-{name}"), "--", whom]).stderr(Stdio::null());
     let _ = kill.status();

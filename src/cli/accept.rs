@@ -1,0 +1,156 @@
+//! `loomrec accept` and `loomrec reject`: deciding about changes by name.
+
+use std::collections::BTreeSet;
+
+use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
+use super::exit::{Failure, NO};
+use super::ls::print;
+use super::output::Output;
+use super::review::{Desk, Verdict, command, key, summary, typed};
+use super::show::choice::{self, Choice, NoChoice};
+use super::show::quoted;
+use super::terminal;
+use crate::recording::EntryName;
+use crate::recording::pending::Replaced;
+
+/// How many changes an error names.
+const NAMED: usize = 10;
+
+/// Runs `accept`.
+///
+/// # Errors
+/// A key that names no change (2); a conflict (1); files that cannot be used (4) or are
+/// in use (5).
+pub(super) fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
+    run(&args.decide, Verdict::Accept, args.force)
+}
+
+/// Runs `reject`.
+///
+/// # Errors
+/// As [`accept`].
+pub(super) fn reject(args: &RejectArgs) -> Result<u8, Failure> {
+    run(&args.decide, Verdict::Reject, true)
+}
+
+fn run(args: &DecideArgs, verdict: Verdict, force: bool) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let Some(desk) = Desk::open(&args.file, args.new.as_deref(), &output)? else {
+        let file = args.file.display();
+        let text = format!("nothing waits for a review of {file}");
+        // Without keys nothing was asked for that is not so.
+        return match args.keys.is_empty() {
+            true => print(&format!("{}\n", terminal::line(&text))),
+            false => Err(Failure::usage(text)),
+        };
+    };
+    let meant = chosen(&desk, &args.keys)?;
+    let conflicts: Vec<usize> =
+        meant.iter().copied().filter(|at| desk.standings[*at].is_conflict()).collect();
+    if !force && !conflicts.is_empty() {
+        return Err(refusal(&desk, &conflicts));
+    }
+    let mut verdicts = vec![None; desk.changes.len()];
+    for at in meant {
+        verdicts[at] = Some(verdict);
+    }
+    let done = desk.apply(&verdicts)?;
+    print(&summary(&desk, done))
+}
+
+/// The changes that keys mean; without keys all.
+fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, Failure> {
+    if keys.is_empty() {
+        return Ok(desk.open_changes().into_iter().collect());
+    }
+    let (waiting, recorded) = (desk.waiting_contents(), desk.recorded_contents());
+    let mut meant = BTreeSet::new();
+    for key in keys {
+        let new = choice::choose(&waiting, Some(key));
+        let mut found = match &new {
+            Ok(choice) => {
+                let is_meant = meaning(key, choice);
+                changes(desk, |at| is_meant(&desk.changes[at].entry))
+            }
+            Err(_) => Vec::new(),
+        };
+        if found.is_empty()
+            && let Ok(choice) = choice::choose(&recorded, Some(key))
+        {
+            let is_meant = meaning(key, &choice);
+            found = changes(desk, |at| {
+                let replaced = desk.standings[at].replaced().map(|held| &desk.held[held]);
+                replaced.or(desk.changes[at].replaces.as_ref()).is_some_and(&is_meant)
+            });
+        }
+        if found.is_empty() {
+            let none = || NoChoice::Unknown { key: key.clone(), near: Vec::new() };
+            return Err(unknown(desk, &new.err().unwrap_or_else(none)));
+        }
+        meant.extend(found);
+    }
+    Ok(meant)
+}
+
+/// The changes that are such, of those that are not made yet.
+fn changes(desk: &Desk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
+    desk.open_changes().into_iter().filter(|at| is_such(*at)).collect()
+}
+
+/// Whether a take is meant: every one of a name, unless the key tells which.
+fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&Replaced) -> bool {
+    let name = choice.named.name.clone();
+    let number = key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
+    let is_whole = match &name {
+        EntryName::Step(id) => id == key,
+        EntryName::Hash(_) => !number,
+    };
+    let take = choice.take;
+    move |other| other.name == name && (is_whole || other.take == take)
+}
+
+/// Why a conflict is not accepted.
+fn refusal(desk: &Desk, conflicts: &[usize]) -> Failure {
+    let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
+    let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
+    let file = desk.file.display();
+    let mut text = format!(
+        "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is gone; \
+         nothing was accepted. --force accepts all the same, reject drops them"
+    );
+    text = terminal::line(&text).into_owned();
+    for at in conflicts.iter().take(NAMED) {
+        let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);
+        let line = format!("{} for {replaced}", typed(desk, *at));
+        text.push_str(&format!("\n  {}", terminal::line(&line)));
+    }
+    if conflicts.len() > NAMED {
+        text.push_str(&format!("\n  and {} more", conflicts.len() - NAMED));
+    }
+    Failure::new(NO, text)
+}
+
+/// Why a key names no change.
+fn unknown(desk: &Desk, error: &NoChoice) -> Failure {
+    let new = desk.new.display();
+    let (text, keys): (String, &[String]) = match error {
+        NoChoice::Empty | NoChoice::Needed { .. } => (format!("no change waits in {new}"), &[]),
+        NoChoice::Ambiguous { key, keys } => {
+            (format!("{key:?} means {} keys of {new}: add digits", keys.len()), keys)
+        }
+        NoChoice::Short { key } => (
+            format!("{key:?} is no step id of {new}, and the beginning of a hash needs 4 digits"),
+            &[],
+        ),
+        NoChoice::Unknown { key, near } => {
+            let what = if near.is_empty() { "" } else { "; near it" };
+            (format!("no change {key:?} waits in {new}{what}"), near)
+        }
+    };
+    let mut text = terminal::line(&text).into_owned();
+    for key in keys.iter().take(NAMED) {
+        text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
+    }
+    text.push_str(&format!("\n  {} lists them", command(desk, "pending")));
+    Failure::usage(text)
+}

@@ -1,0 +1,108 @@
+//! The flags of `loomrec review`, `accept`, `reject` and `pending`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `loomrec review`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Keys: a accept, r reject, s skip (it goes on waiting); A, R, S the same for all that are left;
+d raw JSON or what it means; b back; space, j, k scroll; ? help; q quit. What was decided
+before q or Ctrl-C is carried out; nothing else is. Without a terminal the changes are printed,
+each with the commands that accept and reject it.
+
+Exit code 0; with --check 1 while anything waits.
+
+Examples:
+  loomrec review recordings/agent.json
+  loomrec review recordings/agent.json --new tried.json     # of rerecord -o tried.json
+  loomrec review recordings/agent.json --check              # in CI")]
+pub struct ReviewArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Where the changes wait [default: FILE.new]
+    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
+    pub new: Option<PathBuf>,
+    /// Print what waits, and exit 1 if there is anything
+    #[arg(long)]
+    pub check: bool,
+    /// Print what waits, in a terminal too
+    #[arg(long)]
+    pub list: bool,
+}
+
+/// `loomrec accept` and `loomrec reject`.
+#[derive(Debug, Args)]
+pub struct DecideArgs {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Changes, by the key of the new entry or of the one it replaces, as ls shows them: a
+    /// step id, or the beginning of a hash, with every take of it; KEY#2 for one take
+    /// [default: all]
+    #[arg(value_name = "KEY")]
+    pub keys: Vec<String>,
+    /// Where the changes wait [default: FILE.new]
+    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
+    pub new: Option<PathBuf>,
+}
+
+/// `loomrec accept`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The new entry has the place of the old one; a new call goes to the end. Nothing else in FILE
+changes. A change whose old entry has changed since, or is gone, is a conflict: it is refused.
+
+Examples:
+  loomrec accept recordings/agent.json
+  loomrec accept recordings/agent.json plan 3f2c9a1b")]
+pub struct AcceptArgs {
+    /// What is accepted.
+    #[command(flatten)]
+    pub decide: DecideArgs,
+    /// Accept conflicts too: what stands there now gives way
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `loomrec reject`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+FILE stays as it is; the changes are dropped from FILE.new, which goes with the last of them.
+
+Examples:
+  loomrec reject recordings/agent.json
+  loomrec reject recordings/agent.json plan")]
+pub struct RejectArgs {
+    /// What is rejected.
+    #[command(flatten)]
+    pub decide: DecideArgs,
+}
+
+/// `loomrec pending`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Two things wait: requests for their answers (FILE.pending, of replay --pending), and answers
+for their review (FILE.new, of rerecord).
+
+Exit code 0; with --check 1 while anything waits.
+
+Examples:
+  loomrec pending
+  loomrec pending recordings/*.json --check                 # in CI")]
+pub struct PendingArgs {
+    /// The recordings [default: those in this folder and in recordings/]
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Where the changes of the one FILE wait [default: FILE.new]
+    #[arg(short = 'o', long = "new", value_name = "FILE.new")]
+    pub new: Option<PathBuf>,
+    /// Exit 1 if anything waits
+    #[arg(long)]
+    pub check: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}

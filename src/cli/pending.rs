@@ -1,0 +1,236 @@
+//! `loomrec pending`: what waits beside recordings, requests for their answers and
+//! answers for their review.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::args::{LogFormat, PendingArgs};
+use super::exit::{Failure, NO};
+use super::ls::print;
+use super::output::Output;
+use super::review::{Desk, View, beside, command, is_there};
+use super::show::quoted;
+use super::{setup, terminal};
+use crate::recording::pending::{Pending, Replaced};
+use crate::recording::{Entry, EntryName, Waiting};
+use crate::review::Standing;
+use crate::store::Recording;
+
+/// Where recordings are looked for that were not named.
+const FOLDERS: [&str; 2] = ["", "recordings"];
+/// Lines of one kind that people are shown of a file.
+const SHOWN: usize = 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording, or what waits beside it, that is missing, damaged or too new (4), or
+/// not what it is named as (2).
+pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
+    if args.new.is_some() && args.files.len() != 1 {
+        return Err(Failure::usage("--new names the changes of one FILE: name just that one"));
+    }
+    let output = Output::new(LogFormat::Human, false, false);
+    let files = if args.files.is_empty() { found()? } else { args.files.clone() };
+    let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
+    for file in &files {
+        let waits = Waits::of(file, args.new.as_deref(), &output)?;
+        count += waits.changes.len() + waits.requests.len();
+        match args.json {
+            true => all.push(waits.to_json()),
+            false => text.push_str(&waits.text()),
+        }
+    }
+    if args.json {
+        let value = json!({ "files": all, "pending": count });
+        text = terminal::json(&format!("{value:#}\n")).into_owned();
+    } else if count == 0 {
+        text = "nothing is pending\n".to_owned();
+    }
+    print(&text)?;
+    Ok(if args.check && count > 0 { NO } else { 0 })
+}
+
+/// Recordings beside which something waits, in the folders that are looked into.
+fn found() -> Result<Vec<PathBuf>, Failure> {
+    let mut files = BTreeSet::new();
+    for folder in FOLDERS {
+        let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
+        let Ok(entries) = std::fs::read_dir(place) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let of = [".new", ".pending"].iter().find_map(|suffix| name.strip_suffix(suffix));
+            // Files of other programs may have such names.
+            if let Some(of) = of.filter(|of| !of.is_empty())
+                && Recording::open(&entry.path())
+                    .is_ok_and(|recording| recording.meta().waits_for().is_some())
+            {
+                files.insert(Path::new(folder).join(of));
+            }
+        }
+    }
+    Ok(files.into_iter().collect())
+}
+
+/// What waits beside one recording.
+struct Waits {
+    file: PathBuf,
+    new: PathBuf,
+    pending: PathBuf,
+    changes: Vec<Waited>,
+    requests: Vec<Waited>,
+    /// The command that reviews the changes.
+    review: String,
+}
+
+/// Something that waits.
+struct Waited {
+    key: String,
+    reason: String,
+    replaces: Option<String>,
+    /// How a change stands to the recording.
+    standing: Option<Standing>,
+    /// Keys and call, for people.
+    line: String,
+}
+
+impl Waits {
+    fn of(file: &Path, new: Option<&Path>, output: &Output) -> Result<Self, Failure> {
+        let desk = Desk::open(file, new, output)?;
+        let mut changes = Vec::new();
+        let mut review = String::new();
+        if let Some(desk) = &desk {
+            let view = View::of(desk)?;
+            for at in desk.open_changes() {
+                let change = &desk.changes[at];
+                let replaces = change.replaces.as_ref();
+                changes.push(Waited {
+                    key: change.entry.name.take_key(change.entry.take),
+                    reason: desk.reasons[at].clone(),
+                    replaces: replaces.map(|replaced| replaced.name.take_key(replaced.take)),
+                    standing: Some(desk.standings[at]),
+                    line: view.line(at)?,
+                });
+            }
+            review = command(desk, "review");
+        }
+        let pending = beside(file, ".pending");
+        let mut requests = requests(&pending, output)?;
+        if let Some(desk) = &desk {
+            // Those whose answers are there wait no longer.
+            let mut answers: Vec<usize> = desk.open_changes();
+            requests.retain(|(asked, _)| {
+                let answer = answers.iter().position(|at| desk.answers(*at, asked));
+                answer.map(|at| answers.swap_remove(at)).is_none()
+            });
+        }
+        let requests = requests.into_iter().map(|(_, waited)| waited).collect();
+        let new = new.map_or_else(|| beside(file, ".new"), Path::to_owned);
+        Ok(Self { file: file.to_owned(), new, pending, changes, requests, review })
+    }
+
+    fn text(&self) -> String {
+        let shown = |path: &Path| terminal::line(&quoted(&path.display().to_string())).into_owned();
+        let (file, pending) = (shown(&self.file), shown(&self.pending));
+        let fetch = format!("loomrec rerecord --pending {pending} {file}");
+        let mut out = String::new();
+        for (all, one, many, next) in [
+            (
+                &self.changes,
+                "change waits for its review",
+                "changes wait for their review",
+                &self.review,
+            ),
+            (
+                &self.requests,
+                "request waits for its answer",
+                "requests wait for their answers",
+                &fetch,
+            ),
+        ] {
+            if all.is_empty() {
+                continue;
+            }
+            let what = if all.len() == 1 { one } else { many };
+            out.push_str(&format!("{file}: {} {what}: {next}\n", all.len()));
+            for waited in all.iter().take(SHOWN) {
+                let conflict = waited.standing.is_some_and(Standing::is_conflict);
+                let conflict = if conflict { ", in conflict" } else { "" };
+                let reason = terminal::line(&waited.reason);
+                out.push_str(&format!("  {}  {reason}{conflict}\n", waited.line));
+            }
+            if all.len() > SHOWN {
+                let more = all.len() - SHOWN;
+                out.push_str(&format!("  … and {more} more; --json has them\n"));
+            }
+        }
+        out
+    }
+
+    fn to_json(&self) -> Value {
+        let path = |path: &Path| path.display().to_string();
+        let change = |waited: &Waited| {
+            json!({
+                "key": waited.key,
+                "reason": waited.reason,
+                "replaces": waited.replaces,
+                "state": waited.standing.map(Standing::word),
+            })
+        };
+        let request = |waited: &Waited| json!({ "key": waited.key, "reason": waited.reason, "replaces": waited.replaces });
+        json!({
+            "file": path(&self.file),
+            "new": path(&self.new),
+            "changes": self.changes.iter().map(change).collect::<Vec<_>>(),
+            "pending": path(&self.pending),
+            "requests": self.requests.iter().map(request).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The requests that wait for their answers; none where there is no such file.
+fn requests(path: &Path, output: &Output) -> Result<Vec<(Replaced, Waited)>, Failure> {
+    if !is_there(path) {
+        return Ok(Vec::new());
+    }
+    let recording = setup::open(path, output)?;
+    if recording.meta().waits_for() != Some(Waiting::Answers) {
+        return Err(Failure::usage(format!(
+            "{} holds no requests that wait for their answers: it is another kind of file",
+            path.display()
+        )));
+    }
+    let mut all = Vec::new();
+    for stored in recording.entries() {
+        let stored = stored?;
+        let pending = Pending::of(&stored.entry);
+        let replaces = pending.as_ref().and_then(|pending| pending.replaces.as_ref());
+        let replaces = replaces.map(|replaced| replaced.name.take_key(replaced.take));
+        let waited = Waited {
+            key: stored.name.take_key(stored.take),
+            line: line(&stored.name, stored.take, &stored.entry),
+            replaces,
+            standing: None,
+            reason: pending.map_or_else(|| "unsaid".to_owned(), |pending| pending.reason),
+        };
+        all.push((Replaced::of(&stored.name, stored.take, &stored.entry), waited));
+    }
+    Ok(all)
+}
+
+/// A request, on one line.
+fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
+    let key = match name {
+        EntryName::Hash(hash) if take <= 1 => hash.short().to_owned(),
+        name => name.take_key(take),
+    };
+    let call = entry.request.as_ref().map(|request| request.recognise());
+    let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
+    let operation = call.as_ref().map(|call| call.operation.word());
+    let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));
+    let words: Vec<&str> = [upstream, operation, model].into_iter().flatten().collect();
+    terminal::line(&format!("{key}  {}", words.join(" "))).into_owned()
+}

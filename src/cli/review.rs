@@ -1,0 +1,110 @@
+//! `loomrec review`: the changes that wait, one at a time, each accepted, rejected or
+//! left.
+//!
+//! Decisions are gathered and carried out at the end, in one go: at the last change, on
+//! `q`, and on Ctrl-C or a signal too.
+
+mod apply;
+mod desk;
+mod dialog;
+mod key;
+mod list;
+mod page;
+mod screen;
+mod session;
+mod view;
+
+use std::io::{self, IsTerminal as _};
+
+use super::args::{LogFormat, ReviewArgs};
+use super::exit::{Failure, NO};
+use super::ls::print;
+use super::output::Output;
+use super::{show, terminal};
+pub(super) use apply::{Done, Undone, Verdict};
+pub(super) use desk::{Desk, beside, is_there};
+pub(super) use view::{View, command, key, typed};
+
+/// Runs the command.
+///
+/// # Errors
+/// A recording or changes that are missing, damaged or too new (4), or not what they are
+/// named as (2); a recording that changes meanwhile (5).
+pub(super) async fn run(args: &ReviewArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let desk = Desk::open(&args.file, args.new.as_deref(), &output)?;
+    let desk = desk.filter(|desk| !args.check || !desk.open_changes().is_empty());
+    let Some(desk) = desk else {
+        let requests = list::requests(&args.file, &output)?;
+        print(&list::nothing(&args.file, requests))?;
+        return Ok(if args.check && requests > 0 { NO } else { 0 });
+    };
+    if desk.open_changes().is_empty() {
+        // What was made already is all there is.
+        let done = desk.apply(&vec![None; desk.changes.len()])?;
+        return print(&summary(&desk, done));
+    }
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if !is_terminal || args.check || args.list {
+        list::print(&desk)?;
+        return Ok(if args.check { NO } else { 0 });
+    }
+    let is_able = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    let ended = match is_able {
+        true => dialog::on_screen(&desk).await?,
+        false => dialog::by_line(&desk).await?,
+    };
+    let done = desk.apply(&ended.verdicts).map_err(|undone| again(&desk, &ended, undone))?;
+    let told = print(&format!("{}{}", if is_able { "" } else { "\n" }, summary(&desk, done)));
+    // A terminal that is gone is no failure of what was done.
+    match told {
+        Err(failure) if ended.code == 0 => Err(failure),
+        _ => Ok(ended.code),
+    }
+}
+
+/// A failure, with the commands that do what was decided once it is mended.
+fn again(desk: &Desk, ended: &dialog::Ended, undone: Undone) -> Failure {
+    let Undone::Whole(failure) = undone else { return undone.into() };
+    let mut text = failure.message;
+    for (verdict, name) in [(Verdict::Accept, "accept"), (Verdict::Reject, "reject")] {
+        let of = (0..desk.changes.len()).filter(|at| ended.verdicts[*at] == Some(verdict));
+        let keys: Vec<String> = of.map(|at| typed(desk, at)).collect();
+        if !keys.is_empty() {
+            text.push_str(&format!("\n  {} {}", command(desk, name), keys.join(" ")));
+        }
+    }
+    Failure::new(failure.code, text)
+}
+
+/// What was done, and what comes next.
+pub(super) fn summary(desk: &Desk, done: Done) -> String {
+    let (file, new) = (desk.file.display().to_string(), desk.new.display().to_string());
+    let (shown, waiting) = (terminal::line(&file), terminal::line(&new));
+    let mut parts = Vec::new();
+    for (count, word) in [(done.accepted, "accepted"), (done.rejected, "rejected")] {
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    if done.made > 0 {
+        parts.push(format!("{} accepted before", done.made));
+    }
+    if parts.is_empty() {
+        parts.push("nothing was changed".to_owned());
+    }
+    parts.push(match done.left {
+        0 => format!("nothing is left, {waiting} is gone"),
+        left => format!("{left} left in {waiting}"),
+    });
+    let mut text = format!("{}\n", parts.join(" · "));
+    if done.accepted + done.made > 0 {
+        text.push_str(&format!("next: git add {}\n", terminal::line(&show::quoted(&file))));
+    } else if done.rejected > 0 {
+        text.push_str(&format!("{shown} is as it was\n"));
+    }
+    if done.left > 0 {
+        text.push_str(&format!("the rest: {}\n", command(desk, "review")));
+    }
+    text
+}

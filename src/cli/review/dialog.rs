@@ -1,0 +1,290 @@
+//! The review with someone at a terminal: one change at a time, one key a decision.
+
+use std::io;
+
+use owo_colors::OwoColorize as _;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::super::exit::{Failure, UNEXPECTED};
+use super::super::output::stdout;
+use super::super::terminal;
+use super::apply::Verdict;
+use super::desk::Desk;
+use super::key::{Key, Keys};
+use super::page::{fit, wrap};
+use super::screen::{Screen, stop};
+use super::session::{Item, Next, Session};
+use super::view::View;
+
+const HELP: &str = "\
+a  accept this change: the new entry has the place of the old one
+r  reject it: the recording stays as it is
+s  skip it: it goes on waiting
+A  accept, R  reject, S  skip this one and all that are left
+b  back to the change before
+d  as JSON, line by line, or by what it means
+
+space, page down   a screen on       u, page up   a screen back
+j, down, Enter     a line on         k, up        a line back
+g, home            to the beginning  G, end       to the end
+
+q  quit: what was decided is carried out, all else goes on waiting
+   (Ctrl-C does the same; the exit code is 130 then)
+?  these lines, or back to the change
+";
+
+/// How a review ended, as an exit code has it.
+const INTERRUPTED: u8 = 130;
+
+/// What was decided, and the exit code that goes with how it ended.
+pub(super) struct Ended {
+    pub(super) verdicts: Vec<Option<Verdict>>,
+    pub(super) code: u8,
+}
+
+/// What ends a review from outside, or changes the terminal.
+struct Outside {
+    interrupt: Signals,
+    terminate: Signals,
+    hangup: Signals,
+}
+
+/// Bytes that were typed, as they come. A read of a terminal cannot be taken back: the
+/// thread ends with the process.
+fn typed() -> mpsc::Receiver<Vec<u8>> {
+    let (send, receive) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        loop {
+            match rustix::io::read(io::stdin(), &mut buffer) {
+                Ok(count @ 1..) => {
+                    if send.blocking_send(buffer[..count].to_vec()).is_err() {
+                        break;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                _ => break,
+            }
+        }
+    });
+    receive
+}
+
+fn unusable(error: io::Error) -> Failure {
+    Failure::new(UNEXPECTED, format!("failed to use the terminal: {error}"))
+}
+
+impl Outside {
+    fn new() -> Result<Self, Failure> {
+        let of = |kind| signal(kind).map_err(unusable);
+        Ok(Self {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            hangup: of(SignalKind::hangup())?,
+        })
+    }
+
+    /// The exit code of the first that comes.
+    async fn ends(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.interrupt.recv() => INTERRUPTED,
+            _ = self.terminate.recv() => 143,
+            _ = self.hangup.recv() => 129,
+        }
+    }
+}
+
+fn session(desk: &Desk) -> Session {
+    let item = |change| Item { change, is_conflict: desk.standings[change].is_conflict() };
+    Session::new(desk.open_changes().into_iter().map(item).collect())
+}
+
+/// Where the review stands, on one line.
+fn head(desk: &Desk, session: &Session) -> String {
+    let (accepted, rejected) = session.counts();
+    let reason = session.item().map_or("", |item| &desk.reasons[item.change]);
+    let verdict = match session.verdict() {
+        Some(Verdict::Accept) => ", accepted",
+        Some(Verdict::Reject) => ", rejected",
+        None => "",
+    };
+    let (at, count, file) = (session.at + 1, session.len(), desk.file.display());
+    let text = format!(
+        "{file} · change {at} of {count}{verdict} · {reason} · {accepted} accepted, {rejected} rejected"
+    );
+    terminal::line(&text).into_owned()
+}
+
+/// What is to be read: the change, or what the keys do.
+fn body(view: &View<'_>, session: &Session) -> String {
+    if session.help {
+        return HELP.to_owned();
+    }
+    let Some(item) = session.item() else { return String::new() };
+    // What cannot be shown can still be left, and what was decided still be kept.
+    view.text(item.change, session.as_json)
+        .unwrap_or_else(|failure| format!("{}\n", terminal::line(&failure.message).red()))
+}
+
+/// The whole screen.
+struct Shown {
+    /// What its lines were made of.
+    made_of: Option<(usize, bool, bool, usize)>,
+    lines: Vec<String>,
+}
+
+impl Shown {
+    /// The lines of what is to be read, no wider than this.
+    fn lines(&mut self, view: &View<'_>, session: &Session, width: usize) -> &[String] {
+        let made_of = Some((session.at, session.as_json, session.help, width));
+        if self.made_of != made_of {
+            self.lines = wrap(&body(view, session), width);
+            self.made_of = made_of;
+        }
+        &self.lines
+    }
+}
+
+/// The lines that are left for a change on a screen of so many.
+fn page(rows: usize) -> usize {
+    rows.saturating_sub(3).max(1)
+}
+
+/// Draws the screen.
+fn draw(
+    screen: &Screen,
+    desk: &Desk,
+    view: &View<'_>,
+    session: &Session,
+    shown: &mut Shown,
+) -> io::Result<()> {
+    let (rows, columns) = Screen::size();
+    let lines = shown.lines(view, session, columns);
+    let page = page(rows);
+    let top = session.top.min(lines.len().saturating_sub(page));
+    let end = lines.len().min(top + page);
+    let mut out = vec![fit(&head(desk, session), columns).reversed().to_string()];
+    out.extend_from_slice(&lines[top..end]);
+    out.resize(page + 1, String::new());
+    let note = match session.note {
+        Some(note) => note.to_owned(),
+        None if lines.len() > page => {
+            let more = if end < lines.len() { ", space for more" } else { "" };
+            format!("lines {} to {end} of {}{more}", top + 1, lines.len())
+        }
+        None => String::new(),
+    };
+    out.push(fit(&note, columns).yellow().to_string());
+    let toggled = if session.as_json { "meaning" } else { "raw" };
+    let keys = match session.help {
+        true => "? back to the change  q quit".to_owned(),
+        false => format!(
+            "a accept  r reject  s skip  A R S all left  d {toggled}  b back  ? help  q quit"
+        ),
+    };
+    out.push(fit(&keys, columns).bold().to_string());
+    out.truncate(rows);
+    screen.show(&out)
+}
+
+/// Reviews on the whole screen, by single keys.
+pub(super) async fn on_screen(desk: &Desk) -> Result<Ended, Failure> {
+    let view = View::of(desk)?;
+    let mut session = session(desk);
+    let mut outside = Outside::new()?;
+    let of = |kind| signal(kind).map_err(unusable);
+    let mut resized = of(SignalKind::window_change())?;
+    let mut stopped = of(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
+    let mut goes_on = of(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    let mut screen = Screen::take().map_err(unusable)?;
+    let (mut typed, mut keys) = (typed(), Keys::default());
+    let mut shown = Shown { made_of: None, lines: Vec::new() };
+    let mut is_away = false;
+    let code = 'review: loop {
+        if !is_away && draw(&screen, desk, &view, &session, &mut shown).is_err() {
+            break 129;
+        }
+        let mut leaves = false;
+        tokio::select! {
+            bytes = typed.recv() => {
+                let Some(bytes) = bytes else { break 129 };
+                for key in keys.feed(&bytes) {
+                    let (rows, columns) = Screen::size();
+                    let lines = shown.lines(&view, &session, columns).len();
+                    match session.press(key, page(rows), lines) {
+                        Next::Show => {}
+                        Next::Suspend => leaves = true,
+                        Next::End => break 'review 0,
+                        Next::Interrupted => break 'review INTERRUPTED,
+                    }
+                }
+            }
+            code = outside.ends() => break code,
+            _ = resized.recv() => {}
+            _ = stopped.recv() => leaves = true,
+            _ = goes_on.recv() => {
+                is_away = false;
+                screen.enter().map_err(unusable)?;
+            }
+        }
+        if leaves && !is_away {
+            screen.leave();
+            is_away = stop();
+            if !is_away {
+                screen.enter().map_err(unusable)?;
+            }
+        }
+    };
+    drop(screen);
+    Ok(Ended { verdicts: session.verdicts(desk.changes.len()), code })
+}
+
+/// Reviews line by line: a terminal that can do no more, a letter and Enter.
+pub(super) async fn by_line(desk: &Desk) -> Result<Ended, Failure> {
+    let view = View::of(desk)?;
+    let mut session = session(desk);
+    let mut outside = Outside::new()?;
+    let mut typed = typed();
+    let mut line = Vec::new();
+    let mut shows = true;
+    let code = 'review: loop {
+        let text = match shows {
+            true => format!("\n{}\n\n{}", head(desk, &session), body(&view, &session)),
+            false => String::new(),
+        };
+        let note = session.note.map_or(String::new(), |note| format!("{note}\n"));
+        let ask = format!("{text}{note}[a,r,s,A,R,S,d,b,?,q] ");
+        if stdout(&ask).is_err() {
+            break 129;
+        }
+        tokio::select! {
+            bytes = typed.recv() => match bytes {
+                Some(bytes) => line.extend_from_slice(&bytes),
+                // Ctrl-D, as at any prompt.
+                None => break 0,
+            },
+            code = outside.ends() => break code,
+        }
+        shows = false;
+        while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            let answer: Vec<u8> = line.drain(..=end).collect();
+            let answer = String::from_utf8_lossy(&answer);
+            let mut letters = answer.trim().chars();
+            let key = match (letters.next(), letters.next()) {
+                // Enter alone shows it again.
+                (None, _) => Key::Redraw,
+                (Some(letter), None) => Key::Char(letter),
+                _ => Key::Other,
+            };
+            match session.press(key, usize::MAX, 0) {
+                Next::Show | Next::Suspend => {}
+                Next::End => break 'review 0,
+                Next::Interrupted => break 'review INTERRUPTED,
+            }
+            shows = session.note.is_none();
+        }
+    };
+    Ok(Ended { verdicts: session.verdicts(desk.changes.len()), code })
+}

@@ -1,0 +1,259 @@
+//! The review as a machine: keys in, decisions and what is to be shown out.
+
+use super::apply::Verdict;
+use super::key::Key;
+
+/// One change of a review.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    /// Its place among all changes.
+    pub(super) change: usize,
+    /// Whether it can only be accepted by force.
+    pub(super) is_conflict: bool,
+}
+
+/// What is to be done after a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Show.
+    Show,
+    /// End.
+    End,
+    /// End, as one who was interrupted.
+    Interrupted,
+    /// Let the shell have the terminal.
+    Suspend,
+}
+
+/// A review that is going on.
+#[derive(Debug)]
+pub(super) struct Session {
+    items: Vec<Item>,
+    verdicts: Vec<Option<Verdict>>,
+    /// The change that is shown.
+    pub(super) at: usize,
+    /// Whether it is shown as JSON.
+    pub(super) as_json: bool,
+    /// Whether the keys are explained instead.
+    pub(super) help: bool,
+    /// The first line that is shown.
+    pub(super) top: usize,
+    /// What the last key came to, where that is not plain.
+    pub(super) note: Option<&'static str>,
+}
+
+const CONFLICT: &str = "a conflict: only accept --force takes it; r rejects it, s leaves it";
+const UNKNOWN: &str = "no such key; ? explains them";
+
+impl Session {
+    /// A review of these changes.
+    pub(super) fn new(items: Vec<Item>) -> Self {
+        let verdicts = vec![None; items.len()];
+        let (at, as_json, help, top, note) = Default::default();
+        Self { items, verdicts, at, as_json, help, top, note }
+    }
+
+    /// The change that is shown; `None` where there is none at all.
+    pub(super) fn item(&self) -> Option<Item> {
+        self.items.get(self.at).copied()
+    }
+
+    /// How many changes there are.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// What was decided about the change that is shown.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        self.verdicts.get(self.at).copied().flatten()
+    }
+
+    /// How many changes are to be accepted, and how many rejected.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let of = |verdict| self.verdicts.iter().filter(|one| **one == Some(verdict)).count();
+        (of(Verdict::Accept), of(Verdict::Reject))
+    }
+
+    /// What was decided, for all of `count` changes.
+    pub(super) fn verdicts(&self, count: usize) -> Vec<Option<Verdict>> {
+        let mut all = vec![None; count];
+        for (item, verdict) in self.items.iter().zip(&self.verdicts) {
+            all[item.change] = *verdict;
+        }
+        all
+    }
+
+    /// Takes a key. `page` lines fit on the screen of the `lines` that there are.
+    pub(super) fn press(&mut self, key: Key, page: usize, lines: usize) -> Next {
+        self.note = None;
+        let last = lines.saturating_sub(page);
+        let step = page.saturating_sub(1).max(1);
+        match key {
+            Key::Interrupt => return Next::Interrupted,
+            Key::Suspend => return Next::Suspend,
+            Key::Close | Key::Char('q') => return Next::End,
+            Key::Down | Key::Char('j') => self.top = (self.top + 1).min(last),
+            Key::Up | Key::Char('k') => self.top = self.top.min(last).saturating_sub(1),
+            Key::PageDown | Key::Char(' ') => self.top = (self.top + step).min(last),
+            Key::PageUp | Key::Char('u') => self.top = self.top.min(last).saturating_sub(step),
+            Key::Home | Key::Char('g') => self.top = 0,
+            Key::End | Key::Char('G') => self.top = last,
+            Key::Redraw => {}
+            Key::Char('?') => self.turn(!self.help),
+            // Any other key leaves the explanation.
+            _ if self.help => self.turn(false),
+            Key::Char('a') => return self.decide(Some(Verdict::Accept)),
+            Key::Char('r') => return self.decide(Some(Verdict::Reject)),
+            Key::Char('s') => return self.decide(None),
+            Key::Char('A') => return self.decide_rest(Some(Verdict::Accept)),
+            Key::Char('R') => return self.decide_rest(Some(Verdict::Reject)),
+            Key::Char('S') => return Next::End,
+            Key::Char('d') => {
+                self.as_json = !self.as_json;
+                self.top = 0;
+            }
+            Key::Char('b') if self.at == 0 => self.note = Some("this is the first change"),
+            Key::Char('b') => self.go(self.at - 1),
+            Key::Char(_) | Key::Other => self.note = Some(UNKNOWN),
+        }
+        Next::Show
+    }
+
+    fn turn(&mut self, help: bool) {
+        (self.help, self.top) = (help, 0);
+    }
+
+    fn go(&mut self, at: usize) {
+        (self.at, self.top) = (at, 0);
+    }
+
+    /// Decides about the change that is shown, and goes on to the next.
+    fn decide(&mut self, verdict: Option<Verdict>) -> Next {
+        if verdict == Some(Verdict::Accept) && self.item().is_some_and(|item| item.is_conflict) {
+            self.note = Some(CONFLICT);
+            return Next::Show;
+        }
+        if let Some(decided) = self.verdicts.get_mut(self.at) {
+            *decided = verdict;
+        }
+        if self.at + 1 >= self.items.len() {
+            return Next::End;
+        }
+        self.go(self.at + 1);
+        Next::Show
+    }
+
+    /// Decides about this change and all behind it that nothing was decided about.
+    fn decide_rest(&mut self, verdict: Option<Verdict>) -> Next {
+        for at in self.at..self.items.len() {
+            let is_refused = self.items[at].is_conflict && verdict == Some(Verdict::Accept);
+            // What is shown is meant whatever was decided about it before.
+            if (self.verdicts[at].is_none() || at == self.at) && !is_refused {
+                self.verdicts[at] = verdict;
+            }
+        }
+        Next::End
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(conflicts: &[bool]) -> Session {
+        let item =
+            |(change, is_conflict): (usize, &bool)| Item { change, is_conflict: *is_conflict };
+        Session::new(conflicts.iter().enumerate().map(item).collect())
+    }
+
+    /// Types characters; gives what the last came to.
+    fn typed(session: &mut Session, keys: &str) -> Next {
+        let press = |_, key| session.press(Key::Char(key), 10, 5);
+        keys.chars().fold(Next::Show, press)
+    }
+
+    /// What was decided, a letter for each change.
+    fn told(session: &Session) -> String {
+        let letter = |verdict: &Option<Verdict>| match verdict {
+            Some(Verdict::Accept) => 'a',
+            Some(Verdict::Reject) => 'r',
+            None => '-',
+        };
+        session.verdicts(session.len()).iter().map(letter).collect()
+    }
+
+    #[test]
+    fn keys_decide_about_one_change_after_the_other() {
+        for (keys, expected, next) in [
+            ("ar", "ar--", Next::Show),
+            ("aras", "ara-", Next::End),
+            ("abr", "r---", Next::Show),
+            ("arbbs", "-r--", Next::Show),
+            ("q", "----", Next::End),
+            ("aq", "a---", Next::End),
+            ("sA", "-aaa", Next::End),
+            ("rA", "raaa", Next::End),
+            ("aR", "arrr", Next::End),
+            ("rS", "r---", Next::End),
+            ("aabA", "aaaa", Next::End),
+            ("rrbbA", "araa", Next::End),
+            ("bbb", "----", Next::Show),
+            ("?aa", "a---", Next::Show),
+            ("xd?d", "----", Next::Show),
+        ] {
+            let mut session = session(&[false; 4]);
+            assert_eq!(typed(&mut session, keys), next, "{keys}");
+            assert_eq!(told(&session), expected, "{keys}");
+        }
+    }
+
+    #[test]
+    fn conflict_is_not_accepted() {
+        let mut session = session(&[true, false, true]);
+        assert_eq!(typed(&mut session, "a"), Next::Show);
+        assert_eq!((session.at, session.note), (0, Some(CONFLICT)));
+        assert_eq!(typed(&mut session, "A"), Next::End);
+        assert_eq!(told(&session), "-a-");
+        assert_eq!(typed(&mut session, "R"), Next::End);
+        assert_eq!(told(&session), "rar");
+    }
+
+    #[test]
+    fn text_moves_within_its_lines() {
+        let mut session = session(&[false, false]);
+        for (key, top) in [
+            (Key::Up, 0),
+            (Key::Down, 1),
+            (Key::Char(' '), 5),
+            (Key::PageDown, 9),
+            (Key::PageDown, 10),
+            (Key::Char('k'), 9),
+            (Key::Home, 0),
+            (Key::End, 10),
+            (Key::Char('u'), 6),
+        ] {
+            assert_eq!(session.press(key, 5, 15), Next::Show);
+            assert_eq!(session.top, top, "{key:?}");
+        }
+        session.press(Key::Char('s'), 5, 15);
+        assert_eq!(session.top, 0);
+        for page in [0, 1, usize::MAX] {
+            session.press(Key::PageDown, page, 0);
+            assert_eq!(session.top, 0);
+        }
+    }
+
+    #[test]
+    fn review_ends_when_it_is_left() {
+        for (key, next) in [
+            (Key::Interrupt, Next::Interrupted),
+            (Key::Close, Next::End),
+            (Key::Suspend, Next::Suspend),
+        ] {
+            let mut session = session(&[false, false]);
+            typed(&mut session, "a?");
+            assert_eq!(session.press(key, 10, 5), next);
+            assert_eq!(told(&session), "a-");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A change as people see it: what it is about, and what differs.
+
+use owo_colors::OwoColorize as _;
+
+use super::super::diff::{Block, raw};
+use super::super::exit::{Failure, UNEXPECTED};
+use super::super::ls::Row;
+use super::super::show::review::text as review_text;
+use super::super::{show, terminal};
+use super::desk::Desk;
+use crate::comparison::Scope;
+use crate::identity::RequestKey;
+use crate::recording::EntryName;
+use crate::recording::pending::Replaced;
+use crate::recording::redact::Redactor;
+use crate::review::Standing;
+use crate::store::Stored;
+
+/// Shows changes.
+pub(in crate::cli) struct View<'d> {
+    desk: &'d Desk,
+    scope: Scope,
+    redactor: Redactor,
+    /// Both files, as blocks name them.
+    labels: (String, String),
+}
+
+impl<'d> View<'d> {
+    /// A view of these changes.
+    ///
+    /// # Errors
+    /// None that is known of.
+    pub(in crate::cli) fn of(desk: &'d Desk) -> Result<Self, Failure> {
+        let redactor = Redactor::new(&[])
+            .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+        let mut scope = Scope::default();
+        scope.rules = desk.meta().rules().clone();
+        let labels = (desk.file.display().to_string(), desk.new.display().to_string());
+        Ok(Self { desk, scope, redactor, labels })
+    }
+
+    /// A change, in coloured lines: what it means, or as JSON.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
+    pub(in crate::cli) fn text(&self, change: usize, as_json: bool) -> Result<String, Failure> {
+        let (desk, standing) = (self.desk, self.desk.standings[change]);
+        let waiting = &desk.changes[change];
+        let entry = desk.entry(change)?;
+        let replaced = desk.replaced(change)?;
+        let mut out = self.about(change);
+        if as_json {
+            let laid = |entry: &crate::recording::Entry| format!("{:#}\n", entry.to_json());
+            let old = replaced.map_or_else(String::new, |(_, old)| laid(&old));
+            out.push_str(&raw(&old, &laid(&entry), &self.redactor));
+            return Ok(out);
+        }
+        let (name, take) = (&waiting.entry.name, waiting.entry.take);
+        let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
+        let block = Block::of(old, (name, take, &entry), &self.scope, &self.redactor);
+        out.push_str(&block.text(&self.labels.0, &self.labels.1));
+        if block.has_same_answer() && !standing.is_conflict() {
+            out.push_str(&format!("  {}\n", "the same answer as before".dimmed()));
+        }
+        if old.is_none() {
+            let place = desk.changes_at[change];
+            let row = Row::of(Stored { name: name.clone(), take, entry, place }, 0);
+            // The first two lines say what the block does.
+            let text = review_text(&row, &self.redactor);
+            for line in text.trim_end().lines().skip(2) {
+                out.push_str(&format!("    {}\n", line.green()));
+            }
+        }
+        Ok(out)
+    }
+
+    /// What is wrong with a change; nothing where nothing is.
+    fn about(&self, change: usize) -> String {
+        let desk = self.desk;
+        let words = match desk.standings[change] {
+            Standing::Changed(_) => "what it is to replace has changed since",
+            Standing::Gone => "what it is to replace is not there any more",
+            _ => return String::new(),
+        };
+        let was = desk.changes[change].replaces.as_ref().map_or_else(String::new, |replaced| {
+            let when = replaced.recorded_at.as_deref();
+            let when = when.map_or_else(String::new, |when| format!(", recorded {when}"));
+            format!(" ({}{when})", key(replaced))
+        });
+        let text = format!("conflict: {words}{was}; only accept --force takes it");
+        format!("{}\n", terminal::line(&text).yellow())
+    }
+
+    /// The keys of a change, and what the call is, on one line.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
+    pub(in crate::cli) fn line(&self, change: usize) -> Result<String, Failure> {
+        let desk = self.desk;
+        let entry = desk.entry(change)?;
+        let replaced = desk.replaced(change)?;
+        let waiting = &desk.changes[change].entry;
+        let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
+        let new = (&waiting.name, waiting.take, &entry);
+        let block = Block::of(old, new, &self.scope, &self.redactor);
+        let text = format!("{}  {}", block.keys(), block.words());
+        Ok(terminal::line(&text).into_owned())
+    }
+}
+
+/// A take's key, a hash cut to its first digits.
+pub(in crate::cli) fn key(take: &Replaced) -> String {
+    match &take.name {
+        EntryName::Hash(hash) if take.take > 1 => format!("{}#{}", hash.short(), take.take),
+        EntryName::Hash(hash) => hash.short().to_owned(),
+        EntryName::Step(_) => take.name.take_key(take.take),
+    }
+}
+
+/// A change's key that means it alone, for a shell.
+pub(in crate::cli) fn typed(desk: &Desk, change: usize) -> String {
+    let entry = &desk.changes[change].entry;
+    let names = || desk.changes.iter().map(|change| &change.entry.name);
+    let others = names().filter(|name| **name == entry.name).count();
+    let is_short_of = |hash: &RequestKey| {
+        names()
+            .filter(|name| matches!(name, EntryName::Hash(other) if other.short() == hash.short()))
+            .any(|name| *name != entry.name)
+    };
+    let name = match &entry.name {
+        EntryName::Hash(hash) if !is_short_of(hash) => hash.short().to_owned(),
+        name => name.to_string(),
+    };
+    let number = if others > 1 { format!("#{}", entry.take) } else { String::new() };
+    show::quoted(&terminal::line(&format!("{name}{number}")))
+}
+
+/// A command for this recording, as it is typed.
+pub(in crate::cli) fn command(desk: &Desk, name: &str) -> String {
+    let quoted = |path: &std::path::Path| {
+        terminal::line(&show::quoted(&path.display().to_string())).into_owned()
+    };
+    let new = match desk.is_elsewhere {
+        true => format!(" --new {}", quoted(&desk.new)),
+        false => String::new(),
+    };
+    format!("loomrec {name} {}{new}", quoted(&desk.file))
+}

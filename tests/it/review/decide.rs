@@ -1,0 +1,316 @@
+//! Deciding by command, telling what waits, and what stands in the way of either.
+
+use serde_json::{Map, Value, json};
+
+use super::sample::{
+    entries, head, is_done, keys, new, pending, rewrite, sample, takes, texts, told, write,
+};
+use crate::support::shape::chat;
+use crate::support::{Answer, Scene, Upstream};
+
+#[test]
+fn all_is_accepted_where_no_key_is_named() {
+    let scene = sample();
+    let before = scene.text();
+    let ended = scene.run(&["accept", "run.json"]).expect(0);
+    assert_eq!(
+        ended.stdout,
+        "4 accepted · nothing is left, run.json.new is gone\nnext: git add run.json\n"
+    );
+    assert_eq!(told(&scene), "aa..aa");
+    is_done(&scene);
+    let (old, new) = (texts(&before), texts(&scene.text()));
+    assert_eq!(&old[4..6], &new[4..6], "what nothing replaced");
+    // It can be replayed: the last was renamed where it stood.
+    let calls = ["Will it rain?", "What is kept?", "And after that?", "One more"].map(chat);
+    scene.replayed(&[], &calls, 0);
+    let ended = scene.run(&["accept", "run.json"]).expect(0);
+    assert_eq!(ended.stdout, "nothing waits for a review of run.json\n");
+}
+
+#[test]
+fn all_is_rejected_where_no_key_is_named() {
+    let scene = sample();
+    let before = scene.text();
+    let ended = scene.run(&["reject", "run.json"]).expect(0);
+    assert!(ended.stdout.contains("4 rejected") && ended.stdout.contains("run.json is as it was"));
+    assert_eq!(scene.text(), before);
+    is_done(&scene);
+}
+
+#[test]
+fn change_is_named_by_its_key_or_by_the_one_it_replaces() {
+    let scene = sample();
+    let names = keys(&scene);
+    let old = takes(&scene)[4].0.clone();
+    scene.run(&["accept", "run.json", &names[3][..8]]).expect(0);
+    assert_eq!(told(&scene), ".....a");
+    scene.run(&["accept", "run.json", &old]).expect(0);
+    assert_eq!(told(&scene), "....aa");
+    scene.run(&["reject", "run.json", "greet"]).expect(0);
+    assert_eq!(keys(&scene), [names[0].clone()]);
+    let first: String = names[0].to_uppercase();
+    scene.run(&["accept", "run.json", &first]).expect(0);
+    assert_eq!(told(&scene), "a...aa");
+    is_done(&scene);
+}
+
+#[test]
+fn key_that_names_no_change_is_refused_with_the_nearest() {
+    let scene = sample();
+    let before = scene.files();
+    scene.run(&["accept", "run.json", "greet", "gret"]).expect(2).says(&["\"gret\"", "greet"]);
+    scene.run(&["reject", "run.json", "ab"]).expect(2).says(&["4 digits"]);
+    scene.run(&["accept", "run.json", "greet#2"]).expect(2).says(&["pending"]);
+    // It is in the recording, and nothing waits for it.
+    let kept = takes(&scene)[2].0.clone();
+    scene.run(&["accept", "run.json", &kept]).expect(2).says(&["no change"]);
+    assert_eq!(scene.files(), before);
+    std::fs::remove_file(scene.path("run.json.new")).unwrap();
+    scene.run(&["accept", "run.json", "greet"]).expect(2).says(&["nothing waits"]);
+}
+
+#[test]
+fn takes_of_one_key_are_meant_together_or_one_by_one() {
+    let scene = sample();
+    let all = takes(&scene);
+    let (kept, second) = (all[2].clone(), all[3].clone());
+    assert_eq!(second.0, format!("{}#2", kept.0));
+    rewrite(&scene, |file| {
+        file.retain(|name, _| name.starts_with('_'));
+        for (at, take) in [kept.clone(), second.clone()].into_iter().enumerate() {
+            let mut entry = take.1.clone();
+            entry["content"] = json!(super::sample::MORE);
+            entry["recorded_at"] = json!(format!("2031-01-01T00:00:0{at}.000000Z"));
+            file.insert(take.0.clone(), pending(entry, "rerecorded", Some(take)));
+        }
+    });
+    let backup = std::fs::read(scene.path("run.json.new")).unwrap();
+    let before = scene.text();
+    let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
+    let short = &kept.0[..12];
+    assert!(printed.contains(&format!("loomrec accept run.json '{short}#1'\n")), "{printed}");
+    assert!(printed.contains(&format!("loomrec reject run.json '{short}#2'\n")), "{printed}");
+    scene.run(&["accept", "run.json", &format!("{short}#2")]).expect(0);
+    assert_eq!(told(&scene), "...a.");
+    scene.run(&["accept", "run.json", &format!("{short}#1")]).expect(0);
+    assert_eq!(told(&scene), "..aa.");
+    scene.write(before);
+    std::fs::write(scene.path("run.json.new"), backup).unwrap();
+    scene.run(&["accept", "run.json", short]).expect(0);
+    assert_eq!(told(&scene), "..aa.");
+    is_done(&scene);
+}
+
+#[test]
+fn take_that_moves_up_stays_the_one_to_be_replaced() {
+    let scene = sample();
+    let all = takes(&scene);
+    // Both takes of a key without times, each asked otherwise now.
+    let mut file = scene.json();
+    for name in [&all[2].0, &all[3].0] {
+        file[name].as_object_mut().unwrap().remove("recorded_at");
+    }
+    write(&scene.recording(), file.as_object().unwrap());
+    let now = takes(&scene);
+    rewrite(&scene, |file| {
+        let fresh: Vec<Value> =
+            entries(&Value::Object(file.clone())).map(|(_, entry)| entry).collect();
+        file.retain(|name, _| name.starts_with('_'));
+        for (at, name) in [(2, "one"), (3, "two")] {
+            file.insert(name.into(), pending(fresh[at].clone(), "drifted", Some(now[at].clone())));
+        }
+    });
+    scene.run(&["accept", "run.json", "one"]).expect(0);
+    let replaces = new(&scene)["two"]["pending"]["replaces"].clone();
+    assert_eq!((&replaces["take"], &replaces["name"]), (&json!(1), &json!(now[2].0)));
+    scene.run(&["accept", "run.json", "two"]).expect(0);
+    let names: Vec<String> = takes(&scene).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names[2..], ["two".to_owned(), now[4].0.clone(), "one".to_owned()]);
+}
+
+#[test]
+fn change_is_a_conflict_when_what_it_replaces_is_another_now() {
+    for gone in [false, true] {
+        let scene = sample();
+        let mut file = scene.json();
+        let first = takes(&scene)[0].0.clone();
+        match gone {
+            true => drop(file.as_object_mut().unwrap().shift_remove(&first)),
+            false => file[&first]["recorded_at"] = json!("2031-01-01T00:00:00.000000Z"),
+        }
+        write(&scene.recording(), file.as_object().unwrap());
+        let before = scene.files();
+        let said = scene.run(&["review", "run.json"]).expect(0).stdout;
+        let words = if gone { "not there any more" } else { "has changed since" };
+        assert!(said.contains(words) && said.contains("--force"), "{said}");
+        assert!(said.contains("4 changes wait, 1 of them in conflict"), "{said}");
+        scene.run(&["accept", "run.json"]).expect(1).says(&["1 change is in conflict", "--force"]);
+        assert_eq!(scene.files(), before);
+        let told_of = scene.run(&["pending", "run.json", "--json"]).expect(0).stdout;
+        let state = if gone { "conflict_gone" } else { "conflict_changed" };
+        let told_of: Value = serde_json::from_str(&told_of).unwrap();
+        assert_eq!(told_of["files"][0]["changes"][0]["state"], state);
+        scene.run(&["accept", "run.json", "greet"]).expect(0);
+        scene.run(&["accept", "run.json", "--force"]).expect(0);
+        assert_eq!(told(&scene), if gone { "a..aaa" } else { "aa..aa" });
+        is_done(&scene);
+    }
+}
+
+#[test]
+fn crash_between_the_two_files_leaves_nothing_to_be_done_twice() {
+    for (then, wanted) in
+        [(&["review", "run.json"][..], "aa..aa"), (&["accept", "run.json"], "aa..aa")]
+    {
+        let scene = sample();
+        let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
+        scene.run(&["accept", "run.json"]).expect(0);
+        let after = scene.text();
+        // The recording is written, and what waited still there.
+        std::fs::write(scene.path("run.json.new"), waiting).unwrap();
+        scene.run(&["pending", "--check"]).expect(0);
+        let said = scene.run(then).expect(0).stdout;
+        assert!(said.contains("4 accepted before"), "{said}");
+        assert_eq!((told(&scene).as_str(), scene.text()), (wanted, after));
+        is_done(&scene);
+    }
+    // Some were made, others are still to be decided about.
+    let scene = sample();
+    let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
+    scene.run(&["accept", "run.json", "greet"]).expect(0);
+    std::fs::write(scene.path("run.json.new"), waiting).unwrap();
+    scene.run(&["accept", "run.json"]).expect(0);
+    assert_eq!(told(&scene), "aa..aa");
+    is_done(&scene);
+}
+
+#[test]
+fn recording_that_is_being_recorded_into_is_left_alone() {
+    let scene = sample();
+    let upstream = Upstream::start(|_| Answer::json(200, "{}"));
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("Meanwhile"));
+    let waiting = std::fs::read(scene.path("run.json.new")).unwrap();
+    scene.run(&["accept", "run.json"]).expect(5).says(&["being recorded into"]);
+    assert_eq!(std::fs::read(scene.path("run.json.new")).unwrap(), waiting);
+    server.stop().expect(0);
+    scene.run(&["accept", "run.json"]).expect(0);
+    assert_eq!(told(&scene), "aa..a.a");
+}
+
+#[test]
+fn requests_that_were_answered_wait_no_longer() {
+    let scene = sample();
+    let mut file = Map::from_iter([head(&scene.json(), "answers")]);
+    for (name, mut entry) in entries(&new(&scene)).skip(2) {
+        entry.as_object_mut().unwrap().retain(|member, _| {
+            ["request", "request_hash", "upstream", "provider", "pending"]
+                .contains(&member.as_str())
+        });
+        file.insert(name, entry);
+    }
+    let mut other = file.values().next_back().unwrap().clone();
+    other["request_hash"] = json!("ab".repeat(32));
+    file.insert("later".into(), other);
+    write(&scene.path("run.json.pending"), &file);
+    let said = scene.run(&["pending"]).expect(0).stdout;
+    assert!(said.contains("run.json: 4 changes wait for their review: loomrec review run.json\n"));
+    // Two of them have their answers already.
+    let fetch = "run.json: 1 request waits for its answer: \
+                 loomrec rerecord --pending run.json.pending run.json\n";
+    assert!(said.contains(fetch), "{said}");
+    scene.run(&["accept", "run.json"]).expect(0);
+    let left = std::fs::read_to_string(scene.path("run.json.pending")).unwrap();
+    let left: Value = serde_json::from_str(&left).unwrap();
+    assert_eq!(entries(&left).map(|(name, _)| name).collect::<Vec<_>>(), ["later"]);
+    scene.run(&["pending", "--check"]).expect(1);
+    let said = scene.run(&["review", "run.json", "--check"]).expect(1).stdout;
+    assert!(said.contains("1 request waits for its answer: loomrec rerecord --pending"), "{said}");
+    // The last request goes with its file.
+    let scene = sample();
+    let mut file = Map::from_iter([head(&scene.json(), "answers")]);
+    let (name, entry) = entries(&new(&scene)).nth(3).unwrap();
+    file.insert(name.clone(), entry);
+    write(&scene.path("run.json.pending"), &file);
+    scene.run(&["reject", "run.json", &name]).expect(0);
+    assert!(!scene.path("run.json.pending").exists());
+}
+
+#[test]
+fn what_is_pending_is_told_and_checked() {
+    let scene = Scene::new();
+    assert_eq!(scene.run(&["pending", "--check"]).expect(0).stdout, "nothing is pending\n");
+    let scene = sample();
+    // Another program's files of such names are none of ours.
+    std::fs::write(scene.path("other.new"), "not json").unwrap();
+    std::fs::write(scene.path("big.pending"), "{}").unwrap();
+    let said = scene.run(&["pending"]).expect(0).stdout;
+    assert!(
+        said.contains("4 changes wait") && said.contains("greet  anthropic messages"),
+        "{said}"
+    );
+    assert!(!said.contains("other") && !said.contains("big"), "{said}");
+    scene.run(&["pending", "--check"]).expect(1);
+    scene.run(&["review", "run.json", "--check"]).expect(1);
+    let told_of = scene.run(&["pending", "run.json", "--json"]).expect(0).stdout;
+    let told_of: Value = serde_json::from_str(&told_of).unwrap();
+    assert_eq!(
+        (&told_of["pending"], &told_of["files"][0]["new"]),
+        (&json!(4), &json!("run.json.new"))
+    );
+    let states: Vec<&str> = told_of["files"][0]["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| change["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["replaces", "replaces", "replaces", "adds"]);
+    std::fs::create_dir(scene.path("recordings")).unwrap();
+    for name in ["run.json", "run.json.new"] {
+        std::fs::rename(scene.path(name), scene.path("recordings").join(name)).unwrap();
+    }
+    let said = scene.run(&["pending"]).expect(0).stdout;
+    assert!(said.contains("loomrec review recordings/run.json"), "{said}");
+}
+
+#[test]
+fn changes_may_wait_under_another_name() {
+    let scene = sample();
+    std::fs::rename(scene.path("run.json.new"), scene.path("tried it.json")).unwrap();
+    scene.run(&["review", "run.json", "--check"]).expect(0);
+    let said = scene.run(&["review", "run.json", "--new", "tried it.json"]).expect(0).stdout;
+    assert!(said.contains("loomrec accept run.json --new 'tried it.json' greet\n"), "{said}");
+    scene.run(&["pending", "run.json", "-o", "tried it.json", "--check"]).expect(1);
+    scene.run(&["accept", "run.json", "-o", "tried it.json", "greet"]).expect(0);
+    assert_eq!(told(&scene), ".a...");
+    scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(0);
+    assert!(!scene.path("tried it.json").exists());
+    scene.run(&["reject", "run.json", "-o", "tried it.json"]).expect(4).says(&["tried it.json"]);
+    scene.run(&["pending", "-o", "x.json"]).expect(2);
+}
+
+#[test]
+fn what_is_printed_for_no_terminal_is_plain_and_exact() {
+    let scene = sample();
+    let said = scene.run(&["review", "run.json"]).expect(0).stdout;
+    assert!(!said.contains('\u{1b}') && !said.contains('\u{7}'), "{said:?}");
+    for part in [
+        "change 1 of 4, rerecorded\n",
+        "      - Rain, alas.\n",
+        "  loomrec accept run.json greet\n  loomrec reject run.json greet\n",
+        "only in run.json.new\n",
+        "/messages/0/content: \"One more\"",
+        "all of them: loomrec accept run.json, or loomrec reject run.json\n",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+    // Each command does what it says.
+    let accepts: Vec<&str> =
+        said.lines().filter_map(|line| line.strip_prefix("  loomrec accept run.json ")).collect();
+    assert_eq!(accepts.len(), 4);
+    for key in accepts {
+        scene.run(&["accept", "run.json", key]).expect(0);
+    }
+    assert_eq!(told(&scene), "aa..aa");
+}

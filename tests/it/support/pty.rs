@@ -1,0 +1,135 @@
+//! A terminal of its own for a process: what it shows, and someone who types.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+
+use super::gate::PATIENCE;
+use super::loomrec::signal;
+
+/// What the terminal got, and whether it will get no more.
+type Seen = Arc<(Mutex<(Vec<u8>, bool)>, Condvar)>;
+
+/// A process on a terminal.
+pub(crate) struct Terminal {
+    keyboard: Option<File>,
+    /// Keeps the other side open, so that its modes can be asked for.
+    side: Option<File>,
+    child: Child,
+    seen: Seen,
+    /// Where the next thing is looked for.
+    read: usize,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Terminal {
+    /// Starts a command on a terminal of 24 lines and 100 columns; with `typing`, its
+    /// stdin is the terminal as well.
+    pub(crate) fn spawn(mut command: Command, typing: bool) -> Self {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&terminal).unwrap();
+        unlockpt(&terminal).unwrap();
+        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+        let side = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        let terminal = File::from(terminal);
+        tcsetwinsize(&terminal, size(24, 100)).unwrap();
+        let stdin = if typing { Stdio::from(side()) } else { Stdio::null() };
+        let kept = typing.then(side);
+        let child = command.stdin(stdin).stdout(side()).stderr(side()).spawn().unwrap();
+        drop(command);
+        let seen = Seen::default();
+        let (own, mut screen) = (Arc::clone(&seen), terminal.try_clone().unwrap());
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // The read fails once the last of the other side is closed.
+            while let Ok(count @ 1..) = screen.read(&mut buffer) {
+                own.0.lock().unwrap().0.extend_from_slice(&buffer[..count]);
+                own.1.notify_all();
+            }
+            own.0.lock().unwrap().1 = true;
+            own.1.notify_all();
+        });
+        let keyboard = Some(terminal);
+        Self { keyboard, side: kept, child, seen, read: 0, reader: Some(reader) }
+    }
+
+    /// Types.
+    pub(crate) fn types(&self, keys: &str) {
+        self.keyboard.as_ref().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the terminal gets this, behind what was waited for before. Gives what
+    /// it got until then.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        let mut seen = self.seen.0.lock().unwrap();
+        loop {
+            let new = String::from_utf8_lossy(&seen.0[self.read..]).into_owned();
+            if let Some(at) = find(&seen.0[self.read..], text.as_bytes()) {
+                self.read += at + text.len();
+                return new;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.1, "{text:?} did not come:\n{new}");
+            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    /// Types, and waits for what that shows.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, keys: &str, text: &str) -> String {
+        self.types(keys);
+        self.wait_for(text)
+    }
+
+    /// Makes the terminal another size, and says so.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        tcsetwinsize(self.keyboard.as_ref().unwrap(), size(rows, columns)).unwrap();
+        self.signal("WINCH");
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        signal(name, &self.child.id().to_string());
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The modes that the terminal is in.
+    pub(crate) fn modes(&self) -> Termios {
+        tcgetattr(self.side.as_ref().unwrap()).unwrap()
+    }
+
+    /// Waits for the end of the process. Gives its exit code, and all that the terminal
+    /// got.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().unwrap().code();
+        drop(self.side.take());
+        self.reader.take().unwrap().join().unwrap();
+        let seen = self.seen.0.lock().unwrap();
+        (code, String::from_utf8_lossy(&seen.0).into_owned())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
