@@ -10,9 +10,9 @@ use super::super::{show, terminal};
 use super::desk::Desk;
 use crate::comparison::Scope;
 use crate::identity::RequestKey;
-use crate::recording::EntryName;
 use crate::recording::pending::Replaced;
 use crate::recording::redact::Redactor;
+use crate::recording::{Entry, EntryName};
 use crate::review::Standing;
 use crate::store::Stored;
 
@@ -50,7 +50,7 @@ impl<'d> View<'d> {
         let replaced = desk.replaced(change)?;
         let mut out = self.about(change);
         if as_json {
-            let laid = |entry: &crate::recording::Entry| format!("{:#}\n", entry.to_json());
+            let laid = |entry: &Entry| format!("{:#}\n", entry.to_json());
             let old = replaced.map_or_else(String::new, |(_, old)| laid(&old));
             out.push_str(&raw(&old, &laid(&entry), &self.redactor));
             return Ok(out);
@@ -102,7 +102,10 @@ impl<'d> View<'d> {
         let waiting = &desk.changes[change].entry;
         let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
         let new = (&waiting.name, waiting.take, &entry);
-        let block = Block::of(old, new, &self.scope, &self.redactor);
+        // What differs is not asked for.
+        let mut scope = Scope::default();
+        (scope.requests, scope.answers) = (false, false);
+        let block = Block::of(old, new, &scope, &self.redactor);
         let text = format!("{}  {}", block.keys(), block.words());
         Ok(terminal::line(&text).into_owned())
     }
