@@ -179,6 +179,8 @@ fn screen_follows_the_terminals_size() {
     assert_eq!(terminal.end().0, Some(0));
 }
 
+// Whether a process is stopped is read from /proc.
+#[cfg(target_os = "linux")]
 #[test]
 fn terminal_is_given_back_while_the_review_is_stopped() {
     let scene = sample();
