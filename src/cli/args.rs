@@ -6,6 +6,7 @@ mod diff;
 mod fault;
 mod interchange;
 mod look;
+mod rerecord;
 mod review;
 
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ pub use diff::DiffArgs;
 pub use fault::FaultArgs;
 pub use interchange::{ExportArgs, ImportArgs};
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
+pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
@@ -77,6 +79,8 @@ pub enum Command {
     Reject(RejectArgs),
     /// Tell which requests wait for answers, and which answers for their review.
     Pending(PendingArgs),
+    /// Send recorded requests again, or those that a replay missed, and keep the new answers apart.
+    Rerecord(RerecordArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
@@ -293,6 +297,10 @@ pub struct ReplayArgs {
     /// Fail when a recorded take was never asked for
     #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
     pub fail_unused: bool,
+
+    /// Write the requests that no recording answers here, for loomrec rerecord --pending
+    #[arg(long, value_name = "FILE", env = "LOOMREC_PENDING")]
+    pub pending: Option<PathBuf>,
 
     /// Do not fail when CMD made no call at all
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]

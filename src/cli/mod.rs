@@ -22,6 +22,7 @@ mod progress;
 mod receipt;
 mod record;
 mod replay;
+mod rerecord;
 mod review;
 mod score;
 mod script;
@@ -153,25 +154,31 @@ fn hint_at(settings: &Settings) {
 /// Adds the file's rules and upstreams to those that were given. Of two addresses for
 /// one upstream, the given one stands.
 fn add_up(command: &mut Command, settings: &Settings) {
-    let (name, serve) = match command {
-        Command::Record(args) => ("record", &mut args.serve),
-        Command::Replay(args) => ("replay", &mut args.serve),
+    let (name, upstream, lists) = match command {
+        Command::Record(args) => lists_of("record", &mut args.serve),
+        Command::Replay(args) => lists_of("replay", &mut args.serve),
+        Command::Rerecord(args) => {
+            ("rerecord", &mut args.upstream, vec![(&mut args.redact, "redact")])
+        }
         _ => return,
     };
     let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
     let named = |text: &str| text.split_once('=').map(|(name, _)| name.to_owned());
-    let given: Vec<_> = serve.upstream.iter().map(|text| named(text)).collect();
-    serve
-        .upstream
-        .extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
-    for (list, flag) in [
-        (&mut serve.ignore, "ignore"),
-        (&mut serve.redact, "redact"),
-        (&mut serve.no_env, "no-env"),
-    ] {
+    let given: Vec<_> = upstream.iter().map(|text| named(text)).collect();
+    upstream.extend(of("upstream").iter().filter(|text| !given.contains(&named(text))).cloned());
+    for (list, flag) in lists {
         list.extend(of(flag).iter().cloned());
     }
 }
+
+/// The rules and upstreams of a command that serves.
+fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
+    let args::ServeArgs { upstream, ignore, redact, no_env, .. } = serve;
+    (name, upstream, vec![(ignore, "ignore"), (redact, "redact"), (no_env, "no-env")])
+}
+
+/// A command's name, its upstreams, and its rules by the names of their flags.
+type Lists<'a> = (&'static str, &'a mut Vec<String>, Vec<(&'a mut Vec<String>, &'static str)>);
 
 async fn dispatch(
     command: Command,
@@ -193,6 +200,7 @@ async fn dispatch(
         Command::Accept(args) => accept::accept(&args),
         Command::Reject(args) => accept::reject(&args),
         Command::Pending(args) => pending::run(&args),
+        Command::Rerecord(args) => rerecord::run(&args).await,
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Demo(args) => demo::run(args).await,

@@ -19,6 +19,15 @@ pub fn line() -> Arc<ProgressBar> {
     Arc::new(bar)
 }
 
+/// A bar on stderr for so many calls.
+pub fn bar(calls: u64) -> Arc<ProgressBar> {
+    let bar = ProgressBar::with_draw_target(Some(calls), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:24.cyan} {pos}/{len} {msg} {elapsed:.dim}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(REDRAW);
+    Arc::new(bar)
+}
+
 /// Keeps `bar` up to date until it is dropped.
 pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<Tally>) {
     loop {

@@ -321,14 +321,15 @@ pub fn nothing_came(environment: &Environment) -> String {
     )
 }
 
-/// The signals that end a server.
-struct Stop {
+/// The signals that end a run.
+pub(super) struct Stop {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Stop {
-    fn watch() -> std::io::Result<Self> {
+    /// Watches for them from now on.
+    pub(super) fn watch() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -336,7 +337,7 @@ impl Stop {
     }
 
     /// The first of them to come.
-    async fn first(&mut self) {
+    pub(super) async fn first(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

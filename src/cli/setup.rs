@@ -51,6 +51,21 @@ pub fn upstreams(
     args: &ServeArgs,
     current: &BTreeMap<String, String>,
 ) -> Result<Upstreams, Failure> {
+    let custom = match args.cmd.is_empty() {
+        true => Vec::new(),
+        false => wrap::custom_upstreams(current, &args.no_env),
+    };
+    upstreams_at(&args.upstream, custom)
+}
+
+/// The upstreams, at the addresses of `--upstream`, else of the environment.
+///
+/// # Errors
+/// An address that is none, or two single ones.
+pub fn upstreams_at(
+    addresses: &[String],
+    custom: Vec<(&'static str, Url)>,
+) -> Result<Upstreams, Failure> {
     let mut named: Vec<Upstream> = UPSTREAMS
         .iter()
         .map(|known| Upstream {
@@ -71,13 +86,11 @@ pub fn upstreams(
             }),
         }
     };
-    if !args.cmd.is_empty() {
-        for (name, base) in wrap::custom_upstreams(current, &args.no_env) {
-            set(name, base);
-        }
+    for (name, base) in custom {
+        set(name, base);
     }
     let mut single = None;
-    for text in args.upstream.iter().filter(|text| !text.is_empty()) {
+    for text in addresses.iter().filter(|text| !text.is_empty()) {
         match text.split_once('=').filter(|(name, _)| is_name(name)) {
             Some((name, address)) => set(name, parse_address(text, address)?),
             None if single.is_none() => single = Some(parse_address(text, text)?),

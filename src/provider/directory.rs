@@ -245,6 +245,17 @@ impl Upstream {
     }
 }
 
+/// The path as the upstream of this name takes it behind a base of this path.
+/// Anthropic's SDKs share one variable and disagree on whether its value ends in
+/// `/v1`, so both ways are understood; every other path goes on as it came.
+pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
+    let Some(known) = Upstream::find(upstream) else { return path.to_owned() };
+    let path = known.own_path(path);
+    let doubled = known.name == "anthropic" && base.trim_end_matches('/').ends_with("/v1");
+    let path = if doubled { path.strip_prefix("/v1").unwrap_or(&path) } else { &path };
+    path.to_owned()
+}
+
 /// Whether the path is this one or below it.
 fn under(path: &str, parent: &str) -> bool {
     path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

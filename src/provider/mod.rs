@@ -17,6 +17,7 @@ mod anthropic;
 mod asked;
 mod bedrock;
 mod cohere;
+pub mod credential;
 pub mod directory;
 mod doc;
 mod error_body;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 
-use super::{Job, Shared};
+use super::{Job, Shared, Verdict};
 use crate::recording::EntryName;
 use crate::recording::body::Chunk;
 use crate::recording::entry::{End, Entry};
@@ -48,6 +48,11 @@ impl Capture {
     /// The credentials that the request carried.
     pub(super) fn secrets(&self) -> Arc<Secrets> {
         Arc::clone(&self.job.secrets)
+    }
+
+    /// Who has a say in whether the exchange is kept.
+    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
+        self.job.verdict.take()
     }
 
     /// Whether every chunk so far is still held by the copy.

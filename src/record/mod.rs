@@ -8,6 +8,7 @@
 //! The last byte of a response (or its end, where the length is not announced)
 //! is passed on only once the exchange is kept.
 
+pub mod again;
 pub mod capture;
 mod carry;
 pub mod tee;
@@ -18,12 +19,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::EntryName;
 use crate::recording::cost::PriceTable;
-use crate::recording::entry::End;
+use crate::recording::entry::{End, Entry};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{HOP_BY_HOP, Redactor, Secrets};
 use crate::upstream::{Client, Forward, UpstreamError};
@@ -67,6 +68,27 @@ pub struct Job {
     pub arrived: Instant,
     /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
+    /// Who has a say in whether it is kept; `None` where every exchange is.
+    pub verdict: Option<Verdict>,
+}
+
+/// A say in what becomes of one exchange, and the word on it.
+pub struct Verdict {
+    /// Sees it once it is over, freed of secrets, and may add to it. It is not kept
+    /// where this says no.
+    pub keeps: Keeps,
+    /// Told whether it is on disk, or the reason where it is not; dropped where it is
+    /// not to be kept.
+    pub kept: oneshot::Sender<Result<(), String>>,
+}
+
+/// See [`Verdict::keeps`].
+pub type Keeps = Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>;
+
+impl std::fmt::Debug for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Verdict")
+    }
 }
 
 /// What became of one exchange, for the receipt.
@@ -186,6 +208,11 @@ impl Recorder {
         self.stop.send_replace(true);
         self.idle().await;
         self.shared.writer.close().await
+    }
+
+    /// Ends what is under way as `client_abort`, and lets nothing begin any more.
+    pub fn give_up(&self) {
+        self.stop.send_replace(true);
     }
 
     /// Returns when no exchange is under way.

@@ -21,7 +21,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
 use super::capture::Capture;
-use super::{Busy, Kept};
+use super::{Busy, Kept, Verdict};
 use crate::recording::entry::{Cut, End};
 use crate::upstream;
 
@@ -293,10 +293,18 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Hands the exchange to the writer and tells what became of it.
-async fn keep(capture: Capture, end: End, busy: &Busy) {
+async fn keep(mut capture: Capture, end: End, busy: &Busy) {
     let shared = &busy.shared;
     let secrets = capture.secrets();
-    let (name, entry, cost_usd) = capture.finish(end, shared);
+    let verdict = capture.take_verdict();
+    let (name, mut entry, cost_usd) = capture.finish(end, shared);
+    let told = match verdict {
+        Some(Verdict { keeps, kept }) => match keeps(&mut entry) {
+            true => Some(kept),
+            false => return,
+        },
+        None => None,
+    };
     let usage = entry.usage.unwrap_or_default();
     let incomplete = entry.response.as_ref().map(|response| response.end);
     let incomplete = incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated));
@@ -311,5 +319,9 @@ async fn keep(capture: Capture, end: End, busy: &Busy) {
     };
     let alone = shared.busy.load(Ordering::Relaxed) <= 1;
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;
+    if let Some(told) = told {
+        // Whoever does not wait for the word does without.
+        drop(told.send(outcome.clone()));
+    }
     (shared.on_kept)(Kept { outcome, ..kept });
 }

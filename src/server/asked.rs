@@ -7,7 +7,6 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde_json::Value;
-use url::Url;
 
 use super::journal::{Line, More};
 use super::known::Known;
@@ -81,24 +80,11 @@ pub(super) fn forward_of(gateway: &Gateway, asked: &Asked) -> Option<Forward> {
         upstream: place.upstream.clone(),
         base: base.clone(),
         method: asked.method.clone(),
-        path: upstream_path(place, base),
+        path: directory::sent_path(&place.upstream, &place.path, base.path()),
         query: place.query.clone(),
         headers,
         body: asked.body.clone(),
     })
-}
-
-/// The path as the upstream takes it. Anthropic's SDKs share one variable and
-/// disagree on whether its value ends in `/v1`, so both ways are understood;
-/// every other path goes on as it came.
-fn upstream_path(place: &Place, base: &Url) -> String {
-    let Some(known) = directory::Upstream::find(&place.upstream) else {
-        return place.path.clone();
-    };
-    let path = known.own_path(&place.path);
-    let doubled = known.name == "anthropic" && base.path().trim_end_matches('/').ends_with("/v1");
-    let path = if doubled { path.strip_prefix("/v1").unwrap_or(&path) } else { &path };
-    path.to_owned()
 }
 
 /// Adds a line to the journal. Nothing in it is a secret: it is made of what may

@@ -39,7 +39,7 @@ pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody>
     };
     let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
     let (arrived, recorded_at) = (asked.arrived, timestamp_of(asked.at, recorder.place()));
-    let job = Job { observed, key, name, secrets, arrived, recorded_at };
+    let job = Job { observed, key, name, secrets, arrived, recorded_at, verdict: None };
     match recorder.run(job, forward).await {
         Ok(response) => {
             note(gateway, &asked, "recorded", Some(response.status()), More::Nothing);

@@ -5,7 +5,7 @@
 
 mod asked;
 mod caller;
-mod clock;
+pub mod clock;
 pub mod control;
 mod credential;
 pub mod fault;

@@ -8,9 +8,9 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor",
-    "demo", "import", "export", "review", "accept", "reject", "pending",
+    "demo", "import", "export", "review", "accept", "reject", "pending", "rerecord",
 ];
 
 fn root() -> PathBuf {

@@ -46,6 +46,7 @@ mod processes;
 mod record;
 #[cfg(test)]
 mod replay;
+mod rerecord;
 #[cfg(test)]
 mod review;
 #[cfg(test)]

@@ -1,0 +1,246 @@
+//! The calls of one run: read once to see what there is to do, and again when each
+//! one's turn comes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::choice::Choice;
+use super::make::{Maker, Unsendable};
+use super::plan::Plan;
+use super::waiting::NewFile;
+use crate::cli::exit::Failure;
+use crate::identity::RequestKey;
+use crate::record::again::{Lane, Order};
+use crate::recording::pending::Replaced;
+use crate::recording::{Entry, EntryName, Pending};
+use crate::store::{Place, Recording, Stored};
+
+/// How a recorded call is called that was simply sent again.
+const RERECORDED: &str = "rerecorded";
+
+/// Where requests are read from.
+pub(super) struct Sources {
+    /// The recording.
+    pub(super) file: Recording,
+    /// What a replay missed; `None` where recorded calls are sent again.
+    pub(super) pending: Option<Recording>,
+}
+
+/// A call that is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// Where its request stands: in the pending file where there is one.
+    place: Place,
+    /// The name it stands under there.
+    name: EntryName,
+    /// What a person calls it.
+    pub(super) label: String,
+    /// What its new answer says of itself.
+    pending: Pending,
+    /// The take it is compared with: of the recording.
+    before: Option<(EntryName, Place)>,
+}
+
+/// What there is to do.
+#[derive(Default)]
+pub(super) struct Collected {
+    /// The calls, by upstream and name.
+    pub(super) lanes: Vec<Lane<Item>>,
+    /// Calls that cannot be sent, by why.
+    pub(super) unsendable: BTreeMap<Unsendable, Vec<String>>,
+    /// Calls that the recording no longer is as they say: the replay is older.
+    pub(super) stale: Vec<String>,
+    /// Calls whose new answers are there already.
+    pub(super) done: usize,
+    /// Calls in whose place another new answer waits.
+    pub(super) taken: Vec<String>,
+    /// What waits in the place of chosen calls, by its number there.
+    pub(super) in_the_way: BTreeSet<usize>,
+    /// What it comes to.
+    pub(super) plan: Plan,
+}
+
+impl Sources {
+    /// Makes the request of an item again, and everything around it.
+    ///
+    /// # Errors
+    /// Why that cannot be, in words.
+    pub(super) fn order(&self, item: &Item, maker: &Maker) -> Result<Order, String> {
+        let read = |recording: &Recording, place: &Place| {
+            recording.entry(place).map_err(|error| format!("failed to {}", error.chain()))
+        };
+        let entry = read(self.pending.as_ref().unwrap_or(&self.file), &item.place)?;
+        let before = match &item.before {
+            Some((name, place)) => Some((name.clone(), read(&self.file, place)?)),
+            None => None,
+        };
+        let made = maker.make(&item.name, &entry).map_err(|why| why.to_string())?;
+        Ok(Order {
+            observed: made.observed,
+            key: made.key,
+            name: made.name,
+            forward: made.forward,
+            secrets: made.secrets,
+            pending: item.pending.clone(),
+            before,
+        })
+    }
+
+    /// What there is to do.
+    ///
+    /// # Errors
+    /// An entry that cannot be read; a choice that means nothing.
+    pub(super) fn collect(
+        &self,
+        maker: &Maker,
+        choice: &mut Choice,
+        new: &NewFile,
+        plan: Plan,
+        again: bool,
+    ) -> Result<Collected, Failure> {
+        let mut gathering = Gathering {
+            maker,
+            new,
+            again,
+            collected: Collected { plan, ..Collected::default() },
+            lanes: HashMap::new(),
+        };
+        match &self.pending {
+            None => {
+                for stored in self.file.entries() {
+                    let stored = stored?;
+                    if !choice.takes(&stored.name, stored.take, &stored.entry) {
+                        continue;
+                    }
+                    let replaced = Replaced::of(&stored.name, stored.take, &stored.entry);
+                    let pending =
+                        Pending { reason: RERECORDED.to_owned(), replaces: Some(replaced) };
+                    let before = Some((stored.name.clone(), stored.place));
+                    gathering.add(&stored, pending, before, &stored.entry);
+                }
+            }
+            Some(pending) => self.collect_pending(pending, choice, &mut gathering)?,
+        }
+        choice.check()?;
+        Ok(gathering.collected)
+    }
+
+    fn collect_pending(
+        &self,
+        pending: &Recording,
+        choice: &mut Choice,
+        gathering: &mut Gathering<'_>,
+    ) -> Result<(), Failure> {
+        let known = Known::of(&self.file)?;
+        for stored in pending.entries() {
+            let stored = stored?;
+            let said = Pending::of(&stored.entry)
+                .unwrap_or_else(|| Pending { reason: "unknown".to_owned(), replaces: None });
+            let chosen = choice.takes(&stored.name, stored.take, &stored.entry);
+            if !chosen || !choice.takes_reason(&said.reason) {
+                continue;
+            }
+            let Some(replaces) = &said.replaces else {
+                if said.reason != "exhausted" && known.has(&stored) {
+                    gathering.collected.stale.push(stored.name.take_key(stored.take));
+                } else {
+                    gathering.add(&stored, said, None, &stored.entry);
+                }
+                continue;
+            };
+            let place = known.takes.get(&(replaces.name.clone(), replaces.take));
+            let Some(place) = place else {
+                gathering.collected.stale.push(stored.name.take_key(stored.take));
+                continue;
+            };
+            let old = self.file.entry(place)?;
+            if !replaces.is(&replaces.name, replaces.take, &old) {
+                gathering.collected.stale.push(stored.name.take_key(stored.take));
+                continue;
+            }
+            let before = Some((replaces.name.clone(), *place));
+            gathering.add(&stored, said, before, &old);
+        }
+        Ok(())
+    }
+}
+
+/// What a recording holds.
+struct Known {
+    takes: HashMap<(EntryName, usize), Place>,
+    keys: HashSet<(EntryName, RequestKey)>,
+}
+
+impl Known {
+    fn of(file: &Recording) -> Result<Self, Failure> {
+        let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
+        for stored in file.entries() {
+            let Stored { name, take, entry, place } = stored?;
+            keys.extend(entry.request_hash.map(|hash| (name.clone(), hash)));
+            takes.insert((name, take), place);
+        }
+        Ok(Self { takes, keys })
+    }
+
+    /// Whether a call that was missed is recorded by now.
+    fn has(&self, stored: &Stored) -> bool {
+        let hash = stored.entry.request_hash.clone();
+        hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
+    }
+}
+
+/// The gathering of calls.
+struct Gathering<'a> {
+    maker: &'a Maker,
+    new: &'a NewFile,
+    again: bool,
+    collected: Collected,
+    /// The place of each name's lane.
+    lanes: HashMap<EntryName, usize>,
+}
+
+impl Gathering<'_> {
+    /// Adds a call; `old` holds the tokens that such a call took.
+    fn add(
+        &mut self,
+        stored: &Stored,
+        pending: Pending,
+        before: Option<(EntryName, Place)>,
+        old: &Entry,
+    ) {
+        let collected = &mut self.collected;
+        let label = label(&stored.name, stored.take);
+        let made = match self.maker.make(&stored.name, &stored.entry) {
+            Ok(made) => made,
+            Err(why) => return collected.unsendable.entry(why).or_default().push(label),
+        };
+        let (same, other) = self.new.waiting(&pending, &made.name, &made.key);
+        match (same.is_empty() && other.is_empty(), self.again) {
+            (true, _) => {}
+            (false, true) => collected.in_the_way.extend(same.into_iter().chain(other)),
+            (false, false) if !same.is_empty() => {
+                collected.done += 1;
+                return;
+            }
+            (false, false) => return collected.taken.push(label),
+        }
+        collected.plan.add(&made, old);
+        let upstream = made.observed.upstream;
+        let (place, name) = (stored.place, stored.name.clone());
+        let item = Item { place, name: name.clone(), label, pending, before };
+        let next = collected.lanes.len();
+        let lane = *self.lanes.entry(name).or_insert(next);
+        if lane == next {
+            collected.lanes.push(Lane { upstream, items: Vec::new() });
+        }
+        collected.lanes[lane].items.push(item);
+    }
+}
+
+/// What a person calls a take, short.
+pub(super) fn label(name: &EntryName, take: usize) -> String {
+    let short = match name {
+        EntryName::Step(id) => id.clone(),
+        EntryName::Hash(hash) => hash.short().to_owned(),
+    };
+    if take > 1 { format!("{short}#{take}") } else { short }
+}

@@ -1,0 +1,176 @@
+//! From a recorded request to the one that is sent.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use super::gateway::{self, Gateways, NoWay, Way};
+use super::set::{self, Set};
+use crate::identity::{IdentityRules, RequestKey};
+use crate::record::capture::header_list;
+use crate::recording::observed::Observed;
+use crate::recording::redact::{MARK, Redactor, Secrets};
+use crate::recording::{Entry, EntryName, RecordedRequest};
+use crate::server::route::UNNAMED;
+use crate::upstream::Forward;
+
+/// How we name ourselves to upstreams.
+const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
+
+/// Why a recorded call cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unsendable {
+    /// The entry holds no request.
+    NoRequest,
+    /// A secret was taken out of the request.
+    Redacted,
+    /// Something in it cannot be sent.
+    Odd(&'static str),
+    /// A value has no place in it.
+    Set(String),
+    /// It has no way to go.
+    Way(NoWay),
+}
+
+impl std::fmt::Display for Unsendable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoRequest => f.write_str("its request is not recorded"),
+            Self::Redacted => write!(
+                f,
+                "{MARK} stands in its request, where a secret was: send it as it is with --send-redacted"
+            ),
+            Self::Odd(what) => write!(f, "its {what} cannot be sent"),
+            Self::Set(why) => f.write_str(why),
+            Self::Way(way) => way.fmt(f),
+        }
+    }
+}
+
+/// A request that can be sent.
+pub(super) struct Made {
+    /// As it is stored.
+    pub(super) observed: Observed,
+    /// Its key.
+    pub(super) key: RequestKey,
+    /// The name that its answer is kept under.
+    pub(super) name: EntryName,
+    /// As it goes out.
+    pub(super) forward: Forward,
+    /// The credentials in that.
+    pub(super) secrets: Arc<Secrets>,
+}
+
+/// Makes requests.
+pub(super) struct Maker {
+    pub(super) rules: IdentityRules,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) sets: Vec<Set>,
+    pub(super) gateways: Gateways,
+    pub(super) send_redacted: bool,
+    /// The credentials of all that was made so far.
+    pub(super) secrets: Mutex<Known>,
+}
+
+/// Credentials, worked out once for all requests that carry the same.
+#[derive(Default)]
+pub(super) struct Known {
+    lists: Vec<(Vec<(String, String)>, Arc<Secrets>)>,
+}
+
+impl Maker {
+    /// The request of an entry, as it is sent now.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(super) fn make(&self, name: &EntryName, entry: &Entry) -> Result<Made, Unsendable> {
+        let recorded = entry.request.as_ref().ok_or(Unsendable::NoRequest)?;
+        if !self.send_redacted && is_redacted(recorded) {
+            return Err(Unsendable::Redacted);
+        }
+        let call = recorded.recognise();
+        let mut request = recorded.clone();
+        set::apply(&mut request, call.model.as_deref(), &self.sets)
+            .map_err(|why| Unsendable::Set(why.to_string()))?;
+        let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
+        let way = self.gateways.way(&upstream, &request.path, call.provider);
+        let way = way.map_err(Unsendable::Way)?;
+        let secrets = self.secrets_of(&way.headers);
+        let forward = forward(&upstream, &request, way)?;
+        // A value that was set may hold a secret: what is kept does not.
+        if let Cow::Owned(clean) = self.redactor.redact(&request.body, &secrets) {
+            request.body = Bytes::from(clean);
+        }
+        let rules = std::slice::from_ref(&self.rules);
+        let mut observed = Observed::new(upstream, request, rules);
+        observed.session.clone_from(&entry.session);
+        observed.step = name.step_id().map(str::to_owned);
+        let key = observed.key(&self.rules);
+        let name = match name {
+            EntryName::Step(_) => name.clone(),
+            EntryName::Hash(_) => EntryName::Hash(key.clone()),
+        };
+        Ok(Made { observed, key, name, forward, secrets })
+    }
+
+    fn secrets_of(&self, headers: &HeaderMap) -> Arc<Secrets> {
+        let list = header_list(headers);
+        let mut known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, secrets)) = known.lists.iter().find(|(known, _)| *known == list) {
+            return Arc::clone(secrets);
+        }
+        let secrets = Arc::new(Secrets::of(&list, ""));
+        known.lists.push((list, Arc::clone(&secrets)));
+        secrets
+    }
+
+    /// The credentials of all that was made so far.
+    pub(super) fn all_secrets(&self) -> Secrets {
+        let known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Secrets::default();
+        known.lists.iter().for_each(|(_, secrets)| all.extend(secrets));
+        all
+    }
+}
+
+/// Whether something was taken out of a request.
+fn is_redacted(request: &RecordedRequest) -> bool {
+    let texts = [request.path.as_str(), request.query.as_str()];
+    let headers = request.headers.iter().map(|(_, value)| value.as_str());
+    texts.into_iter().chain(headers).any(|text| text.contains(MARK))
+        || memchr::memmem::find(&request.body, MARK.as_bytes()).is_some()
+}
+
+/// The request as it goes out.
+fn forward(upstream: &str, request: &RecordedRequest, way: Way) -> Result<Forward, Unsendable> {
+    let method = Method::from_bytes(request.method.as_bytes());
+    let method = method.map_err(|_| Unsendable::Odd("method"))?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in &request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok();
+        let Some((name, value)) = name.zip(HeaderValue::from_str(value).ok()) else {
+            return Err(Unsendable::Odd("headers"));
+        };
+        headers.append(name, value);
+    }
+    let own: BTreeSet<&str> = ["host", "content-length", "accept-encoding", "user-agent"].into();
+    own.iter().for_each(|name| drop(headers.remove(*name)));
+    headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    headers.insert("user-agent", HeaderValue::from_static(AGENT));
+    headers.extend(way.headers);
+    if !request.path.starts_with('/') {
+        return Err(Unsendable::Odd("path"));
+    }
+    Ok(Forward {
+        upstream: upstream.to_owned(),
+        path: gateway::path(upstream, &request.path, &way.base),
+        base: way.base,
+        method,
+        query: request.query.clone(),
+        headers,
+        body: request.body.clone(),
+    })
+}

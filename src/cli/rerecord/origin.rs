@@ -1,0 +1,149 @@
+//! Which files a run is about: the recording, what a replay missed, the new answers.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::collect::Sources;
+use crate::cli::args::RerecordArgs;
+use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::output::Output;
+use crate::cli::setup;
+use crate::recording::Waiting;
+use crate::store::Recording;
+
+/// A receipt is read up to so many bytes.
+const RECEIPT: u64 = 64 << 20;
+
+/// The files.
+#[derive(Debug, PartialEq)]
+pub(super) struct Origin {
+    /// The recording.
+    pub(super) file: PathBuf,
+    /// What a replay missed.
+    pending: Option<PathBuf>,
+    /// Where new answers go.
+    pub(super) new: PathBuf,
+}
+
+impl Origin {
+    /// What the flags name; `None` where a receipt says that nothing drifted.
+    ///
+    /// # Errors
+    /// A receipt that cannot be used; no recording; one file in two roles.
+    pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, Failure> {
+        let pending = match (&args.pending, &args.drifted) {
+            (Some(pending), _) => Some(pending.clone()),
+            (None, Some(receipt)) => match drifted(receipt)? {
+                Some(pending) => Some(pending),
+                None => return Ok(None),
+            },
+            (None, None) => None,
+        };
+        let beside = || {
+            let pending = pending.as_ref()?;
+            let stem = pending
+                .file_stem()
+                .filter(|_| pending.extension() == Some(OsStr::new("pending")))?;
+            Some(pending.with_file_name(stem))
+        };
+        let Some(file) = args.file.clone().or_else(beside) else {
+            return Err(Failure::usage(
+                "name the recording as well: loomrec rerecord --pending FILE.pending FILE",
+            ));
+        };
+        let new = args.output.clone().unwrap_or_else(|| {
+            let mut name = file.clone().into_os_string();
+            name.push(".new");
+            name.into()
+        });
+        let same = |one: &Path, other: &Path| {
+            let place =
+                |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            place(one) == place(other)
+        };
+        let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
+        for other in taken {
+            if same(other, &new) {
+                return Err(Failure::usage(format!(
+                    "-o {}: the new answers go into a file of their own",
+                    new.display()
+                )));
+            }
+        }
+        Ok(Some(Self { file, pending, new }))
+    }
+
+    /// Opens the recording and what was missed.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that is not what its role asks for.
+    pub(super) fn open(&self, output: &Output) -> Result<Sources, Failure> {
+        let file = setup::open(&self.file, output)?;
+        let path = self.file.display();
+        match file.meta().waits_for() {
+            None => {}
+            Some(Waiting::Answers) => {
+                return Err(Failure::usage(format!(
+                    "{path} holds requests that a replay missed: name it with --pending {path}, \
+                     and the recording itself"
+                )));
+            }
+            Some(Waiting::Review) => {
+                return Err(Failure::usage(format!(
+                    "{path} holds new answers that wait for their review: name the recording itself"
+                )));
+            }
+        }
+        let pending =
+            self.pending.as_ref().map(|path| Self::open_pending(path, output)).transpose()?;
+        Ok(Sources { file, pending })
+    }
+
+    fn open_pending(path: &Path, output: &Output) -> Result<Recording, Failure> {
+        let pending = setup::open(path, output)?;
+        if pending.meta().waits_for() != Some(Waiting::Answers) {
+            return Err(Failure::usage(format!(
+                "--pending {path}: it was not written by loomrec replay --pending {path}",
+                path = path.display()
+            )));
+        }
+        Ok(pending)
+    }
+}
+
+/// The pending file that a receipt names; `None` where nothing drifted.
+fn drifted(path: &Path) -> Result<Option<PathBuf>, Failure> {
+    let wrong = |why: String| {
+        Failure::new(RECORDING, format!("failed to read the receipt {}: {why}", path.display()))
+    };
+    let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut text = Vec::new();
+    file.take(RECEIPT + 1).read_to_end(&mut text).map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > RECEIPT {
+        return Err(wrong(format!("it has more than {RECEIPT} bytes, as no receipt has")));
+    }
+    let receipt: Value = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
+    if receipt.get("command").and_then(Value::as_str) != Some("replay") {
+        let why = "it is none of loomrec replay: --receipt writes them";
+        return Err(wrong(why.to_owned()));
+    }
+    match receipt.get("drifted").and_then(Value::as_u64) {
+        None => return Err(wrong("it does not say how many calls drifted".to_owned())),
+        Some(0) => return Ok(None),
+        Some(_) => {}
+    }
+    // A receipt holds no requests: those are in the file that it names.
+    let pending = receipt.pointer("/pending/path").and_then(Value::as_str);
+    let pending = pending.filter(|pending| !pending.is_empty()).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: the requests that drifted were not kept; replay with --pending FILE.pending, \
+             then loomrec rerecord --pending FILE.pending FILE",
+            path.display()
+        ))
+    })?;
+    Ok(Some(PathBuf::from(pending)))
+}

@@ -1,0 +1,145 @@
+//! What a run comes to, before anything is sent: how many calls of which model, and
+//! what they cost by what they took before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::make::Made;
+use crate::cli::amount::{dollars, rounded};
+use crate::cli::table::{Column, Table};
+use crate::cli::terminal;
+use crate::provider::Usage;
+use crate::recording::Entry;
+use crate::recording::cost::PriceTable;
+
+/// The calls of one model.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    calls: u64,
+    input: u64,
+    output: u64,
+    cost: f64,
+    /// Calls whose tokens, or whose price, nobody knows.
+    unknown: u64,
+}
+
+/// What a run comes to.
+#[derive(Clone, Default)]
+pub(super) struct Plan {
+    prices: Arc<PriceTable>,
+    rows: BTreeMap<(String, String), Row>,
+    oldest: Option<String>,
+}
+
+impl Plan {
+    /// Nothing yet, at these prices.
+    pub(super) fn at(prices: Arc<PriceTable>) -> Self {
+        Self { prices, ..Self::default() }
+    }
+
+    /// Adds a call. `old` is one like it, or the missed one itself.
+    pub(super) fn add(&mut self, made: &Made, old: &Entry) {
+        let upstream = &made.observed.upstream;
+        let asked = made.observed.call.model.clone();
+        let was = old.request.as_ref().and_then(|request| request.recognise().model);
+        // The name that answered has a date, and so a price of its own.
+        let priced = if asked == was { old.model.clone().or(was) } else { asked.clone() };
+        let model = asked.or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
+        let row = self.rows.entry((upstream.clone(), model)).or_default();
+        row.calls += 1;
+        let usage = old.usage.filter(|usage| *usage != Usage::default());
+        let cost = usage
+            .zip(priced)
+            .and_then(|(usage, priced)| self.prices.cost(Some(upstream), &priced, &usage));
+        if let Some(usage) = usage {
+            row.input += usage.prompt_tokens;
+            row.output += usage.completion_tokens;
+        }
+        match cost {
+            Some(cost) => row.cost += cost,
+            None => row.unknown += 1,
+        }
+        if let Some(time) = &old.recorded_at
+            && self.oldest.as_ref().is_none_or(|oldest| time < oldest)
+        {
+            self.oldest = Some(time.clone());
+        }
+    }
+
+    fn sum(&self) -> Row {
+        self.rows.values().fold(Row::default(), |sum, row| Row {
+            calls: sum.calls + row.calls,
+            input: sum.input + row.input,
+            output: sum.output + row.output,
+            cost: sum.cost + row.cost,
+            unknown: sum.unknown + row.unknown,
+        })
+    }
+
+    /// The cost in a few words.
+    pub(super) fn cost(&self) -> String {
+        let sum = self.sum();
+        match (sum.calls, sum.unknown) {
+            (calls, unknown) if calls == unknown => "cost not known".to_owned(),
+            (_, 0) => format!("about {}", dollars(sum.cost)),
+            (_, unknown) => {
+                format!(
+                    "about {} and what {unknown} of them cost, which is not known",
+                    dollars(sum.cost)
+                )
+            }
+        }
+    }
+
+    /// The table for people.
+    pub(super) fn text(&self) -> String {
+        let mut table = Table::new(vec![
+            Column::left("UPSTREAM"),
+            Column::left("MODEL"),
+            Column::right("CALLS"),
+            Column::right("IN"),
+            Column::right("OUT"),
+            Column::right("COST"),
+        ]);
+        for ((upstream, model), row) in &self.rows {
+            let number = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };
+            let cost = match (row.unknown == row.calls, row.unknown) {
+                (true, _) => "-".to_owned(),
+                (_, 0) => dollars(row.cost),
+                (_, unknown) => format!("{} + {unknown} unknown", dollars(row.cost)),
+            };
+            let names = [upstream, model].map(|text| terminal::line(text).into_owned());
+            let [upstream, model] = names;
+            let numbers = [number(row.calls), number(row.input), number(row.output), cost];
+            table.add(false, [upstream, model].into_iter().chain(numbers).collect());
+        }
+        let sum = self.sum();
+        let calls =
+            if sum.calls == 1 { "1 call".to_owned() } else { format!("{} calls", sum.calls) };
+        let oldest = self.oldest.as_deref().map(|time| {
+            format!(" · the oldest answer is of {}", terminal::line(time.get(..10).unwrap_or(time)))
+        });
+        format!("{}{calls} · {}{}", table.text(None), self.cost(), oldest.unwrap_or_default())
+    }
+
+    /// The same as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let row = |((upstream, model), row): (&(String, String), &Row)| {
+            json!({
+                "upstream": upstream, "model": model, "calls": row.calls,
+                "tokens": { "input": row.input, "output": row.output },
+                "cost_usd": rounded(row.cost), "cost_not_known": row.unknown,
+            })
+        };
+        let sum = self.sum();
+        json!({
+            "calls": sum.calls,
+            "oldest": self.oldest,
+            "cost_usd": rounded(sum.cost),
+            "cost_not_known": sum.unknown,
+            "models": self.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    }
+}

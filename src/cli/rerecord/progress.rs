@@ -1,0 +1,134 @@
+//! How far a run has come: a bar on a terminal, lines elsewhere; and the counts.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use indicatif::ProgressBar;
+
+use crate::cli::amount::dollars;
+use crate::cli::output::Output;
+use crate::cli::{progress, terminal};
+use crate::record::again::{Change, Outcome};
+use crate::server::tally::Tally;
+
+/// How many failures are told one by one.
+const TOLD: usize = 20;
+/// Without a terminal there are about so many lines.
+const LINES: usize = 20;
+
+/// What became of the calls so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) answer: u64,
+    pub(super) aside: u64,
+    pub(super) same: u64,
+    pub(super) new: u64,
+    pub(super) retries: u64,
+    pub(super) unkept: u64,
+    pub(super) stopped: u64,
+    /// Calls without a new answer, and why.
+    pub(super) failed: Vec<(String, String)>,
+    told: usize,
+}
+
+impl Counts {
+    /// New answers that are on disk.
+    pub(super) fn kept(&self) -> u64 {
+        self.answer + self.aside + self.same + self.new
+    }
+
+    fn over(&self) -> usize {
+        (self.kept() + self.unkept) as usize + self.failed.len()
+    }
+
+    fn text(&self, tally: &Tally) -> String {
+        let mut text = dollars(tally.more().cost_usd);
+        for (count, word) in [
+            (self.answer, "changed"),
+            (self.retries, "retried"),
+            (self.failed.len() as u64, "failed"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(" · {count} {word}"));
+            }
+        }
+        text
+    }
+}
+
+/// Follows a run.
+pub(super) struct Progress {
+    total: usize,
+    bar: Option<Arc<ProgressBar>>,
+    output: Output,
+    tally: Arc<Tally>,
+    counts: Mutex<Counts>,
+}
+
+impl Progress {
+    /// For so many calls.
+    pub(super) fn new(total: usize, output: &Output, tally: Arc<Tally>) -> Self {
+        let bar = output.may_draw().then(|| progress::bar(total as u64));
+        let output = bar.iter().fold(output.clone(), |output, bar| output.above(Arc::clone(bar)));
+        Self { total, bar, output, tally, counts: Mutex::default() }
+    }
+
+    /// Where messages go while the bar is drawn.
+    pub(super) fn output(&self) -> Output {
+        self.output.clone()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what became of a call.
+    pub(super) fn done(&self, label: &str, outcome: Outcome) {
+        let mut counts = self.counts();
+        match outcome {
+            Outcome::Kept { retries, change } => {
+                counts.retries += u64::from(retries > 0);
+                match change {
+                    Change::New => counts.new += 1,
+                    Change::Same => counts.same += 1,
+                    Change::Aside => counts.aside += 1,
+                    Change::Answer => counts.answer += 1,
+                }
+            }
+            Outcome::Failed { retries, why } => {
+                counts.retries += u64::from(retries > 0);
+                let times =
+                    if retries > 0 { format!(" ({} tries)", retries + 1) } else { String::new() };
+                let why = terminal::line(&format!("{why}{times}")).into_owned();
+                counts.told += 1;
+                if counts.told <= TOLD {
+                    self.output
+                        .error(&format!("no new answer for {}: {why}", terminal::line(label)));
+                }
+                counts.failed.push((label.to_owned(), why));
+            }
+            // Why it is not kept has been told already, once.
+            Outcome::Unkept(_) => counts.unkept += 1,
+            Outcome::Stopped => counts.stopped += 1,
+        }
+        let (over, text) = (counts.over(), counts.text(&self.tally));
+        drop(counts);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(text);
+                bar.set_position(over as u64);
+            }
+            None if over == self.total || over % self.total.div_ceil(LINES).max(1) == 0 => {
+                self.output.info(&format!("{over} of {} calls · {text}", self.total));
+            }
+            None => {}
+        }
+    }
+
+    /// Ends it; gives the counts.
+    pub(super) fn finish(&self) -> Counts {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        self.counts().clone()
+    }
+}

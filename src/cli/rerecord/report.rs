@@ -1,0 +1,136 @@
+//! What a run did, for people and as JSON.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::collect::Collected;
+use super::progress::Counts;
+use crate::cli::amount::{dollars, rounded};
+use crate::cli::terminal;
+use crate::server::tally::More;
+
+/// What a run did.
+pub(super) struct Report<'a> {
+    pub(super) file: &'a Path,
+    pub(super) new: &'a Path,
+    pub(super) collected: &'a Collected,
+    pub(super) counts: &'a Counts,
+    pub(super) more: &'a More,
+    pub(super) connections: u64,
+    /// Calls that were not come to.
+    pub(super) left: usize,
+}
+
+impl Report<'_> {
+    /// Whether every call has its new answer.
+    pub(super) fn is_ok(&self) -> bool {
+        self.counts.failed.is_empty() && self.left == 0 && !self.is_unkept()
+    }
+
+    /// Whether something that came could not be kept.
+    pub(super) fn is_unkept(&self) -> bool {
+        self.counts.unkept > 0 || self.more.unfolded.is_some()
+    }
+
+    /// For people: a line, and one more for each thing that is to be done.
+    pub(super) fn text(&self) -> String {
+        let (counts, more) = (self.counts, self.more);
+        let verdict = if self.is_ok() { "ok" } else { "failed" };
+        let mut parts = Vec::new();
+        for (count, word, always) in [
+            (counts.kept(), "new answers", true),
+            (counts.answer, "say something else", false),
+            (counts.aside, "differ in something else", false),
+            (counts.same, "same", false),
+            (counts.new, "for new calls", false),
+            (counts.retries, "retried", false),
+            (counts.failed.len() as u64, "failed", false),
+            (counts.unkept, "NOT KEPT", false),
+            (self.left as u64, "not sent", false),
+            (self.collected.done as u64, "were there already", false),
+        ] {
+            if always || count > 0 {
+                parts.push(format!("{count} {word}"));
+            }
+        }
+        parts.push(format!("upstream connections: {}", self.connections));
+        if more.input_tokens + more.output_tokens > 0 {
+            let cost = dollars(more.cost_usd);
+            parts.push(format!(
+                "{} tokens in, {} out, {cost} spent",
+                more.input_tokens, more.output_tokens
+            ));
+        }
+        let mut text = format!("loomrec rerecord: {verdict}: {}", parts.join(" · "));
+        for (model, calls) in &more.unpriced {
+            let model = terminal::line(model);
+            text.push_str(&format!(
+                "\n  no price is known for {model} (calls: {calls}); see --prices"
+            ));
+        }
+        self.next().iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+        text
+    }
+
+    /// What is to be done now.
+    fn next(&self) -> Vec<String> {
+        let (file, new) = (self.file.display(), self.new.display());
+        let counts = self.counts;
+        let mut lines = Vec::new();
+        if counts.kept() > 0 && counts.same == counts.kept() {
+            lines.push("every new answer is the same as the recorded one".to_owned());
+        }
+        if let Some(reason) = &self.more.unfolded {
+            lines.push(format!(
+                "{new} is not up to date: failed to {reason}; what is missing there is safe in {new}.log"
+            ));
+        }
+        if self.left > 0 || !counts.failed.is_empty() {
+            lines.push("the same command again sends what has no new answer yet".to_owned());
+        }
+        if counts.kept() > 0 || self.collected.done > 0 {
+            lines.push(format!("the new answers wait in {new}: loomrec review {file}"));
+        }
+        lines
+    }
+
+    /// As JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let (counts, more) = (self.counts, self.more);
+        let failed: Vec<Value> =
+            counts.failed.iter().map(|(key, why)| json!({ "key": key, "why": why })).collect();
+        json!({
+            "loomrec": env!("CARGO_PKG_VERSION"),
+            "command": "rerecord",
+            "verdict": if self.is_ok() { "ok" } else { "failed" },
+            "recording": self.file.to_string_lossy(),
+            "new": self.new.to_string_lossy(),
+            "plan": self.collected.plan.to_json(),
+            "kept": counts.kept(),
+            "changed": counts.answer,
+            "changed_aside": counts.aside,
+            "same": counts.same,
+            "new_calls": counts.new,
+            "retried": counts.retries,
+            "failed": failed,
+            "not_kept": counts.unkept,
+            "not_sent": self.left,
+            "already_there": self.collected.done,
+            "left_out": left_out(self.collected),
+            "stale": self.collected.stale,
+            "tokens": { "input": more.input_tokens, "output": more.output_tokens },
+            "cost_usd": rounded(more.cost_usd),
+            "unpriced_models": more.unpriced,
+            "keep_errors": more.keep_errors,
+            "unfolded": more.unfolded,
+            "upstream_connections": self.connections,
+        })
+    }
+}
+
+/// The calls that cannot be sent, as JSON.
+pub(super) fn left_out(collected: &Collected) -> Vec<Value> {
+    let each = collected.unsendable.iter();
+    each.map(|(why, keys)| json!({ "why": why.to_string(), "keys": keys })).collect()
+}

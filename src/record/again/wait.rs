@@ -1,0 +1,78 @@
+//! How long to wait before a request is sent again.
+
+use std::time::Duration;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+
+/// The first wait, where the upstream does not say; each further one is twice as long.
+const FIRST: Duration = Duration::from_millis(500);
+/// The longest of these.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// The wait before try number `retries` + 2, where the upstream does not say: between
+/// half and all of a time that doubles. `key`, in hex, says where between, so that
+/// calls do not come back all at once.
+pub(super) fn backoff(retries: u32, key: &str) -> Duration {
+    let whole = FIRST.saturating_mul(1 << retries.min(16)).min(LONGEST);
+    let digits = key.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    whole / 2 + (whole / 2).mul_f64(f64::from(digits.unwrap_or(0)) / 65536.0)
+}
+
+/// The wait that an answer asks for: in milliseconds, in seconds, or until a date.
+pub(super) fn asked(headers: &[(String, String)], now: OffsetDateTime) -> Option<Duration> {
+    let value = |name: &str| {
+        let found = headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.trim())
+    };
+    let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    if let Some(ms) = value("retry-after-ms").and_then(number) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let after = value("retry-after")?;
+    if let Some(seconds) = number(after) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |text: &str| OffsetDateTime::parse(text, &Rfc2822).ok();
+    // By the upstream's own clock, where it tells that.
+    let now = value("date").and_then(date).unwrap_or(now);
+    Some((date(after)? - now).try_into().unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(headers: &[(&str, &str)]) -> Option<Duration> {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        asked(&headers, OffsetDateTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn wait_is_what_the_answer_asks_for() {
+        let seconds = |n| Some(Duration::from_secs(n));
+        assert_eq!(after(&[("retry-after", "7")]), seconds(7));
+        assert_eq!(after(&[("retry-after", "0.25")]), Some(Duration::from_millis(250)));
+        let both = [("retry-after", "1"), ("retry-after-ms", "40")];
+        assert_eq!(after(&both), Some(Duration::from_millis(40)));
+        let date = ("retry-after", "Thu, 01 Jan 1970 00:01:00 GMT");
+        assert_eq!(after(&[date]), seconds(60));
+        assert_eq!(after(&[("date", "Thu, 01 Jan 1970 00:00:50 GMT"), date]), seconds(10));
+        assert_eq!(after(&[("date", "Thu, 01 Jan 1970 00:02:00 GMT"), date]), seconds(0));
+        for odd in ["", "soon", "-1", "NaN", "inf", "1e400"] {
+            assert_eq!(after(&[("retry-after", odd)]), None, "{odd}");
+        }
+        assert_eq!(after(&[]), None);
+    }
+
+    #[test]
+    fn wait_doubles_up_to_a_limit_and_differs_by_key() {
+        let (low, high) = (backoff(0, "0000"), backoff(0, "ffff"));
+        assert_eq!(low, FIRST / 2);
+        assert!(high > low && high <= FIRST);
+        assert_eq!(backoff(1, "0000"), FIRST);
+        assert!(backoff(u32::MAX, "ffff") <= LONGEST);
+        assert_eq!(backoff(0, "no hex"), FIRST / 2);
+    }
+}
