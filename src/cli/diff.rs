@@ -44,7 +44,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         scope.leave_out(place).map_err(told)?;
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let (old, new) = (setup::open(&args.old, &output)?, setup::open(&args.new, &output)?);
+    let (old, new) = (setup::look(&args.old, &output)?, setup::look(&args.new, &output)?);
     let kept = |recording: &Recording| recording.meta().rules().ignore().to_vec();
     scope.rules = scope.rules.with(kept(&old)).with(kept(&new));
     let redactor = Redactor::new(&[])

@@ -21,7 +21,7 @@ pub(super) use row::{Row, end_words, media_type};
 /// # Errors
 /// A recording that is missing, damaged or too new; a stdout that cannot be written.
 pub(super) fn run(args: &LsArgs) -> Result<u8, Failure> {
-    let recording = setup::open(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let recording = setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
     let text = match args.json {
         true => json(&recording)?,
         false => text(&args.file, &recording, terminal::width())?,

@@ -61,12 +61,16 @@ pub struct Receipt {
     pub more: More,
     /// Each recording and the SHA-256 of its file, or its files, at the end.
     pub recordings: Vec<(PathBuf, Option<String>)>,
+    /// Where missed requests wait to be sent, and how many; `None` where none do.
+    pub pending: Option<(PathBuf, usize)>,
     /// CMD's exit code.
     pub cmd_exit: Option<u8>,
     /// What a good run may still want to know.
     pub notes: Vec<String>,
     /// What is wrong; empty for a good run.
     pub complaints: Vec<String>,
+    /// What to do about it.
+    pub next: Vec<String>,
 }
 
 /// What a script did.
@@ -140,9 +144,11 @@ impl Receipt {
             upstream_connections: 0,
             more: tally.more(),
             recordings: recordings.iter().map(hashed).collect(),
+            pending: None,
             cmd_exit: None,
             notes: Vec::new(),
             complaints: Vec::new(),
+            next: Vec::new(),
         }
     }
 
@@ -216,6 +222,9 @@ impl Receipt {
             "recordings": self.recordings.iter().map(|(path, sha)| json!({
                 "path": path.to_string_lossy(), "sha256": sha,
             })).collect::<Vec<_>>(),
+            "pending": self.pending.as_ref().map(|(path, count)| json!({
+                "path": path.to_string_lossy(), "calls": count,
+            })),
             "cmd_exit": self.cmd_exit,
             "mismatches": more.mismatches.iter().map(|e| e.to_json()).collect::<Vec<_>>(),
         })
@@ -266,7 +275,7 @@ impl Receipt {
             ));
         }
         let faults = self.faults.iter().flat_map(FaultReceipt::lines);
-        let notes = self.notes.iter().chain(&self.complaints).cloned();
+        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
         for line in faults.chain(notes) {
             text.push_str(&format!("\n  {line}"));
         }

@@ -73,6 +73,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         recorder,
         replayer,
         on_miss: OnMiss::Error,
+        missed: None,
         budget: fault::budget(&args.serve.trouble)?,
         decider: fault::decider(plan, args.serve.trouble.seed, &ground.output),
         keep_encoding: args.keep_encoding,
@@ -83,15 +84,16 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
 /// killed or that has not folded yet.
-fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, StoreError> {
+fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Failure> {
     match store::Recording::open(path) {
         Ok(recording) => {
             let notify = ground.notify();
             recording.notes().iter().for_each(|note| notify(Notice::Warning(&note.to_string())));
+            setup::refuse_waiting(path, &recording)?;
             Ok(Some(recording))
         }
         Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! `loomrec replay`.
 
+mod pending;
+
 use std::collections::BTreeSet;
 
 use super::args::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
@@ -44,10 +46,12 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         fault::check(&plan, &matcher)?;
     }
     let decider = fault::decider(plan, args.serve.trouble.seed, &ground.output);
+    let missed = pending::begin(&args, &on_miss, &matcher)?;
     let engines = Engines {
         recorder: None,
         replayer: Some(Replayer::new(matcher, latency).with_script(script)),
         on_miss,
+        missed,
         decider,
         budget,
         keep_encoding: false,
@@ -56,7 +60,8 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
     let connections = client.map_or(0, |client| client.connections());
-    let receipt = receipt(&args, &ran, connections);
+    let mut receipt = receipt(&args, &ran, connections);
+    pending::end(&args, &ran.gateway, &mut receipt);
     session::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,

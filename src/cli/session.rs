@@ -27,7 +27,7 @@ use crate::identity::IdentityRules;
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::recovery::Budget;
-use crate::replay::Replayer;
+use crate::replay::{Missed, Replayer};
 use crate::server::fault::Faults;
 use crate::server::observe::Observer;
 use crate::server::tally::Tally;
@@ -62,6 +62,8 @@ pub struct Engines {
     pub replayer: Option<Replayer>,
     /// What a miss gets.
     pub on_miss: OnMiss,
+    /// Where requests without a recorded answer are kept, where they are.
+    pub missed: Option<Arc<Missed>>,
     /// What goes wrong on purpose.
     pub decider: Decider,
     /// How soon the program is to recover from it.
@@ -192,6 +194,7 @@ impl Ground {
             recorder: engines.recorder,
             replayer: engines.replayer,
             on_miss: engines.on_miss,
+            missed: engines.missed,
             faults: match engines.budget {
                 Some(_) => Faults::new(engines.decider, rules, trouble).observed(),
                 None => Faults::new(engines.decider, rules, trouble),

@@ -16,6 +16,7 @@ use super::wrap;
 use crate::identity::Pointer;
 use crate::provider::Provider;
 use crate::provider::directory::UPSTREAMS;
+use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
 use crate::server::journal::Journal;
@@ -275,10 +276,48 @@ pub fn open(path: &Path, output: &Output) -> Result<Recording, Failure> {
 /// Opens one recording to answer from.
 ///
 /// # Errors
-/// As [`open`].
+/// As [`open`]; a file of requests that wait for answers.
 pub fn source(path: &Path, output: &Output) -> Result<Source, Failure> {
     let label = path.to_string_lossy().into_owned();
-    Ok(Source { label, recording: open(path, output)? })
+    let recording = open(path, output)?;
+    if recording.meta().waits_for() == Some(Waiting::Answers) {
+        return Err(Failure::usage(format!(
+            "{label} holds requests without answers, which a replay missed: fetch them with \
+             `loomrec rerecord --pending {label}`, then replay the recording itself"
+        )));
+    }
+    Ok(Source { label, recording })
+}
+
+/// Opens one recording to be looked at, and says what it is where that is something else.
+///
+/// # Errors
+/// As [`open`].
+pub fn look(path: &Path, output: &Output) -> Result<Recording, Failure> {
+    let recording = open(path, output)?;
+    match recording.meta().waits_for() {
+        Some(Waiting::Answers) => output.warning(&format!(
+            "{} holds requests that a replay missed, and no answers",
+            path.display()
+        )),
+        Some(Waiting::Review) => output
+            .warning(&format!("{} holds new answers that wait for their review", path.display())),
+        None => {}
+    }
+    Ok(recording)
+}
+
+/// Refuses to record into a file whose entries wait for something.
+///
+/// # Errors
+/// Such a file.
+pub fn refuse_waiting(path: &Path, recording: &Recording) -> Result<(), Failure> {
+    let Some(waiting) = recording.meta().waits_for() else { return Ok(()) };
+    let holds = match waiting {
+        Waiting::Answers => "requests that a replay missed: see loomrec rerecord",
+        Waiting::Review => "new answers that wait for their review: see loomrec review",
+    };
+    Err(Failure::usage(format!("{} holds {holds}; record into another file", path.display())))
 }
 
 /// The takes that no call asked for.

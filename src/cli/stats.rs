@@ -29,7 +29,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, Failure> {
     let mut stats = Stats::new(args.by, Pricing { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
-        stats.add(&setup::open(file, &output)?)?;
+        stats.add(&setup::look(file, &output)?)?;
     }
     print(&match args.json {
         true => stats.json(&args.files),

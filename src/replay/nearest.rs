@@ -37,30 +37,14 @@ struct Candidate {
 pub(super) fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(bool, Nearest)> {
     let rules = matcher.rules.first()?;
     let now = observed.request.parts(&observed.call);
-    let body = now.json();
     let mut best: Option<Candidate> = None;
-    let mut read = 0;
-    for index in candidates(matcher, observed) {
+    each(matcher, observed, |index, apart, entry| {
         let take = &matcher.takes[index];
-        let length = take.sketch.as_ref().map_or(0, Sketch::length);
-        if best.is_some() && read + length > READ {
-            continue;
-        }
-        read += length;
-        let Some(entry) = matcher.entry(take) else { continue };
-        let Some(request) = &entry.request else { continue };
-        let call = request.recognise();
-        let recorded = request.parts(&call);
-        let distance = match (recorded.json(), &body) {
-            (Some(recorded), Some(now)) => delta::distance(&recorded, now, rules),
-            _ if recorded.body == now.body => 0,
-            _ => u64::MAX,
-        };
-        let rank = (is_elsewhere(matcher, take, observed), distance, take.is_used(), index);
+        let rank = (is_elsewhere(matcher, take, observed), apart.bytes, take.is_used(), index);
         if best.as_ref().is_none_or(|best| rank < best.rank) {
             best = Some(Candidate { rank, index, entry });
         }
-    }
+    });
     let Candidate { index, entry, .. } = best?;
     let found = &matcher.takes[index];
     let mut differences = Vec::new();
@@ -80,6 +64,55 @@ pub(super) fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(bool, N
         Difference { place: delta.pointer, recorded, now }
     }));
     Some((!found.is_used(), Nearest::of(matcher, found, differences)))
+}
+
+/// How far a recorded request is from one that was made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Apart {
+    /// About how many bytes of their bodies differ.
+    pub(super) bytes: u64,
+    /// How many there are in the larger one.
+    pub(super) of: u64,
+}
+
+/// Reads the calls that `observed` may be near to again, one after the other.
+fn each(matcher: &Matcher, observed: &Observed, mut visit: impl FnMut(usize, Apart, Entry)) {
+    let Some(rules) = matcher.rules.first() else { return };
+    let now = observed.request.parts(&observed.call);
+    let body = now.json();
+    let mut read = 0;
+    for index in candidates(matcher, observed) {
+        let take = &matcher.takes[index];
+        let length = take.sketch.as_ref().map_or(0, Sketch::length);
+        if read > 0 && read + length > READ {
+            continue;
+        }
+        let Some(entry) = matcher.entry(take) else { continue };
+        let Some(request) = &entry.request else { continue };
+        read += length;
+        let call = request.recognise();
+        let recorded = request.parts(&call);
+        let bytes = match (recorded.json(), &body) {
+            (Some(recorded), Some(now)) => delta::distance(&recorded, now, rules),
+            _ if recorded.body == now.body => 0,
+            _ => u64::MAX,
+        };
+        let apart = Apart { bytes, of: recorded.body.len().max(now.body.len()) as u64 };
+        visit(index, apart, entry);
+    }
+}
+
+/// How far the takes are from `observed` that it may stand in the place of: those of
+/// its operation and its upstream that nothing has asked for.
+pub(super) fn unused(matcher: &Matcher, observed: &Observed) -> Vec<(usize, Apart)> {
+    let mut found = Vec::new();
+    each(matcher, observed, |index, apart, _| {
+        let take = &matcher.takes[index];
+        if !take.is_used() && !is_elsewhere(matcher, take, observed) {
+            found.push((index, apart));
+        }
+    });
+    found
 }
 
 /// The takes that are worth reading again: those whose sketches are most like, and

@@ -11,7 +11,7 @@ use hyper::body::{Body as _, Incoming};
 
 use super::asked::{Asked, note};
 use super::caller::Caller;
-use super::clock::arrival;
+use super::clock::{arrival, timestamp_of};
 use super::fault::{self, Abandoned};
 use super::head::Raw;
 use super::journal::More;
@@ -250,7 +250,7 @@ async fn missed(
         note(gateway, &asked, "default", Some(response.status()), More::Nothing);
         return response.map(AnyBody::Replay);
     }
-    let error = explain(gateway, replayer, miss, observed).await;
+    let error = explain(gateway, replayer, miss, &asked).await;
     let response = respond::mismatch(asked.shape(), &error);
     let more = More::Value(error.to_json());
     note(gateway, &asked, "missed", Some(response.status()), more);
@@ -265,25 +265,36 @@ pub(super) async fn count_miss(gateway: &Arc<Gateway>, asked: &Asked, miss: Miss
     let Some(replayer) = &gateway.replayer else { return };
     let strict = gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error);
     if strict && replayer.script().is_none() {
-        let observed = asked.known.seen.storable();
-        let error = explain(gateway, replayer, miss, observed).await;
+        let error = explain(gateway, replayer, miss, asked).await;
         (gateway.notify)(Notice::Missed(&error));
         gateway.tally.miss(error);
     }
 }
 
-/// Has a miss explained on a thread that may wait for files.
+/// Has a miss explained, and its request kept where that is wanted, on a thread that
+/// may wait for files.
 async fn explain(
     gateway: &Arc<Gateway>,
     replayer: &Replayer,
     miss: Miss,
-    observed: &Observed,
+    asked: &Asked,
 ) -> RecordingMismatchError {
     let _turn = replayer.turn().await;
+    let observed = asked.known.seen.storable();
     let brief = replayer.describe(&miss, observed);
-    let (gateway, observed) = (Arc::clone(gateway), observed.clone());
+    let (gateway, known, at) = (Arc::clone(gateway), Arc::clone(&asked.known), asked.at);
     let explained = tokio::task::spawn_blocking(move || {
-        Some(gateway.replayer.as_ref()?.explain(&miss, &observed))
+        let observed = known.seen.storable();
+        let error = gateway.replayer.as_ref()?.explain(&miss, observed);
+        if let Some(missed) = &gateway.missed {
+            let recorded_at = timestamp_of(at, missed.place());
+            let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);
+            if let Err(error) = kept {
+                let text = format!("a missed request is not kept: failed to {}", error.chain());
+                (gateway.notify)(Notice::Warning(&text));
+            }
+        }
+        Some(error)
     });
     explained.await.ok().flatten().unwrap_or(brief)
 }

@@ -37,7 +37,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
-use crate::replay::{RecordingMismatchError, Replayer};
+use crate::replay::{Missed, RecordingMismatchError, Replayer};
 use crate::upstream::Client;
 use caller::Caller;
 use fault::{Abandoned, Faults};
@@ -113,6 +113,8 @@ pub struct Gateway {
     pub replayer: Option<Replayer>,
     /// What a miss gets, where this run does not record it.
     pub on_miss: OnMiss,
+    /// Where requests without a recorded answer are kept, where they are.
+    pub missed: Option<Arc<Missed>>,
     /// What goes wrong on purpose.
     pub faults: Faults,
     /// The counts.

@@ -94,6 +94,7 @@ impl Stage {
             recorder,
             replayer,
             on_miss: OnMiss::Error,
+            missed: None,
             faults: Faults::none(),
             tally,
             journal: Journal::new(None),

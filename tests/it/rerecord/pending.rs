@@ -1,1 +1,258 @@
+//! What a replay missed: kept, sent live, and told what to do.
 
+use serde_json::{Value, json};
+
+use super::{KEY, entries, json_of, prepared, rerecord, speaker};
+use crate::support::loomrec::finish;
+use crate::support::shape::{chat, chat_streamed, message};
+use crate::support::{Call, Scene, Server};
+
+const PENDING: &str = "run.json.pending";
+
+/// Replays calls with `--pending`, and ends it with `code`.
+#[track_caller]
+fn replayed(scene: &Scene, calls: &[Call], code: i32) -> String {
+    let server = scene.replay(&["--pending", PENDING, "--receipt", "receipt.json"]);
+    for call in calls {
+        server.call(call);
+    }
+    server.stop().expect(code).stderr
+}
+
+fn recorded(calls: &[Call]) -> Scene {
+    let scene = Scene::new();
+    scene.recorded(&speaker("old"), calls);
+    scene
+}
+
+/// Each pending call: its prompt, why, and the take it replaces.
+fn waiting(scene: &Scene) -> Vec<(String, String, Option<(String, u64)>)> {
+    let told = |(_, entry): (String, Value)| {
+        let pending = &entry["pending"];
+        let replaces = pending["replaces"]["name"].as_str().map(|name| {
+            let own = entries(scene, "run.json").into_iter().find(|(known, _)| known == name);
+            let prompt = own.unwrap().1["request"]["body"]["messages"][0]["content"].clone();
+            (prompt.as_str().unwrap().to_owned(), pending["replaces"]["take"].as_u64().unwrap())
+        });
+        assert_eq!(entry.get("response"), None);
+        let prompt = entry["request"]["body"]["messages"][0]["content"].as_str().unwrap();
+        (prompt.to_owned(), pending["reason"].as_str().unwrap().to_owned(), replaces)
+    };
+    entries(scene, PENDING).into_iter().map(told).collect()
+}
+
+fn drifted(prompt: &str, old: &str, take: u64) -> (String, String, Option<(String, u64)>) {
+    (prompt.to_owned(), "drifted".to_owned(), Some((old.to_owned(), take)))
+}
+
+#[test]
+fn missed_requests_wait_for_the_three_commands() {
+    let scene = recorded(&[chat("weather in Paris"), chat("fine"), chat("bread recipes, please")]);
+    let calls = [
+        chat("weather in Oslo"),
+        chat("fine"),
+        chat(
+            "something else altogether, and so long that nothing of the recorded ones is in it, not one word of them",
+        ),
+    ];
+    let told = replayed(&scene, &calls, 1);
+    for line in [
+        "2 calls wait in run.json.pending",
+        "  loomrec rerecord --pending run.json.pending ",
+        "  loomrec review ",
+        "  git commit ",
+    ] {
+        assert!(told.contains(line), "{line:?}: {told}");
+    }
+    let seen = waiting(&scene);
+    assert_eq!(seen[0], drifted("weather in Oslo", "weather in Paris", 1));
+    assert_eq!((seen[1].1.as_str(), &seen[1].2), ("unknown", &None));
+    let receipt: Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.path("receipt.json")).unwrap())
+            .unwrap();
+    assert_eq!(receipt["pending"], json!({"path": PENDING, "calls": 2}));
+    // Just these are fetched.
+    let upstream = speaker("new");
+    let done = json_of(&rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--json"], 0));
+    assert_eq!((&done["kept"], &done["new_calls"], upstream.requests()), (&json!(2), &json!(1), 2));
+    let new = entries(&scene, "run.json.new");
+    assert_eq!(new[0].1["pending"]["reason"], "drifted");
+    assert_eq!(
+        new[0].1["pending"]["replaces"],
+        entries(&scene, PENDING)[0].1["pending"]["replaces"]
+    );
+    assert_eq!(new[0].1["request"], entries(&scene, PENDING)[0].1["request"]);
+    rerecord(&scene, &upstream, &["--pending", PENDING, "run.json"], 0)
+        .says(&["there is nothing to send"]);
+}
+
+#[test]
+fn calls_that_drifted_are_fetched_by_the_receipt_of_their_replay() {
+    let scene = recorded(&[chat("weather in Paris")]);
+    replayed(&scene, &[chat("weather in Oslo"), chat(&"unlike ".repeat(60))], 1);
+    let upstream = speaker("new");
+    let done = json_of(&rerecord(
+        &scene,
+        &upstream,
+        &["run.json", "--drifted", "receipt.json", "--yes", "--json"],
+        0,
+    ));
+    assert_eq!((&done["kept"], upstream.requests()), (&json!(1), 1));
+    // A receipt holds no requests.
+    let server = scene.replay(&["--receipt", "receipt.json"]);
+    server.call(&chat("weather in Oslo"));
+    server.stop().expect(1).says(&["replay with --pending"]);
+    rerecord(&scene, &upstream, &["run.json", "--drifted", "receipt.json"], 2)
+        .says(&["--pending FILE.pending"]);
+}
+
+#[test]
+fn nothing_is_left_where_nothing_was_missed() {
+    let scene = recorded(&[chat("a"), chat("b")]);
+    replayed(&scene, &[chat("other a"), chat("b")], 1);
+    assert!(scene.path(PENDING).exists());
+    let told = replayed(&scene, &[chat("a"), chat("b")], 0);
+    assert!(!scene.path(PENDING).exists() && !told.contains("rerecord"), "{told}");
+    assert_eq!(scene.names(), ["receipt.json", "run.json"]);
+}
+
+#[test]
+fn two_calls_never_stand_in_the_place_of_one_take() {
+    let (a, b) = ("the first prompt, which is about bread", "another one, on rivers and lakes");
+    let scene = recorded(&[chat(a), chat(b), chat(b)]);
+    // The new call comes first, and is like the second; the others are liker.
+    let calls = [
+        chat("another new one, on rivers"),
+        chat("the first prompt, which is about rice"),
+        chat("another one, on rivers and seas"),
+        chat("another one, on rivers and seas"),
+        chat("another one, on rivers and seas"),
+    ];
+    replayed(&scene, &calls, 1);
+    let seen = waiting(&scene);
+    assert_eq!(seen.len(), 4, "{seen:?}");
+    assert_eq!(seen[0].2, None);
+    assert_eq!(seen[1], drifted("the first prompt, which is about rice", a, 1));
+    assert_eq!(seen[2], drifted("another one, on rivers and seas", b, 1));
+    assert_eq!(seen[3], drifted("another one, on rivers and seas", b, 2));
+}
+
+#[test]
+fn take_that_is_asked_for_later_is_not_replaced() {
+    let scene = recorded(&[chat("weather in Paris today")]);
+    replayed(&scene, &[chat("weather in Paris tomorrow"), chat("weather in Paris today")], 1);
+    assert_eq!(
+        waiting(&scene),
+        [("weather in Paris tomorrow".to_owned(), "unknown".to_owned(), None)]
+    );
+}
+
+#[test]
+fn step_and_session_stay_and_exhausted_calls_are_further_takes() {
+    let step = |call: Call, step: &str| call.header(&format!("x-loomrec-step-id: {step}"));
+    let session = |call: Call| call.header("x-loomrec-session: s1");
+    let scene =
+        recorded(&[step(chat("plan it"), "plan"), session(chat("in a session")), message("hello")]);
+    let calls = [
+        step(chat_streamed("do another thing, quite unlike"), "plan"),
+        session(chat("in this session")),
+        message("hello"),
+        message("hello"),
+    ];
+    replayed(&scene, &calls, 1);
+    let found = entries(&scene, PENDING);
+    assert_eq!(
+        (found[0].0.as_str(), &found[0].1["pending"]["replaces"]["name"]),
+        ("plan", &json!("plan"))
+    );
+    assert_eq!(found[1].1["session"], "s1");
+    assert_eq!(
+        (&found[2].1["pending"]["reason"], found[2].1["pending"].get("replaces")),
+        (&json!("exhausted"), None)
+    );
+    let upstream = speaker("new");
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 0).says(&["3 new answers"]);
+    let new = entries(&scene, "run.json.new");
+    let plan = new.iter().find(|(name, _)| name == "plan").unwrap();
+    assert!(plan.1["response"]["chunks"].is_array(), "{}", plan.1);
+    assert_eq!(new.iter().filter(|(_, entry)| entry["session"] == "s1").count(), 1);
+}
+
+#[test]
+fn pending_calls_hold_no_key_and_a_killed_replay_leaves_them() {
+    let scene = recorded(&[chat("weather in Paris")]);
+    let server = scene.replay(&["--pending", PENDING]);
+    let said = chat(&format!("weather in Oslo, says {KEY}"))
+        .header(&format!("authorization: Bearer {KEY}"));
+    server.call(&said);
+    server.process.signal("KILL");
+    server.process.wait();
+    for (path, bytes) in scene.files() {
+        assert!(!String::from_utf8_lossy(&bytes).contains(KEY), "{}", path.display());
+    }
+    scene.run(&["ls", PENDING]).expect(0).says(&["requests that a replay missed, and no answers"]);
+    let upstream = speaker("new");
+    // What stands in it in the place of the key is not sent by itself.
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 2)
+        .says(&["[REDACTED] stands in its request", "--send-redacted"]);
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--skip"], 0).says(&["left out"]);
+    assert_eq!(upstream.requests(), 0);
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes", "--send-redacted"], 0);
+    assert_eq!(upstream.requests(), 1);
+}
+
+#[test]
+fn calls_that_the_recording_holds_by_now_are_left_out() {
+    let scene = recorded(&[chat("weather in Paris")]);
+    replayed(&scene, &[chat("weather in Oslo"), chat(&"unlike ".repeat(60))], 1);
+    scene.recorded(&speaker("old"), &[chat(&"unlike ".repeat(60)), chat("weather in Paris")]);
+    let upstream = speaker("new");
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 0)
+        .says(&["the recording has changed since that replay"]);
+    assert_eq!(upstream.requests(), 0);
+}
+
+#[test]
+fn files_that_wait_are_refused_where_they_do_not_belong() {
+    let scene = recorded(&[chat("weather in Paris")]);
+    replayed(&scene, &[chat("weather in Oslo")], 1);
+    let upstream = speaker("new");
+    rerecord(&scene, &upstream, &["--pending", PENDING, "--yes"], 0);
+    scene
+        .run(&["replay", "-r", PENDING])
+        .expect(2)
+        .says(&["loomrec rerecord --pending run.json.pending"]);
+    for file in [PENDING, "run.json.new"] {
+        let args = ["record", "-r", file, "--listen", "127.0.0.1:0"];
+        scene.run(&args).expect(2).says(&["record into another file"]);
+        rerecord(&scene, &upstream, &[file], 2);
+    }
+    rerecord(&scene, &upstream, &["run.json", "--pending", "run.json.new"], 2);
+    rerecord(&scene, &upstream, &["run.json", "--pending", PENDING, "-o", PENDING], 2);
+    rerecord(&scene, &upstream, &["run.json", "-o", PENDING], 2);
+    for file in ["run.json", "run.json.new"] {
+        scene.run(&["replay", "-r", "run.json", "--pending", file]).expect(2);
+    }
+    let args = ["replay", "-r", "run.json", "--pending", "p", "--on-miss", "default"];
+    scene.run(&args).expect(2).says(&["--on-miss"]);
+    for (file, said) in [(PENDING, "no answers"), ("run.json.new", "wait for their review")] {
+        scene.run(&["ls", file]).expect(0).says(&[said]);
+        scene.run(&["stats", file]).expect(0).says(&[said]);
+    }
+    Server::start(scene.dir(), &["replay", "-r", "run.json.new"]).stop().expect(0);
+    assert_eq!(upstream.requests(), 1);
+}
+
+#[test]
+fn keys_that_are_missing_are_told_before_anything_is_sent() {
+    let scene = recorded(&[chat("a"), message("b"), chat("c")]);
+    let upstream = speaker("new");
+    let mut command = prepared(&scene, &upstream, &["run.json", "--yes"]);
+    let told = finish(command.env_remove("ANTHROPIC_API_KEY"), b"").expect(2);
+    assert!(told.stderr.contains("ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN"), "{}", told.stderr);
+    assert_eq!((upstream.requests(), scene.names()), (0, vec!["run.json".to_owned()]));
+    let mut command = prepared(&scene, &upstream, &["run.json", "--yes", "--skip"]);
+    finish(command.env_remove("ANTHROPIC_API_KEY"), b"")
+        .expect(0)
+        .says(&["left out", "2 new answers"]);
+}

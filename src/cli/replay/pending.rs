@@ -1,0 +1,93 @@
+//! `--pending`: what a replay missed, kept to be sent live, and what to do then.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cli::args::ReplayArgs;
+use crate::cli::exit::Failure;
+use crate::cli::receipt::Receipt;
+use crate::replay::missed::MissedError;
+use crate::replay::{Matcher, Missed};
+use crate::server::{Gateway, OnMiss};
+
+/// Begins the file, where one is asked for.
+///
+/// # Errors
+/// A file that cannot be one; a replay in which nothing is missed.
+pub(super) fn begin(
+    args: &ReplayArgs,
+    on_miss: &OnMiss,
+    matcher: &Matcher,
+) -> Result<Option<Arc<Missed>>, Failure> {
+    let Some(path) = &args.pending else { return Ok(None) };
+    if !matches!(on_miss, OnMiss::Error) || args.recordings.is_empty() {
+        return Err(Failure::usage(
+            "--pending keeps the requests that are refused since no recording (-r) answers them: \
+             leave --on-miss and --allow-default-fallback out, and name a recording",
+        ));
+    }
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let others = args.recordings.iter().chain(&args.serve.journal).chain(&args.serve.receipt);
+    if others.into_iter().any(|other| place(other) == place(path)) {
+        return Err(Failure::usage(format!(
+            "--pending {}: this is another file of this run; name one of its own, such as \
+             FILE.pending",
+            path.display()
+        )));
+    }
+    match Missed::begin(path, matcher) {
+        Ok(missed) => Ok(Some(Arc::new(missed))),
+        Err(MissedError::Store(error)) => Err(error.into()),
+        Err(error) => Err(Failure::usage(format!("failed to {error}"))),
+    }
+}
+
+/// Ends the file, and says in the receipt what to do now.
+pub(super) fn end(args: &ReplayArgs, gateway: &Gateway, receipt: &mut Receipt) {
+    let Some(file) = args.recordings.first() else { return };
+    let (Some(missed), Some(replayer)) = (&gateway.missed, &gateway.replayer) else {
+        if receipt.missed > 0 && matches!(gateway.on_miss, OnMiss::Error) {
+            receipt.next.push(format!(
+                "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
+                 just these calls",
+                quoted(&beside(file))
+            ));
+        }
+        return;
+    };
+    let count = match missed.finish(replayer.matcher()) {
+        Ok(count) => count,
+        Err(error) => {
+            let path = missed.path().display();
+            receipt.complaints.push(format!("{path} is not whole: failed to {}", error.chain()));
+            return;
+        }
+    };
+    if count == 0 {
+        return;
+    }
+    receipt.pending = Some((missed.path().to_owned(), count));
+    let (file, pending) = (quoted(file), quoted(missed.path()));
+    let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
+    receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
+    receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
+    receipt.next.push(format!("  loomrec review {file}"));
+    receipt.next.push(format!("  git commit {file}"));
+}
+
+/// FILE.pending.
+fn beside(file: &Path) -> std::path::PathBuf {
+    let mut name = file.to_owned().into_os_string();
+    name.push(".pending");
+    name.into()
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./=:@%+,".contains(&byte);
+    match !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}

@@ -1,0 +1,49 @@
+use super::*;
+
+#[test]
+fn request_is_like_another_when_half_of_it_is_as_it_was() {
+    let is_like = |bytes, of| is_like(Apart { bytes, of });
+    assert!(is_like(0, 0) && is_like(50, 100) && !is_like(51, 100) && !is_like(u64::MAX, 100));
+}
+
+fn call(session: Option<&str>, reason: &str, replaces: bool) -> Call {
+    let key = RequestKey::parse(&"a".repeat(64)).unwrap();
+    let name = EntryName::Hash(key.clone());
+    let replaced = Replaced { name: name.clone(), take: 1, request_hash: None, recorded_at: None };
+    let place: Place = some_place();
+    Call {
+        name,
+        place,
+        pending: Pending { reason: reason.to_owned(), replaces: replaces.then_some(replaced) },
+        session: None,
+        stays: true,
+        key,
+        own_session: session.map(str::to_owned),
+    }
+}
+
+/// Any place: none of these is read.
+fn some_place() -> Place {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("any.json");
+    std::fs::write(&path, r#"{"_version": 2, "a": {"content": "x"}}"#).unwrap();
+    let recording = Recording::open(&path).unwrap();
+    let first = recording.entries().next().unwrap().unwrap();
+    first.place
+}
+
+fn staying(mut calls: Vec<Call>) -> Vec<bool> {
+    leave_out_copies(&mut calls);
+    calls.iter().map(|call| call.stays).collect()
+}
+
+#[test]
+fn copy_is_left_out_when_another_answers_it_as_well() {
+    let new = |session| call(session, "unknown", false);
+    assert_eq!(staying(vec![new(None), new(None), new(Some("s"))]), [true, false, false]);
+    assert_eq!(staying(vec![new(Some("s")), new(Some("t")), new(Some("s"))]), [true, true, false]);
+    let old = || call(Some("s"), "drifted", true);
+    assert_eq!(staying(vec![new(Some("t")), old(), old()]), [false, true, true]);
+    let further = call(None, "exhausted", false);
+    assert_eq!(staying(vec![old(), further]), [true, true]);
+}
