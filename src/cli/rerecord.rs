@@ -19,9 +19,8 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use time::OffsetDateTime;
 use tokio::sync::watch;
 
 use super::args::RerecordArgs;
@@ -68,7 +67,7 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, Failure> {
     };
     let work = Arc::new(Work::open(args, &origin, &output)?);
     let new = NewFile::look(&origin.new, &output)?;
-    let mut choice = Choice::of(args, OffsetDateTime::now_utc())?;
+    let mut choice = Choice::of(args, SystemTime::now())?;
     let plan = Plan::at(Arc::new(prices::load(args.prices.as_deref())?));
     let mut collected = work.sources.collect(&work.maker, &mut choice, &new, plan, args.again)?;
     refuse(args, &collected, &origin)?;

@@ -4,6 +4,7 @@ mod bad;
 mod busy;
 mod pending;
 mod stop;
+mod terminal;
 
 use std::process::Command;
 

@@ -1,10 +1,9 @@
 //! Which calls are sent again: those that the flags choose.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
 
-use time::format_description::well_known::Rfc3339;
-use time::{Duration, OffsetDateTime};
-
+use crate::cli::amount::{age, duration};
 use crate::cli::args::RerecordArgs;
 use crate::cli::exit::{Failure, NO};
 use crate::recording::{Entry, EntryName};
@@ -16,7 +15,8 @@ const LEAST_DIGITS: usize = 4;
 #[derive(Debug)]
 pub(super) struct Choice {
     only: Vec<Only>,
-    before: Option<OffsetDateTime>,
+    older_than: Option<Duration>,
+    now: SystemTime,
     models: Vec<String>,
     /// The reason that pending calls must have.
     reason: Option<&'static str>,
@@ -36,14 +36,16 @@ impl Choice {
     ///
     /// # Errors
     /// An age that is none; too few digits of a hash.
-    pub(super) fn of(args: &RerecordArgs, now: OffsetDateTime) -> Result<Self, Failure> {
-        let before = match &args.older_than {
-            None => None,
-            Some(text) => Some(now.checked_sub(age(text)?).unwrap_or(OffsetDateTime::UNIX_EPOCH)),
-        };
+    pub(super) fn of(args: &RerecordArgs, now: SystemTime) -> Result<Self, Failure> {
+        let older_than = args.older_than.as_deref().map(duration).transpose();
+        let older_than = older_than.map_err(|why| {
+            let given = args.older_than.as_deref().unwrap_or_default();
+            Failure::usage(format!("--older-than {given}: {why}"))
+        })?;
         Ok(Self {
             only: args.only.iter().map(|key| Only::of(key)).collect(),
-            before,
+            older_than,
+            now,
             models: args.model.clone(),
             reason: args.drifted.is_some().then_some("drifted"),
         })
@@ -64,12 +66,11 @@ impl Choice {
         chosen && self.is_old(entry) && self.is_model(entry)
     }
 
-    /// Whether it was recorded before the moment; what has no time was.
+    /// Whether it was recorded long enough ago; what has no time was.
     fn is_old(&self, entry: &Entry) -> bool {
-        let Some(before) = self.before else { return true };
+        let Some(least) = self.older_than else { return true };
         let time = entry.recorded_at.as_deref();
-        let time = time.and_then(|time| OffsetDateTime::parse(time, &Rfc3339).ok());
-        time.is_none_or(|time| time < before)
+        time.and_then(|time| age(time, self.now)).is_none_or(|age| age >= least)
     }
 
     fn is_model(&self, entry: &Entry) -> bool {
@@ -156,55 +157,10 @@ impl Only {
     }
 }
 
-/// An age: a number and its unit.
-fn age(text: &str) -> Result<Duration, Failure> {
-    let wrong = || {
-        Failure::usage(format!(
-            "--older-than {text}: it takes a number and its unit: 90m, 12h, 30d, 8w"
-        ))
-    };
-    let (number, unit) = text.split_at(text.len() - text.chars().last().map_or(0, char::len_utf8));
-    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    let number: i64 = number.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(seconds).map(Duration::seconds).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::identity::RequestKey;
-
-    #[test]
-    fn age_is_a_number_and_its_unit() {
-        let seconds = |text| age(text).unwrap().whole_seconds();
-        assert_eq!(
-            ["0s", "90m", "12h", "30d", "8w"].map(seconds),
-            [0, 5400, 43_200, 2_592_000, 4_838_400]
-        );
-        for odd in [
-            "",
-            "d",
-            "30",
-            "-1d",
-            "+1d",
-            "1.5d",
-            "30 d",
-            "30y",
-            "99999999999999999999d",
-            "9223372036854775807w",
-            "3é",
-        ] {
-            assert_eq!(age(odd).unwrap_err().code, 2, "{odd}");
-        }
-    }
 
     #[test]
     fn key_means_a_step_a_hash_or_a_take() {

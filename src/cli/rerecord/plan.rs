@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
 use super::make::Made;
-use crate::cli::amount::{dollars, rounded};
+use crate::cli::amount::{age, dollars, rounded, span};
 use crate::cli::table::{Column, Table};
 use crate::cli::terminal;
 use crate::provider::Usage;
@@ -118,9 +119,8 @@ impl Plan {
         let sum = self.sum();
         let calls =
             if sum.calls == 1 { "1 call".to_owned() } else { format!("{} calls", sum.calls) };
-        let oldest = self.oldest.as_deref().map(|time| {
-            format!(" · the oldest answer is of {}", terminal::line(time.get(..10).unwrap_or(time)))
-        });
+        let age = self.oldest.as_deref().and_then(|time| age(time, SystemTime::now()));
+        let oldest = age.map(|age| format!(" · the oldest answer is {} old", span(age)));
         format!("{}{calls} · {}{}", table.text(None), self.cost(), oldest.unwrap_or_default())
     }
 

@@ -114,8 +114,8 @@ impl Progress {
         drop(counts);
         match &self.bar {
             Some(bar) => {
-                bar.set_message(text);
                 bar.set_position(over as u64);
+                bar.set_message(text);
             }
             None if over == self.total || over % self.total.div_ceil(LINES).max(1) == 0 => {
                 self.output.info(&format!("{over} of {} calls · {text}", self.total));
