@@ -21,9 +21,6 @@ use crate::recording::redact::Secrets;
 use crate::recording::{Entry, EntryName, Meta, Pending, Waiting};
 use crate::store::{self, Changes, Item, Kept, Packer, Recorder, Recording, RunChoice, StoreError};
 
-/// How often one request is kept: as often as takes of one key may have drifted.
-const MOST: usize = 1000;
-
 /// The requests that were missed in a run.
 #[derive(Debug)]
 pub struct Missed {
@@ -32,6 +29,8 @@ pub struct Missed {
     rules: IdentityRules,
     packer: Packer,
     place: usize,
+    /// How often one request is kept: as often as any was recorded.
+    most: usize,
     state: Mutex<State>,
 }
 
@@ -69,7 +68,8 @@ impl Missed {
         let recorder = Recorder::open(path, &RunChoice::New, &rules)?;
         let (packer, place) = (recorder.packer(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
-        Ok(Self { path: path.to_owned(), rules, packer, place, state })
+        let most = matcher.groups.iter().map(|group| group.takes.len()).max().unwrap_or(1);
+        Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
     }
 
     /// The file.
@@ -110,7 +110,7 @@ impl Missed {
         let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
         let repeats = matches!(error.reason, Reason::Drifted | Reason::Unknown);
         let fresh = !copies.sessions.contains(&observed.session);
-        if copies.count >= MOST || !(fresh || repeats) {
+        if !fresh && !(repeats && copies.count < self.most) {
             return Ok(());
         }
         let mut entry = Entry {

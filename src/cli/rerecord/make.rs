@@ -75,10 +75,13 @@ pub(super) struct Maker {
     pub(super) secrets: Mutex<Known>,
 }
 
+/// Headers as a list.
+type Headers = Vec<(String, String)>;
+
 /// Credentials, worked out once for all requests that carry the same.
 #[derive(Default)]
 pub(super) struct Known {
-    lists: Vec<(Vec<(String, String)>, Arc<Secrets>)>,
+    lists: Vec<(Headers, Arc<Secrets>)>,
 }
 
 impl Maker {

@@ -70,6 +70,10 @@ pub(super) fn judge(order: &Order, entry: &mut Entry) -> Result<Change, Bad> {
     if !(200..300).contains(&response.status) && !was_so(before, response.status) {
         return Err(bad_status(response));
     }
+    if ended_in_error(response) && !before.is_some_and(|(_, entry)| has_error(entry)) {
+        let why = "the stream ended with an error in place of the answer".to_owned();
+        return Err(Bad::Busy { why, after: None });
+    }
     let change = change(before, &order.name, entry);
     order.pending.mark(entry);
     Ok(change)
@@ -79,6 +83,28 @@ pub(super) fn judge(order: &Order, entry: &mut Entry) -> Result<Change, Bad> {
 fn was_so(before: Option<(&EntryName, &Entry)>, status: u16) -> bool {
     let before = before.and_then(|(_, entry)| entry.response.as_ref());
     before.is_some_and(|response| response.status == status)
+}
+
+fn has_error(entry: &Entry) -> bool {
+    entry.response.as_ref().is_some_and(ended_in_error)
+}
+
+/// Whether an event of a stream is an error, as providers send one when they break
+/// off.
+fn ended_in_error(response: &RecordedResponse) -> bool {
+    let content_type = response.headers.iter().find(|(name, _)| name == "content-type");
+    if !content_type.is_some_and(|(_, value)| value.starts_with("text/event-stream")) {
+        return false;
+    }
+    let bytes = response.payload.bytes();
+    let mut lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.any(|line| {
+        let field = |name: &[u8]| line.strip_prefix(name).map(<[u8]>::trim_ascii_start);
+        let named = field(b"event:")
+            .is_some_and(|event| matches!(event.trim_ascii_end(), b"error" | b"response.failed"));
+        let said = field(b"data:").and_then(|data| data.strip_prefix(b"{"));
+        named || said.is_some_and(|data| data.trim_ascii_start().starts_with(b"\"error\":"))
+    })
 }
 
 fn bad_status(response: &RecordedResponse) -> Bad {

@@ -121,3 +121,26 @@ fn words_of_an_error_are_found_in_every_shape() {
     let long = words("é".repeat(900).as_bytes()).unwrap();
     assert_eq!(long.chars().count(), SHOWN + 1);
 }
+
+#[test]
+fn stream_that_breaks_off_with_an_error_is_no_answer() {
+    let streamed = |body: &str| {
+        let mut entry = answer(200, End::Complete, body, "");
+        let response = entry.response.as_mut().unwrap();
+        response.headers = vec![("content-type".into(), "text/event-stream; charset=utf-8".into())];
+        entry
+    };
+    let good =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"event: error\"}}]}\n\ndata: [DONE]\n\n";
+    assert_eq!(judge(&order(None), &mut streamed(good)), Ok(Change::New));
+    for bad in [
+        "event: error\r\ndata: {\"type\":\"error\"}\r\n\r\n",
+        "data: {\"choices\":[]}\n\ndata: {\"error\":{\"message\":\"x\"}}\n\n",
+        "event:response.failed\ndata: {}\n\n",
+    ] {
+        let judged = judge(&order(None), &mut streamed(bad));
+        assert!(matches!(judged, Err(Bad::Busy { .. })), "{bad}: {judged:?}");
+        let before = Some(streamed(bad));
+        assert_eq!(judge(&order(before), &mut streamed(bad)), Ok(Change::Same), "{bad}");
+    }
+}

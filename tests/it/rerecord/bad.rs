@@ -113,7 +113,7 @@ fn flags_that_cannot_be_are_refused_before_anything_is_sent() {
 fn calls_that_hold_no_request_or_have_nowhere_to_go_are_named() {
     let scene = recorded();
     let mut json = scene.json();
-    let entry = json.as_object().unwrap().values().last().unwrap().clone();
+    let entry = json.as_object().unwrap().values().next_back().unwrap().clone();
     json["plain"] = serde_json::json!({"content": "said"});
     for (name, upstream) in [("cloud", "azure"), ("signed", "bedrock"), ("own", "mine")] {
         json[name] = entry.clone();

@@ -25,8 +25,11 @@ fn recorded(calls: &[Call]) -> Scene {
     scene
 }
 
-/// Each pending call: its prompt, why, and the take it replaces.
-fn waiting(scene: &Scene) -> Vec<(String, String, Option<(String, u64)>)> {
+/// A pending call: its prompt, why, and the prompt and number of the take it replaces.
+type Waits = (String, String, Option<(String, u64)>);
+
+/// Each pending call.
+fn waiting(scene: &Scene) -> Vec<Waits> {
     let told = |(_, entry): (String, Value)| {
         let pending = &entry["pending"];
         let replaces = pending["replaces"]["name"].as_str().map(|name| {
@@ -41,7 +44,7 @@ fn waiting(scene: &Scene) -> Vec<(String, String, Option<(String, u64)>)> {
     entries(scene, PENDING).into_iter().map(told).collect()
 }
 
-fn drifted(prompt: &str, old: &str, take: u64) -> (String, String, Option<(String, u64)>) {
+fn drifted(prompt: &str, old: &str, take: u64) -> Waits {
     (prompt.to_owned(), "drifted".to_owned(), Some((old.to_owned(), take)))
 }
 
