@@ -3,9 +3,14 @@
 
 mod convert;
 mod diff;
+mod expiry;
 mod fault;
+mod generate;
 mod interchange;
 mod look;
+mod merge;
+mod prune;
+mod redact;
 mod rerecord;
 mod review;
 
@@ -18,9 +23,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
+pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
+pub use generate::{GenerateArgs, Generated};
 pub use interchange::{ExportArgs, ImportArgs};
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
+pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
+pub use prune::PruneArgs;
+pub use redact::RedactArgs;
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 
@@ -81,6 +91,14 @@ pub enum Command {
     Pending(PendingArgs),
     /// Send recorded requests again, or those that a replay missed, and keep the new answers apart.
     Rerecord(RerecordArgs),
+    /// Merge recordings into one, call by call.
+    Merge(MergeArgs),
+    /// Merge the two sides of a recording in git, as its merge driver.
+    GitMerge(GitMergeArgs),
+    /// Take out of a recording what is not needed any more.
+    Prune(PruneArgs),
+    /// Take credentials, and what rules name, out of recordings.
+    Redact(RedactArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
@@ -91,6 +109,8 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Record, replay and break a small agent run on this machine: no key, no network.
     Demo(DemoArgs),
+    /// Write shell completions and manual pages.
+    Generate(GenerateArgs),
 }
 
 /// Flags of every command that serves.
@@ -305,6 +325,10 @@ pub struct ReplayArgs {
     /// Do not fail when CMD made no call at all
     #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
     pub allow_empty: bool,
+
+    /// When a recording is too old.
+    #[command(flatten)]
+    pub expiry: ExpiryArgs,
 
     /// Everything else.
     #[command(flatten)]

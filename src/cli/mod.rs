@@ -10,17 +10,22 @@ mod demo;
 mod diff;
 mod doctor;
 pub mod exit;
+mod expiry;
 mod export;
 mod fault;
+mod generate;
 mod import;
 mod ls;
+mod merge;
 mod output;
 mod pager;
 mod pending;
 mod prices;
 mod progress;
+mod prune;
 mod receipt;
 mod record;
+mod redact;
 mod replay;
 mod rerecord;
 mod review;
@@ -160,6 +165,10 @@ fn add_up(command: &mut Command, settings: &Settings) {
         Command::Rerecord(args) => {
             ("rerecord", &mut args.upstream, vec![(&mut args.redact, "redact")])
         }
+        Command::Redact(args) => {
+            let rules = settings.of("redact", "redact").map_or(&[][..], |entry| &entry.values);
+            return args.redact.extend(rules.iter().cloned());
+        }
         _ => return,
     };
     let of = |flag| settings.of(name, flag).map_or(&[][..], |entry| &entry.values);
@@ -201,8 +210,13 @@ async fn dispatch(
         Command::Reject(args) => accept::reject(&args),
         Command::Pending(args) => pending::run(&args),
         Command::Rerecord(args) => rerecord::run(&args).await,
+        Command::Merge(args) => merge::run(&args),
+        Command::GitMerge(args) => merge::git::run(&args),
+        Command::Prune(args) => prune::run(&args),
+        Command::Redact(args) => redact::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
+        Command::Generate(args) => generate::run(&args, line),
         Command::Demo(args) => demo::run(args).await,
     }
 }

@@ -24,6 +24,7 @@ pub(crate) mod outline;
 pub mod packed;
 pub mod pending;
 pub mod redact;
+pub mod rekey;
 pub(crate) mod scan;
 pub mod sketch;
 mod spelled;

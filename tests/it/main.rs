@@ -23,6 +23,8 @@ mod fault;
 #[cfg(test)]
 mod framed;
 #[cfg(test)]
+mod git;
+#[cfg(test)]
 mod header;
 #[cfg(test)]
 mod inspect;
@@ -32,6 +34,8 @@ mod interchange;
 mod live;
 #[cfg(test)]
 mod meddle;
+#[cfg(test)]
+mod merge;
 #[cfg(test)]
 mod miss;
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! `loomrec merge`: several recordings into one, call by call.
+
+pub(super) mod git;
+mod report;
+mod side;
+
+use std::path::Path;
+
+use super::args::{LogFormat, MergeArgs, OnConflict};
+use super::exit::{Failure, NO, USAGE};
+use super::output::Output;
+use super::{ls, terminal};
+use crate::identity::IdentityRules;
+use crate::merge::{self, Prefer};
+use report::Report;
+use side::{Names, Side, Sides};
+
+/// Runs the command.
+///
+/// # Errors
+/// Rules that differ, an output that is there (2); a recording that is missing, damaged
+/// or too new (4); an output that cannot be written, or is being recorded into (5).
+pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let opened: Result<Vec<Side>, Failure> =
+        args.files.iter().map(|path| Side::open(path, &output)).collect();
+    let opened = opened?;
+    let rules = rules(&opened, args.unite_rules)?;
+    same_purpose(&opened)?;
+    let sides = Sides::new(opened, rules)?;
+    let mut report = Report::new(&args.output, &sides);
+    let mut names = sides.names(0).clone();
+    let mut meta = sides.meta(0).keys().clone();
+    for file in 1..args.files.len() {
+        names = together(&sides, names, file, prefer(args.on_conflict), &mut report)?;
+        let (merged, conflicts) =
+            merge::keys(&serde_json::Map::new(), &meta, sides.meta(file).keys());
+        report.meta(conflicts);
+        meta = merged;
+    }
+    report.count(&names);
+    let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
+    if !failed {
+        let over = args.force || args.files.iter().any(|file| is_same(file, &args.output));
+        sides.write(&args.output, &names, meta, over)?;
+        report.written = true;
+    }
+    if args.json {
+        ls::print(&terminal::json(&format!("{:#}\n", report.to_json())))?;
+    }
+    match failed {
+        true => output.error(&format!(
+            "{}\nnothing was written; --on-conflict first, last or both decides",
+            report.text()
+        )),
+        false if !args.json => output.info(&report.text()),
+        false => {}
+    }
+    Ok(if failed { NO } else { 0 })
+}
+
+/// The names of the first recordings with those of another one.
+fn together(
+    sides: &Sides,
+    mut names: Names,
+    file: usize,
+    prefer: Prefer,
+    report: &mut Report,
+) -> Result<Names, Failure> {
+    for (name, takes) in sides.names(file).iter() {
+        let ours = names.of(name);
+        let merged = merge::of_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
+        report.add(name, &merged);
+        names.set(name, merged.takes);
+    }
+    Ok(names)
+}
+
+/// How a conflict is decided; one that fails is seen through all the same, so that all
+/// conflicts are told.
+fn prefer(on_conflict: OnConflict) -> Prefer {
+    match on_conflict {
+        OnConflict::Fail | OnConflict::First => Prefer::First,
+        OnConflict::Last => Prefer::Last,
+        OnConflict::Both => Prefer::Both,
+    }
+}
+
+/// The rules that the keys of all are made under.
+fn rules(sides: &[Side], unite: bool) -> Result<IdentityRules, Failure> {
+    let mut rules = IdentityRules::default();
+    let mut first: Option<&Side> = None;
+    for side in sides {
+        let Some(meta) = side.meta() else { continue };
+        rules = rules.with(meta.rules().ignore().iter().cloned());
+        match first {
+            Some(other) if side.words() != other.words() && !unite => {
+                return Err(Failure::new(
+                    USAGE,
+                    format!(
+                        "{} and {} were recorded under other --ignore rules ({}; {}): \
+                         --unite-rules makes all keys anew under all of these",
+                        other.label(),
+                        side.label(),
+                        other.words(),
+                        side.words(),
+                    ),
+                ));
+            }
+            _ => first = first.or(Some(side)),
+        }
+    }
+    Ok(rules)
+}
+
+/// Refuses to mix recordings with changes that wait.
+fn same_purpose(sides: &[Side]) -> Result<(), Failure> {
+    let waits = |side: &Side| side.meta().and_then(|meta| meta.waits_for());
+    let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));
+    odd.map_or(Ok(()), |odd| {
+        Err(Failure::usage(format!(
+            "{} and {} cannot be merged: one of them holds changes that wait for their review",
+            sides[0].label(),
+            odd.label()
+        )))
+    })
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| std::fs::canonicalize(path).ok();
+    place(one).is_some_and(|one| Some(one) == place(other))
+}

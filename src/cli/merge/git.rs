@@ -1,0 +1,125 @@
+//! `loomrec git-merge`: the two sides of a recording in git, against what both come
+//! from.
+//!
+//! What comes of it goes into our side's file. Where there is a conflict that nothing
+//! decides, our side's answer stands, and the exit code makes git mark the file.
+
+use serde_json::Map;
+
+use super::report::{Report, counted};
+use super::side::{Names, Side, Sides};
+use super::{prefer, same_purpose};
+use crate::cli::args::{GitMergeArgs, LogFormat, OnConflict};
+use crate::cli::exit::{Failure, NO};
+use crate::cli::output::Output;
+use crate::cli::terminal;
+use crate::identity::IdentityRules;
+use crate::merge::{self, Prefer};
+
+/// Our side, their side, and what both come from, as `Sides` has them.
+const OURS: usize = 0;
+const THEIRS: usize = 1;
+const BASE: usize = 2;
+
+/// Runs the command.
+///
+/// # Errors
+/// Rules that both sides have changed (1); a side that is damaged or too new (4); our
+/// side cannot be written (5).
+pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let label = args.path.as_ref().unwrap_or(&args.ours).display().to_string();
+    let open = |path, side: &str| -> Result<Side, Failure> {
+        let label = format!("{label} ({side})");
+        let named = |failure: Failure| Failure {
+            message: format!("{label}: {}", failure.message),
+            ..failure
+        };
+        Ok(Side::open_any(path, &output).map_err(named)?.named(label.clone()))
+    };
+    let opened =
+        vec![open(&args.ours, "ours")?, open(&args.theirs, "theirs")?, open(&args.base, "base")?];
+    same_purpose(&opened[..BASE])?;
+    let rules = rules(&label, &opened)?;
+    let sides = Sides::new(opened, rules)?;
+    let mut report = Report::new(label.as_ref(), &sides);
+    let names = names(&sides, prefer(args.on_conflict), &mut report)?;
+    report.count(&names);
+    let (base, theirs) = match sides.is_empty(BASE) {
+        true => (Map::new(), sides.meta(THEIRS).keys().clone()),
+        false => (sides.meta(BASE).keys().clone(), sides.meta(THEIRS).keys().clone()),
+    };
+    let (keys, conflicts) = merge::keys(&base, sides.meta(OURS).keys(), &theirs);
+    report.meta(conflicts);
+    let named =
+        |failure: Failure| Failure { message: format!("{label}: {}", failure.message), ..failure };
+    sides.write(&args.ours, &names, keys, true).map_err(named)?;
+    report.written = true;
+    let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
+    tell(&label, &report, failed, &output);
+    Ok(if failed { NO } else { 0 })
+}
+
+/// Every name, call by call.
+fn names(sides: &Sides, prefer: Prefer, report: &mut Report) -> Result<Names, Failure> {
+    let mut names = sides.names(OURS).clone();
+    let only_theirs =
+        sides.names(THEIRS).iter().filter(|(name, _)| sides.names(OURS).of(name).is_empty());
+    for (name, _) in sides.names(OURS).iter().chain(only_theirs) {
+        let of = |file: usize| sides.names(file).of(name);
+        let same = |a: &_, b: &_| sides.same(name, a, b);
+        let merged = merge::of_name(of(BASE), of(OURS), of(THEIRS), prefer, same)?;
+        report.add(name, &merged);
+        names.set(name, merged.takes);
+    }
+    Ok(names)
+}
+
+/// The rules as the side has them that changed them.
+fn rules(label: &str, sides: &[Side]) -> Result<IdentityRules, Failure> {
+    let of = |side: usize| sides[side].meta().map(|meta| meta.rules().clone());
+    let (ours, theirs, base) = (of(OURS), of(THEIRS), of(BASE));
+    match (ours, theirs) {
+        (ours, theirs) if ours == theirs => Ok(ours.unwrap_or_default()),
+        (Some(ours), theirs) if theirs.is_none() || theirs == base => Ok(ours),
+        (ours, Some(theirs)) if ours.is_none() || ours == base => Ok(theirs),
+        _ => Err(Failure::new(
+            NO,
+            format!(
+                "{label}: both sides changed its --ignore rules (ours: {}; theirs: {}), and ours \
+                 was left as it is; write both out (git show :2:{label}, :3:{label}) and merge \
+                 them with loomrec merge --unite-rules",
+                sides[OURS].words(),
+                sides[THEIRS].words()
+            ),
+        )),
+    }
+}
+
+/// Says what came of it.
+fn tell(label: &str, report: &Report, failed: bool, output: &Output) {
+    let label = terminal::line(label);
+    let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
+    let mut text = format!("loomrec: {label}: {} of theirs came over", counted(came));
+    if gone > 0 {
+        text.push_str(&format!(", {gone} of ours gave way"));
+    }
+    if let Some(names) = report.appended() {
+        text.push_str(&format!(
+            "\n  both sides added takes, which stand behind each other, ours first: {names}"
+        ));
+    }
+    output.info(&text);
+    if !report.has_conflicts() {
+        return;
+    }
+    let conflicts = format!("{}{}", report.counted(), report.conflicts());
+    if !failed {
+        return output.warning(&format!("{label}: decided as asked: {conflicts}"));
+    }
+    output.error(&format!(
+        "{label}: {conflicts}\n  ours stands there for now. Take it with: git add {label}\n  \
+         take theirs with:        LOOMREC_ON_CONFLICT=last git checkout --merge {label} && git add {label}\n  \
+         keep both as takes with: LOOMREC_ON_CONFLICT=both git checkout --merge {label} && git add {label}"
+    ));
+}

@@ -1,0 +1,148 @@
+//! What came of a merge, for people and for programs.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::side::{Names, Sides};
+use crate::cli::terminal;
+use crate::merge::{Conflict, Merged};
+use crate::recording::EntryName;
+
+/// How many conflicts are named to people.
+const NAMED: usize = 20;
+
+/// What came of a merge.
+pub(super) struct Report {
+    output: String,
+    /// The recordings, how many takes each has, and how many of these stand.
+    files: Vec<(String, usize, usize)>,
+    takes: usize,
+    conflicts: Vec<(String, &'static str)>,
+    appended: Vec<String>,
+    /// Whether it was written.
+    pub(super) written: bool,
+}
+
+impl Report {
+    /// Of a merge into `output` that has not begun.
+    pub(super) fn new(output: &Path, sides: &Sides) -> Self {
+        let files = sides.labels().map(|(label, takes)| (label.to_owned(), takes, 0)).collect();
+        let (conflicts, appended) = Default::default();
+        let output = output.display().to_string();
+        Self { output, files, takes: 0, conflicts, appended, written: false }
+    }
+
+    /// Adds what became of a name.
+    pub(super) fn add(&mut self, name: &EntryName, merged: &Merged) {
+        for conflict in &merged.conflicts {
+            let kind = match conflict {
+                Conflict::Changed => "changed",
+                Conflict::RemovedByFirst => "removed_by_first",
+                Conflict::RemovedByLast => "removed_by_last",
+            };
+            self.conflicts.push((name.to_string(), kind));
+        }
+        if merged.appended {
+            self.appended.push(name.to_string());
+        }
+    }
+
+    /// Adds metadata that differs.
+    pub(super) fn meta(&mut self, names: Vec<String>) {
+        self.conflicts.extend(names.into_iter().map(|name| (name, "metadata")));
+    }
+
+    /// Counts where the takes are from that stand.
+    pub(super) fn count(&mut self, names: &Names) {
+        for take in names.iter().flat_map(|(_, takes)| takes) {
+            self.takes += 1;
+            if let Some((_, _, kept)) = self.files.get_mut(take.at.file) {
+                *kept += 1;
+            }
+        }
+    }
+
+    /// Whether there is a conflict.
+    pub(super) fn has_conflicts(&self) -> bool {
+        !self.conflicts.is_empty()
+    }
+
+    /// How many takes stand that are from this recording, and how many of its do not.
+    pub(super) fn of(&self, file: usize) -> (usize, usize) {
+        self.files.get(file).map_or((0, 0), |(_, all, kept)| (*kept, all - kept))
+    }
+
+    /// The conflicts, a line for each.
+    pub(super) fn conflicts(&self) -> String {
+        let word = |kind: &str| match kind {
+            "changed" => "answered otherwise by both",
+            "removed_by_first" => "removed by ours, changed by theirs",
+            "removed_by_last" => "changed by ours, removed by theirs",
+            _ => "metadata that differs",
+        };
+        let mut text = String::new();
+        for (name, kind) in self.conflicts.iter().take(NAMED) {
+            text.push_str(&format!("\n  {}: {}", terminal::line(name), word(kind)));
+        }
+        let more = self.conflicts.len().saturating_sub(NAMED);
+        if more > 0 {
+            text.push_str(&format!("\n  … and {more} more"));
+        }
+        text
+    }
+
+    /// Names whose takes stand behind each other because both sides have added some.
+    pub(super) fn appended(&self) -> Option<String> {
+        let names: Vec<&str> = self.appended.iter().take(NAMED).map(String::as_str).collect();
+        let more = if self.appended.len() > NAMED { ", …" } else { "" };
+        (!names.is_empty()).then(|| terminal::line(&format!("{}{more}", names.join(", "))).into())
+    }
+
+    /// How many conflicts there are, in words.
+    pub(super) fn counted(&self) -> String {
+        match self.conflicts.len() {
+            1 => "1 conflict".to_owned(),
+            many => format!("{many} conflicts"),
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let output = terminal::line(&self.output);
+        let mut text = match self.written {
+            true => format!("{output}: {}", counted(self.takes)),
+            false => format!("{output}: {}", self.counted()),
+        };
+        if self.written {
+            for (label, all, kept) in &self.files {
+                text.push_str(&format!("\n  {kept} of {all} from {}", terminal::line(label)));
+            }
+        }
+        if self.has_conflicts() {
+            if self.written {
+                text.push_str(&format!("\n{}, decided as asked:", self.counted()));
+            }
+            text.push_str(&self.conflicts());
+        }
+        text
+    }
+
+    /// For programs.
+    pub(super) fn to_json(&self) -> Value {
+        let file = |(path, takes, kept): &(String, usize, usize)| json!({ "path": path, "takes": takes, "kept": kept });
+        let conflict = |(key, kind): &(String, &str)| json!({ "key": key, "kind": kind });
+        json!({
+            "output": self.output,
+            "written": self.written,
+            "takes": self.takes,
+            "recordings": self.files.iter().map(file).collect::<Vec<_>>(),
+            "conflicts": self.conflicts.iter().map(conflict).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// So many takes, in words.
+pub(super) fn counted(takes: usize) -> String {
+    if takes == 1 { "1 take".to_owned() } else { format!("{takes} takes") }
+}

@@ -1,0 +1,232 @@
+//! The recordings that are merged: sketches of their takes, which are read again when
+//! they are needed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::is_same;
+use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::output::Output;
+use crate::cli::setup;
+use crate::comparison::{self, Scope};
+use crate::identity::IdentityRules;
+use crate::merge::{At, Take};
+use crate::recording::rekey::NoRequest;
+use crate::recording::{Entry, EntryName, Meta};
+use crate::store::{Changes, Kept, create};
+use crate::store::{Place, Recording, StoreError};
+
+/// Names and their takes, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    list: Vec<(EntryName, Vec<Take>)>,
+    known: HashMap<EntryName, usize>,
+}
+
+impl Names {
+    /// The takes of a name.
+    pub(super) fn of(&self, name: &EntryName) -> &[Take] {
+        self.known.get(name).map_or(&[], |at| &self.list[*at].1)
+    }
+
+    /// Gives a name these takes; a new one goes to the end.
+    pub(super) fn set(&mut self, name: &EntryName, takes: Vec<Take>) {
+        match self.known.get(name) {
+            Some(&at) => self.list[at].1 = takes,
+            None => {
+                self.known.insert(name.clone(), self.list.len());
+                self.list.push((name.clone(), takes));
+            }
+        }
+    }
+
+    fn push(&mut self, name: EntryName, take: Take) {
+        match self.known.get(&name) {
+            Some(&at) => self.list[at].1.push(take),
+            None => self.set(&name, vec![take]),
+        }
+    }
+
+    /// All names with their takes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&EntryName, &[Take])> {
+        self.list.iter().map(|(name, takes)| (name, takes.as_slice()))
+    }
+}
+
+/// A recording that is merged.
+pub(super) struct Side {
+    path: PathBuf,
+    /// `None` for an empty file, as git gives one where there was none.
+    recording: Option<Recording>,
+    /// As people know it.
+    label: String,
+    places: Vec<(EntryName, Place)>,
+    names: Names,
+}
+
+impl Side {
+    /// Opens a recording.
+    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, Failure> {
+        let recording = Some(setup::open(path, output)?);
+        Ok(Self::of(path, recording))
+    }
+
+    /// The same, where an empty file is a recording without entries.
+    pub(super) fn open_any(path: &Path, output: &Output) -> Result<Self, Failure> {
+        let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
+        if is_empty { Ok(Self::of(path, None)) } else { Self::open(path, output) }
+    }
+
+    fn of(path: &Path, recording: Option<Recording>) -> Self {
+        let label = path.display().to_string();
+        let (places, names) = Default::default();
+        Self { path: path.to_owned(), recording, label, places, names }
+    }
+
+    /// The same under another name in messages.
+    pub(super) fn named(self, label: String) -> Self {
+        Self { label, ..self }
+    }
+
+    /// Its name in messages.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// What it says about itself; `None` for an empty file.
+    pub(super) fn meta(&self) -> Option<&Meta> {
+        self.recording.as_ref().map(Recording::meta)
+    }
+
+    /// Its rules in words.
+    pub(super) fn words(&self) -> String {
+        let rules = self.meta().map(|meta| meta.rules().ignore()).unwrap_or_default();
+        let words: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(" ") }
+    }
+}
+
+/// All recordings that are merged.
+pub(super) struct Sides {
+    files: Vec<Side>,
+    rules: IdentityRules,
+    scope: Scope,
+}
+
+impl Sides {
+    /// Reads the recordings; their keys are made under `rules`.
+    ///
+    /// # Errors
+    /// An entry that cannot be read; a key that has to be made anew and cannot be.
+    pub(super) fn new(mut files: Vec<Side>, rules: IdentityRules) -> Result<Self, Failure> {
+        for (file, side) in files.iter_mut().enumerate() {
+            let Some(recording) = &side.recording else { continue };
+            for (place, stored) in recording.entries().enumerate() {
+                let stored = stored?;
+                let (was, mut entry) = (stored.name, stored.entry);
+                let name = match recording.meta().rules() == &rules {
+                    true => was.clone(),
+                    false => entry.rekey(&was, &rules).map_err(|e| no_request(&side.label, &e))?,
+                };
+                let take = Take::of(At { file, place }, &name, &entry);
+                side.names.push(name, take);
+                side.places.push((was, stored.place));
+            }
+        }
+        let mut scope = Scope::default();
+        scope.rules = rules.clone();
+        Ok(Self { files, rules, scope })
+    }
+
+    /// The names of a recording.
+    pub(super) fn names(&self, file: usize) -> &Names {
+        &self.files[file].names
+    }
+
+    /// The recordings' names for people, and how many takes each has.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.files.iter().map(|side| (side.label.as_str(), side.places.len()))
+    }
+
+    /// What a recording says about itself.
+    pub(super) fn meta(&self, file: usize) -> Meta {
+        self.files[file].meta().cloned().unwrap_or_else(|| Meta::new(&self.rules))
+    }
+
+    /// Whether a recording is an empty file.
+    pub(super) fn is_empty(&self, file: usize) -> bool {
+        self.files[file].recording.is_none()
+    }
+
+    /// Reads a take again, under the key that it has now.
+    pub(super) fn entry(&self, at: At) -> Result<Entry, Failure> {
+        let side = &self.files[at.file];
+        let (Some(recording), (was, place)) = (&side.recording, &side.places[at.place]) else {
+            return Ok(Entry::default());
+        };
+        let mut entry = recording.entry(place)?;
+        if recording.meta().rules() != &self.rules {
+            entry.rekey(was, &self.rules).map_err(|error| no_request(&side.label, &error))?;
+        }
+        Ok(entry)
+    }
+
+    /// Whether two takes say the same, times apart.
+    pub(super) fn same(&self, name: &EntryName, one: &Take, other: &Take) -> Result<bool, Failure> {
+        let (one, other) = (self.entry(one.at)?, self.entry(other.at)?);
+        let sides = (comparison::Side::of(name, &one), comparison::Side::of(name, &other));
+        let found = comparison::differences(&sides.0, &sides.1, &self.scope);
+        Ok(found.iter().all(|difference| !difference.counts))
+    }
+
+    /// Writes a recording of these takes. What stands in it already, if it is the
+    /// first of those that were merged, keeps its very text.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        names: &Names,
+        keys: Map<String, Value>,
+        over: bool,
+    ) -> Result<(), Failure> {
+        let first = &self.files[0];
+        if let Some(recording) = &first.recording
+            && is_same(&first.path, path)
+            && recording.meta().rules() == &self.rules
+            && *recording.meta().keys() == keys
+        {
+            return self.rewrite(recording, names);
+        }
+        let mut meta = Meta::parse(keys).map_err(|error| {
+            Failure::new(RECORDING, format!("failed to read the recordings' metadata: {error}"))
+        })?;
+        meta.adopt(&self.rules);
+        let entries = names.iter().flat_map(|(name, takes)| {
+            takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
+        });
+        create(path, &meta, entries, over).map(drop)
+    }
+
+    /// Changes the first recording into these takes.
+    fn rewrite(&self, recording: &Recording, names: &Names) -> Result<(), Failure> {
+        let mut changes = Changes::new()?;
+        let was = &self.files[0].names;
+        for (name, takes) in names.iter().filter(|(name, takes)| was.of(name) != *takes) {
+            changes.set(name.clone(), Vec::new())?;
+            for take in takes {
+                let kept = match take.at.file {
+                    0 => Kept::Place(self.files[0].places[take.at.place].1),
+                    _ => Kept::Entry(Box::new(self.entry(take.at)?)),
+                };
+                changes.push(name, kept)?;
+            }
+        }
+        recording.rewrite(&changes).map(drop).map_err(|error: StoreError| error.into())
+    }
+}
+
+/// The failure of a key that cannot be made anew.
+fn no_request(label: &str, error: &NoRequest) -> Failure {
+    Failure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
+}

@@ -1,0 +1,59 @@
+//! The metadata of recordings that are merged.
+
+use serde_json::{Map, Value};
+
+/// The keys that loomrec and AgentLoom give a meaning to: they stay as the first
+/// recording has them, its rules aside.
+const OWN: [&str; 2] = ["_version", "_loomrec"];
+
+/// Merges the other `_` keys of two recordings against what both come from; gives the
+/// keys, and those that both have changed otherwise, which stay as `ours` has them.
+pub fn keys(
+    base: &Map<String, Value>,
+    ours: &Map<String, Value>,
+    theirs: &Map<String, Value>,
+) -> (Map<String, Value>, Vec<String>) {
+    let mut merged = ours.clone();
+    let mut conflicts = Vec::new();
+    let names = theirs.keys().chain(ours.keys().filter(|name| !theirs.contains_key(*name)));
+    for name in names.filter(|name| !OWN.contains(&name.as_str())) {
+        let [was, our, their] = [base, ours, theirs].map(|keys| keys.get(name));
+        match their {
+            _ if our == their || their == was => {}
+            Some(value) if our == was => {
+                merged.insert(name.clone(), value.clone());
+            }
+            None if our == was => {
+                merged.shift_remove(name);
+            }
+            _ => conflicts.push(name.clone()),
+        }
+    }
+    (merged, conflicts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(text: &str) -> Map<String, Value> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn key_is_as_the_side_has_it_that_changed_it() {
+        let base = map(r#"{"_version": 2, "_a": 1, "_b": 1, "_gone": 1, "_c": 1}"#);
+        let ours = map(r#"{"_version": 2, "_a": 2, "_b": 1, "_gone": 1, "_c": 2, "_x": 1}"#);
+        let theirs = map(r#"{"_version": 3, "_a": 1, "_b": 2, "_c": 3, "_y": 1}"#);
+        let (merged, conflicts) = keys(&base, &ours, &theirs);
+        let wanted = map(r#"{"_version": 2, "_a": 2, "_b": 2, "_c": 2, "_x": 1, "_y": 1}"#);
+        assert_eq!((merged, conflicts), (wanted, vec!["_c".to_owned()]));
+    }
+
+    #[test]
+    fn keys_of_both_stay_when_nothing_is_known_of_where_they_come_from() {
+        let none = Map::new();
+        let (merged, conflicts) = keys(&none, &map(r#"{"_a": 1}"#), &map(r#"{"_b": 1}"#));
+        assert_eq!((merged, conflicts), (map(r#"{"_a": 1, "_b": 1}"#), Vec::new()));
+    }
+}

@@ -1,0 +1,247 @@
+//! What becomes of the takes of a name when recordings are merged.
+//!
+//! Takes of a name that answer the same request, in one session, from one upstream
+//! and in one delivery, are one **call**: [`of_name`] decides call by call, against
+//! what both sides come from where that is known. A call that one side alone has
+//! changed is as that side has it, removal included; one that both have changed
+//! otherwise is a [`Conflict`].
+//!
+//! Nothing is lost unless a side has removed it, or a conflict is decided against it.
+
+mod meta;
+
+use std::collections::HashMap;
+
+use sha2::{Digest as _, Sha256};
+
+pub use meta::keys;
+
+use crate::provider;
+use crate::recording::{Entry, EntryName, packed};
+
+/// Where a take is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct At {
+    /// Which of the recordings.
+    pub file: usize,
+    /// Which of its takes.
+    pub place: usize,
+}
+
+/// A take of one of the recordings: what it answers, and what tells whether another
+/// one is the same, without holding it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// Where it is from.
+    pub at: At,
+    call: [u8; 32],
+    whole: [u8; 32],
+}
+
+/// What a call with a conflict gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prefer {
+    /// What the first side has.
+    First,
+    /// What the second side has.
+    Last,
+    /// The takes of both, those of the first side in front.
+    Both,
+}
+
+/// A call that both sides have changed, each otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Both have it.
+    Changed,
+    /// The first side has removed it, the second changed it.
+    RemovedByFirst,
+    /// The second side has removed it, the first changed it.
+    RemovedByLast,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Its takes in order; none where it goes.
+    pub takes: Vec<Take>,
+    /// Its calls with a conflict, which were decided as preferred.
+    pub conflicts: Vec<Conflict>,
+    /// Whether both sides have added takes of one call behind the same ones: they
+    /// stand behind each other.
+    pub appended: bool,
+}
+
+impl Take {
+    /// The take at a place.
+    pub fn of(at: At, name: &EntryName, entry: &Entry) -> Self {
+        let mut call = Sha256::new();
+        let mut part = |text: Option<&str>| {
+            let length = text.map_or(u64::MAX, |text| text.len() as u64);
+            call.update(length.to_le_bytes());
+            call.update(text.unwrap_or_default());
+        };
+        let asked = entry.request.as_ref().map(|request| (request, request.recognise()));
+        part(entry.request_hash.as_ref().map(|key| key.as_str()));
+        part(entry.session.as_deref());
+        part(entry.upstream.as_deref());
+        // What the key of a chat has no room for.
+        part(asked.as_ref().map(|(request, _)| provider::place(&request.path)));
+        let streamed = asked.as_ref().map(|(_, call)| call.streamed);
+        part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
+        let mut bytes = Vec::new();
+        packed::pack_to(&mut bytes, name, false, entry);
+        Self { at, call: call.finalize().into(), whole: Sha256::digest(&bytes).into() }
+    }
+
+    /// Whether it is the very same entry.
+    pub fn is(&self, other: &Self) -> bool {
+        self.whole == other.whole
+    }
+}
+
+/// Merges the takes of one name. `base` is what both sides come from, none where that
+/// is not known; `same` tells whether two entries that are not the very same say the
+/// same all the same.
+///
+/// # Errors
+/// What `same` fails with.
+pub fn of_name<E>(
+    base: &[Take],
+    ours: &[Take],
+    theirs: &[Take],
+    prefer: Prefer,
+    mut same: impl FnMut(&Take, &Take) -> Result<bool, E>,
+) -> Result<Merged, E> {
+    let (mut sides, mut known) = (Vec::<Sides>::new(), HashMap::new());
+    for (side, takes) in [ours, theirs, base].into_iter().enumerate() {
+        for take in takes {
+            let at = *known.entry(take.call).or_insert(sides.len());
+            if at == sides.len() {
+                sides.push(Sides::default());
+            }
+            sides[at].0[side].push(take.clone());
+        }
+    }
+    let mut merged = Merged::default();
+    let mut calls = Vec::with_capacity(sides.len());
+    for call in sides {
+        let (takes, special) = call.merge(prefer, &mut same)?;
+        match special {
+            Some(Special::Conflict(conflict)) => merged.conflicts.push(conflict),
+            Some(Special::Appended) => merged.appended = true,
+            None => {}
+        }
+        calls.push(takes.into_iter());
+    }
+    // Each call's takes stand where ours had that call; what is more of them goes behind.
+    let of = |take: &Take| known.get(&take.call).copied();
+    merged.takes = ours.iter().filter_map(|take| calls.get_mut(of(take)?)?.next()).collect();
+    merged.takes.extend(calls.into_iter().flatten());
+    Ok(merged)
+}
+
+/// The takes of one call: ours, theirs, and those that both come from.
+#[derive(Default)]
+struct Sides([Vec<Take>; 3]);
+
+/// What is to be told of a call.
+enum Special {
+    Conflict(Conflict),
+    Appended,
+}
+
+impl Sides {
+    fn merge<E>(
+        self,
+        prefer: Prefer,
+        same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
+    ) -> Result<(Vec<Take>, Option<Special>), E> {
+        let Self([ours, theirs, base]) = self;
+        if are_very_same(&ours, &theirs) || are_very_same(&theirs, &base) {
+            return Ok((ours, None));
+        }
+        if are_very_same(&ours, &base) {
+            return Ok((theirs, None));
+        }
+        let all = |one: &[Take], other: &[Take], same: &mut _| -> Result<bool, E> {
+            Ok(one.len() == other.len() && shared(one, other, same)? == one.len())
+        };
+        // Times apart, nothing has changed on one of the sides.
+        if all(&ours, &theirs, same)? || all(&theirs, &base, same)? {
+            return Ok((ours, None));
+        }
+        if all(&ours, &base, same)? {
+            return Ok((theirs, None));
+        }
+        // One side has gone on where the other stopped.
+        let together = shared(&ours, &theirs, same)?;
+        let gone_on = together == ours.len() || together == theirs.len();
+        if gone_on && together > 0 && together >= base.len() {
+            let longer = if theirs.len() > ours.len() { theirs } else { ours };
+            return Ok((longer, None));
+        }
+        if !base.is_empty() && together >= base.len() {
+            let more = theirs.into_iter().skip(together);
+            return Ok((ours.into_iter().chain(more).collect(), Some(Special::Appended)));
+        }
+        let conflict = match (ours.is_empty(), theirs.is_empty()) {
+            (true, _) => Conflict::RemovedByFirst,
+            (_, true) => Conflict::RemovedByLast,
+            _ => Conflict::Changed,
+        };
+        let takes = match prefer {
+            Prefer::First => ours,
+            Prefer::Last => theirs,
+            Prefer::Both => both(ours, theirs, same)?,
+        };
+        Ok((takes, Some(Special::Conflict(conflict))))
+    }
+}
+
+fn are_very_same(one: &[Take], other: &[Take]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
+}
+
+/// How many takes are the same, from the first on.
+fn shared<E>(
+    one: &[Take],
+    other: &[Take],
+    same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
+) -> Result<usize, E> {
+    let mut count = 0;
+    for (one, other) in one.iter().zip(other) {
+        if !one.is(other) && !same(one, other)? {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The first side's takes, and those of the second that it has none like.
+fn both<E>(
+    ours: Vec<Take>,
+    theirs: Vec<Take>,
+    same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
+) -> Result<Vec<Take>, E> {
+    let mut free = ours.clone();
+    let mut takes = ours;
+    for take in theirs {
+        let mut like = None;
+        for (at, other) in free.iter().enumerate() {
+            if take.is(other) || same(other, &take)? {
+                like = Some(at);
+                break;
+            }
+        }
+        match like {
+            Some(at) => drop(free.remove(at)),
+            None => takes.push(take),
+        }
+    }
+    Ok(takes)
+}
+
+#[cfg(test)]
+mod tests;

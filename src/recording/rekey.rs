@@ -1,0 +1,84 @@
+//! The key of a recorded request, made anew.
+
+use super::entry::Entry;
+use super::name::EntryName;
+use crate::identity::IdentityRules;
+
+/// An entry whose key cannot be made anew. Reads after "failed to".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("make the key of {name} anew: its request is not recorded; record that call again")]
+pub struct NoRequest {
+    /// What it is kept under.
+    pub name: EntryName,
+}
+
+impl Entry {
+    /// Gives the entry the key that its request has under `rules`; gives the name it
+    /// is to be kept under. An entry under a step id that knows no key stays without.
+    ///
+    /// # Errors
+    /// An entry that has a key and no request.
+    pub fn rekey(
+        &mut self,
+        name: &EntryName,
+        rules: &IdentityRules,
+    ) -> Result<EntryName, NoRequest> {
+        let Some(request) = &self.request else {
+            return match (name, &self.request_hash) {
+                (EntryName::Step(_), None) => Ok(name.clone()),
+                _ => Err(NoRequest { name: name.clone() }),
+            };
+        };
+        let (_, key) = request.recognise_with_key(rules);
+        self.request_hash = Some(key.clone());
+        Ok(match name {
+            EntryName::Step(_) => name.clone(),
+            EntryName::Hash(_) => EntryName::Hash(key),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::{Pointer, RequestKey};
+    use crate::recording::RecordedRequest;
+
+    const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    fn entry(body: &'static str) -> Entry {
+        let request = RecordedRequest {
+            method: "POST".into(),
+            path: "/v1/chat/completions".into(),
+            query: String::new(),
+            headers: vec![("content-type".into(), "application/json".into())],
+            body: body.into(),
+        };
+        Entry { request: Some(request), ..Entry::default() }
+    }
+
+    #[test]
+    fn key_follows_the_request_and_the_rules() {
+        let old = EntryName::Hash(RequestKey::parse(HASH).unwrap());
+        let rules = IdentityRules::new(vec![Pointer::parse("/user").unwrap()]);
+        let (mut one, mut other) =
+            (entry(r#"{"model":"m","user":"a"}"#), entry(r#"{"model":"m","user":"b"}"#));
+        let (plain, ignoring) = (IdentityRules::default(), &rules);
+        assert_ne!(one.rekey(&old, &plain), other.rekey(&old, &plain));
+        assert_eq!(one.rekey(&old, ignoring), other.rekey(&old, ignoring));
+        let name = EntryName::Hash(one.request_hash.clone().unwrap());
+        assert_eq!(one.rekey(&old, ignoring), Ok(name));
+        let step = EntryName::step("plan").unwrap();
+        assert_eq!(one.rekey(&step, &plain), Ok(step.clone()));
+        assert_ne!(one.request_hash, other.request_hash);
+    }
+
+    #[test]
+    fn entry_is_refused_when_it_has_a_key_and_no_request() {
+        let name = EntryName::Hash(RequestKey::parse(HASH).unwrap());
+        let rules = IdentityRules::default();
+        assert_eq!(Entry::default().rekey(&name, &rules), Err(NoRequest { name }));
+        let step = EntryName::step("plan").unwrap();
+        assert_eq!(Entry::default().rekey(&step, &rules), Ok(step));
+    }
+}
