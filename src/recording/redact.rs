@@ -7,6 +7,7 @@
 //! The same input always gives the same output, so a redacted request hashes
 //! alike in record and replay.
 
+mod answer;
 mod framed;
 pub mod header;
 mod secret;
@@ -19,6 +20,7 @@ use bytes::{Bytes, BytesMut};
 use regex::bytes::Regex;
 
 use super::body::Chunk;
+pub use answer::Came;
 pub use header::{HOP_BY_HOP, stored_query, stores};
 pub use secret::Secrets;
 use shape::Shapes;
