@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::amount::{dollars, rounded};
 use super::args::FaultArgs;
+use super::expiry::Expired;
 use super::fault::{self, FaultReceipt};
 use super::score::Judged;
 use crate::recovery::Budget;
@@ -53,6 +54,8 @@ pub struct Receipt {
     pub faults: Option<FaultReceipt>,
     /// How the program recovered from it; `None` where that was not asked.
     pub recovery: Option<Judged>,
+    /// What is too old; `None` where that was not asked.
+    pub(super) expired: Option<Expired>,
     /// Whether a fault did not come, or was not recovered from in time.
     pub failed_faults: bool,
     /// Connections opened to upstreams.
@@ -140,6 +143,7 @@ impl Receipt {
             faulted: Tally::read(&tally.faulted),
             faults: None,
             recovery: None,
+            expired: None,
             failed_faults: false,
             upstream_connections: 0,
             more: tally.more(),
@@ -174,6 +178,14 @@ impl Receipt {
             self.recovery = Some(judged);
         }
         self.failed_faults = self.complaints.len() > before;
+    }
+
+    /// Adds what is too old: a complaint where that fails the run, else a note.
+    pub(super) fn add_expired(&mut self, expired: Option<Expired>, fails: bool) {
+        let told = expired.as_ref().and_then(Expired::words);
+        if fails { &mut self.complaints } else { &mut self.notes }.extend(told);
+        self.notes.extend(expired.as_ref().and_then(Expired::unknown));
+        self.expired = expired;
     }
 
     /// `ok`, or what a failed run is called.
@@ -213,6 +225,7 @@ impl Receipt {
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
             "recovery": self.recovery.as_ref().map(Judged::to_json),
+            "expired": self.expired.as_ref().map(Expired::to_json),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),

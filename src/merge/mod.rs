@@ -1,7 +1,6 @@
 //! What becomes of the takes of a name when recordings are merged.
 //!
-//! Takes of a name that answer the same request, in one session, from one upstream
-//! and in one delivery, are one **call**: [`of_name`] decides call by call, against
+//! Takes of a name that answer one [`Question`] are one **call**: [`of_name`] decides call by call, against
 //! what both sides come from where that is known. A call that one side alone has
 //! changed is as that side has it, removal included; one that both have changed
 //! otherwise is a [`Conflict`].
@@ -16,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use meta::keys;
 
-use crate::provider;
+use crate::recording::question::Question;
 use crate::recording::{Entry, EntryName, packed};
 
 /// Where a take is from.
@@ -34,7 +33,7 @@ pub struct At {
 pub struct Take {
     /// Where it is from.
     pub at: At,
-    call: [u8; 32],
+    question: Question,
     whole: [u8; 32],
 }
 
@@ -75,23 +74,9 @@ pub struct Merged {
 impl Take {
     /// The take at a place.
     pub fn of(at: At, name: &EntryName, entry: &Entry) -> Self {
-        let mut call = Sha256::new();
-        let mut part = |text: Option<&str>| {
-            let length = text.map_or(u64::MAX, |text| text.len() as u64);
-            call.update(length.to_le_bytes());
-            call.update(text.unwrap_or_default());
-        };
-        let asked = entry.request.as_ref().map(|request| (request, request.recognise()));
-        part(entry.request_hash.as_ref().map(|key| key.as_str()));
-        part(entry.session.as_deref());
-        part(entry.upstream.as_deref());
-        // What the key of a chat has no room for.
-        part(asked.as_ref().map(|(request, _)| provider::place(&request.path)));
-        let streamed = asked.as_ref().map(|(_, call)| call.streamed);
-        part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
         let mut bytes = Vec::new();
         packed::pack_to(&mut bytes, name, false, entry);
-        Self { at, call: call.finalize().into(), whole: Sha256::digest(&bytes).into() }
+        Self { at, question: Question::of(entry), whole: Sha256::digest(&bytes).into() }
     }
 
     /// Whether it is the very same entry.
@@ -116,7 +101,7 @@ pub fn of_name<E>(
     let (mut sides, mut known) = (Vec::<Sides>::new(), HashMap::new());
     for (side, takes) in [ours, theirs, base].into_iter().enumerate() {
         for take in takes {
-            let at = *known.entry(take.call).or_insert(sides.len());
+            let at = *known.entry(take.question).or_insert(sides.len());
             if at == sides.len() {
                 sides.push(Sides::default());
             }
@@ -135,7 +120,7 @@ pub fn of_name<E>(
         calls.push(takes.into_iter());
     }
     // Each call's takes stand where ours had that call; what is more of them goes behind.
-    let of = |take: &Take| known.get(&take.call).copied();
+    let of = |take: &Take| known.get(&take.question).copied();
     merged.takes = ours.iter().filter_map(|take| calls.get_mut(of(take)?)?.next()).collect();
     merged.takes.extend(calls.into_iter().flatten());
     Ok(merged)

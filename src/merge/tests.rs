@@ -5,8 +5,9 @@ use super::*;
 /// A take from a text: the call, what it says, and what differs with each recording.
 /// `a1` and `a1'` say the same.
 fn take(file: usize, place: usize, text: &str) -> Take {
-    let print = |text: &str| Sha256::digest(text).into();
-    Take { at: At { file, place }, call: print(&text[..1]), whole: print(text) }
+    let asks = Entry { session: Some(text[..1].to_owned()), ..Entry::default() };
+    let question = Question::of(&asks);
+    Take { at: At { file, place }, question, whole: Sha256::digest(text).into() }
 }
 
 fn takes(file: usize, text: &str) -> Vec<Take> {
@@ -117,44 +118,6 @@ fn conflict_is_decided_as_preferred_when_both_sides_have_changed_a_call() {
             "{base}|{ours}|{theirs}"
         );
     }
-}
-
-#[test]
-fn take_is_of_another_call_when_any_part_of_what_it_answers_differs() {
-    use crate::identity::RequestKey;
-    use crate::recording::RecordedRequest;
-    let name = EntryName::step("plan").unwrap();
-    let request = |path: &str, body: &'static str| RecordedRequest {
-        method: "POST".into(),
-        path: path.into(),
-        query: String::new(),
-        headers: Vec::new(),
-        body: body.into(),
-    };
-    let plain = Entry {
-        request: Some(request("/v1/chat/completions", "{}")),
-        upstream: Some("openai".into()),
-        ..Entry::default()
-    };
-    let of = |entry: &Entry| Take::of(At { file: 0, place: 0 }, &name, entry);
-    let hash = RequestKey::parse(&"0".repeat(64));
-    let others = [
-        Entry { request_hash: hash, ..plain.clone() },
-        Entry { session: Some("openai".into()), upstream: None, ..plain.clone() },
-        Entry { upstream: Some("groq".into()), ..plain.clone() },
-        Entry { request: Some(request("/eu/v1/chat/completions", "{}")), ..plain.clone() },
-        Entry {
-            request: Some(request("/v1/chat/completions", "{\"stream\":true}")),
-            ..plain.clone()
-        },
-    ];
-    let own = of(&plain);
-    for other in &others {
-        assert_ne!(of(other).call, own.call, "{other:?}");
-    }
-    let said = Entry { content: Some("other".into()), ..plain };
-    assert_eq!(of(&said).call, own.call);
-    assert!(!of(&said).is(&own) && own.is(&own));
 }
 
 /// Up to five takes of three calls that say one of three things.

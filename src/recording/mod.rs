@@ -23,6 +23,7 @@ pub mod observed;
 pub(crate) mod outline;
 pub mod packed;
 pub mod pending;
+pub mod question;
 pub mod redact;
 pub mod rekey;
 pub(crate) mod scan;

@@ -29,6 +29,13 @@ pub struct Place {
     pub(super) length: u64,
 }
 
+impl Place {
+    /// How many bytes the entry has there.
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+}
+
 /// An entry in a log.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {

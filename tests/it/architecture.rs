@@ -37,7 +37,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("fault", &["identity", "provider", "spelling"]),
     ("recording", &["identity", "provider", "fault"]),
     ("comparison", &["identity", "provider", "recording", "spelling"]),
-    ("merge", &["provider", "recording"]),
+    ("merge", &["recording"]),
     ("recovery", &["spelling"]),
     ("interchange", &["identity", "provider", "recording", "spelling"]),
     ("review", &["identity", "recording"]),

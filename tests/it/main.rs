@@ -47,6 +47,8 @@ mod pager;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod prune;
+#[cfg(test)]
 mod record;
 #[cfg(test)]
 mod replay;

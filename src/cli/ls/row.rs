@@ -40,7 +40,7 @@ impl Row {
     }
 
     /// The key for people: a hash is cut to its first digits.
-    fn short_key(&self) -> String {
+    pub(in crate::cli) fn short_key(&self) -> String {
         match &self.name {
             EntryName::Step(_) => terminal::line(&self.key()).into_owned(),
             EntryName::Hash(hash) if self.take > 1 => format!("{}#{}", hash.short(), self.take),
@@ -69,7 +69,7 @@ impl Row {
     }
 
     /// Where the call went and what it asked for.
-    fn call_words(&self) -> String {
+    pub(in crate::cli) fn call_words(&self) -> String {
         let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
         let mut words = upstream.unwrap_or(NOTHING).to_owned();
         match (&self.call, &self.entry.request) {

@@ -1,0 +1,192 @@
+//! Which takes a whole replay used, by its receipt or its journal.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::label;
+use crate::cli::args::PruneArgs;
+use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::receipt::sha256;
+use crate::recording::{Entry, EntryName};
+use crate::store::Recording;
+
+/// A receipt above this is none.
+const LARGEST: u64 = 256 << 20;
+
+/// What of a receipt tells which takes were used.
+#[derive(Deserialize)]
+struct Told {
+    command: String,
+    #[serde(default)]
+    served: u64,
+    #[serde(default)]
+    missed: u64,
+    #[serde(default)]
+    refused: u64,
+    #[serde(default)]
+    unreachable: u64,
+    #[serde(default)]
+    faulted: u64,
+    cmd_exit: Option<i64>,
+    unused_entries: Option<Vec<String>>,
+    recordings: Vec<Replayed>,
+}
+
+/// A recording that a receipt names.
+#[derive(Deserialize)]
+struct Replayed {
+    sha256: Option<String>,
+}
+
+/// The takes that were used.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    /// Those that no receipt used; `None` where there is no receipt.
+    unused: Option<HashSet<String>>,
+    /// Names, or hashes, that a journal says were served: it does not tell their takes
+    /// apart. `None` where there is no journal.
+    served: Option<HashSet<String>>,
+    /// Keys in receipts that stand for more than one take.
+    ambiguous: HashSet<String>,
+}
+
+impl Used {
+    /// Reads what the flags name.
+    ///
+    /// # Errors
+    /// A file that cannot be read; one that does not tell which takes of this recording
+    /// a whole replay used, and why.
+    pub(super) fn read(args: &PruneArgs, recording: &Recording) -> Result<Self, Failure> {
+        let mut used = Self::default();
+        if args.unused.is_empty() && args.journal.is_empty() {
+            return Ok(used);
+        }
+        let hash = sha256(&args.file);
+        for path in &args.unused {
+            let unused = receipt(path, &args.file, hash.as_deref())?;
+            used.unused = Some(match used.unused.take() {
+                Some(other) => other.intersection(&unused).cloned().collect(),
+                None => unused,
+            });
+        }
+        for path in &args.journal {
+            used.add_journal(path)?;
+        }
+        used.look_at(recording);
+        Ok(used)
+    }
+
+    /// Whether a take was used, or may have been.
+    pub(super) fn has(&self, name: &EntryName, take: usize, entry: &Entry) -> bool {
+        let key = name.take_key(take);
+        let by_receipt =
+            |unused: &HashSet<String>| !unused.contains(&key) || self.ambiguous.contains(&key);
+        // A step id that no header can hold is told by its hash.
+        let hash = entry.request_hash.as_ref().map(|hash| hash.as_str());
+        let by_journal = |served: &HashSet<String>| {
+            served.contains(&name.to_string()) || hash.is_some_and(|hash| served.contains(hash))
+        };
+        self.unused.as_ref().is_some_and(by_receipt) || self.served.as_ref().is_some_and(by_journal)
+    }
+
+    /// Whether a journal was read.
+    pub(super) fn has_journal(&self) -> bool {
+        self.served.is_some()
+    }
+
+    fn add_journal(&mut self, path: &Path) -> Result<(), Failure> {
+        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let mut file = BufReader::new(file);
+        let (served, mut line) = (self.served.get_or_insert_default(), Vec::new());
+        for number in 1.. {
+            line.clear();
+            let limited = &mut (&mut file).take(LARGEST);
+            let read = limited.read_until(b'\n', &mut line);
+            if read.map_err(|error| unreadable(path, &error))? == 0 {
+                break;
+            }
+            let wrong =
+                |why: &str| Failure::usage(format!("{}, line {number}: {why}", label(path)));
+            let none = "this is no line of a journal; name the file that --journal wrote";
+            let told: Value = serde_json::from_slice(&line).map_err(|_| wrong(none))?;
+            let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
+            let entry = told.pointer("/more/entry").and_then(Value::as_str);
+            match (outcome, entry) {
+                ("served", Some(key)) => drop(served.insert(key.to_owned())),
+                ("served", None) => return Err(wrong("it does not say which take was served")),
+                ("missed" | "refused" | "unreachable" | "faulted", _) => {
+                    return Err(wrong(&format!(
+                        "a call was {outcome}, so this run does not tell what is needed; take \
+                         the journal of one that went well"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees which keys do not tell.
+    fn look_at(&mut self, recording: &Recording) {
+        let names: HashSet<String> = recording.names().map(ToString::to_string).collect();
+        // A step `plan#2`, and the second take of the step `plan`.
+        let twofold = |name: &&String| {
+            let numbered = name.rsplit_once('#');
+            numbered.is_some_and(|(step, number)| {
+                number.parse::<usize>().is_ok() && names.contains(step)
+            })
+        };
+        self.ambiguous = names.iter().filter(twofold).cloned().collect();
+    }
+}
+
+/// The takes that a receipt says were not used.
+fn receipt(path: &Path, file: &Path, hash: Option<&str>) -> Result<HashSet<String>, Failure> {
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
+    opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
+    let wrong = |why: &str| Failure::usage(format!("{}: {why}", label(path)));
+    let told: Told = serde_json::from_slice(&bytes).map_err(|error| {
+        wrong(&format!("this is no receipt ({error}); name the file that --receipt wrote"))
+    })?;
+    let Some(unused) = told.unused_entries.filter(|_| told.command == "replay") else {
+        return Err(wrong(
+            "this is not the receipt of a replay, so it does not tell what was used; make one \
+             with loomrec replay --receipt FILE",
+        ));
+    };
+    let failed = told.missed + told.refused + told.unreachable > 0
+        || told.cmd_exit.is_some_and(|code| code != 0);
+    let reason = match told.recordings.as_slice() {
+        _ if failed => {
+            "that run failed, and may have used more had it gone on; take the receipt \
+                        of one that went well"
+        }
+        _ if told.faulted > 0 => {
+            "faults stood in the place of answers in that run; take the \
+                                  receipt of one without"
+        }
+        _ if told.served == 0 => "no call was answered in that run",
+        [only] if only.sha256.as_deref() == hash => return Ok(unused.into_iter().collect()),
+        [_] => {
+            return Err(wrong(&format!(
+                "{} is not what was replayed then (its SHA-256 differs); replay it again",
+                label(file)
+            )));
+        }
+        _ => {
+            "several recordings were replayed together, and it does not tell their takes apart; \
+              replay this one alone, or use --journal"
+        }
+    };
+    Err(wrong(reason))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(RECORDING, format!("failed to read {}: {error}", label(path)))
+}

@@ -1,0 +1,173 @@
+//! `prune`: what is not needed any more goes, and nothing else.
+
+use serde_json::{Value, json};
+
+use crate::support::shape::{chat, chat_answer, message, message_answer};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+fn upstream() -> Upstream {
+    Upstream::start(|request| match request.target.as_str() {
+        "/v1/messages" => Answer::json(200, message_answer("Bonjour.")),
+        _ => Answer::json(200, chat_answer("Hello.")),
+    })
+}
+
+fn step(prompt: &str) -> Call {
+    chat(prompt).header("x-loomrec-step-id: plan")
+}
+
+/// A recording of several calls, one of them made three times.
+fn sample() -> Scene {
+    let scene = Scene::new();
+    let again = [chat("again"), chat("again"), chat("again")];
+    let others = [chat("one"), message("two"), step("turn one"), step("turn two")];
+    scene.recorded(&upstream(), &[&again[..], &others].concat());
+    scene
+}
+
+/// Replays calls, and leaves a receipt and a journal.
+fn replay(scene: &Scene, name: &str, calls: &[Call], more: &[&str], code: i32) {
+    let (receipt, journal) = (format!("{name}.receipt"), format!("{name}.jsonl"));
+    let args = [&["--receipt", &receipt, "--journal", &journal], more].concat();
+    scene.replayed(&args, calls, code);
+}
+
+/// What `prune --json` says.
+fn told(scene: &Scene, more: &[&str]) -> Value {
+    let told = scene.run(&[&["prune", "run.json", "--json"], more].concat()).expect(0);
+    serde_json::from_str(&told.stdout).unwrap()
+}
+
+fn keys(told: &Value, list: &str) -> Vec<String> {
+    let short = |take: &Value| {
+        let key = take["key"].as_str().unwrap();
+        let numbered = key.rsplit_once('#').map_or("", |(_, number)| number);
+        if key.len() > 60 { format!("hash#{numbered}") } else { key.to_owned() }
+    };
+    told[list].as_array().unwrap().iter().map(short).collect()
+}
+
+#[test]
+fn takes_that_no_run_used_go() {
+    let scene = sample();
+    let before = scene.text();
+    replay(&scene, "a", &[chat("again"), chat("again"), chat("one"), step("turn two")], &[], 0);
+    replay(&scene, "b", &[message("two"), chat("again")], &["--fail-unused"], 1);
+    let dry = told(&scene, &["--unused", "a.receipt", "--unused", "b.receipt"]);
+    assert_eq!(keys(&dry, "pruned"), ["hash#3", "plan"]);
+    assert_eq!((&dry["applied"], &dry["takes"]), (&json!(false), &json!(7)));
+    assert_eq!(scene.text(), before, "a dry run changed it");
+    let args = ["prune", "run.json", "--unused", "a.receipt", "--unused", "b.receipt", "--apply"];
+    let said = scene.run(&args).expect(0);
+    assert!(said.stdout.contains("2 of 7 takes pruned"), "{}", said.stdout);
+    let left = [chat("again"), chat("again"), chat("one"), message("two"), step("turn two")];
+    scene.replayed(&["--fail-unused"], &left, 0);
+    let lines: Vec<&str> = before.lines().collect();
+    let kept = scene.text();
+    let added = kept.lines().filter(|line| !lines.contains(line)).count();
+    // The list of two turns is one turn now, one step further to the left.
+    assert!(added < 40 && kept.len() < before.len(), "{kept}");
+    assert_eq!(scene.names(), ["a.jsonl", "a.receipt", "b.jsonl", "b.receipt", "run.json"]);
+    // The receipts are of what was replayed then.
+    scene.run(&args).expect(2).says(&["SHA-256", "replay it again"]);
+}
+
+#[test]
+fn journal_tells_of_names() {
+    let scene = sample();
+    replay(&scene, "a", &[chat("again"), message("two"), step("turn two")], &[], 0);
+    let dry = told(&scene, &["--journal", "a.jsonl"]);
+    assert_eq!(keys(&dry, "pruned"), ["hash#"]);
+    assert_eq!(dry["pruned"][0]["call"], "openai chat");
+}
+
+#[test]
+fn criteria_narrow_each_other() {
+    let scene = sample();
+    let pruned = |more: &[&str]| told(&scene, more)["pruned"].as_array().unwrap().len();
+    assert_eq!(pruned(&["--upstream", "anthropic"]), 1);
+    assert_eq!(pruned(&["--upstream", "openai"]), 6);
+    assert_eq!(pruned(&["--model", "gpt-4o-mini"]), 6);
+    assert_eq!(pruned(&["--model", "gpt-4o-mini", "--upstream", "anthropic"]), 0);
+    assert_eq!(pruned(&["--older-than", "1d"]), 0);
+    assert_eq!(pruned(&["--older-than", "0s", "--upstream", "anthropic"]), 1);
+    replay(&scene, "a", &[message("two")], &[], 0);
+    assert_eq!(pruned(&["--unused", "a.receipt", "--upstream", "anthropic"]), 0);
+    assert_eq!(pruned(&["--unused", "a.receipt", "--model", "gpt-4o-mini"]), 6);
+}
+
+#[test]
+fn take_stays_when_a_later_one_of_its_call_does() {
+    let scene = sample();
+    let mut json = scene.json();
+    let entries = json.as_object_mut().unwrap();
+    let again: Vec<String> =
+        entries.keys().filter(|key| entries.contains_key(&format!("{key}#3"))).cloned().collect();
+    entries[&again[0]]["recorded_at"] = json!("2001-01-01T00:00:00.000000Z");
+    entries["plan"][0]["recorded_at"] = json!("2001-01-01T00:00:00.000000Z");
+    let two = entries.keys().last().unwrap().clone();
+    entries[&two].as_object_mut().map(|entry| entry.shift_remove("recorded_at"));
+    let undated = usize::from(two != "plan");
+    scene.write(format!("{json:#}\n"));
+    let dry = told(&scene, &["--older-than", "30d"]);
+    assert_eq!(keys(&dry, "pruned"), ["plan"]);
+    assert_eq!(keys(&dry, "held"), ["hash#"]);
+    assert_eq!(dry["undated"], undated);
+    let said = scene.run(&["prune", "run.json", "--older-than", "30d"]).expect(0).stdout;
+    assert!(
+        said.contains("a later take of the same call does") && said.contains("without --apply")
+    );
+}
+
+#[test]
+fn run_that_does_not_tell_is_refused() {
+    let scene = sample();
+    let refused = |args: &[&str], says: &[&str]| {
+        let all = [&["prune", "run.json", "--apply"], args].concat();
+        scene.run(&all).expect(2).says(says);
+    };
+    let before = scene.text();
+    replay(&scene, "missed", &[chat("one"), chat("never recorded")], &[], 1);
+    refused(&["--unused", "missed.receipt"], &["missed.receipt", "that run failed"]);
+    refused(&["--journal", "missed.jsonl"], &["missed.jsonl, line 2", "a call was missed"]);
+    replay(&scene, "idle", &[], &[], 0);
+    refused(&["--unused", "idle.receipt"], &["no call was answered"]);
+    refused(&["--journal", "idle.jsonl"], &["no call in it was answered from run.json"]);
+    replay(&scene, "fault", &[chat("one")], &["--fault", "http_error:500"], 0);
+    refused(&["--unused", "fault.receipt"], &["faults stood"]);
+    refused(&["--unused", "run.json"], &["this is no receipt"]);
+    refused(&["--journal", "run.json"], &["run.json, line 1", "no line of a journal"]);
+    refused(&[], &["which takes are to go?"]);
+    refused(&["--older-than", "30"], &["30d"]);
+    for (text, says) in
+        [("", "no receipt"), ("[[[[", "no receipt"), ("{\"unused\": 1}", "no receipt")]
+    {
+        std::fs::write(scene.path("odd"), text).unwrap();
+        refused(&["--unused", "odd"], &["odd", says]);
+    }
+    let none = scene.run(&["prune", "run.json", "--unused", "none"]).expect(4);
+    none.says(&["none"]);
+    // Another recording's.
+    let other = sample();
+    replay(&other, "other", &[chat("one")], &[], 0);
+    std::fs::copy(other.path("other.receipt"), scene.path("other.receipt")).unwrap();
+    refused(&["--unused", "other.receipt"], &["SHA-256"]);
+    assert_eq!(scene.text(), before);
+}
+
+#[test]
+fn recording_that_is_bad_or_recorded_into_is_left_alone() {
+    let scene = sample();
+    let upstream = upstream();
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("more")).expect(200);
+    let args = ["prune", "run.json", "--upstream", "anthropic", "--apply"];
+    scene.run(&args).expect(5).says(&["recorded into"]);
+    server.stop().expect(0);
+    scene.run(&args).expect(0);
+    for text in ["", "{", "{\"x\": 1}", "{\"x\": {}, \"x\": {}}"] {
+        scene.write(text);
+        scene.run(&args).expect(4).says(&["run.json"]);
+        assert_eq!(scene.text(), text);
+    }
+}
