@@ -4,8 +4,9 @@ mod pending;
 
 use std::collections::BTreeSet;
 
-use super::args::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
+use super::args::{LatencyModel, MissPolicy, OnExpired, RepeatPolicy, ReplayArgs};
 use super::exit::{Failure, NO, UNEXPECTED};
+use super::expiry::Expired;
 use super::output::Output;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::session::{Engines, Ground, Ran};
@@ -33,7 +34,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
-    let matcher = matcher(&args, &ground.output)?;
+    let (matcher, expired) = matcher(&args, &ground.output)?;
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
@@ -62,6 +63,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let connections = client.map_or(0, |client| client.connections());
     let mut receipt = receipt(&args, &ran, connections);
     pending::end(&args, &ran.gateway, &mut receipt);
+    receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     session::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
@@ -70,8 +72,8 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Loads every recording.
-fn matcher(args: &ReplayArgs, output: &Output) -> Result<Matcher, Failure> {
+/// Loads every recording, and tells what of it is too old.
+fn matcher(args: &ReplayArgs, output: &Output) -> Result<(Matcher, Option<Expired>), Failure> {
     let ignore = setup::pointers(&args.serve.ignore)?;
     let sources: Result<Vec<Source>, Failure> =
         args.recordings.iter().map(|path| setup::source(path, output)).collect();
@@ -80,7 +82,9 @@ fn matcher(args: &ReplayArgs, output: &Output) -> Result<Matcher, Failure> {
         RepeatPolicy::Last => Repeat::Last,
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
-    Ok(Matcher::new(sources?, &ignore, repeat)?)
+    let sources = sources?;
+    let expired = Expired::look(&args.expiry, &sources)?;
+    Ok((Matcher::new(sources, &ignore, repeat)?, expired))
 }
 
 /// What a miss gets, and the client that `forward` needs; no other policy has one.

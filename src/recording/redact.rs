@@ -8,6 +8,7 @@
 //! alike in record and replay.
 
 mod answer;
+mod entry;
 mod framed;
 pub mod header;
 mod secret;
@@ -21,6 +22,7 @@ use regex::bytes::Regex;
 
 use super::body::Chunk;
 pub use answer::Came;
+pub use entry::Cleaned;
 pub use header::{HOP_BY_HOP, stored_query, stores};
 pub use secret::Secrets;
 use shape::Shapes;

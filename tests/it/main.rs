@@ -19,9 +19,13 @@ mod disk;
 #[cfg(test)]
 mod docs;
 #[cfg(test)]
+mod expiry;
+#[cfg(test)]
 mod fault;
 #[cfg(test)]
 mod framed;
+#[cfg(test)]
+mod generate;
 #[cfg(test)]
 mod git;
 #[cfg(test)]
@@ -50,6 +54,8 @@ mod processes;
 mod prune;
 #[cfg(test)]
 mod record;
+#[cfg(test)]
+mod redact;
 #[cfg(test)]
 mod replay;
 mod rerecord;

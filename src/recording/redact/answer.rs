@@ -35,22 +35,14 @@ impl Redactor {
         }
         let media = media_type(headers).to_owned();
         let joined = self.redact_body(&media, chunks, secrets);
-        if !(200..300).contains(&status) {
-            return Some(Answer::default());
-        }
-        let plain = match header(headers, "content-encoding").unwrap_or_default() {
-            "" | "identity" => None,
-            coded => encoding::decode(coded, &joined, max),
-        };
-        let plain = plain.as_deref().unwrap_or(&joined);
-        let framing = Framing::answered(operation, &media, plain);
-        let answer = match framing {
-            None => provider::read_complete(operation, &media, plain),
-            framing => provider::read(operation, framing, plain),
-        };
-        let mut answer = answer.unwrap_or_default();
+        let mut answer = read(operation, status, headers, &joined, max);
         self.redact_read(&mut answer, secrets);
         Some(answer)
+    }
+
+    /// Reads an answer as it is.
+    pub(super) fn read_answer(came: Came<'_>, max: usize) -> Answer {
+        read(came.operation, came.status, came.headers, &join(came.chunks), max)
     }
 
     /// Removes credentials from what was read of an answer: one that is spread over
@@ -112,6 +104,31 @@ impl Redactor {
         headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
         true
     }
+}
+
+/// What an answer of success says.
+fn read(
+    operation: Operation,
+    status: u16,
+    headers: &[(String, String)],
+    joined: &Bytes,
+    max: usize,
+) -> Answer {
+    if !(200..300).contains(&status) {
+        return Answer::default();
+    }
+    let plain = match header(headers, "content-encoding").unwrap_or_default() {
+        "" | "identity" => None,
+        coded => encoding::decode(coded, joined, max),
+    };
+    let plain = plain.as_deref().unwrap_or(joined);
+    let media = media_type(headers);
+    let framing = Framing::answered(operation, media, plain);
+    let answer = match framing {
+        None => provider::read_complete(operation, media, plain),
+        framing => provider::read(operation, framing, plain),
+    };
+    answer.unwrap_or_default()
 }
 
 /// The first value of a header.

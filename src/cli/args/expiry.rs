@@ -1,0 +1,28 @@
+//! The flags for recordings that grow old.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::amount;
+
+/// When a recording is too old.
+#[derive(Debug, Args)]
+pub struct ExpiryArgs {
+    /// Tell which takes were recorded longer ago than this: 12h, 30d, 8w
+    #[arg(long, value_name = "TIME", env = "LOOMREC_MAX_AGE", value_parser = amount::duration)]
+    pub max_age: Option<Duration>,
+
+    /// What takes above --max-age mean for the run
+    #[arg(long, value_enum, default_value_t = OnExpired::Warn, env = "LOOMREC_ON_EXPIRED")]
+    pub on_expired: OnExpired,
+}
+
+/// What takes above `--max-age` mean for the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnExpired {
+    /// The receipt tells of them
+    Warn,
+    /// The run has failed
+    Fail,
+}

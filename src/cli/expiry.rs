@@ -1,0 +1,84 @@
+//! How old the takes are that are replayed.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::amount::{age, span};
+use super::args::ExpiryArgs;
+use super::exit::Failure;
+use super::terminal;
+use crate::replay::Source;
+
+/// How many takes are named.
+const NAMED: usize = 5;
+
+/// What is too old.
+#[derive(Debug)]
+pub(super) struct Expired {
+    limit: Duration,
+    takes: usize,
+    /// The first of them.
+    named: Vec<String>,
+    oldest: Duration,
+    undated: usize,
+}
+
+impl Expired {
+    /// Looks at every take, where that was asked for.
+    ///
+    /// # Errors
+    /// An entry that cannot be read.
+    pub(super) fn look(args: &ExpiryArgs, sources: &[Source]) -> Result<Option<Self>, Failure> {
+        let Some(limit) = args.max_age else { return Ok(None) };
+        let (now, named) = (SystemTime::now(), Vec::new());
+        let mut found = Self { limit, takes: 0, named, oldest: Duration::ZERO, undated: 0 };
+        for stored in sources.iter().flat_map(|source| source.recording.entries()) {
+            let stored = stored?;
+            let age = stored.entry.recorded_at.as_deref().and_then(|at| age(at, now));
+            match age {
+                None => found.undated += 1,
+                Some(age) if age > limit => {
+                    found.takes += 1;
+                    found.oldest = found.oldest.max(age);
+                    if found.named.len() < NAMED {
+                        found.named.push(stored.name.take_key(stored.take));
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// What is said of takes that are too old; `None` where there is none.
+    pub(super) fn words(&self) -> Option<String> {
+        let Self { limit, takes, named, oldest, .. } = self;
+        let more = if *takes > NAMED { ", …" } else { "" };
+        (*takes > 0).then(|| {
+            let named = named.join(", ");
+            let named = terminal::line(&named);
+            format!(
+                "takes recorded more than {} ago: {takes}, the oldest {}: {named}{more}",
+                span(*limit),
+                span(*oldest),
+            )
+        })
+    }
+
+    /// What is said of takes whose age is not known; `None` where there is none.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let count = self.undated;
+        (count > 0).then(|| format!("takes that do not say when they were recorded: {count}"))
+    }
+
+    /// For programs.
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "max_age_s": self.limit.as_secs(),
+            "takes": self.takes,
+            "oldest_s": (self.takes > 0).then_some(self.oldest.as_secs()),
+            "undated": self.undated,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! `loomrec generate`: shell completions and manual pages, from the command line's own
+//! description.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Command;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::args::{GenerateArgs, Generated};
+use super::exit::{Failure, UNEXPECTED};
+use super::ls;
+
+/// Runs the command; `line` describes the command line, without any settings.
+///
+/// # Errors
+/// A folder that cannot be written (3).
+pub(super) fn run(args: &GenerateArgs, line: &Command) -> Result<u8, Failure> {
+    match &args.what {
+        Generated::Completions { shell } => ls::print(&completions(*shell, line)),
+        Generated::Man { output: None } => ls::print(&String::from_utf8_lossy(&page(line)?)),
+        Generated::Man { output: Some(folder) } => pages(folder, line).map(|()| 0),
+    }
+}
+
+fn completions(shell: Shell, line: &Command) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut line.clone(), "loomrec", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Writes a page for loomrec and one for each command.
+fn pages(folder: &Path, line: &Command) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        let hint = "check the folder and its permissions";
+        Failure::new(UNEXPECTED, format!("failed to write {}: {error}; {hint}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    // What all commands have is theirs, too, only once the line is built.
+    let mut line = line.clone().disable_help_subcommand(true);
+    line.build();
+    for command in commands(&line) {
+        let path = folder.join(format!("{}.1", command.get_name()));
+        fs::write(&path, page(&command)?).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// loomrec and each command, under the names that their pages have.
+fn commands(line: &Command) -> Vec<Command> {
+    let mut all = vec![line.clone()];
+    for sub in line.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let name = format!("{}-{}", line.get_name(), sub.get_name());
+        // clap asks for names that live as long as the program.
+        let named =
+            sub.clone().name(name).version(line.get_version().unwrap_or_default().to_owned());
+        all.extend(commands(&named));
+    }
+    all
+}
+
+fn page(command: &Command) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    Man::new(command.clone()).render(&mut text).map_err(|error| {
+        Failure::new(UNEXPECTED, format!("failed to write the manual page: {error}"))
+    })?;
+    Ok(text)
+}

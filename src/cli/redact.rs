@@ -1,0 +1,196 @@
+//! `loomrec redact`: credentials and what rules name, taken out of recordings that are
+//! there already.
+//!
+//! Each entry is looked through, and only what is to become of it is kept in mind; what
+//! changes is read and cleaned again as it is written.
+
+mod report;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use super::args::{LogFormat, RedactArgs};
+use super::exit::{Failure, NO, RECORDING};
+use super::output::Output;
+use super::{ls, setup, terminal};
+use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::{Entry, EntryName, Meta};
+use crate::store::{Changes, Kept, Place, Recording, create};
+use report::Report;
+
+/// Runs the command.
+///
+/// # Errors
+/// A pattern that is none (2); a recording that is missing, damaged or too new (4); one
+/// that cannot be written, or is being recorded into (5).
+pub(super) fn run(args: &RedactArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let redactor = Redactor::new(&args.redact)
+        .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))?;
+    let mut reports = Vec::new();
+    // All are looked at before any is changed.
+    let mut works = Vec::new();
+    for path in &args.files {
+        works.push(Work::of(path, setup::open(path, &output)?, &redactor)?);
+    }
+    for work in &works {
+        let applied = args.apply && work.changes_something();
+        if applied {
+            work.apply(&redactor)?;
+        }
+        reports.push(Report::of(work, applied));
+    }
+    match args.json {
+        true => ls::print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
+        false => ls::print(&report::text(&reports, args))?,
+    };
+    Ok(if reports.iter().any(Report::leaves_something) { NO } else { 0 })
+}
+
+/// A take that was looked through.
+struct Take {
+    was: EntryName,
+    number: usize,
+    name: EntryName,
+    place: Place,
+    changed: Vec<&'static str>,
+    left: Option<&'static str>,
+}
+
+/// A recording that was looked through.
+struct Work {
+    path: std::path::PathBuf,
+    recording: Recording,
+    takes: Vec<Take>,
+    /// What it says about itself, where that is changed.
+    meta: Option<Meta>,
+    /// Files beside it that may hold the same, and are not looked at.
+    beside: Vec<String>,
+}
+
+impl Work {
+    fn of(path: &Path, recording: Recording, redactor: &Redactor) -> Result<Self, Failure> {
+        let rules = recording.meta().rules().clone();
+        let mut takes = Vec::new();
+        for stored in recording.entries() {
+            let stored = stored?;
+            let clean = redactor.redact_entry(&stored.name, &stored.entry, &rules);
+            takes.push(Take {
+                was: stored.name,
+                number: stored.take,
+                name: clean.name,
+                place: stored.place,
+                changed: clean.changed,
+                left: clean.left,
+            });
+        }
+        let meta = meta(path, recording.meta(), redactor)?;
+        Ok(Self { path: path.to_owned(), takes, meta, beside: beside(path), recording })
+    }
+
+    fn changes_something(&self) -> bool {
+        self.meta.is_some() || self.takes.iter().any(|take| !take.changed.is_empty())
+    }
+
+    /// The names as they will be, in the order of their first takes.
+    fn names(&self) -> Vec<(&EntryName, Vec<&Take>)> {
+        let mut names: Vec<(&EntryName, Vec<&Take>)> = Vec::new();
+        let mut known = HashMap::new();
+        for take in &self.takes {
+            let at = *known.entry(&take.name).or_insert(names.len());
+            if at == names.len() {
+                names.push((&take.name, Vec::new()));
+            }
+            names[at].1.push(take);
+        }
+        names
+    }
+
+    /// Names that become one, by the name they become.
+    fn merged(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
+        let mut merged = BTreeMap::new();
+        for (name, takes) in self.names() {
+            let mut old: Vec<&EntryName> = takes.iter().map(|take| &take.was).collect();
+            old.dedup();
+            if old.len() > 1 {
+                merged.insert(name, old);
+            }
+        }
+        merged
+    }
+
+    fn clean(&self, take: &Take, redactor: &Redactor) -> Result<Entry, Failure> {
+        let entry = self.recording.entry(&take.place)?;
+        let rules = self.recording.meta().rules();
+        Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
+    }
+
+    /// Writes the recording as it is to be.
+    fn apply(&self, redactor: &Redactor) -> Result<(), Failure> {
+        if let Some(meta) = &self.meta {
+            let entries = self.names().into_iter().flat_map(|(name, takes)| {
+                takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
+            });
+            return create(&self.path, meta, entries, true).map(drop);
+        }
+        let mut changes = Changes::new()?;
+        let mut before: HashMap<&EntryName, usize> = HashMap::new();
+        self.takes.iter().for_each(|take| *before.entry(&take.was).or_default() += 1);
+        let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
+        let gone = self.takes.iter().map(|take| &take.was).filter(|was| !after.contains(was));
+        for name in gone {
+            changes.set(name.clone(), Vec::new())?;
+        }
+        for (name, takes) in self.names() {
+            let is_whole = |take: &&Take| take.changed.is_empty() && take.was == *name;
+            if takes.iter().all(is_whole) && before.get(name) == Some(&takes.len()) {
+                continue;
+            }
+            let first = takes.first().filter(|take| !after.contains(&take.was));
+            match first.filter(|_| !before.contains_key(name)) {
+                Some(first) => changes.rename(first.was.clone(), name.clone(), Vec::new())?,
+                None => changes.set(name.clone(), Vec::new())?,
+            }
+            for take in takes {
+                let kept = match take.changed.is_empty() {
+                    true => Kept::Place(take.place),
+                    false => Kept::Entry(Box::new(self.clean(take, redactor)?)),
+                };
+                changes.push(name, kept)?;
+            }
+        }
+        self.recording.rewrite(&changes)?;
+        Ok(())
+    }
+}
+
+/// The metadata without credentials, where there are any in it.
+fn meta(path: &Path, meta: &Meta, redactor: &Redactor) -> Result<Option<Meta>, Failure> {
+    let mut keys = meta.keys().clone();
+    let others =
+        keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
+    others.for_each(|(_, value)| redactor.redact_json(value, &Secrets::default()));
+    if keys == *meta.keys() {
+        return Ok(None);
+    }
+    Meta::parse(keys).map(Some).map_err(|error| {
+        Failure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
+    })
+}
+
+/// Files beside a recording that may hold the same requests and answers.
+fn beside(path: &Path) -> Vec<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let names = files.into_iter().flatten().flatten();
+    let names = names.map(|file| file.file_name().to_string_lossy().into_owned());
+    let holds = |other: &String| {
+        other.strip_prefix(&name).is_some_and(|rest| {
+            matches!(rest, ".pending" | ".new") || rest.starts_with(".log.torn-")
+        })
+    };
+    let mut found: Vec<String> = names.filter(holds).collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,144 @@
+//! A whole entry freed of credentials, under the key that it has then.
+
+use std::borrow::Cow;
+
+use super::super::entry::{Entry, RecordedRequest, RecordedResponse};
+use super::super::name::EntryName;
+use super::{Came, Redactor, Secrets, stored_query};
+use crate::identity::IdentityRules;
+use crate::provider::{Answer, Operation};
+
+/// Plain bytes of a compressed answer that are looked into, at most.
+const DECODED: usize = 64 << 20;
+
+/// An entry that was looked through.
+#[derive(Clone, Debug)]
+pub struct Cleaned {
+    /// What it is to be kept under.
+    pub name: EntryName,
+    /// What is left of it.
+    pub entry: Entry,
+    /// What was changed, in words; nothing for an entry that was clean.
+    pub changed: Vec<&'static str>,
+    /// What could not be removed, and why.
+    pub left: Option<&'static str>,
+}
+
+impl Redactor {
+    /// Removes credentials from an entry: out of its step id and session, request,
+    /// answer, and all else that it says. Where the request is another then, so is its
+    /// key under `rules`.
+    pub fn redact_entry(&self, name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Cleaned {
+        let mut clean = entry.clone();
+        let mut changed = Vec::new();
+        let mut kept_under = match name {
+            EntryName::Step(step) => EntryName::Step(self.clean(step)),
+            EntryName::Hash(_) => name.clone(),
+        };
+        if kept_under != *name {
+            changed.push("step id");
+        }
+        for text in [&mut clean.session, &mut clean.model, &mut clean.finish_reason] {
+            *text = text.as_deref().map(|text| self.clean(text));
+        }
+        clean.request = entry.request.as_ref().map(|request| self.redact_request(request));
+        if clean.request != entry.request {
+            changed.push("request");
+            if let Ok(renamed) = clean.rekey(&kept_under, rules) {
+                kept_under = renamed;
+            }
+        }
+        let left = self.redact_response(&mut clean);
+        if clean.response != entry.response {
+            changed.push("answer");
+        }
+        self.redact_said(&mut clean);
+        let said = |entry: &Entry| (entry.content.clone(), entry.tool_calls.clone());
+        if clean.response == entry.response && said(&clean) != said(entry) {
+            changed.push("answer's text");
+        }
+        let others = |entry: &Entry| {
+            let words = [&entry.session, &entry.model, &entry.finish_reason].map(Clone::clone);
+            (words, entry.fault.clone(), entry.extra.clone())
+        };
+        if others(&clean) != others(entry) {
+            changed.push("other fields");
+        }
+        Cleaned { name: kept_under, entry: clean, changed, left }
+    }
+
+    fn clean(&self, text: &str) -> String {
+        match self.redact(text.as_bytes(), &Secrets::default()) {
+            Cow::Borrowed(_) => text.to_owned(),
+            Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        }
+    }
+
+    fn redact_request(&self, request: &RecordedRequest) -> RecordedRequest {
+        let body = match self.redact(&request.body, &Secrets::default()) {
+            Cow::Borrowed(_) => request.body.clone(),
+            Cow::Owned(clean) => clean.into(),
+        };
+        let header = |(name, value): &(String, String)| (name.clone(), self.clean(value));
+        RecordedRequest {
+            method: request.method.clone(),
+            path: self.clean(&request.path),
+            query: self.clean(&stored_query(&request.query)),
+            headers: request.headers.iter().map(header).collect(),
+            body,
+        }
+    }
+
+    /// Cleans what came back, and reads it anew; gives what could not be removed.
+    fn redact_response(&self, entry: &mut Entry) -> Option<&'static str> {
+        let none = Secrets::default();
+        let operation = entry.request.as_ref().map(|request| request.recognise().operation);
+        let operation = operation.unwrap_or(Operation::Other);
+        let response = entry.response.as_mut()?;
+        let before = response.clone();
+        response.headers = self.stored_response_headers(&response.headers, &none);
+        let Some(answer) = self.redact_answer(came(operation, response), &none, DECODED) else {
+            response.payload = before.payload;
+            return Some("its answer is compressed and cannot be looked into");
+        };
+        if response.payload != before.payload && entry.content.is_some() {
+            entry.content = Some(answer.content);
+            entry.tool_calls = answer.tool_calls;
+        }
+        // A pattern can match what several events say together, and none of them alone.
+        let spread = Self::read_answer(came(operation, response), DECODED);
+        let mut clean = spread.clone();
+        self.redact_read(&mut clean, &none);
+        (clean != spread).then_some("it is spread over several events of its answer")
+    }
+
+    /// Cleans what an entry says of its answer, and what else it holds.
+    fn redact_said(&self, entry: &mut Entry) {
+        let none = Secrets::default();
+        let had_content = entry.content.is_some();
+        let mut said = Answer {
+            content: entry.content.take().unwrap_or_default(),
+            tool_calls: std::mem::take(&mut entry.tool_calls),
+            ..Answer::default()
+        };
+        self.redact_read(&mut said, &none);
+        entry.content = Some(said.content).filter(|_| had_content);
+        entry.tool_calls = said.tool_calls;
+        for value in entry.fault.iter_mut().chain(entry.extra.iter_mut().map(|(_, value)| value)) {
+            self.redact_json(value, &none);
+        }
+    }
+}
+
+fn came(operation: Operation, response: &mut RecordedResponse) -> Came<'_> {
+    Came {
+        operation,
+        status: response.status,
+        headers: &mut response.headers,
+        chunks: &mut response.payload.chunks,
+    }
+}
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

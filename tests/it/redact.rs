@@ -1,0 +1,210 @@
+//! `redact`: what was recorded before a rule was known is gone, and replays all the same.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use loomrec::provider::Framing;
+use loomrec::provider::framing::Frame;
+use serde_json::{Value, json};
+
+use crate::support::shape::{chat, chat_answer, chat_streamed};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+const RULE: &str = "CUST-[0-9]{6}";
+const CONVERSE: &str = "/bedrock/model/us.amazon.nova-lite-v1%3A0/converse-stream";
+
+/// A stream that says a customer's number within one event, cut into two chunks there.
+fn streamed(customer: &str) -> Answer {
+    let delta = |words: &str| {
+        let choice = json!({"index": 0, "delta": {"content": words}});
+        format!("data: {}\n\n", json!({"id": "1", "model": "m", "choices": [choice]}))
+    };
+    let event = delta(&format!("It is {customer}."));
+    let (one, other) = event.split_at(event.find("CUST-").unwrap() + 7);
+    Answer::events(&[one, other, "data: [DONE]\n\n"])
+}
+
+/// AWS's frames that say it, in their own JSON and in a model's.
+fn framed(customer: &str) -> Answer {
+    let native = STANDARD.encode(json!({"text": customer}).to_string());
+    let frame = |name, data: Value| Frame { name: Some(name), data: Some(data), exception: false };
+    let delta = json!({"contentBlockIndex": 0, "delta": {"text": customer}});
+    let bytes = Framing::EventStream.write(&[
+        frame("contentBlockDelta", delta),
+        frame("chunk", json!({"bytes": native})),
+        frame("messageStop", json!({"stopReason": "end_turn"})),
+    ]);
+    let head = ["transfer-encoding: chunked", "content-type: application/vnd.amazon.eventstream"];
+    let whole = bytes.concat();
+    whole.chunks(61).fold(Answer::head(200, &head), Answer::chunk).end()
+}
+
+fn upstream() -> Upstream {
+    Upstream::start(|request| {
+        let text = request.text();
+        let customer = text.find("CUST-").and_then(|at| text.get(at..at + 11));
+        let customer = customer.unwrap_or("CUST-999999").to_owned();
+        let odd = [b"\xff\xfe\x00".as_slice(), customer.as_bytes()].concat();
+        match () {
+            () if request.target.contains("converse") => framed(&customer),
+            () if text.contains("\"stream\":true") => streamed(&customer),
+            () if text.contains("binary") => {
+                Answer::whole(200, &["content-type: application/octet-stream"], odd)
+            }
+            () => Answer::json(200, chat_answer(&format!("Dear {customer}"))),
+        }
+    })
+}
+
+fn converse(prompt: &str) -> Call {
+    let body = json!({"messages": [{"role": "user", "content": [{"text": prompt}]}]});
+    Call::post(CONVERSE, body.to_string()).header("content-type: application/json")
+}
+
+/// Calls about a customer.
+fn calls(customer: &str) -> Vec<Call> {
+    vec![
+        chat(&format!("Who is {customer}?")),
+        chat_streamed(&format!("Stream {customer}")),
+        chat(&format!("a binary of {customer}")),
+        converse(&format!("Frame {customer}")),
+        chat("step").header(&format!("x-loomrec-step-id: about {customer}")),
+    ]
+}
+
+/// Nothing in the folder holds a customer's number, in any way that is known.
+#[track_caller]
+fn nothing_is_left(scene: &Scene) {
+    let native = STANDARD.encode(b"CUST-123456");
+    for (path, bytes) in scene.files() {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        for needle in ["CUST-", "123456", "999999", native.trim_end_matches('=')] {
+            assert!(!text.contains(needle), "{needle} in {}:\n{text}", path.display());
+        }
+        for found in text.split("\"base64\": \"").skip(1) {
+            let bytes = STANDARD.decode(found.split('"').next().unwrap()).unwrap();
+            assert!(!String::from_utf8_lossy(&bytes).contains("CUST-"), "{found}");
+        }
+    }
+}
+
+#[test]
+fn recording_is_redacted_and_replays_under_the_same_rule() {
+    let scene = Scene::new();
+    let calls = calls("CUST-123456");
+    let plain = chat("nothing to hide");
+    scene.recorded(&upstream(), &[&calls[..], &[chat("no CUST here")]].concat());
+    let before = scene.text();
+    let dry = scene.run(&["redact", "run.json", "--redact", RULE]).expect(0);
+    assert!(dry.stdout.contains("6 of 6 takes would be redacted"), "{}", dry.stdout);
+    assert!(!dry.stdout.contains("CUST-1"), "{}", dry.stdout);
+    assert_eq!(scene.text(), before, "a dry run changed it");
+    let told = scene.run(&["redact", "run.json", "--redact", RULE, "--apply", "--json"]).expect(0);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let told = &told["recordings"][0];
+    assert_eq!(
+        (&told["applied"], &told["left"], &told["takes"]),
+        (&json!(true), &json!([]), &json!(6))
+    );
+    nothing_is_left(&scene);
+    assert_eq!(scene.names(), ["run.json"]);
+    let all = [&calls[..], &[chat("no CUST here")]].concat();
+    let answers = scene.replayed(&["--redact", RULE, "--fail-unused"], &all, 0);
+    assert!(answers[0].text().contains("Dear [REDACTED]"), "{}", answers[0].text());
+    assert!(answers[1].text().contains("It is [REDACTED]."), "{}", answers[1].text());
+    assert_eq!(answers[2].body(), b"\xff\xfe\x00[REDACTED]");
+    // Another customer is the same request now, and without the rule there is none.
+    scene.replayed(&["--redact", RULE], &[chat("Who is CUST-654321?")], 0);
+    scene.replayed(&[], &[chat("Who is CUST-123456?")], 1);
+    scene.replayed(&[], &[plain], 1);
+    // The frames still check, and again there is nothing to do.
+    scene.run(&["ls", "run.json"]).expect(0);
+    let again = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0);
+    assert!(again.stdout.contains("run.json: clean, 6 takes"), "{}", again.stdout);
+}
+
+#[test]
+fn calls_that_become_one_are_takes_of_it() {
+    let scene = Scene::new();
+    let ask = |customer: &str| chat(&format!("Who is CUST-{customer}?"));
+    scene.recorded(&upstream(), &[ask("111111"), chat("between"), ask("222222")]);
+    let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0).stdout;
+    assert!(said.contains("2 keys become one"), "{said}");
+    assert!(said.contains("--redact"), "{said}");
+    let keys: Vec<String> = scene.takes().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(keys[1], format!("{}#2", keys[0]), "{keys:?}");
+    let calls = [ask("1111"), ask("333333"), ask("444444"), chat("between")];
+    scene.replayed(&["--redact", RULE, "--fail-unused"], &calls[1..], 0);
+}
+
+#[test]
+fn what_is_clean_keeps_its_text_and_its_place() {
+    let scene = Scene::new();
+    let ask = chat("Who is CUST-111111?");
+    scene.recorded(&upstream(), &[chat("one no CUST"), ask, chat("three")]);
+    let mut json = scene.json();
+    // Only the second is to be changed.
+    for (name, entry) in json.as_object_mut().unwrap() {
+        if !name.starts_with('_') && !entry["request"].to_string().contains("111111") {
+            *entry =
+                serde_json::from_str(&entry.to_string().replace("CUST-999999", "nobody")).unwrap();
+        }
+    }
+    scene.write(format!("{json:#}\n"));
+    let (before, was) = (scene.text(), scene.takes());
+    scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(0);
+    let is = scene.takes();
+    assert_eq!((&was[0], &was[2]), (&is[0], &is[2]));
+    assert_ne!(was[1].0, is[1].0);
+    let after = scene.text();
+    assert_eq!(before[..before.find(&was[1].0).unwrap()], after[..after.find(&is[1].0).unwrap()]);
+    nothing_is_left(&scene);
+}
+
+#[test]
+fn what_cannot_be_removed_is_told() {
+    let scene = Scene::new();
+    let delta = |words: &str| {
+        let choice = json!({"index": 0, "delta": {"content": words}});
+        format!("data: {}\n\n", json!({"id": "1", "model": "m", "choices": [choice]}))
+    };
+    let upstream = Upstream::always(Answer::events(&[delta("CUST-12"), delta("3456")]));
+    scene.recorded(&upstream, &[chat_streamed("hi")]);
+    std::fs::write(scene.beside(".log.torn-1"), "CUST-123456").unwrap();
+    let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(1).stdout;
+    assert!(said.contains("NOT removed: it is spread over several events"), "{said}");
+    assert!(said.contains("run.json.log.torn-1 stands beside it"), "{said}");
+    assert!(!scene.text().contains("CUST-123456"), "{}", scene.text());
+}
+
+#[test]
+fn rules_of_the_project_hold_and_metadata_is_cleaned() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("loomrec.toml"), format!("redact = ['{RULE}']\n")).unwrap();
+    scene.write(
+        "{\"_version\": 2, \"_by\": \"CUST-123456\", \"x\": {\"content\": \"CUST-999999\"}}",
+    );
+    scene.run(&["redact", "run.json", "--apply"]).expect(0);
+    std::fs::remove_file(scene.path("loomrec.toml")).unwrap();
+    nothing_is_left(&scene);
+    assert_eq!(scene.json()["_by"], "[REDACTED]");
+    assert_eq!(scene.json()["x"]["content"], "[REDACTED]");
+}
+
+#[test]
+fn bad_input_is_refused_and_nothing_is_changed() {
+    let scene = Scene::new();
+    scene.recorded(&upstream(), &[chat("Who is CUST-111111?")]);
+    let before = scene.text();
+    let with = |rule: &str| scene.run(&["redact", "run.json", "--apply", "--redact", rule]);
+    with("(").expect(2).says(&["--redact"]);
+    with("x*").expect(2).says(&["empty text"]);
+    std::fs::write(scene.path("bad.json"), "{\"x\": {").unwrap();
+    let both = ["redact", "run.json", "bad.json", "--redact", RULE, "--apply"];
+    scene.run(&both).expect(4).says(&["bad.json", "line 1"]);
+    assert_eq!(scene.text(), before);
+    let upstream = upstream();
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("more")).expect(200);
+    with(RULE).expect(5).says(&["recorded into"]);
+    server.stop().expect(0);
+}
