@@ -8,9 +8,29 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 18] = [
-    "record", "replay", "ls", "show", "diff", "convert", "stats", "score", "config", "doctor",
-    "demo", "import", "export", "review", "accept", "reject", "pending", "rerecord",
+const COMMANDS: [&str; 22] = [
+    "record",
+    "replay",
+    "ls",
+    "show",
+    "diff",
+    "convert",
+    "stats",
+    "score",
+    "config",
+    "doctor",
+    "demo",
+    "import",
+    "export",
+    "review",
+    "accept",
+    "reject",
+    "pending",
+    "rerecord",
+    "merge",
+    "git-merge",
+    "prune",
+    "redact",
 ];
 
 fn root() -> PathBuf {
@@ -50,7 +70,7 @@ fn captures<'t>(pattern: &str, text: &'t str) -> Vec<&'t str> {
 /// The flags of a subcommand, long and short, each with its variable if it has one.
 fn flags(command: &str) -> BTreeMap<String, Option<String>> {
     let binary = env!("CARGO_BIN_EXE_loomrec");
-    let help = Command::new(binary).args([command, "--help"]).output().unwrap().stdout;
+    let help = Command::new(binary).args(command.split(' ')).arg("--help").output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
     let options = help.split_once("Options:").expect("options").1;
     let mut flags = BTreeMap::new();
@@ -92,7 +112,9 @@ fn code(text: &str) -> Vec<String> {
 fn given(line: &str) -> Option<(String, Vec<String>)> {
     let (_, line) = line.split_once("loomrec ")?;
     let line = line.split(" -- ").next().unwrap().split('#').next().unwrap();
-    let command = COMMANDS.iter().find(|name| line.split_whitespace().next() == Some(name))?;
+    let command = COMMANDS
+        .iter()
+        .find(|name| format!("{} ", line.trim()).starts_with(&format!("{name} ")))?;
     let flags = captures(r"(?:^|[\s\[(])(--?[a-z][a-z-]*)", line);
     Some(((*command).to_owned(), flags.into_iter().map(str::to_owned).collect()))
 }
@@ -119,7 +141,7 @@ fn flags_in_running_text_are_flags_of_some_command() {
     let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
     // Other programs' flags.
     known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
-    known.extend(["--stream", "--write-faults"].map(str::to_owned));
+    known.extend(["--stream", "--write-faults", "--merge"].map(str::to_owned));
     // The benchmark says at its head which options it has.
     let bench = read("scripts/bench");
     for document in documents() {
