@@ -105,7 +105,7 @@ fn take_stays_when_a_later_one_of_its_call_does() {
         entries.keys().filter(|key| entries.contains_key(&format!("{key}#3"))).cloned().collect();
     entries[&again[0]]["recorded_at"] = json!("2001-01-01T00:00:00.000000Z");
     entries["plan"][0]["recorded_at"] = json!("2001-01-01T00:00:00.000000Z");
-    let two = entries.keys().last().unwrap().clone();
+    let two = entries.keys().next_back().unwrap().clone();
     entries[&two].as_object_mut().map(|entry| entry.shift_remove("recorded_at"));
     let undated = usize::from(two != "plan");
     scene.write(format!("{json:#}\n"));
