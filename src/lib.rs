@@ -10,7 +10,7 @@
 //! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
-//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`interchange`], [`review`], [`merge`], `spelling` | pure code: no I/O, clock, or randomness |
+//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`interchange`], [`review`], [`merge`], [`verification`], `spelling` | pure code: no I/O, clock, or randomness |
 
 pub mod cli;
 pub mod comparison;
@@ -28,3 +28,4 @@ pub mod server;
 mod spelling;
 pub mod store;
 pub mod upstream;
+pub mod verification;

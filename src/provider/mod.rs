@@ -38,7 +38,7 @@ pub use asked::{Asked, ModeError, Transcript, VectorTypes};
 pub use directory::{Upstream, upstream_for};
 pub use error_body::{error_body, error_headers};
 pub use framing::{Frame, Framing};
-pub use mode::{reframe, to_complete, to_stream, write};
+pub use mode::{has_ended, reframe, to_complete, to_stream, write};
 pub use natural_error::{ErrorAsked, NaturalError, natural_error, natural_error_after};
 pub use recognise::{Seen, delivery, place, recognise};
 pub use spoken::{Part, Spoken, spoken, unended, whole};

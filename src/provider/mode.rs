@@ -35,6 +35,12 @@ pub fn to_complete(
     whole(asked, Value::Object(merged.body))
 }
 
+/// Whether the end that streams of an operation have of themselves stands in this one;
+/// `None` where that is not known.
+pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Option<bool> {
+    Some(wire(operation).merge?(framing, stream)?.ended)
+}
+
 /// Whether a stream was cut where one choice had ended and the next had not begun:
 /// nothing else tells, unless it has an end marker of its own.
 fn lacks_choices(asked: &Asked<'_>, framing: Framing, stream: &[u8], body: &Object) -> bool {

@@ -15,6 +15,7 @@ use super::body::Payload;
 pub use super::field::EntryError;
 use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
+pub(crate) use decode::KNOWN;
 pub(crate) use read::Unread;
 
 /// One recorded exchange: AgentLoom's summary fields, and the exact request and

@@ -102,7 +102,7 @@ impl RecordedRequest {
     }
 
     /// What this request asks for, of a body that has been read already.
-    fn recognise_parsed(&self, body: Option<&Json<'_>>) -> Call {
+    pub(crate) fn recognise_parsed(&self, body: Option<&Json<'_>>) -> Call {
         let field = |name: &str| body.and_then(|json| json.get(name));
         let model = field("model").and_then(|value| value.as_str().map(|text| text.into_owned()));
         recognise(&Seen {

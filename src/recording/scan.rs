@@ -20,21 +20,21 @@ pub(crate) struct NotSplit;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// The key, unescaped.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// Where the key begins.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// The line the key stands in, counted from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Where the value stands.
-    pub(super) value: Range<u64>,
+    pub(crate) value: Range<u64>,
     /// What the value is, as far as that was looked at.
-    pub(super) shape: Shape,
+    pub(crate) shape: Shape,
     /// Whether everything before the value is written as [`super::format`] does.
-    pub(super) tidy: bool,
+    pub(crate) tidy: bool,
     /// The value's text, where the key is metadata.
-    pub(super) text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
 }
 
 /// What a value is, from a look at its outermost level.
@@ -70,7 +70,7 @@ enum State {
 
 /// Finds the members of the top-level object in what it is fed.
 #[derive(Debug)]
-pub(super) struct Scanner {
+pub(crate) struct Scanner {
     state: State,
     /// The members whose ends have been seen.
     found: Vec<Found>,
@@ -102,7 +102,7 @@ struct Value {
 }
 
 impl Scanner {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             state: State::Start,
             found: Vec::new(),
@@ -118,7 +118,7 @@ impl Scanner {
     }
 
     /// Reads on.
-    pub(super) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.utf8.check(piece)?;
         self.counted = 0;
         let mut at = 0;
@@ -135,7 +135,7 @@ impl Scanner {
     }
 
     /// The members, once all has been fed.
-    pub(super) fn finish(self) -> Result<Vec<Found>, NotSplit> {
+    pub(crate) fn finish(self) -> Result<Vec<Found>, NotSplit> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
             _ => Err(NotSplit),

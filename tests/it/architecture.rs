@@ -28,6 +28,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("merge", 0),
     ("provider", 0),
     ("recovery", 0),
+    ("verification", 0),
     ("spelling", 0),
 ];
 
@@ -41,6 +42,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     ("recovery", &["spelling"]),
     ("interchange", &["identity", "provider", "recording", "spelling"]),
     ("review", &["identity", "recording"]),
+    ("verification", &["identity", "provider", "fault", "recording", "spelling"]),
 ];
 
 /// What the ground floor must do without: files, sockets, environment, clocks, chance.

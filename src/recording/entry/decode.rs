@@ -10,7 +10,7 @@ use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
 
 /// Fields that this version reads; any other is kept in [`Entry::extra`].
-pub(super) const KNOWN: [&str; 16] = [
+pub(crate) const KNOWN: [&str; 16] = [
     "content",
     "model",
     "usage",

@@ -1,0 +1,229 @@
+//! Checks one entry, from its text.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::answer::{self, Body};
+use super::layout::Unit;
+use super::place::lines_below;
+use super::secret::Search;
+use super::{Kind, Problem, Severity, end, field};
+use crate::fault::Fault;
+use crate::identity::{self, IdentityRules, RequestKey};
+use crate::provider::{Call, Operation};
+use crate::recording::entry::Unread;
+use crate::recording::redact::{RedactError, Redactor};
+use crate::recording::{Entry, EntryError, EntryName, format};
+
+/// How many problems of one entry are told.
+const MOST: usize = 200;
+
+/// What the entries of a file are checked by.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    /// The rules that the file's keys were made under; `None` where it does not say
+    /// them in a way that is understood.
+    pub rules: Option<IdentityRules>,
+    pub(super) redactor: Arc<Redactor>,
+}
+
+impl Checker {
+    /// For a file of these rules.
+    ///
+    /// # Errors
+    /// None that could be: the patterns are ours.
+    pub fn new(rules: Option<IdentityRules>) -> Result<Self, RedactError> {
+        Ok(Self { rules, redactor: Arc::new(Redactor::new(&[])?) })
+    }
+
+    /// The same, for a file of other rules.
+    pub fn with(&self, rules: Option<IdentityRules>) -> Self {
+        Self { rules, redactor: Arc::clone(&self.redactor) }
+    }
+}
+
+/// What was found in one entry.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// What is wrong with it; the lines are counted from the entry's own, from 0.
+    pub problems: Vec<Problem>,
+    /// Whether it could be read as an entry.
+    pub readable: bool,
+    /// Whether its text is as loomrec writes it.
+    pub spelt: bool,
+}
+
+/// Checks the entry `unit` of a file, whose text this is.
+pub fn check(unit: &Unit, text: &[u8], checker: &Checker) -> Checked {
+    let mut found = Vec::new();
+    let mut checked = Checked::default();
+    let key = unit.key();
+    match std::str::from_utf8(text) {
+        Err(_) => found.push(shape("the bytes are not UTF-8")),
+        Ok(text) => {
+            if let Some(entry) = read(text, &mut found) {
+                checked.readable = true;
+                checked.spelt = is_spelt(&entry, text, unit.in_list);
+                examine(&unit.name, &entry, text, checker, &mut found);
+            }
+            found.truncate(MOST);
+            for problem in &mut found {
+                let below = problem.line.unwrap_or_else(|| lines_below(text, &problem.pointer));
+                problem.line = Some(below);
+            }
+        }
+    }
+    checked.problems = found.into_iter().map(|problem| problem.within(key.clone())).collect();
+    checked
+}
+
+fn shape(text: impl Into<String>) -> Problem {
+    Problem::of_file(Kind::Shape, Severity::Error, text)
+        .helped("restore the entry, or remove it and record the call again")
+}
+
+/// The entry, where the text is one; what is wrong with its fields is noted.
+fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
+    if let Some(entry) = Entry::read_known(text) {
+        return Some(entry);
+    }
+    match Entry::read(text.as_bytes()) {
+        Ok(entry) => {
+            field::check(text, found);
+            Some(entry)
+        }
+        Err(Unread::Json(error)) => {
+            let line = Some(error.line().saturating_sub(1));
+            found.push(shape(format!("it cannot be read: {error}")).at("", line));
+            None
+        }
+        Err(Unread::Entry(_)) => {
+            field::check(text, found);
+            fields(text, found);
+            None
+        }
+    }
+}
+
+/// Every field of the wrong type, one after the other: what is wrong is left out, and
+/// the rest is looked at again.
+fn fields(text: &str, found: &mut Vec<Problem>) {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return };
+    for _ in 0..MOST {
+        let Err(EntryError { pointer, expected, found: is }) = Entry::parse(&value) else { return };
+        let problem = shape(format!("it must be {expected}, but is {is}"));
+        found.push(problem.at(pointer.clone(), None).helped("mend or remove the entry"));
+        if !remove(&mut value, &pointer) {
+            return;
+        }
+    }
+}
+
+/// Takes the member at a pointer out, or the nearest around it that may be left out.
+fn remove(value: &mut Value, pointer: &str) -> bool {
+    let top = pointer.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let Value::Object(map) = value else { return false };
+    let inner = pointer.rsplit_once('/');
+    if let Some((outer, name)) = inner.filter(|(outer, _)| !outer.is_empty())
+        && let Some(Value::Object(object)) = map.get_mut(top).filter(|_| outer == format!("/{top}"))
+        && !matches!(name, "method" | "path" | "status" | "name")
+        && object.remove(name).is_some()
+    {
+        return true;
+    }
+    map.remove(top).is_some()
+}
+
+fn is_spelt(entry: &Entry, text: &str, in_list: bool) -> bool {
+    let mut written = Vec::with_capacity(text.len());
+    format::write_entry(&mut written, entry, in_list);
+    written == text.as_bytes()
+}
+
+/// Adds what is wrong with what an entry holds.
+fn examine(
+    name: &EntryName,
+    entry: &Entry,
+    text: &str,
+    checker: &Checker,
+    found: &mut Vec<Problem>,
+) {
+    let asked = Asked::of(entry, checker.rules.as_ref());
+    let call = asked.as_ref().map(|asked| &asked.call);
+    hash(name, entry, asked.as_ref().and_then(|asked| asked.key.as_ref()), found);
+    let operation = call.map_or(Operation::Other, |call| call.operation);
+    let body = entry.response.as_ref().map(|response| Body::of(operation, response));
+    if matches!(body, Some(None)) {
+        let text = "the body does not decode as its content-encoding says";
+        let remedy = "record the call again, or remove the entry";
+        let problem = Problem::of_file(Kind::Answer, Severity::Warning, text);
+        found.push(problem.at("/response", None).helped(remedy));
+    }
+    let body = body.flatten();
+    if let Some(call) = call {
+        answer::check(entry, call, body.as_ref(), &checker.redactor, found);
+    }
+    end::check(entry, call, body.as_ref(), found);
+    if let Some(Err(error)) = entry.fault.as_ref().map(Fault::read) {
+        let problem = Problem::of_file(Kind::Fault, Severity::Error, error.why.clone());
+        let pointer = format!("/fault{}", error.pointer);
+        found.push(problem.at(pointer, None).helped("see docs/faults.md for the faults there are"));
+    }
+    Search::of(&checker.redactor, entry, body.as_ref(), text, found);
+}
+
+/// What a recorded request asks for, and what it hashes to.
+pub(super) struct Asked {
+    pub(super) call: Call,
+    pub(super) key: Option<RequestKey>,
+}
+
+impl Asked {
+    /// Of an entry's request, where it has one. Its body is read once.
+    pub(super) fn of(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
+        let request = entry.request.as_ref()?;
+        let body = identity::parse(&request.body).ok();
+        let call = request.recognise_parsed(body.as_ref());
+        let of = |rules| RequestKey::of_parsed(&request.parts(&call), body.as_ref(), rules);
+        let key = rules.map(of);
+        Some(Self { call, key })
+    }
+}
+
+/// Adds what is wrong between an entry's key, its hash, and the hash of its request.
+fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &mut Vec<Problem>) {
+    let under = match name {
+        EntryName::Hash(key) => Some(key),
+        EntryName::Step(_) => None,
+    };
+    let said = entry.request_hash.as_ref();
+    let error = |kind, text: String| Problem::of_file(kind, Severity::Error, text);
+    match (under, said, request) {
+        (Some(under), Some(said), Some(real)) if under != said && real == said => {
+            let text = format!("its key is not its `request_hash`, {}", said.short());
+            found.push(error(Kind::Key, text).helped("--fix puts it under its hash").mendable());
+        }
+        (Some(under), Some(said), real) if under != said => {
+            let text = "it is not the hash that the entry stands under".to_owned();
+            let problem = error(Kind::Hash, text).at("/request_hash", None);
+            found.push(match real {
+                Some(real) if real == under => {
+                    problem.helped("--fix sets it to the hash of the request").mendable()
+                }
+                _ => problem.helped(CHANGED),
+            });
+        }
+        (under, said, Some(real)) if said.or(under).is_some_and(|said| said != real) => {
+            let text =
+                format!("the request hashes to {}, not to what the entry says", real.short());
+            let at = if said.is_some() { "/request_hash" } else { "/request" };
+            found.push(error(Kind::Hash, text).at(at, None).helped(CHANGED));
+        }
+        _ => {}
+    }
+}
+
+/// What helps where a request was changed.
+const CHANGED: &str = "its request was changed since it was recorded, or the hash was: restore \
+                       it, or record the call again; --fix --rehash takes the request as it stands";

@@ -1,0 +1,115 @@
+//! Finds the place of a JSON pointer in a text, without building what the text holds.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserializer as _;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The members of an object's text, in order, those that stand there twice too; `None`
+/// for any other text.
+pub(super) fn members(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<(Cow<'de, str>, &'de str)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some((key, value)) = map.next_entry::<Name<'de>, &RawValue>()? {
+                members.push((key.0, value.get()));
+            }
+            Ok(members)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_map(Members).ok()
+}
+
+/// A member's name, borrowed where it holds no escape.
+#[derive(serde::Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The item at `index` of a list's text.
+fn item(text: &str, index: usize) -> Option<&str> {
+    struct Item(usize);
+    impl<'de> Visitor<'de> for Item {
+        type Value = Option<&'de str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+            let (mut at, mut found) = (0, None);
+            while let Some(item) = items.next_element::<&RawValue>()? {
+                if at == self.0 {
+                    found = Some(item.get());
+                }
+                at += 1;
+            }
+            Ok(found)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_seq(Item(index)).ok()?
+}
+
+/// How many lines below its beginning the value of a pointer, or of as much of it as
+/// there is, stands in a text.
+pub(super) fn lines_below(text: &str, pointer: &str) -> usize {
+    let mut value = text;
+    for token in pointer.split('/').skip(1) {
+        let name = token.replace("~1", "/").replace("~0", "~");
+        let below = match value.trim_start().as_bytes().first() {
+            Some(b'{') => members(value).and_then(|members| {
+                members.into_iter().rev().find(|(key, _)| *key == name).map(|(_, value)| value)
+            }),
+            Some(b'[') => token.parse().ok().and_then(|index| item(value, index)),
+            _ => None,
+        };
+        let Some(below) = below else { break };
+        value = below;
+    }
+    let at = (value.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    let before = text.as_bytes().get(..at).unwrap_or_default();
+    memchr::memchr_iter(b'\n', before).count()
+}
+
+/// A name as part of a pointer.
+pub(super) fn token(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_is_found_by_its_line() {
+        let text = "{\n \"a\": [1,\n  {\"b/c\":\n 5}],\n \"d\": 1}";
+        for (pointer, lines) in
+            [("", 0), ("/a", 1), ("/a/1", 2), ("/a/1/b~1c", 3), ("/d", 4), ("/a/1/none", 2)]
+        {
+            assert_eq!(lines_below(text, pointer), lines, "{pointer}");
+        }
+        assert_eq!(lines_below("no json", "/a"), 0);
+    }
+
+    #[test]
+    fn members_that_stand_there_twice_are_given_twice() {
+        let found = members("{\"a\":1,\"\\u0061\":2}").unwrap();
+        assert_eq!(found, [(Cow::from("a"), "1"), (Cow::from("a"), "2")]);
+        assert!(members("[1]").is_none() && members("{\"a\":").is_none());
+    }
+
+    #[test]
+    fn deep_texts_are_no_danger() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(lines_below(&deep, "/a/0/0"), 0);
+    }
+}

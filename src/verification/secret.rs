@@ -1,0 +1,214 @@
+//! Credentials in an entry: where they stand, without saying what they are.
+
+use std::ops::Range;
+
+use super::answer::Body;
+use super::entropy;
+use super::place::token;
+use super::{Kind, Problem, Severity};
+use crate::identity::{self, Json};
+use crate::provider::Framing;
+use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::{Chunk, Entry, Layout};
+
+/// How many problems of one entry are told.
+const MOST: usize = 50;
+
+/// Looks for credentials, and notes where they stand.
+pub(super) struct Search<'a> {
+    redactor: &'a Redactor,
+    found: Vec<Problem>,
+}
+
+impl<'a> Search<'a> {
+    /// Adds the credentials that stand in an entry, whose text in the file is `text`.
+    pub(super) fn of(
+        redactor: &'a Redactor,
+        entry: &Entry,
+        body: Option<&Body<'_>>,
+        text: &str,
+        found: &mut Vec<Problem>,
+    ) {
+        let mut search = Search { redactor, found: Vec::new() };
+        search.request(entry, text);
+        search.summary(entry);
+        search.response(entry, body, text);
+        search.found.truncate(MOST);
+        found.append(&mut search.found);
+    }
+
+    fn request(&mut self, entry: &Entry, text: &str) {
+        let Some(request) = &entry.request else { return };
+        self.plain("/request/path", request.path.as_bytes());
+        self.either("/request/query", request.query.as_bytes(), Some(false));
+        for (name, value) in &request.headers {
+            self.plain(&format!("/request/headers{}", token(name)), value.as_bytes());
+        }
+        self.body("/request", &request.body, text, true);
+    }
+
+    fn summary(&mut self, entry: &Entry) {
+        let texts = [("/content", &entry.content), ("/session", &entry.session)];
+        for (pointer, text) in texts {
+            let text = text.as_deref().unwrap_or_default();
+            self.either(pointer, text.as_bytes(), Some(false));
+        }
+        for (at, call) in entry.tool_calls.iter().enumerate() {
+            let pointer = format!("/tool_calls/{at}/arguments");
+            self.either(&pointer, call.arguments.to_string().as_bytes(), Some(false));
+        }
+        if let Some(fault) = &entry.fault {
+            self.plain("/fault", fault.to_string().as_bytes());
+        }
+        for (name, value) in &entry.extra {
+            self.plain(&token(name), value.to_string().as_bytes());
+        }
+    }
+
+    fn response(&mut self, entry: &Entry, body: Option<&Body<'_>>, text: &str) {
+        let Some(response) = &entry.response else { return };
+        for (name, value) in &response.headers {
+            self.plain(&format!("/response/headers{}", token(name)), value.as_bytes());
+        }
+        let whole = response.payload.layout != Layout::Chunks;
+        let Some(body) = body else { return };
+        if body.framing == Some(Framing::EventStream) {
+            let joined = body.bytes.clone();
+            let chunk = Chunk { at_ms: 0.0, data: joined.clone() };
+            if self.redactor.redact_messages(&mut [chunk], &Secrets::default()) != joined {
+                self.add(Kind::Secret, "/response/chunks".to_owned(), "in the stream's messages");
+            }
+        } else if body.decoded {
+            for range in self.redactor.find(&body.bytes) {
+                self.add(Kind::Secret, "/response".to_owned(), &masked(&body.bytes[range]));
+            }
+        } else if whole {
+            self.body("/response", &body.bytes, text, false);
+        } else {
+            for range in self.redactor.find(&body.bytes) {
+                let chunk = chunk_at(&response.payload.chunks, range.start);
+                let pointer = format!("/response/chunks/{chunk}/1");
+                self.add(Kind::Secret, pointer, &masked(&body.bytes[range]));
+            }
+        }
+    }
+
+    /// A body of a request or a response that stands at `at`.
+    fn body(&mut self, at: &str, bytes: &[u8], text: &str, chance: bool) {
+        let known = self.redactor.find(bytes);
+        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
+        if known.is_empty() && suspects.is_empty() {
+            return;
+        }
+        let form = form(at, text);
+        let json = if form == "body" { identity::parse(bytes).ok() } else { None };
+        let base = bytes.as_ptr() as usize;
+        let place = |range: &Range<usize>| {
+            json.as_ref().and_then(|json| leaf(json, base + range.start)).unwrap_or_default()
+        };
+        for range in &known {
+            let (pointer, _) = place(range);
+            self.add(Kind::Secret, format!("{at}/{form}{pointer}"), &masked(&bytes[range.clone()]));
+        }
+        for range in suspects.iter().filter(|range| !overlaps(range, &known)) {
+            let (pointer, name) = place(range);
+            if !entropy::is_open(&name.to_ascii_lowercase()) {
+                let masked = masked(&bytes[range.clone()]);
+                self.add(Kind::Entropy, format!("{at}/{form}{pointer}"), &masked);
+            }
+        }
+    }
+
+    /// A text in which only known shapes are looked for.
+    fn plain(&mut self, pointer: &str, bytes: &[u8]) {
+        self.either(pointer, bytes, None);
+    }
+
+    /// A text in which chance is looked for too.
+    fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
+        let known = self.redactor.find(bytes);
+        for range in &known {
+            self.add(Kind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
+        }
+        let suspects = if chance.is_some() { entropy::find(bytes) } else { Vec::new() };
+        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
+            self.add(Kind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+        }
+    }
+
+    fn add(&mut self, kind: Kind, pointer: String, masked: &str) {
+        let known = kind == Kind::Secret;
+        let (severity, text, remedy) = if known {
+            let remedy = "revoke it if it was ever valid; --fix takes it out, and makes the \
+                          request's hash anew";
+            (Severity::Error, format!("a credential: {masked}"), remedy)
+        } else {
+            let remedy = "if it is a credential, revoke it, take it out, and record with \
+                          --redact REGEX";
+            (Severity::Warning, format!("this may be a credential: {masked}"), remedy)
+        };
+        let problem = Problem::of_file(kind, severity, text).at(pointer, None).helped(remedy);
+        self.found.push(Problem { mendable: known, ..problem });
+    }
+}
+
+fn overlaps(range: &Range<usize>, known: &[Range<usize>]) -> bool {
+    known.iter().any(|known| known.start < range.end && range.start < known.end)
+}
+
+/// As much of a secret as it takes to find it: its first characters, a quarter at most.
+pub(super) fn masked(secret: &[u8]) -> String {
+    let shown = secret.iter().take((secret.len() / 4).min(4));
+    let head: String =
+        shown.map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' }).collect();
+    format!("{head}… ({} characters)", secret.len())
+}
+
+/// In which form a body stands in the entry's text at `at`.
+fn form(at: &str, text: &str) -> &'static str {
+    let name = at.trim_start_matches('/');
+    let members = super::place::members(text).and_then(|members| {
+        let (_, value) = members.into_iter().rev().find(|(key, _)| *key == name)?;
+        super::place::members(value)
+    });
+    let members = members.unwrap_or_default();
+    let stands = |form: &&str| members.iter().any(|(key, _)| key == form);
+    ["body", "text", "base64"].into_iter().find(stands).unwrap_or("body")
+}
+
+/// The pointer to the text that is held at an address, and the name it is under.
+fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
+    let holds = |text: &crate::identity::Str<'_>| {
+        let (source, _) = text.source();
+        (text.place()..text.place() + source.len().max(1)).contains(&address)
+    };
+    match json {
+        Json::String(text) => holds(text).then(Default::default),
+        Json::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
+            let (below, name) = leaf(item, address)?;
+            Some((format!("/{at}{below}"), name))
+        }),
+        Json::Object(members) => members.iter().find_map(|(key, value)| {
+            let name = || key.as_str().into_owned();
+            if holds(key) {
+                return Some((token(&name()), String::new()));
+            }
+            let (below, inner) = leaf(value, address)?;
+            let own = if inner.is_empty() { name() } else { inner };
+            Some((format!("{}{below}", token(&name())), own))
+        }),
+        _ => None,
+    }
+}
+
+/// The number of the chunk that a byte stands in, counted from 0.
+fn chunk_at(chunks: &[Chunk], offset: usize) -> usize {
+    let mut end = 0;
+    chunks
+        .iter()
+        .take_while(|chunk| {
+            end += chunk.data.len();
+            end <= offset
+        })
+        .count()
+}
