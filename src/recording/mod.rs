@@ -26,6 +26,7 @@ pub mod pending;
 pub mod question;
 pub mod redact;
 pub mod rekey;
+pub mod salvage;
 pub(crate) mod scan;
 pub mod sketch;
 mod spelled;

@@ -18,6 +18,8 @@
 //! log's end, under the recording's lock; one that was not finished, by a crash or
 //! a full disk, does not check and counts as never written.
 
+pub(super) mod sift;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
@@ -196,7 +198,7 @@ pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
                 }
                 scanned.whole = frame.end();
             }
-            Found::Newer => {
+            Found::Newer { .. } => {
                 scanned.newer = true;
                 break;
             }
@@ -262,7 +264,7 @@ pub(super) fn payload(file: &File, frame: FrameAt) -> io::Result<Vec<u8>> {
 
 enum Found {
     Frame { len: u32, name: Fingerprint, sum: u32 },
-    Newer,
+    Newer { len: u32 },
 }
 
 /// Reads one frame; `None` where no whole frame begins.
@@ -306,7 +308,7 @@ fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Found>> {
     }
     Ok(Some(match version {
         VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name), sum: number(12) },
-        _ => Found::Newer,
+        _ => Found::Newer { len },
     }))
 }
 

@@ -68,6 +68,11 @@ impl Paths {
         atomic::folder(&self.target)
     }
 
+    /// Where changes wait that were made to the recording: for answers, and for review.
+    pub(super) fn waiting(&self) -> [PathBuf; 2] {
+        [beside(&self.target, ".pending"), beside(&self.target, ".new")]
+    }
+
     /// Where the Nth torn tail of a log is kept, counted from 1.
     pub(super) fn torn(&self, number: usize) -> PathBuf {
         beside(&self.target, &format!(".log.torn-{number}"))

@@ -1,0 +1,332 @@
+//! What can still be read of a recording's text that was cut, or overwritten in places.
+//!
+//! A [`Cutter`] cuts the text where its top-level members begin, as far as line breaks
+//! tell; [`sift`] finds the entries of such a piece, and says what of it is lost. An
+//! entry is found again behind damage where a line begins as the file's members do, or
+//! where an object begins with a field of an entry and is nothing but one. What is cut
+//! off from its key is known by its hash.
+
+mod cutter;
+
+use std::ops::Range;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::entry::{Entry, KNOWN, Unread};
+use super::name::EntryName;
+pub use cutter::{Cut, Cutter};
+
+/// What was found in a piece.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// A metadata key and its value.
+    Meta(String, Value),
+    /// An entry.
+    Entry {
+        /// What it is kept under.
+        name: EntryName,
+        /// Which take of that name, by its key.
+        take: usize,
+        /// Where its text stands in the piece.
+        range: Range<usize>,
+        /// Whether its key is lost, and it is known by its hash.
+        keyless: bool,
+    },
+    /// Bytes that are nothing.
+    Lost {
+        /// The key they stand under, where that can be read.
+        key: Option<String>,
+        /// Where they stand in the piece.
+        range: Range<usize>,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Finds what can be read in a piece.
+pub fn sift(text: &[u8]) -> Vec<Piece> {
+    let mut sieve = Sieve {
+        text,
+        at: 0,
+        key: None,
+        take: 0,
+        budget: 32 * text.len() + 4096,
+        hurt: false,
+        found: Vec::new(),
+    };
+    while sieve.step() {}
+    sieve.found
+}
+
+/// A piece while it is gone through.
+struct Sieve<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// The key whose list of takes this is in.
+    key: Option<String>,
+    take: usize,
+    /// How many bytes may still be read for what turns out to be nothing.
+    budget: usize,
+    /// Whether there was damage: what follows may be a part of an entry.
+    hurt: bool,
+    found: Vec<Piece>,
+}
+
+impl Sieve<'_> {
+    /// Goes one member, or one take of a list, on; `false` at the end.
+    fn step(&mut self) -> bool {
+        if let Some(key) = self.key.clone() {
+            return self.item(key);
+        }
+        let between = |byte: &u8| byte.is_ascii_whitespace() || b",{}]".contains(byte);
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let Some(start) = rest.iter().position(|byte| !between(byte)) else { return false };
+        let opens = usize::from(self.at == 0 && rest.trim_ascii_start().first() == Some(&b'{'));
+        let brackets = rest[..start].iter().filter(|byte| b"{}]".contains(byte)).count();
+        self.hurt |= brackets > opens;
+        let start = self.at + start;
+        match key_at(self.text, start) {
+            Some((key, value)) => self.member(start, key, value),
+            None => self.lose(start, start, None, "it is no member of a recording".to_owned()),
+        }
+        true
+    }
+
+    /// A member whose key can be read.
+    fn member(&mut self, start: usize, key: String, value: usize) {
+        if self.text.get(value) == Some(&b'[') && EntryName::of_key(&key).0.step_id().is_some() {
+            (self.key, self.take, self.at) = (Some(key), 1, value + 1);
+            return;
+        }
+        let Some(end) = value_end(self.text, value) else {
+            self.budget = self.budget.saturating_sub(self.text.len() - value);
+            let cut = value >= self.text.len();
+            return self.lose(start, value, Some(key), damaged(cut));
+        };
+        self.at = end;
+        let text = &self.text[value..end];
+        if key.starts_with('_') {
+            return match serde_json::from_slice(text) {
+                Ok(meta) => self.found.push(Piece::Meta(key, meta)),
+                Err(error) => self.lost(start..end, Some(key), error.to_string()),
+            };
+        }
+        let ((name, take), range) = (EntryName::of_key(&key), value..end);
+        match Entry::read(text) {
+            // Without the end of its own, it holds those behind it.
+            Ok(entry) if entry.extra.values().any(is_entry) => {
+                self.lose(start, value + 1, Some(key), damaged(false));
+            }
+            Ok(entry) if name.step_id().is_some_and(|id| is_part(id, &entry, self.hurt)) => {
+                self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
+            }
+            Ok(_) => self.found.push(Piece::Entry { name, take, range, keyless: false }),
+            Err(why) => self.lost(start..end, Some(key), reason(why)),
+        }
+    }
+
+    /// The next take of a step's list.
+    fn item(&mut self, key: String) -> bool {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
+        let Some(skip) = rest.iter().position(|byte| !blank(byte)) else {
+            let end = self.text.len();
+            self.found.push(Piece::Lost { key: Some(key), range: end..end, why: damaged(true) });
+            return false;
+        };
+        let start = self.at + skip;
+        if self.text[start] == b']' {
+            (self.at, self.key) = (start + 1, None);
+            return true;
+        }
+        let end = if self.text[start] == b'{' { value_end(self.text, start) } else { None };
+        let Some(end) = end else {
+            self.budget = self.budget.saturating_sub(self.text.len() - start);
+            self.lose(start, start, Some(key), damaged(false));
+            return true;
+        };
+        match Entry::read(&self.text[start..end]) {
+            Ok(_) => self.take(EntryName::of_key(&key).0, start..end),
+            Err(why) => self.lost(start..end, Some(key), reason(why)),
+        }
+        self.at = end;
+        true
+    }
+
+    fn take(&mut self, name: EntryName, range: Range<usize>) {
+        self.found.push(Piece::Entry { name, take: self.take, range, keyless: false });
+        self.take += 1;
+    }
+
+    /// Damage from `start` on: goes on where the next entry is, looked for from `from`.
+    fn lose(&mut self, start: usize, from: usize, key: Option<String>, why: String) {
+        let Some((open, end, entry)) = self.next_entry(from) else {
+            self.lost(start..self.text.len(), key, why);
+            (self.at, self.key) = (self.text.len(), None);
+            return;
+        };
+        if let Some((list, at)) = list_before(self.text, from, open) {
+            self.lost(start..at, key, why);
+            (self.key, self.take, self.at) = (Some(list), 1, open);
+            return;
+        }
+        let own = key_before(self.text, from, open);
+        let begins = own.as_ref().map_or(open, |(_, at)| *at);
+        self.lost(start..begins, key, why);
+        self.at = end;
+        match (own, self.key.take()) {
+            (Some((key, _)), _) => {
+                let (name, take) = EntryName::of_key(&key);
+                self.found.push(Piece::Entry { name, take, range: open..end, keyless: false });
+            }
+            (None, Some(key)) => {
+                self.take(EntryName::of_key(&key).0, open..end);
+                self.key = Some(key);
+            }
+            (None, None) => match entry.request_hash {
+                Some(hash) => {
+                    let (name, range) = (EntryName::Hash(hash), open..end);
+                    self.found.push(Piece::Entry { name, take: usize::MAX, range, keyless: true });
+                }
+                None => self.lost(open..end, None, "its key cannot be read".to_owned()),
+            },
+        }
+    }
+
+    /// The next entry from `at` on: where it begins, where it ends, and itself.
+    fn next_entry(&mut self, mut at: usize) -> Option<(usize, usize, Entry)> {
+        while self.budget > 0 {
+            let open = self.open(at)?;
+            // A body that looks like an entry is a part of what is lost.
+            let is_body = key_before(self.text, at, open).is_some_and(|(key, _)| key == "body");
+            if !is_body && let Some((end, entry)) = self.entry_at(open) {
+                return Some((open, end, entry));
+            }
+            at = open + 1;
+        }
+        None
+    }
+
+    /// Where an object begins with a field of an entry, from `at` on.
+    fn open(&self, mut at: usize) -> Option<usize> {
+        loop {
+            at += memchr::memchr(b'{', self.text.get(at..)?)?;
+            let inner = self.text[at + 1..].trim_ascii_start();
+            let known = inner.strip_prefix(b"\"").is_some_and(|name| {
+                let is = |known: &&str| {
+                    name.strip_prefix(known.as_bytes())
+                        .is_some_and(|rest| rest.first() == Some(&b'"'))
+                };
+                KNOWN.iter().any(is)
+            });
+            if known {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// The entry that begins at `open`, where it is nothing but one, and its end.
+    fn entry_at(&mut self, open: usize) -> Option<(usize, Entry)> {
+        let end = value_end(self.text, open);
+        let read = end.unwrap_or(self.text.len()) - open;
+        self.budget = self.budget.saturating_sub(read);
+        let entry = Entry::read(&self.text[open..end?]).ok()?;
+        is_whole(&entry).then_some((end?, entry))
+    }
+
+    fn lost(&mut self, range: Range<usize>, key: Option<String>, why: String) {
+        if self.text[range.clone()].trim_ascii().is_empty() {
+            return;
+        }
+        self.hurt = true;
+        self.found.push(Piece::Lost { key, range, why });
+    }
+}
+
+fn damaged(cut: bool) -> String {
+    if cut { "it is cut" } else { "its text is damaged or cut" }.to_owned()
+}
+
+/// Why a text is no entry.
+fn reason(why: Unread) -> String {
+    match why {
+        Unread::Json(error) => error.to_string(),
+        Unread::Entry(problem) => problem.to_string(),
+    }
+}
+
+/// Whether what stands under a key may be a part of an entry whose beginning is lost.
+fn is_part(id: &str, entry: &Entry, hurt: bool) -> bool {
+    /// What entries, and their requests and responses, have objects under.
+    const PARTS: [&str; 7] =
+        ["request", "response", "headers", "body", "usage", "arguments", "pending"];
+    let says = entry.content.is_some() || entry.response.is_some() || entry.fault.is_some();
+    let is_entry = says
+        || entry.request.is_some()
+        || !(entry.tool_calls.is_empty() && entry.embeddings.is_empty());
+    PARTS.contains(&id) || !is_entry || (hurt && !is_whole(entry))
+}
+
+/// Whether a value is an entry rather than a field of one.
+fn is_entry(value: &Value) -> bool {
+    value.is_object() && Entry::parse(value).is_ok_and(|entry| is_whole(&entry))
+}
+
+/// Whether it says something, and is nothing but an entry.
+fn is_whole(entry: &Entry) -> bool {
+    let says = entry.content.is_some() || entry.response.is_some() || entry.fault.is_some();
+    says && (entry.model.is_some() || entry.request.is_some())
+        && entry.extra.keys().all(|name| name == "pending")
+}
+
+/// The key that begins at `at`, and where its value begins.
+fn key_at(text: &[u8], at: usize) -> Option<(String, usize)> {
+    if text.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = value_end(text, at)?;
+    let key: String = serde_json::from_slice(&text[at..end]).ok()?;
+    let blank = |from: usize| {
+        let rest = text.get(from..).unwrap_or_default();
+        from + (rest.len() - rest.trim_ascii_start().len())
+    };
+    let colon = blank(end);
+    (text.get(colon) == Some(&b':')).then(|| (key, blank(colon + 1)))
+}
+
+/// The key that stands right before `open`, not before `from`, and where it begins.
+fn key_before(text: &[u8], from: usize, open: usize) -> Option<(String, usize)> {
+    let before = text.get(from..open)?.trim_ascii_end().strip_suffix(b":")?.trim_ascii_end();
+    let inner = before.strip_suffix(b"\"")?;
+    let mut end = inner.len();
+    // A quote that a backslash stands before is a part of the key.
+    loop {
+        let quote = memchr::memrchr(b'"', &inner[..end])?;
+        let escapes = inner[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if escapes % 2 == 0 {
+            let key: String = serde_json::from_slice(&before[quote..]).ok()?;
+            return Some((key, from + quote));
+        }
+        end = quote;
+    }
+}
+
+/// The key of the list whose first item stands at `open`, and where it begins.
+fn list_before(text: &[u8], from: usize, open: usize) -> Option<(String, usize)> {
+    let before = text.get(from..open)?.trim_ascii_end().strip_suffix(b"[")?;
+    key_before(text, from, from + before.len())
+}
+
+/// Where the JSON value that begins at `at` ends.
+fn value_end(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..)?;
+    let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<&RawValue>();
+    values.next()?.ok()?;
+    Some(at + values.byte_offset())
+}
+
+#[cfg(test)]
+#[path = "salvage_tests.rs"]
+mod tests;

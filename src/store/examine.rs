@@ -1,0 +1,161 @@
+//! A recording's file as it stands, whatever is wrong with it; nothing is changed by
+//! looking at it.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::paths::Paths;
+use super::reader::paths_of;
+use super::{file, index, log};
+use crate::recording::FormatError;
+use crate::recording::error::not_object;
+use crate::recording::scan::{NotSplit, Scanner};
+use crate::verification::Layout;
+
+/// How much is read at once where nothing is held of it.
+const PIECE: usize = 1024 * 1024;
+
+/// A recording's file, open, with nothing of it understood yet.
+#[derive(Debug)]
+pub struct Examined {
+    path: PathBuf,
+    file: File,
+    paths: Paths,
+}
+
+/// A file that stands beside a recording and has no business there, or not yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leftover {
+    /// Calls that are not in the recording yet.
+    Log {
+        /// The log.
+        path: PathBuf,
+        /// How many entries it holds.
+        entries: usize,
+    },
+    /// Bytes that were set aside, since they are no whole entries.
+    Torn {
+        /// Where they are.
+        path: PathBuf,
+        /// How many there are.
+        bytes: u64,
+    },
+    /// Requests that wait for their answers, or answers that wait for their review.
+    Waiting {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Examined {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// A file that is missing, is none, is too large, or cannot be read.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let paths = paths_of(path)?;
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let file = file::open(path)?.ok_or_else(missing)?;
+        Ok(Self { path: path.to_owned(), file, paths })
+    }
+
+    /// Where everything in it stands, and what is wrong with that.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is not a JSON object.
+    pub fn layout(&self) -> Result<Layout, StoreError> {
+        let mut scanner = Scanner::new();
+        let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
+        let found = loop {
+            let piece = source.fill_buf().map_err(|error| self.failed(error))?;
+            if piece.is_empty() {
+                break scanner.finish();
+            }
+            if let Err(NotSplit) = scanner.feed(piece) {
+                break Err(NotSplit);
+            }
+            let length = piece.len();
+            source.consume(length);
+        };
+        match found {
+            Ok(found) => Ok(Layout::of(found)),
+            Err(NotSplit) => Err(self.no_object()?),
+        }
+    }
+
+    /// Why the file is no JSON object.
+    fn no_object(&self) -> Result<StoreError, StoreError> {
+        let found = index::problem(&self.file).map_err(|error| self.failed(error))?;
+        let mut source = BufReader::new(log::from(&self.file, 0));
+        let problem: FormatError = match found {
+            Some(problem) => problem,
+            None => not_object(source.fill_buf().map_err(|error| self.failed(error))?),
+        };
+        Ok(index::unusable(&self.path, problem))
+    }
+
+    /// The bytes at a place.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is shorter than it was.
+    pub fn text(&self, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
+        let length = usize::try_from(range.end - range.start)
+            .map_err(|_| self.failed(std::io::ErrorKind::OutOfMemory.into()))?;
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, range.start).map_err(|error| self.failed(error))?;
+        Ok(bytes)
+    }
+
+    /// How many lines end at a place.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn lines(&self, range: &Range<u64>) -> Result<usize, StoreError> {
+        let (mut at, mut lines) = (range.start, 0);
+        while at < range.end {
+            let end = range.end.min(at + PIECE as u64);
+            lines += memchr::memchr_iter(b'\n', &self.text(&(at..end))?).count();
+            at = end;
+        }
+        Ok(lines)
+    }
+
+    /// What stands beside it.
+    ///
+    /// # Errors
+    /// A log that cannot be read.
+    pub fn leftovers(&self) -> Result<Vec<Leftover>, StoreError> {
+        let mut found = Vec::new();
+        for path in [&self.paths.folding, &self.paths.log] {
+            let failed = |source| StoreError::Read { path: path.clone(), source };
+            match File::open(path) {
+                Ok(file) if file.metadata().map_err(failed)?.len() > 0 => {
+                    let entries = log::scan(&file).map_err(failed)?.frames.len();
+                    found.push(Leftover::Log { path: path.clone(), entries });
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        for number in 1.. {
+            let path = self.paths.torn(number);
+            let Ok(metadata) = fs::metadata(&path) else { break };
+            found.push(Leftover::Torn { path, bytes: metadata.len() });
+        }
+        for path in self.paths.waiting() {
+            if fs::exists(&path).unwrap_or(false) {
+                found.push(Leftover::Waiting { path });
+            }
+        }
+        Ok(found)
+    }
+
+    fn failed(&self, source: std::io::Error) -> StoreError {
+        StoreError::Read { path: self.path.clone(), source }
+    }
+}

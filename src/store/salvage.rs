@@ -1,0 +1,308 @@
+//! What can still be read of a damaged recording or log, found without holding it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::error::StoreError;
+use super::file;
+use super::log::sift::{is_log, sift as sift_log};
+use super::log::{self, FrameAt};
+use crate::recording::packed::{self, Head};
+use crate::recording::salvage::{Cut, Cutter, Piece, sift};
+use crate::recording::{Entry, EntryName, Meta};
+
+/// How much is read at once.
+const PIECE: usize = 1024 * 1024;
+
+/// How much of a lost frame is read for its name.
+const GLANCE: u64 = 4096;
+
+/// What can be read of a file.
+#[derive(Debug)]
+pub struct Salvage {
+    path: PathBuf,
+    file: File,
+    /// Whether it is a log.
+    log: bool,
+    meta: Meta,
+    found: Vec<Saved>,
+    lost: Vec<Lost>,
+}
+
+/// An entry that can be read.
+#[derive(Clone, Debug)]
+struct Saved {
+    name: EntryName,
+    take: usize,
+    at: u64,
+    length: u64,
+}
+
+/// Bytes of which nothing can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// The key they stand under, where that can be read.
+    pub key: Option<String>,
+    /// Where they begin.
+    pub at: u64,
+    /// How many there are.
+    pub bytes: u64,
+    /// The line they begin in, counted from 1; `None` in a log.
+    pub line: Option<usize>,
+    /// Why.
+    pub why: String,
+    /// Whether it is no entry that is lost, but something of it, or nothing at all.
+    pub in_part: bool,
+}
+
+impl Salvage {
+    /// Finds what can be read of a file.
+    ///
+    /// # Errors
+    /// A file that is missing, is none, is too large, or cannot be read at all.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let file = file::open(path)?.ok_or_else(missing)?;
+        let log = is_binary(path, &file).map_err(failed)?;
+        let meta = Meta::default();
+        let (found, lost) = (Vec::new(), Vec::new());
+        let mut salvage = Self { path: path.to_owned(), file, log, meta, found, lost };
+        if log { salvage.read_log() } else { salvage.read_text() }.map_err(failed)?;
+        salvage.order();
+        Ok(salvage)
+    }
+
+    /// What the file says about itself, as far as that can be read.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// How many entries can be read.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether nothing can be read.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// Whether it is a log.
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
+    /// What cannot be read.
+    pub fn lost(&self) -> &[Lost] {
+        &self.lost
+    }
+
+    /// Every entry that can be read, each as it is asked for; the takes of a name in
+    /// order.
+    pub fn entries(&self) -> impl Iterator<Item = Result<(EntryName, Entry), StoreError>> {
+        self.found.iter().map(|saved| {
+            let failed = |source| StoreError::Read { path: self.path.clone(), source };
+            let bytes = self.bytes(saved.at..saved.at + saved.length).map_err(failed)?;
+            let changed = || failed(io::Error::other("it was changed meanwhile"));
+            let entry = match self.log {
+                true => packed::unpack(&bytes).map_err(|_| changed())?.1,
+                false => Entry::read(&bytes).map_err(|_| changed())?,
+            };
+            Ok((saved.name.clone(), entry))
+        })
+    }
+
+    fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(range.end - range.start);
+        let mut bytes = vec![0; length.map_err(|_| io::ErrorKind::OutOfMemory)?];
+        self.file.read_exact_at(&mut bytes, range.start)?;
+        Ok(bytes)
+    }
+
+    /// The takes of a name in the order of their numbers, where they first stood.
+    fn order(&mut self) {
+        let mut places: HashMap<EntryName, usize> = HashMap::new();
+        for saved in &self.found {
+            let next = places.len();
+            places.entry(saved.name.clone()).or_insert(next);
+        }
+        let place = |saved: &Saved| (places.get(&saved.name).copied().unwrap_or(0), saved.take);
+        self.found.sort_by_key(place);
+    }
+
+    fn read_text(&mut self) -> io::Result<()> {
+        let file = self.file.try_clone()?;
+        let mut source = BufReader::with_capacity(PIECE, log::from(&file, 0));
+        let mut cutter = Cutter::default();
+        let mut text = Text { line: 1, keys: Map::new() };
+        loop {
+            let piece = source.fill_buf()?;
+            if piece.is_empty() {
+                break;
+            }
+            let length = piece.len();
+            for cut in cutter.feed(piece) {
+                self.add_cut(&cut, &mut text);
+            }
+            source.consume(length);
+        }
+        if let Some(cut) = cutter.finish() {
+            self.add_cut(&cut, &mut text);
+        }
+        match Meta::parse(text.keys) {
+            Ok(meta) => self.meta = meta,
+            Err(error) => self.lost.push(in_part(format!("its metadata cannot be used: {error}"))),
+        }
+        if !self.meta.is_loomrec() && !self.lost.is_empty() {
+            self.lost.push(in_part(
+                "there is no `_loomrec` that can be read: if it was recorded with --ignore, its \
+                 keys were made under rules that are lost",
+            ));
+        }
+        Ok(())
+    }
+
+    fn add_cut(&mut self, cut: &Cut, text: &mut Text) {
+        if cut.bytes.is_empty() {
+            let why = "it is longer than any entry".to_owned();
+            let (at, bytes, line) = (cut.at, cut.length, Some(text.line));
+            return self.lost.push(Lost { key: None, at, bytes, line, why, in_part: false });
+        }
+        let (mut line, mut counted) = (text.line, 0);
+        for piece in sift(&cut.bytes) {
+            match piece {
+                Piece::Meta(key, value) => drop(text.keys.insert(key, value)),
+                Piece::Entry { name, take, range, keyless } => {
+                    if keyless {
+                        let (at, line) = (cut.at + range.start as u64, None);
+                        let why = "its key cannot be read: it is kept under its hash".to_owned();
+                        let key = Some(name.to_string());
+                        self.lost.push(Lost { key, at, bytes: 0, line, why, in_part: true });
+                    }
+                    let (at, length) = (cut.at + range.start as u64, range.len() as u64);
+                    self.found.push(Saved { name, take, at, length });
+                }
+                Piece::Lost { key, range, why } => {
+                    let before = cut.bytes.get(counted..range.start).unwrap_or_default();
+                    line += memchr::memchr_iter(b'\n', before).count();
+                    counted = counted.max(range.start);
+                    let (at, bytes) = (cut.at + range.start as u64, range.len() as u64);
+                    self.lost.push(Lost { key, at, bytes, line: Some(line), why, in_part: false });
+                }
+            }
+        }
+        text.line += memchr::memchr_iter(b'\n', &cut.bytes).count();
+    }
+
+    fn read_log(&mut self) -> io::Result<()> {
+        let sifted = sift_log(&self.file)?;
+        self.meta = Meta::new(&sifted.rules.clone().unwrap_or_default());
+        if sifted.rules.is_none() {
+            self.lost.push(in_part(
+                "it does not say under which --ignore rules its keys were made: none are assumed",
+            ));
+        }
+        let mut frames = Frames::default();
+        for frame in &sifted.frames {
+            match packed::unpack(&log::payload(&self.file, *frame)?) {
+                Ok((head, _)) => frames.add(head, *frame),
+                Err(problem) => {
+                    let (at, bytes) = (frame.at, u64::from(frame.len));
+                    let (key, why) = (self.name_at(at, frame.end())?, problem.to_string());
+                    self.lost.push(Lost { key, at, bytes, line: None, why, in_part: false });
+                }
+            }
+        }
+        for range in sifted.lost {
+            let at = range.start;
+            let key = self.name_at(at + log::HEAD as u64, range.end)?;
+            let why = "the call is damaged, or was cut while it was written".to_owned();
+            let bytes = range.end - at;
+            self.lost.push(Lost { key, at, bytes, line: None, why, in_part: false });
+        }
+        self.lost.sort_by_key(|lost| lost.at);
+        self.found = frames.finish();
+        Ok(())
+    }
+
+    /// The name of the packed entry at a place, where as much of it can be read.
+    fn name_at(&self, at: u64, end: u64) -> io::Result<Option<String>> {
+        let end = end.min(at.saturating_add(GLANCE));
+        if at >= end {
+            return Ok(None);
+        }
+        let head = packed::peek(&self.bytes(at..end)?);
+        Ok(head.ok().map(|head| head.name.to_string()))
+    }
+}
+
+/// A text while it is read.
+struct Text {
+    line: usize,
+    keys: Map<String, Value>,
+}
+
+/// The entries of a log while it is read.
+#[derive(Default)]
+struct Frames {
+    saved: Vec<(Saved, Option<String>)>,
+    /// Which of them stand under a name.
+    of: HashMap<EntryName, Vec<usize>>,
+}
+
+impl Frames {
+    /// Adds an entry as a fold would: the first of a run stands in the place of what
+    /// earlier runs recorded under its name.
+    fn add(&mut self, head: Head, frame: FrameAt) {
+        let Head { name, first, recorded_at } = head;
+        let of = self.of.entry(name.clone()).or_default();
+        if first {
+            of.clear();
+        }
+        of.push(self.saved.len());
+        let (at, length) = (frame.at, u64::from(frame.len));
+        self.saved.push((Saved { name, take: 0, at, length }, recorded_at));
+    }
+
+    /// The entries, the takes of a name numbered by their times.
+    fn finish(self) -> Vec<Saved> {
+        let Self { mut saved, of } = self;
+        for takes in of.into_values() {
+            let mut takes = takes;
+            // One without a time stays behind those that have one.
+            takes.sort_by_key(|at| {
+                let time = saved.get(*at).and_then(|(_, time)| time.clone());
+                (time.is_none(), time)
+            });
+            for (number, at) in takes.into_iter().enumerate() {
+                if let Some((saved, _)) = saved.get_mut(at) {
+                    saved.take = number + 1;
+                }
+            }
+        }
+        saved.into_iter().map(|(saved, _)| saved).filter(|saved| saved.take > 0).collect()
+    }
+}
+
+/// Something is lost that is no entry.
+fn in_part(why: impl Into<String>) -> Lost {
+    let why = why.into();
+    Lost { key: None, at: 0, bytes: 0, line: None, why, in_part: true }
+}
+
+/// Whether a file is a log rather than a text, whatever is damaged of it.
+fn is_binary(path: &Path, file: &File) -> io::Result<bool> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let named = name.ends_with(".log") || name.ends_with(".folding") || name.contains(".log.torn-");
+    let mut head = [0; 4096];
+    let read = file.read_at(&mut head, 0)?;
+    let text = head[..read].trim_ascii_start().first() == Some(&b'{');
+    Ok(!text && (named || is_log(file)?))
+}
