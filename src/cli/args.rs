@@ -13,6 +13,8 @@ mod prune;
 mod redact;
 mod rerecord;
 mod review;
+mod salvage;
+mod verify;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -33,6 +35,8 @@ pub use prune::PruneArgs;
 pub use redact::RedactArgs;
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
+pub use salvage::SalvageArgs;
+pub use verify::VerifyArgs;
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
 #[derive(Debug, Parser)]
@@ -99,6 +103,10 @@ pub enum Command {
     Prune(PruneArgs),
     /// Take credentials, and what rules name, out of recordings.
     Redact(RedactArgs),
+    /// Look for everything that is wrong with recordings, and mend what is mechanical.
+    Verify(VerifyArgs),
+    /// Save what can be read of a damaged recording or log into a new one.
+    Salvage(SalvageArgs),
     /// Sum up recordings: calls, tokens, cost and times by upstream and model.
     Stats(StatsArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.

@@ -29,6 +29,7 @@ mod redact;
 mod replay;
 mod rerecord;
 mod review;
+mod salvage;
 mod score;
 mod script;
 mod session;
@@ -39,6 +40,7 @@ mod stats;
 mod table;
 mod terminal;
 mod transfer;
+mod verify;
 mod wrap;
 
 use std::process::ExitCode;
@@ -214,6 +216,8 @@ async fn dispatch(
         Command::GitMerge(args) => merge::git::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Redact(args) => redact::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Salvage(args) => salvage::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Generate(args) => generate::run(&args, line),

@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 24] = [
     "record",
     "replay",
     "ls",
@@ -31,6 +31,8 @@ const COMMANDS: [&str; 22] = [
     "git-merge",
     "prune",
     "redact",
+    "verify",
+    "salvage",
 ];
 
 fn root() -> PathBuf {
@@ -141,7 +143,19 @@ fn flags_in_running_text_are_flags_of_some_command() {
     let mut known: BTreeSet<String> = COMMANDS.iter().flat_map(|c| flags(c).into_keys()).collect();
     // Other programs' flags.
     known.extend(["--release", "--locked", "--path", "--lib", "--test"].map(str::to_owned));
-    known.extend(["--stream", "--write-faults", "--merge"].map(str::to_owned));
+    known.extend(
+        [
+            "--stream",
+            "--write-faults",
+            "--merge",
+            "--cached",
+            "--name-only",
+            "--diff-filter",
+            "--stdin",
+            "--prefix",
+        ]
+        .map(str::to_owned),
+    );
     // The benchmark says at its head which options it has.
     let bench = read("scripts/bench");
     for document in documents() {

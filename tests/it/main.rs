@@ -62,6 +62,8 @@ mod rerecord;
 #[cfg(test)]
 mod review;
 #[cfg(test)]
+mod salvage;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod score;
@@ -95,5 +97,7 @@ mod torn;
 mod transport;
 #[cfg(test)]
 mod unfolded;
+#[cfg(test)]
+mod verify;
 #[cfg(test)]
 mod wrap;

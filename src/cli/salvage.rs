@@ -1,0 +1,102 @@
+//! `loomrec salvage`: what can be read of a damaged recording or log, in a new recording.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::SalvageArgs;
+use super::exit::{Failure, NO, RECORDING, UNEXPECTED};
+use super::{output, terminal};
+use crate::store::{Lost, Salvage, create};
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that is missing or cannot be read at all, or of which nothing is left (4); an
+/// output that is the file itself, or is there already (2); one that cannot be written.
+pub(super) fn run(args: &SalvageArgs) -> Result<u8, Failure> {
+    if is_same(&args.file, &args.output) {
+        return Err(Failure::usage(format!(
+            "failed to salvage {} into itself: name another file with -o",
+            args.file.display()
+        )));
+    }
+    let salvage = Salvage::open(&args.file)?;
+    if salvage.is_empty() {
+        let text = format!(
+            "failed to find a call in {} that can be read: restore it from a backup, or record again",
+            args.file.display()
+        );
+        return Err(Failure::new(RECORDING, text));
+    }
+    create(&args.output, salvage.meta(), salvage.entries(), args.force)?;
+    let text = if args.json { as_json(args, &salvage) } else { as_text(args, &salvage) };
+    output::stdout(&text)
+        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")))?;
+    Ok(if salvage.lost().is_empty() { 0 } else { NO })
+}
+
+/// Whether two paths name one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| std::fs::canonicalize(path).ok();
+    one == other || (place(one).is_some() && place(one) == place(other))
+}
+
+fn as_text(args: &SalvageArgs, salvage: &Salvage) -> String {
+    let mut out = String::new();
+    let label = args.file.display().to_string();
+    let label = terminal::line(&label);
+    for lost in salvage.lost() {
+        out.push_str(&format!("{label}{}\n", told(lost)));
+    }
+    let count =
+        |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let whole = salvage.lost().iter().filter(|lost| !lost.in_part).count();
+    let lost = match whole {
+        0 => "nothing was lost".to_owned(),
+        places => format!("{} lost", count(places, "place")),
+    };
+    let into = args.output.display().to_string();
+    let saved = count(salvage.len(), "call");
+    out.push_str(&format!("{label}: {saved} saved in {}, {lost}\n", terminal::line(&into)));
+    out
+}
+
+/// What is lost at one place.
+fn told(lost: &Lost) -> String {
+    let place = match (lost.line, lost.bytes) {
+        (Some(line), _) => format!(":{line}"),
+        (None, 0) => String::new(),
+        (None, _) => format!(" at byte {}", lost.at),
+    };
+    let word = if lost.in_part { "note" } else { "lost" };
+    let bytes = if lost.bytes > 0 { format!(" ({} bytes)", lost.bytes) } else { String::new() };
+    let key = lost.key.as_deref().map(|key| format!("{}: ", terminal::cut(key, 80)));
+    let text = format!("{}{}", key.unwrap_or_default(), lost.why);
+    format!("{place}: {word}: {}{bytes}", terminal::line(&text))
+}
+
+fn as_json(args: &SalvageArgs, salvage: &Salvage) -> String {
+    let lost: Vec<Value> = salvage
+        .lost()
+        .iter()
+        .map(|lost| {
+            json!({
+                "key": lost.key,
+                "at": lost.at,
+                "bytes": lost.bytes,
+                "line": lost.line,
+                "why": lost.why,
+                "in_part": lost.in_part,
+            })
+        })
+        .collect();
+    let value = json!({
+        "file": args.file.display().to_string(),
+        "output": args.output.display().to_string(),
+        "form": if salvage.is_log() { "log" } else { "recording" },
+        "saved": salvage.len(),
+        "lost": lost,
+    });
+    format!("{}\n", terminal::json(&value.to_string()))
+}

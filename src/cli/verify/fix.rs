@@ -1,0 +1,140 @@
+//! Mends what is mechanical, and writes the recording anew where anything was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::super::exit::Failure;
+use super::{Done, Report};
+use crate::recording::EntryName;
+use crate::store::{Changes, Kept, Place, Recording};
+use crate::verification::{Checker, Kind, mend};
+
+/// What becomes of one entry.
+struct Fate {
+    old: EntryName,
+    new: EntryName,
+    place: Place,
+    /// Whether it is mended, and not only moved or written anew.
+    mended: bool,
+}
+
+/// Mends a file; gives what was done.
+///
+/// # Errors
+/// A file with an entry that cannot be read, or that cannot be written.
+pub(super) fn fix(
+    path: &Path,
+    before: &Report,
+    checker: &Checker,
+    rehash: bool,
+) -> Result<Vec<Done>, Failure> {
+    let recording = Recording::open(path)?;
+    let whole = |what: String| Done { key: None, what };
+    let mut done: Vec<Done> =
+        recording.notes().iter().map(|note| whole(note.to_string())).collect();
+    let checker = checker.with(Some(recording.meta().rules().clone()));
+    let (fates, mut mended) = fates(&recording, &checker, rehash)?;
+    done.append(&mut mended);
+    let mut names: BTreeSet<EntryName> = BTreeSet::new();
+    for fate in fates.iter().filter(|fate| fate.mended || fate.old != fate.new) {
+        names.extend([fate.old.clone(), fate.new.clone()]);
+    }
+    done.extend(numbered(before, &fates, &mut names).into_iter().map(whole));
+    let respelt = recording.meta().is_loomrec()
+        && before.problems.iter().any(|problem| problem.kind == Kind::Spelling);
+    if respelt {
+        names.extend(fates.iter().map(|fate| fate.new.clone()));
+        done.push(whole("wrote its entries as loomrec writes them".to_owned()));
+    }
+    let changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
+    recording.rewrite(&changes)?;
+    Ok(done)
+}
+
+/// What becomes of each entry, and what is done to it.
+fn fates(
+    recording: &Recording,
+    checker: &Checker,
+    rehash: bool,
+) -> Result<(Vec<Fate>, Vec<Done>), Failure> {
+    let (mut fates, mut done) = (Vec::new(), Vec::new());
+    for stored in recording.entries() {
+        let stored = stored?;
+        let mended = mend(&stored.name, &stored.entry, checker, rehash);
+        let key = stored.name.take_key(stored.take);
+        let mut fate = Fate {
+            old: stored.name.clone(),
+            new: stored.name,
+            place: stored.place,
+            mended: mended.is_some(),
+        };
+        if let Some(mended) = mended {
+            fate.new = mended.name;
+            done.extend(mended.done.into_iter().map(|what| Done { key: Some(key.clone()), what }));
+        }
+        fates.push(fate);
+    }
+    Ok((fates, done))
+}
+
+/// Adds the names whose takes are not numbered in turn; what is kept under a name is
+/// numbered as it is written.
+fn numbered(before: &Report, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
+    let gaps = before.problems.iter().filter(|problem| problem.kind == Kind::Key);
+    let gaps: BTreeSet<EntryName> = gaps
+        .filter(|problem| problem.mendable && !problem.pointer.is_empty())
+        .filter_map(|problem| problem.key.as_deref().map(|key| EntryName::of_key(key).0))
+        .filter(|name| fates.iter().any(|fate| fate.old == *name))
+        .collect();
+    let told = gaps.iter().map(|name| format!("numbered the takes of {name} in turn")).collect();
+    names.extend(gaps);
+    told
+}
+
+/// The changes to the takes of these names.
+fn changes(
+    recording: &Recording,
+    checker: &Checker,
+    fates: &[Fate],
+    names: &BTreeSet<EntryName>,
+    (rehash, respelt): (bool, bool),
+) -> Result<Changes, Failure> {
+    let mut changes = Changes::new()?;
+    let mut takes: BTreeMap<&EntryName, Vec<&Fate>> = BTreeMap::new();
+    let mut order: Vec<&EntryName> = Vec::new();
+    for fate in fates.iter().filter(|fate| names.contains(&fate.new)) {
+        let group = takes.entry(&fate.new).or_default();
+        if group.is_empty() {
+            order.push(&fate.new);
+        }
+        group.push(fate);
+    }
+    let stood: BTreeSet<&EntryName> = fates.iter().map(|fate| &fate.old).collect();
+    let mut gone: BTreeSet<&EntryName> =
+        names.iter().filter(|name| stood.contains(name) && !takes.contains_key(name)).collect();
+    for name in order {
+        let Some(takes) = takes.get(name) else { continue };
+        let from = takes
+            .first()
+            .map(|fate| &fate.old)
+            .filter(|old| !stood.contains(name) && gone.remove(old));
+        match from {
+            Some(old) => changes.rename(old.clone(), name.clone(), Vec::new())?,
+            None => changes.set(name.clone(), Vec::new())?,
+        }
+        for fate in takes {
+            if !fate.mended && !respelt {
+                changes.push(name, Kept::Place(fate.place))?;
+                continue;
+            }
+            let entry = recording.entry(&fate.place)?;
+            let mended = mend(&fate.old, &entry, checker, rehash);
+            let entry = mended.map_or(entry, |mended| mended.entry);
+            changes.push(name, Kept::Entry(Box::new(entry)))?;
+        }
+    }
+    for name in gone {
+        changes.set(name.clone(), Vec::new())?;
+    }
+    Ok(changes)
+}

@@ -1,0 +1,57 @@
+//! What was found, for programs: a list of files, written as each is looked at.
+
+use serde_json::{Value, json};
+
+use super::super::terminal;
+use super::Report;
+
+/// The document while it is written.
+#[derive(Default)]
+pub(super) struct Json {
+    files: usize,
+}
+
+impl Json {
+    /// One file.
+    pub(super) fn file(&mut self, report: &Report) -> String {
+        let before = if self.files == 0 { "{\"files\":[\n" } else { ",\n" };
+        self.files += 1;
+        format!("{before}{}", terminal::json(&value(report).to_string()))
+    }
+
+    /// What comes behind all files.
+    pub(super) fn end(&self, code: u8) -> String {
+        format!("\n],\"ok\":{}}}\n", code == 0)
+    }
+}
+
+fn value(report: &Report) -> Value {
+    let problems: Vec<Value> = report
+        .problems
+        .iter()
+        .map(|problem| {
+            json!({
+                "kind": problem.kind.word(),
+                "severity": problem.severity.word(),
+                "key": problem.key,
+                "pointer": problem.pointer,
+                "line": problem.line,
+                "text": problem.text,
+                "remedy": problem.remedy,
+                "fixable": problem.mendable,
+            })
+        })
+        .collect();
+    let mended: Vec<Value> =
+        report.mended.iter().map(|done| json!({ "key": done.key, "what": done.what })).collect();
+    json!({
+        "file": report.label,
+        "entries": report.entries,
+        "unreadable": report.unreadable,
+        "errors": report.errors,
+        "warnings": report.warnings,
+        "problems": problems,
+        "mended": mended,
+        "unmended": report.unmended.as_ref().map(|(why, _)| why),
+    })
+}

@@ -1,0 +1,153 @@
+//! `salvage`: what can be read of damaged recordings and logs goes into a new one.
+
+use serde_json::{Value, json};
+
+use crate::support::fleet::kill;
+use crate::support::shape::{chat, chat_answer, chat_streamed};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+const PROMPTS: [&str; 5] = ["zero", "one", "two", "three", "four"];
+
+fn upstream() -> Upstream {
+    Upstream::always(Answer::json(200, chat_answer("Hello.")))
+}
+
+/// A recording of five calls, one of them a step.
+fn sample() -> Scene {
+    let scene = Scene::new();
+    let mut calls: Vec<Call> = PROMPTS.iter().map(|prompt| chat(prompt)).collect();
+    calls[2] = chat("two").header("x-loomrec-step-id: two");
+    scene.recorded(&upstream(), &calls);
+    scene
+}
+
+/// What `salvage --json` says.
+#[track_caller]
+fn told(scene: &Scene, file: &str, code: i32) -> Value {
+    let ended = scene.run(&["salvage", file, "-o", "out.json", "--json", "--force"]).expect(code);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn entries(text: &str) -> Vec<(String, Value)> {
+    let value: Value = serde_json::from_str(text).unwrap();
+    let members = value.as_object().unwrap().clone().into_iter();
+    members.filter(|(name, _)| !name.starts_with('_')).collect()
+}
+
+fn out(scene: &Scene) -> String {
+    std::fs::read_to_string(scene.path("out.json")).unwrap()
+}
+
+#[test]
+fn a_whole_recording_comes_out_as_it_was() {
+    let scene = sample();
+    let told = told(&scene, "run.json", 0);
+    assert_eq!((&told["saved"], &told["lost"]), (&json!(5), &json!([])));
+    assert_eq!(out(&scene), scene.text());
+}
+
+#[test]
+fn a_cut_recording_loses_what_is_behind_the_cut() {
+    let scene = sample();
+    let (text, whole) = (scene.text(), scene.takes());
+    let at = text.rfind("\"request\"").unwrap();
+    scene.write(&text[..at]);
+    let hurt = scene.text();
+    let told = told(&scene, "run.json", 1);
+    assert_eq!(told["saved"], 4);
+    assert_eq!(told["lost"][0]["key"], json!(whole[4].0));
+    assert_eq!(scene.text(), hurt);
+    assert_eq!(entries(&out(&scene)), whole[..4]);
+    std::fs::copy(scene.path("out.json"), scene.recording()).unwrap();
+    scene.run(&["verify", "--strict", "run.json"]).expect(0);
+    scene.replayed(&[], &[chat("three")], 0)[0].clone().expect(200);
+}
+
+#[test]
+fn bytes_that_were_overwritten_cost_their_entry_alone() {
+    let scene = sample();
+    let (text, whole) = (scene.text(), scene.takes());
+    let at = text.find("\"two\": {").unwrap() + 100;
+    let mut hurt = text.into_bytes();
+    hurt[at..at + 64].fill(0);
+    scene.write(&hurt);
+    let told = told(&scene, "run.json", 1);
+    assert_eq!((&told["saved"], &told["lost"][0]["key"]), (&json!(4), &json!("two")));
+    let line = told["lost"][0]["line"].as_u64().unwrap() as usize;
+    let shown = String::from_utf8_lossy(&hurt).lines().nth(line - 1).unwrap().to_owned();
+    assert!(shown.contains("\"two\""), "{shown}");
+    let left: Vec<_> = whole.into_iter().filter(|(name, _)| name != "two").collect();
+    assert_eq!(entries(&out(&scene)), left);
+}
+
+/// A recording that was cut off before its log was folded.
+fn logged() -> Option<Scene> {
+    let scene = Scene::new();
+    let upstream = upstream();
+    let server = scene.record(&upstream, &[]);
+    for prompt in PROMPTS {
+        server.call(&chat(prompt));
+    }
+    server.call(&chat_streamed("x"));
+    kill(&server);
+    server.process.wait().expect(-9);
+    scene.beside(".log").exists().then_some(scene)
+}
+
+#[test]
+fn a_log_is_read_around_its_damage() {
+    let Some(scene) = (0..9).find_map(|_| logged()) else { panic!("each log was folded") };
+    let whole = std::fs::read(scene.beside(".log")).unwrap();
+    let told_of = told(&scene, "run.json.log", 0);
+    assert_eq!((&told_of["saved"], &told_of["form"]), (&json!(6), &json!("log")));
+    assert!(scene.beside(".log").exists() && !scene.recording().exists());
+    let before = entries(&out(&scene));
+    // The third call's frame, in its midst and in its head.
+    let marks: Vec<usize> =
+        (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"\x8bLR\n")).collect();
+    for (at, name) in [(marks[3] + 400, "torn.log.torn-1"), (marks[3] + 9, "moved")] {
+        let mut hurt = whole.clone();
+        hurt[at] ^= 0xff;
+        std::fs::write(scene.path(name), &hurt).unwrap();
+        let told = told(&scene, name, 1);
+        assert_eq!(told["saved"], 5, "{told}");
+        assert_eq!(told["lost"][0]["at"], json!(marks[3]), "{told}");
+        assert_eq!(told["lost"][0]["key"], json!(before[2].0), "{told}");
+        let left: Vec<_> = before.iter().filter(|entry| **entry != before[2]).cloned().collect();
+        assert_eq!(entries(&out(&scene)), left);
+    }
+    std::fs::write(scene.path("cut.log"), &whole[..whole.len() - 10]).unwrap();
+    assert_eq!(told(&scene, "cut.log", 1)["saved"], 5);
+}
+
+#[test]
+fn the_source_and_what_is_there_are_never_written_over() {
+    let scene = sample();
+    let before = scene.text();
+    scene.run(&["salvage", "run.json", "-o", "run.json"]).expect(2);
+    scene.run(&["salvage", "run.json", "-o", "./run.json", "--force"]).expect(2);
+    std::fs::hard_link(scene.recording(), scene.path("same.json")).unwrap();
+    std::fs::write(scene.path("there.json"), "mine").unwrap();
+    scene.run(&["salvage", "run.json", "-o", "there.json"]).expect(2).says(&["there.json"]);
+    assert_eq!(std::fs::read_to_string(scene.path("there.json")).unwrap(), "mine");
+    assert_eq!(scene.text(), before);
+    let mode = std::os::unix::fs::PermissionsExt::mode;
+    scene.run(&["salvage", "run.json", "-o", "new.json"]).expect(0);
+    let made = std::fs::metadata(scene.path("new.json")).unwrap().permissions();
+    assert_eq!(mode(&made) & 0o777, 0o600);
+}
+
+#[test]
+fn where_nothing_is_left_nothing_is_made() {
+    let large = vec![0_u8; 3 << 20];
+    let deep = format!("{{\"a\": {}", "[".repeat(100_000));
+    for bytes in [&b""[..], b"hello", b"{", b"[]", &large, deep.as_bytes(), b"\x8bLR\n1234"] {
+        let scene = Scene::new();
+        scene.write(bytes);
+        let ended = scene.run(&["salvage", "run.json", "-o", "out.json"]).expect(4);
+        assert!(ended.stderr.contains("run.json") && !ended.stderr.contains("panicked"));
+        assert!(!scene.path("out.json").exists());
+    }
+    let scene = Scene::new();
+    scene.run(&["salvage", "gone.json", "-o", "out.json"]).expect(4).says(&["gone.json"]);
+}
