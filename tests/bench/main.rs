@@ -26,6 +26,7 @@ mod system;
 mod table;
 mod target;
 mod usage;
+mod verify;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -136,6 +137,9 @@ async fn findings(scale: &Scale) -> Result<Findings, Fault> {
     }
     if scale.wants(start::NAME) {
         findings.starts = start::run(scale, folder).await?;
+    }
+    if scale.wants(verify::NAME) {
+        findings.verified = Some(verify::run(scale, folder).await?);
     }
     Ok(findings)
 }

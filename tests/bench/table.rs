@@ -12,6 +12,7 @@ use crate::round::Outcome;
 use crate::start::{self, Sized, Started};
 use crate::system::System;
 use crate::target::{self, Bound, Target};
+use crate::verify::Verified;
 
 /// All that a run found.
 #[derive(Default)]
@@ -24,6 +25,8 @@ pub struct Findings {
     pub starts: Vec<Sized>,
     /// How fast requests are told apart.
     pub keys: Vec<Speed>,
+    /// What verifying a recording takes, where that was asked.
+    pub verified: Option<Verified>,
 }
 
 impl Findings {
@@ -57,7 +60,31 @@ pub fn render(machine: &str, wants: impl Fn(&str) -> bool, findings: &Findings) 
             add(&mut text, format_args!("| {what} | {megabytes:.0} |\n"));
         }
     }
+    if let Some(verified) = &findings.verified {
+        text.push_str(&verify(verified));
+    }
     text.push_str(&shares(findings));
+    text
+}
+
+/// What verifying took.
+fn verify(verified: &Verified) -> String {
+    let Verified { entries, bytes, ours, python } = verified;
+    let megabytes = *bytes as f64 / 1e6;
+    let mut text = format!(
+        "\n### verify \u{b7} a recording of {entries} calls, {megabytes:.1} MB \u{b7} {} rounds\n\n\
+         | command | ms | MB/s |\n|---|--:|--:|\n",
+        ours.len(),
+    );
+    for (name, times) in [("loomrec verify", ours), ("python3 -m json.tool", python)] {
+        if times.is_empty() {
+            add(&mut text, format_args!("| {name} | not here | |\n"));
+            continue;
+        }
+        let seconds = median(times.iter().copied());
+        let speed = megabytes / seconds;
+        add(&mut text, format_args!("| {name} | {:.0} | {speed:.0} |\n", seconds * 1000.0));
+    }
     text
 }
 

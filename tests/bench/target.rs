@@ -9,6 +9,7 @@ use crate::sample::EVENTS;
 use crate::start;
 use crate::system::System;
 use crate::table::Findings;
+use crate::verify;
 
 /// What a value is to be.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,28 @@ pub fn all(findings: &Findings) -> Vec<Target> {
     targets.extend(growing(findings));
     targets.extend(starting(findings));
     targets.push(hashing(findings));
+    targets.extend(verifying(findings));
     targets
+}
+
+/// How long it takes to verify a recording, and beside Python's reading of it.
+fn verifying(findings: &Findings) -> Option<Target> {
+    let verified = findings.verified.as_ref()?;
+    let ratios: Vec<f64> =
+        verified.ours.iter().zip(&verified.python).map(|(ours, python)| ours / python).collect();
+    let seconds = median(verified.ours.iter().copied());
+    let slow = || format!("{seconds:.2} s for {} calls", verified.entries);
+    Some(Target {
+        workload: verify::NAME,
+        what: format!(
+            "verify: time over `python3 -m json.tool`, {} calls in less than a second",
+            verified.entries
+        ),
+        bound: Bound::AtMost(1.0),
+        aim: None,
+        value: (!ratios.is_empty()).then(|| spread(&ratios)),
+        but: (seconds > 1.0).then(slow),
+    })
 }
 
 fn replays(findings: &Findings) -> Vec<Target> {

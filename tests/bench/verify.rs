@@ -1,0 +1,75 @@
+//! What it takes to verify a recording, beside the time Python takes to read and write it
+//! again as JSON.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::child::Server;
+use crate::fault::Fault;
+use crate::peer::Setting;
+use crate::plan::Scale;
+use crate::round;
+use crate::sample::Kind;
+use crate::system::{System, recording};
+
+/// Its name among the workloads.
+pub const NAME: &str = "verify";
+/// How many entries the recording has.
+const ENTRIES: usize = 10_000;
+/// How often each is run.
+const REPEATS: usize = 7;
+
+/// What was found.
+pub struct Verified {
+    /// The recording's calls.
+    pub entries: usize,
+    /// Its bytes.
+    pub bytes: u64,
+    /// `loomrec verify`, in seconds.
+    pub ours: Vec<f64>,
+    /// `python3 -m json.tool`, in seconds; none where there is no Python.
+    pub python: Vec<f64>,
+}
+
+/// Records, and verifies what was recorded, the two in turn.
+///
+/// # Errors
+/// A recording that cannot be made, or in which something is found.
+pub async fn run(scale: &Scale, folder: &Path) -> Result<Verified, Fault> {
+    let entries = ENTRIES.min(scale.many);
+    crate::say(&format!("bench: verify: {entries} entries"));
+    let nowhere = Setting { folder, origin: "", kind: Kind::Call };
+    let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
+    let own = folder.join("verify");
+    let failed = |source| Fault::Io { what: "verify a recording", source };
+    std::fs::create_dir_all(&own).map_err(failed)?;
+    let making = scale.making * 3;
+    round::make(System::Record, Kind::Call, entries, origin.address(), &own, making).await?;
+    let file = recording(&own);
+    let bytes = std::fs::metadata(&file).map_err(failed)?.len();
+    let mut verified = Verified { entries, bytes, ours: Vec::new(), python: Vec::new() };
+    for _ in 0..scale.rounds.min(REPEATS) {
+        let mut ours = Command::new(env!("CARGO_BIN_EXE_loomrec"));
+        let time = timed(ours.args(["verify", "--strict"]).arg(&file)).map_err(failed)?;
+        let time = time.ok_or_else(|| Fault::Child {
+            name: "loomrec verify",
+            detail: "it found something wrong with a recording of loomrec's".to_owned(),
+        })?;
+        verified.ours.push(time.as_secs_f64());
+        let mut python = Command::new("python3");
+        // A machine without Python has no ratio.
+        if let Ok(Some(time)) = timed(python.args(["-m", "json.tool"]).arg(&file)) {
+            verified.python.push(time.as_secs_f64());
+        }
+    }
+    drop(std::fs::remove_dir_all(own));
+    Ok(verified)
+}
+
+/// How long a command takes; none where it does not end well.
+fn timed(command: &mut Command) -> std::io::Result<Option<Duration>> {
+    let began = Instant::now();
+    let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    Ok(ended.success().then(|| began.elapsed()))
+}
