@@ -110,7 +110,8 @@ impl Missed {
         let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
         let repeats = matches!(error.reason, Reason::Drifted | Reason::Unknown);
         let fresh = !copies.sessions.contains(&observed.session);
-        if !fresh && !(repeats && copies.count < self.most) {
+        let wanted = fresh || (repeats && copies.count < self.most);
+        if !wanted {
             return Ok(());
         }
         let mut entry = Entry {

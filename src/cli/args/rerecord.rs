@@ -56,7 +56,7 @@ pub struct RerecordArgs {
     /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
-    /// Send requests although [REDACTED] stands in them where a secret was
+    /// Send requests although a mark stands in them where a secret was taken out
     #[arg(long)]
     pub send_redacted: bool,
     /// Leave out calls that cannot be sent, instead of sending none
