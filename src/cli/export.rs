@@ -11,7 +11,7 @@ use super::output::Output;
 use super::transfer::Transfer;
 use super::{setup, terminal};
 use crate::interchange::{Addresses, Format, Left, Sent, Writer};
-use crate::store::Recording;
+use crate::store::{Recording, StoreError, Stored};
 
 /// Runs the command.
 ///
@@ -25,6 +25,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
     let recording = setup::open(&args.file, &output)?;
     let writer = Writer::new(format, &addresses);
+    let writer = match (args.answers, format) {
+        (false, _) => writer,
+        (true, Format::OpenAiBatch) => writer.answers(),
+        (true, _) => return Err(Failure::usage("--answers: only openai-batch has them apart")),
+    };
     let (transfer, target) = match &args.output {
         Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
         None => (to_stdout(&recording, writer)?, "stdout".to_owned()),
@@ -97,7 +102,7 @@ fn write(
     if let Err(error) = put(&writer.head()) {
         return Ok(Err(error));
     }
-    for stored in recording.entries() {
+    for stored in in_order(recording, &mut writer)? {
         let stored = stored?;
         let key = stored.name.take_key(stored.take);
         let sent = Sent { key: &key, step: stored.name.step_id(), entry: &stored.entry };
@@ -111,6 +116,26 @@ fn write(
             Err(reason) => transfer.left(Left { place: key, reason }),
         }
     }
-    let ended = put(writer.end()).and_then(|()| out.flush());
+    let ended = put(&writer.end()).and_then(|()| out.flush());
     Ok(ended.map(|()| transfer))
+}
+
+/// The entries in the order in which the format has to have them; their places are held
+/// where it is not that of the recording.
+fn in_order<'a>(
+    recording: &'a Recording,
+    writer: &mut Writer<'_>,
+) -> Result<Box<dyn Iterator<Item = Result<Stored, StoreError>> + 'a>, StoreError> {
+    if !writer.is_ordered() {
+        return Ok(Box::new(recording.entries()));
+    }
+    let mut places = Vec::new();
+    for stored in recording.entries() {
+        let Stored { name, take, entry, place } = stored?;
+        places.push((writer.survey(&entry), name, take, place));
+    }
+    places.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
+    Ok(Box::new(places.into_iter().map(|(_, name, take, place)| {
+        Ok(Stored { name, take, entry: recording.entry(&place)?, place })
+    })))
 }

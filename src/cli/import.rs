@@ -18,7 +18,7 @@ use super::output::Output;
 use super::transfer::Transfer;
 use super::{prices, setup};
 use crate::identity::IdentityRules;
-use crate::interchange::{self, Addresses, By, Format, Import, Item, Left, Refused};
+use crate::interchange::{self, Addresses, Beside, By, Format, Import, Item, Left, Refused, Rules};
 use crate::recording::exchange::Maker;
 use crate::recording::{Entry, EntryName, Meta};
 use crate::store::{self, Changes, Kept, Place, Recording, StoreError};
@@ -56,15 +56,19 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let import = Import { maker, addresses: &addresses, rules: &rules, all: args.all };
     let (sender, found) = sync_channel(WAITING);
     let transfer = thread::scope(|scope| {
-        let files = &args.files;
+        let reader = Reader { args, format, addresses: &addresses, output: &output, sender };
         thread::Builder::new()
             .name("loomrec-import".to_owned())
-            .spawn_scoped(scope, move || read_all(files, format, &sender))
+            .spawn_scoped(scope, move || reader.read_all())
             .map_err(|error| {
                 Failure::new(super::exit::UNEXPECTED, format!("failed to start a thread: {error}"))
             })?;
-        let mut incoming =
-            Incoming { found, import, transfer: Transfer::default(), several: files.len() > 1 };
+        let mut incoming = Incoming {
+            found,
+            import,
+            transfer: Transfer::default(),
+            several: args.files.len() > 1,
+        };
         match (&into, args.output.as_deref()) {
             (Some(recording), _) => add(recording, &mut incoming)?,
             (None, Some(path)) => make(path, &rules, args.force, &mut incoming)?,
@@ -148,16 +152,20 @@ impl Iterator for Incoming<'_> {
                 Found::Item { file, item } => (file, item),
                 Found::Failed(failure) => return Some(Err(failure)),
             };
-            let at = |place: String| if self.several { format!("{file}: {place}") } else { place };
-            let exchange = match item {
-                Item::Exchange(exchange) => exchange,
+            let at = |place: String| match self.several && !file.is_empty() {
+                true => format!("{file}: {place}"),
+                false => place,
+            };
+            let (place, made) = match item {
                 Item::Left(left) => {
                     self.transfer.left(Left { place: at(left.place), ..left });
                     continue;
                 }
+                Item::Exchange(exchange) => (exchange.place.clone(), self.import.entry(*exchange)),
+                Item::Words(words) => (words.place.clone(), self.import.words(*words)),
+                Item::Entry(named) => (named.place.clone(), self.import.named(*named)),
             };
-            let place = at(exchange.place.clone());
-            match self.import.entry(*exchange) {
+            match made {
                 Ok(made) => {
                     self.transfer.brought(&made.lost);
                     if made.by == By::Shape {
@@ -167,61 +175,135 @@ impl Iterator for Incoming<'_> {
                     return Some(Ok((made.name, made.entry)));
                 }
                 Err(Refused::Foreign(host)) => self.transfer.foreign(host),
-                Err(Refused::Reason(reason)) => self.transfer.left(Left { place, reason }),
+                Err(Refused::Reason(reason)) => {
+                    self.transfer.left(Left { place: at(place), reason });
+                }
             }
         }
     }
 }
 
-/// Reads all files, as long as somebody listens.
-fn read_all(files: &[std::path::PathBuf], format: Option<Format>, sender: &SyncSender<Found>) {
-    let mut seen = HashSet::new();
-    for path in files {
-        let label = path.display().to_string();
-        let read = match seen.insert(path) {
-            true => read_one(path, &label, format, sender),
-            false => Err(Failure::usage(format!("{label} is named twice"))),
-        };
-        if let Err(failure) = read {
+/// Reads files, as long as somebody listens.
+struct Reader<'a> {
+    args: &'a ImportArgs,
+    format: Option<Format>,
+    addresses: &'a Addresses,
+    output: &'a Output,
+    sender: SyncSender<Found>,
+}
+
+impl Reader<'_> {
+    fn read_all(self) {
+        if let Err(failure) = self.read_each() {
             // A receiver that is gone has failed by itself.
-            drop(sender.send(Found::Failed(failure)));
-            return;
+            drop(self.sender.send(Found::Failed(failure)));
+        }
+    }
+
+    fn read_each(&self) -> Result<(), Failure> {
+        let mut seen = HashSet::new();
+        let mut beside = Beside { requests: None, model: self.args.model.clone() };
+        let mut rules = None;
+        for path in &self.args.files {
+            let label = path.display().to_string();
+            if !seen.insert(path) {
+                return Err(Failure::usage(format!("{label} is named twice")));
+            }
+            self.read_one(path, &label, &mut beside, &mut rules)?;
+        }
+        match (rules, &self.args.requests) {
+            (Some(rules), Some(requests)) => self.apply(rules, requests),
+            (None, Some(requests)) if beside.requests.is_none() => Err(Failure::usage(format!(
+                "--requests {}: none of the files has its requests elsewhere",
+                requests.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_one(
+        &self,
+        path: &Path,
+        label: &str,
+        beside: &mut Beside,
+        rules: &mut Option<Rules>,
+    ) -> Result<(), Failure> {
+        let failed = |why: String| unreadable(label, &why);
+        let mut input: Box<dyn Read> = match path.to_str() {
+            Some("-") => Box::new(io::stdin().lock()),
+            _ => Box::new(File::open(path).map_err(|error| failed(error.to_string()))?),
+        };
+        let mut beginning = Vec::new();
+        let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
+        read.map_err(|error| failed(error.to_string()))?;
+        let format = match (self.format, Format::of(&beginning)) {
+            // JSON is nearly YAML; what escapes it has is told by its own reader.
+            (Some(Format::Vcr), Some(Format::VcrJson)) => Format::VcrJson,
+            (Some(format), _) | (None, Some(format)) => format,
+            (None, None) => return Err(failed(unknown(&beginning))),
+        };
+        let input = Cursor::new(beginning).chain(input);
+        if let Some(requests) = &self.args.requests {
+            if format == Format::Aimock {
+                let several = if self.args.files.len() > 1 { label } else { "" };
+                let rules = rules.get_or_insert_with(Rules::default);
+                return rules.read(several, input).map_err(|error| told(label, &error));
+            }
+            if format == Format::OpenAiBatch && beside.requests.is_none() {
+                let label = requests.display().to_string();
+                let file = File::open(requests);
+                let file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
+                let read = interchange::read_requests(file);
+                beside.requests = Some(read.map_err(|error| told(&label, &error))?);
+            }
+        }
+        let done =
+            interchange::read_with(format, input, beside, &mut |item| self.send(item, label));
+        done.map_err(|error| told(label, &error))
+    }
+
+    /// Answers the requests of a recording by rules.
+    fn apply(&self, mut rules: Rules, requests: &Path) -> Result<(), Failure> {
+        let recording = setup::open(requests, self.output)?;
+        for stored in recording.entries() {
+            let stored = stored?;
+            let key = stored.name.take_key(stored.take);
+            let step = stored.name.step_id();
+            let item = match rules.answer(&key, step, &stored.entry, self.addresses) {
+                Some(words) => Item::Words(Box::new(words)),
+                None => {
+                    let reason = "no fixture answers it".to_owned();
+                    Item::Left(Left { place: key, reason })
+                }
+            };
+            if self.send(item, "").is_break() {
+                return Ok(());
+            }
+        }
+        for left in rules.unused() {
+            if self.send(Item::Left(left), "").is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&self, item: Item, label: &str) -> ControlFlow<()> {
+        match self.sender.send(Found::Item { file: label.to_owned(), item }) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         }
     }
 }
 
-fn read_one(
-    path: &Path,
-    label: &str,
-    format: Option<Format>,
-    sender: &SyncSender<Found>,
-) -> Result<(), Failure> {
-    let failed = |why: String| Failure::new(RECORDING, format!("failed to read {label}: {why}"));
-    let mut input: Box<dyn Read> = match path.to_str() {
-        Some("-") => Box::new(io::stdin().lock()),
-        _ => Box::new(File::open(path).map_err(|error| failed(error.to_string()))?),
-    };
-    let mut beginning = Vec::new();
-    let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
-    read.map_err(|error| failed(error.to_string()))?;
-    let format = match (format, Format::of(&beginning)) {
-        // JSON is nearly YAML; what escapes it has is told by its own reader.
-        (Some(Format::Vcr), Some(Format::VcrJson)) => Format::VcrJson,
-        (Some(format), _) | (None, Some(format)) => format,
-        (None, None) => return Err(failed(unknown(&beginning))),
-    };
-    let input = Cursor::new(beginning).chain(input);
-    let done = interchange::read(format, input, &mut |item| match sender
-        .send(Found::Item { file: label.to_owned(), item })
-    {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
-    });
-    done.map_err(|error| {
-        let source = std::error::Error::source(&error);
-        let source = source.map(|source| format!(": {source}")).unwrap_or_default();
-        Failure::new(RECORDING, format!("{label}: failed to {error}{source}"))
-    })
+fn unreadable(label: &str, why: &str) -> Failure {
+    Failure::new(RECORDING, format!("failed to read {label}: {why}"))
+}
+
+fn told(label: &str, error: &interchange::ReadError) -> Failure {
+    let source = std::error::Error::source(error);
+    let source = source.map(|source| format!(": {source}")).unwrap_or_default();
+    Failure::new(RECORDING, format!("{label}: failed to {error}{source}"))
 }
 
 /// What is said of a file of no known format.

@@ -2,13 +2,18 @@
 
 use bytes::Bytes;
 
-use crate::recording::{Chunk, End};
+use crate::provider::Answer;
+use crate::recording::{Chunk, End, Entry};
 
 /// What is found in a file, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     /// An exchange.
     Exchange(Box<Exchange>),
+    /// A call of whose answer the file holds the words alone.
+    Words(Box<Words>),
+    /// An entry that needs no more than a name.
+    Entry(Box<Named>),
     /// Something that cannot become an entry.
     Left(Left),
 }
@@ -39,6 +44,54 @@ pub struct Exchange {
     pub duration_ms: Option<f64>,
     /// What loomrec itself wrote beside it.
     pub own: Option<Own>,
+}
+
+/// A request, and the words of what came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Words {
+    /// Where it stands, as people find it there: `line 3`.
+    pub place: String,
+    /// What was asked.
+    pub request: Request,
+    /// What was said to it.
+    pub said: Said,
+    /// What loomrec itself knows of the request.
+    pub own: Option<Own>,
+    /// When the request was sent, in any of the spellings that are seen.
+    pub started: Option<String>,
+    /// Milliseconds from there to the end of the answer.
+    pub duration_ms: Option<f64>,
+    /// What of it the file does not hold, in a few words each.
+    pub lost: Vec<&'static str>,
+}
+
+/// What was said to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// An answer.
+    Answer(Answer),
+    /// An error, which gets the shape of its provider.
+    Error {
+        /// The HTTP status.
+        status: u16,
+        /// The provider's own word for it.
+        kind: Option<String>,
+        /// Its words.
+        message: Option<String>,
+    },
+}
+
+/// An entry under the name it has in its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// Where it stands: its key.
+    pub place: String,
+    /// The key, which may be that of a further take.
+    pub key: String,
+    /// The entry.
+    pub entry: Entry,
+    /// What of it has another meaning now, in a few words each.
+    pub lost: Vec<&'static str>,
 }
 
 /// A request.

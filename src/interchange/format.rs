@@ -13,6 +13,16 @@ pub enum Format {
     VcrJson,
     /// HAR 1.2: browsers, proxies.
     Har,
+    /// AgentLoom's own recording.
+    AgentLoom,
+    /// Fixtures of aimock.
+    Aimock,
+    /// The files of an OpenAI batch: requests, or answers.
+    OpenAiBatch,
+    /// Conversations for OpenAI's fine-tuning.
+    OpenAiChat,
+    /// Spans of OpenTelemetry, in OTLP's JSON.
+    Otel,
 }
 
 /// A name that no format has, or that of one that does not go this way.
@@ -30,7 +40,16 @@ fn hint(meant: Option<&str>) -> String {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Vcr, Self::VcrJson, Self::Har];
+    pub const ALL: [Self; 8] = [
+        Self::Vcr,
+        Self::VcrJson,
+        Self::Har,
+        Self::AgentLoom,
+        Self::Aimock,
+        Self::OpenAiBatch,
+        Self::OpenAiChat,
+        Self::Otel,
+    ];
 
     /// Its name, for `--from` and `--to`.
     pub fn name(self) -> &'static str {
@@ -38,6 +57,11 @@ impl Format {
             Self::Vcr => "vcr",
             Self::VcrJson => "vcr-json",
             Self::Har => "har",
+            Self::AgentLoom => "agentloom",
+            Self::Aimock => "aimock",
+            Self::OpenAiBatch => "openai-batch",
+            Self::OpenAiChat => "openai-chat",
+            Self::Otel => "otel",
         }
     }
 
@@ -47,6 +71,11 @@ impl Format {
             Self::Vcr => "a VCR cassette in YAML",
             Self::VcrJson => "a VCR cassette in JSON",
             Self::Har => "a HAR file",
+            Self::AgentLoom => "an AgentLoom recording",
+            Self::Aimock => "aimock's fixtures",
+            Self::OpenAiBatch => "a file of an OpenAI batch",
+            Self::OpenAiChat => "chat JSONL",
+            Self::Otel => "OpenTelemetry spans",
         }
     }
 
@@ -73,21 +102,52 @@ impl Format {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(members) = text.strip_prefix('{') {
             let has = |key: &str| members.contains(&format!("\"{key}\""));
-            return if members.trim_start().starts_with("\"log\"") {
+            let begins = |key: &str| members.trim_start().starts_with(&format!("\"{key}\""));
+            return if begins("log") {
                 Some(Self::Har)
+            } else if begins("fixtures") {
+                Some(Self::Aimock)
+            } else if begins("messages") {
+                Some(Self::OpenAiChat)
+            } else if begins("resourceSpans") || begins("resource_spans") {
+                Some(Self::Otel)
+            } else if has("_loomrec") {
+                // A recording of ours, or one of the above that tells of one.
+                (has("entries") && has("log")).then_some(Self::Har)
+            } else if begins("_version") {
+                Some(Self::AgentLoom)
+            } else if has("custom_id") {
+                Some(Self::OpenAiBatch)
             } else if has("interactions") || has("http_interactions") {
                 Some(Self::VcrJson)
+            } else if has("resourceSpans") || has("scopeSpans") || is_span(&has) {
+                Some(Self::Otel)
             } else if has("entries") && has("log") {
                 Some(Self::Har)
+            } else if has("fixtures") && has("match") {
+                Some(Self::Aimock)
+            } else if has("messages") && has("role") && has("content") {
+                Some(Self::OpenAiChat)
+            } else if has("_version") || has("cost_usd") {
+                Some(Self::AgentLoom)
             } else {
                 None
             };
+        }
+        if text.starts_with('[') {
+            let has = |key: &str| text.contains(&format!("\"{key}\""));
+            return is_span(&has).then_some(Self::Otel);
         }
         let starts = |line: &str| {
             ["interactions:", "http_interactions:"].iter().any(|key| line.starts_with(key))
         };
         text.lines().any(starts).then_some(Self::Vcr)
     }
+}
+
+/// Whether a text has the members of a span.
+fn is_span(has: &dyn Fn(&str) -> bool) -> bool {
+    has("attributes") && (has("spanId") || has("span_id") || has("context"))
 }
 
 impl fmt::Display for Format {
@@ -107,7 +167,13 @@ mod tests {
         assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(Format::Vcr));
         assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(Format::VcrJson));
         assert_eq!(of("\u{feff} { \"log\": {\"version\": \"1.2\""), Some(Format::Har));
-        assert_eq!(of("{\"_version\": 2}"), None);
+        assert_eq!(of("{\"_version\": 2}"), Some(Format::AgentLoom));
+        assert_eq!(of("{\"_version\": 2, \"_loomrec\": {}}"), None);
+        assert_eq!(of("{\n  \"fixtures\": ["), Some(Format::Aimock));
+        assert_eq!(of("{\"id\": \"b\", \"custom_id\": \"a\""), Some(Format::OpenAiBatch));
+        assert_eq!(of("{\"messages\": [{\"role\""), Some(Format::OpenAiChat));
+        assert_eq!(of("{\"resourceSpans\": ["), Some(Format::Otel));
+        assert_eq!(of("[{\"context\": {}, \"attributes\": {}"), Some(Format::Otel));
         assert_eq!(of(""), None);
         assert_eq!(of("a: interactions:"), None);
     }
@@ -117,7 +183,8 @@ mod tests {
         assert_eq!(Format::named("HAR"), Ok(Format::Har));
         assert_eq!(
             Format::named("harr").unwrap_err().to_string(),
-            "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, har"
+            "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
+             har, agentloom, aimock, openai-batch, openai-chat, otel"
         );
     }
 }

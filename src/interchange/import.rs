@@ -104,7 +104,12 @@ impl Import<'_> {
     }
 
     /// A request that can be replayed.
-    fn asked(&self, request: Request, status: u16, own: Option<&Own>) -> Result<Asked, Refused> {
+    pub(super) fn asked(
+        &self,
+        request: Request,
+        status: u16,
+        own: Option<&Own>,
+    ) -> Result<Asked, Refused> {
         let Request { method, url, headers, body } = request;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
@@ -132,7 +137,7 @@ impl Import<'_> {
     }
 
     /// The request, recognised and freed of secrets, and what told its upstream.
-    fn observed(&self, asked: &Asked, own: Option<&Own>) -> (Observed, By) {
+    pub(super) fn observed(&self, asked: &Asked, own: Option<&Own>) -> (Observed, By) {
         let Asked { method, uri, headers, body, placed, secrets, .. } = asked;
         let redactor = self.maker.redactor;
         let upstream = own.and_then(|own| own.upstream.clone());
@@ -211,18 +216,18 @@ impl Import<'_> {
 }
 
 /// A request that can be replayed, with what is needed to store it.
-struct Asked {
+pub(super) struct Asked {
     method: String,
     uri: Uri,
-    host: String,
+    pub(super) host: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
     body: Bytes,
     placed: Placed,
-    secrets: Secrets,
+    pub(super) secrets: Secrets,
 }
 
-fn refused(reason: &str) -> Refused {
+pub(super) fn refused(reason: &str) -> Refused {
     Refused::Reason(reason.to_owned())
 }
 

@@ -9,19 +9,30 @@
 //! No more is held in memory than one exchange, however large a file is.
 
 mod address;
+mod agentloom;
+mod aimock;
+mod beside;
 mod bounded;
+mod conversation;
 mod exchange;
 mod field;
 mod format;
 mod har;
 mod import;
+mod line;
+mod openai;
+mod otel;
 mod read;
 mod vcr;
+mod words;
 mod write;
 
 pub use address::{Addresses, By, Placed};
-pub use exchange::{Content, Exchange, Item, Left, Own, Request, Response};
+pub use aimock::Rules;
+pub use beside::{Beside, Requests};
+pub use exchange::{Content, Exchange, Item, Left, Named, Own, Request, Response, Said, Words};
 pub use format::{Format, UnknownFormat};
 pub use import::{Import, Made, Refused};
-pub use read::{ReadError, read};
+pub use openai::read_requests;
+pub use read::{ReadError, read, read_with};
 pub use write::{Sent, Writer, Written};

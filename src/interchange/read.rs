@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
+use super::beside::Beside;
 use super::bounded::{Bounded, LIMIT, Meter};
 use super::exchange::Item;
 use super::format::Format;
-use super::{har, vcr};
+use super::{agentloom, aimock, har, openai, otel, vcr};
 
 /// A file that is not what it should be.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +55,22 @@ pub(super) struct Finder<'a> {
     stopped: bool,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    pub(super) fn new(visit: Visit<'a>, meter: Meter, noun: &'static str) -> Self {
+        Self { visit, meter, noun, found: 0, stopped: false }
+    }
+
+    /// Something was found, and is kept elsewhere.
+    pub(super) fn found(&mut self) {
+        self.meter.reset();
+        self.found += 1;
+    }
+
+    /// What is read next belongs to something new, though nothing was found.
+    pub(super) fn passed(&self) {
+        self.meter.reset();
+    }
+
     /// The place of what comes next.
     pub(super) fn place(&self) -> String {
         format!("{} {}", self.noun, self.found + 1)
@@ -79,37 +95,77 @@ pub fn read(
     input: impl Read,
     visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
+    read_with(format, input, &Beside::default(), visit)
+}
+
+/// The same, with what is given beside the file.
+///
+/// # Errors
+/// As for [`read()`].
+pub fn read_with(
+    format: Format,
+    input: impl Read,
+    beside: &Beside,
+    visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
     let meter = Meter::default();
-    let noun = match format {
-        Format::Vcr | Format::VcrJson => "interaction",
-        Format::Har => "entry",
-    };
-    let mut finder = Finder { visit, meter: meter.clone(), noun, found: 0, stopped: false };
-    let input = Bounded::new(input, meter.clone());
+    let mut finder = Finder::new(visit, meter.clone(), noun(format));
+    let input = Bounded::new(input, meter);
     let done = match format {
         Format::Vcr => vcr::read_yaml(input, &mut finder),
         Format::VcrJson => vcr::read_json(input, &mut finder),
         Format::Har => har::read(input, &mut finder),
+        Format::AgentLoom => agentloom::read(input, &mut finder),
+        Format::Aimock => aimock::read(input, &mut finder),
+        Format::OpenAiBatch => openai::read_batch(input, beside, &mut finder),
+        Format::OpenAiChat => openai::read_chat(input, beside, &mut finder),
+        Format::Otel => otel::read(input, &mut finder),
     };
-    let Err(problem) = done else { return Ok(()) };
-    if finder.stopped {
-        return Ok(());
+    finder.ended(format, done)
+}
+
+/// What one exchange is called; nothing where problems tell their place themselves.
+fn noun(format: Format) -> &'static str {
+    match format {
+        Format::Vcr | Format::VcrJson => "interaction",
+        Format::Har | Format::AgentLoom => "entry",
+        Format::Aimock => "fixture",
+        Format::Otel => "span",
+        Format::OpenAiBatch | Format::OpenAiChat => "",
     }
-    let place = match finder.found {
-        0 => String::new(),
-        found => format!("behind {noun} {found}: "),
-    };
-    Err(match problem {
-        _ if meter.is_over() => ReadError::TooLarge { format, place },
-        Problem::Io(source) => ReadError::Io { source },
-        Problem::Form(problem) => ReadError::Form { format, place, problem: unquoted(&problem) },
-    })
+}
+
+impl Finder<'_> {
+    /// What came of reading.
+    pub(super) fn ended(self, format: Format, done: Result<(), Problem>) -> Result<(), ReadError> {
+        let Self { meter, noun, found, stopped, .. } = self;
+        let Err(problem) = done else { return Ok(()) };
+        if stopped {
+            return Ok(());
+        }
+        let place = match found {
+            0 => String::new(),
+            _ if noun.is_empty() => String::new(),
+            found => format!("behind {noun} {found}: "),
+        };
+        Err(match problem {
+            Problem::TooLarge => ReadError::TooLarge { format, place },
+            _ if meter.is_over() => ReadError::TooLarge { format, place },
+            Problem::Io(source) => ReadError::Io { source },
+            Problem::Form(problem) => {
+                ReadError::Form { format, place, problem: unquoted(&problem) }
+            }
+        })
+    }
 }
 
 /// What went wrong in a reader of one format.
+#[derive(Debug)]
 pub(super) enum Problem {
     /// The file is not of the format.
     Form(String),
+    /// One exchange takes too much of it.
+    TooLarge,
     /// It could not be read.
     Io(std::io::Error),
 }
@@ -161,7 +217,16 @@ mod tests {
         let json = "{\"interactions\":[{\"request\":{\"body\":{\"base64_string\":\"aa\"}},\
                     \"response\":{\"status_code\":200,\"content\":\"x\"}}],\"version\":1}";
         let change = (any::<prop::sample::Index>(), any::<u8>());
-        (prop::sample::select(vec![yaml, har, json]), prop::collection::vec(change, 0..6)).prop_map(
+        let loom = "{\"_version\":2,\"a\":[{\"content\":\"b\",\"usage\":{\"prompt_tokens\":1}}]}";
+        let aimock = "{\"fixtures\":[{\"match\":{\"userMessage\":\"a\",\"model\":\"m\",\"turnIndex\":0,\
+                      \"hasToolResult\":false},\"response\":{\"toolCalls\":[{\"name\":\"f\"}]}}]}";
+        let chat = "{\"messages\":[{\"role\":\"user\"},{\"role\":\"assistant\",\"content\":[]}],\
+                    \"model\":\"m\"}\n{\"custom_id\":\"a\",\"response\":{\"status_code\":1}}";
+        let span = "{\"spans\":[{\"startTimeUnixNano\":\"99\",\"attributes\":[{\"key\":\
+                    \"gen_ai.prompt.0.role\",\"value\":{\"stringValue\":\"user\"}},{\"key\":\
+                    \"gen_ai.request.model\",\"value\":{\"arrayValue\":{\"values\":[]}}}]}]}";
+        let files = vec![yaml, har, json, loom, aimock, chat, span];
+        (prop::sample::select(files), prop::collection::vec(change, 0..6)).prop_map(
             |(text, changes)| {
                 let mut bytes = text.as_bytes().to_vec();
                 for (at, byte) in changes {

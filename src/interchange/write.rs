@@ -1,9 +1,11 @@
 //! Writes entries in the formats of other tools.
 
 use super::address::Addresses;
+use super::agentloom::Turns;
+use super::aimock::Matches;
 use super::format::Format;
-use super::har;
 use super::vcr::{Cassette, Notation};
+use super::{har, openai, otel};
 use crate::recording::{End, Entry};
 
 /// An entry that is to be written.
@@ -32,12 +34,33 @@ pub struct Writer<'a> {
     format: Format,
     addresses: &'a Addresses,
     count: usize,
+    /// Whether a batch's answers are written, and not its requests.
+    answers: bool,
+    turns: Turns,
+    matches: Matches,
 }
 
 impl<'a> Writer<'a> {
     /// A writer of a format; calls get the addresses that their upstreams have.
     pub fn new(format: Format, addresses: &'a Addresses) -> Self {
-        Self { format, addresses, count: 0 }
+        let (turns, matches) = (Turns::default(), Matches::default());
+        Self { format, addresses, count: 0, answers: false, turns, matches }
+    }
+
+    /// Has the answers of a batch written, and not its requests.
+    pub fn answers(mut self) -> Self {
+        self.answers = true;
+        self
+    }
+
+    /// Whether entries have to be written in the order that [`Writer::survey`] says.
+    pub fn is_ordered(&self) -> bool {
+        self.format == Format::Aimock
+    }
+
+    /// Looks at an entry before any is written: those of a higher rank come first.
+    pub fn survey(&mut self, entry: &Entry) -> usize {
+        self.matches.survey(entry)
     }
 
     /// What comes before all entries.
@@ -50,6 +73,9 @@ impl<'a> Writer<'a> {
                  \"pages\":[],\"entries\":[",
                 env!("CARGO_PKG_VERSION")
             ),
+            Format::AgentLoom => "{\n  \"_version\": 2".to_owned(),
+            Format::Aimock => "{\"fixtures\":[".to_owned(),
+            Format::OpenAiBatch | Format::OpenAiChat | Format::Otel => String::new(),
         }
     }
 
@@ -58,46 +84,67 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// Why the format cannot hold it.
     pub fn entry(&mut self, sent: &Sent<'_>) -> Result<Written, String> {
-        let (Some(request), Some(response)) = (&sent.entry.request, &sent.entry.response) else {
-            return Err("it holds no request and response, but words alone".to_owned());
-        };
-        if matches!(response.end, End::ClientAbort | End::Truncated) {
+        let Sent { entry, step, .. } = *sent;
+        let response = entry.response.as_ref();
+        if response
+            .is_some_and(|response| matches!(response.end, End::ClientAbort | End::Truncated))
+        {
             return Err("its answer is not whole, and never replayed".to_owned());
         }
-        let upstream = sent.entry.upstream.as_deref().unwrap_or("default");
+        if self.format == Format::AgentLoom {
+            return self.turns.entry(sent);
+        }
+        let words = || "it holds no request and response, but words alone".to_owned();
+        let request = entry.request.as_ref().ok_or_else(words)?;
+        let upstream = entry.upstream.as_deref().unwrap_or("default");
         let url = self.addresses.url(upstream, &request.path, &request.query);
-        let mut written = match self.format {
-            Format::Vcr => {
-                Cassette { notation: Notation::Yaml }.interaction(&url, request, response)?
-            }
-            Format::VcrJson => {
-                Cassette { notation: Notation::Json }.interaction(&url, request, response)?
-            }
-            Format::Har => har::entry(sent, &url, request, response),
-        };
-        let between = match (self.format, self.count) {
-            (Format::Vcr, _) => "",
-            (_, 0) => "\n",
-            _ => ",\n",
-        };
-        written.text.insert_str(0, between);
-        if self.format != Format::Har {
+        let cassette = |notation, response| {
+            let mut written = Cassette { notation }.interaction(&url, request, response)?;
             written.lost.push("when calls were made and how long they took");
-            if sent.step.is_some() || sent.entry.session.is_some() {
+            if step.is_some() || entry.session.is_some() {
                 written.lost.push("step ids and sessions");
             }
-        }
+            Ok::<_, String>(written)
+        };
+        let mut written = match (self.format, response) {
+            (Format::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
+            (Format::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
+            (Format::Har, Some(response)) => har::entry(sent, &url, request, response),
+            (Format::Aimock, _) => self.matches.entry(sent, request)?,
+            (Format::OpenAiBatch, Some(response)) if self.answers => {
+                openai::batch_answer(sent, request, response)?
+            }
+            (Format::OpenAiBatch, _) if !self.answers => openai::batch_request(sent, request)?,
+            (Format::OpenAiChat, response) => {
+                let status = response.map_or(200, |response| response.status);
+                openai::chat_example(entry, request, status)?
+            }
+            (Format::Otel, _) => otel::span(sent, &url, request)?,
+            _ => return Err(words()),
+        };
+        let between = match (self.format, self.count) {
+            (Format::VcrJson | Format::Har | Format::Aimock, 0) => "\n",
+            (Format::VcrJson | Format::Har | Format::Aimock, _) => ",\n",
+            _ => "",
+        };
+        written.text.insert_str(0, between);
         self.count += 1;
         Ok(written)
     }
 
     /// What comes behind all entries.
-    pub fn end(&self) -> &'static str {
-        match self.format {
+    pub fn end(&mut self) -> String {
+        if self.format == Format::AgentLoom {
+            return format!("{}\n}}\n", self.turns.flush());
+        }
+        let end = match self.format {
             Format::Vcr if self.count == 0 => "  []\nversion: 1\n",
             Format::Vcr => "version: 1\n",
             Format::VcrJson => "\n]}\n",
             Format::Har => "\n]}}\n",
-        }
+            Format::Aimock => "\n]}\n",
+            _ => "",
+        };
+        end.to_owned()
     }
 }

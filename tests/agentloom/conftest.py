@@ -126,6 +126,13 @@ class Loomrec:
     def replay(self, recording, *flags: str, code: int = 0):
         return self.serving("replay", "--strict", "-r", str(recording), *flags, code=code)
 
+    def run(self, *arguments: str) -> str:
+        """What a command says that ends well."""
+        done = subprocess.run([self.binary, *arguments], cwd=self.where, capture_output=True,
+                              encoding="utf-8", check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
     def refusal(self, recording) -> str:
         """What is said of a recording that no replay begins with."""
         done = subprocess.run([self.binary, "replay", "-r", str(recording), "--", "true"], cwd=self.where,

@@ -169,6 +169,28 @@ def test_agentlooms_providers_read_a_plain_entry_in_their_own_shape(loomrec, wri
     assert answer.usage.completion_tokens == answers["plan"].usage.completion_tokens
 
 
+def test_agentlooms_recording_is_imported_and_what_is_exported_agentloom_replays(
+        loomrec, upstream, written_by_agentloom, tmp_path):
+    recording, answers = written_by_agentloom
+    imported = tmp_path / "imported.json"
+    told = loomrec.run("import", str(recording), "-o", str(imported))
+    assert f"{len(answers)} calls" in told, told
+    with loomrec.replay(imported) as client:
+        for prompt, said in answers.items():
+            answer = ask(client, "any prompt", prompt).json()
+            assert answer["choices"][0]["message"]["content"] == said.content
+    # What is exported is AgentLoom's alone: of its own calls, and of those that loomrec recorded.
+    with loomrec.record(imported, upstream) as client:
+        ask(client, "tool", "tool")
+    exported = tmp_path / "exported.json"
+    loomrec.run("export", "--to", "agentloom", str(imported), "-o", str(exported))
+    assert {"_loomrec", "request", "response"}.isdisjoint(exported.read_text(encoding="utf-8").split('"'))
+    mock = strictly(exported)
+    for prompt, said in answers.items():
+        assert complete(mock, "x", prompt).content == said.content
+    assert complete(mock, "x", "tool").finish_reason == "tool_calls"
+
+
 def test_a_call_that_agentloom_did_not_record_is_a_miss(loomrec, written_by_agentloom):
     recording, _ = written_by_agentloom
     with loomrec.replay(recording, code=1) as client:

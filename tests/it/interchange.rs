@@ -16,14 +16,14 @@ use crate::support::{Answer, Scene, Upstream};
 const KEY: &str = "correct-horse-battery-staple";
 
 #[track_caller]
-fn run(scene: &Scene, args: &[&str]) -> Finished {
+pub(crate) fn run(scene: &Scene, args: &[&str]) -> Finished {
     let ran = loomrec::run(scene.dir(), args);
     assert!(!ran.stderr.contains(KEY) && !ran.stdout.contains(KEY), "{}{}", ran.stdout, ran.stderr);
     assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
     ran
 }
 
-fn entries(path: &Path) -> Vec<(String, Value)> {
+pub(crate) fn entries(path: &Path) -> Vec<(String, Value)> {
     let held: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let own = held.as_object().unwrap().iter().filter(|(key, _)| !key.starts_with('_'));
     own.map(|(key, entry)| (key.clone(), entry.clone())).collect()
@@ -120,7 +120,7 @@ fn nothing_is_written_when_nothing_comes_over() {
 }
 
 /// A recording of calls to several upstreams: complete, streamed, cut, by step.
-fn recorded() -> Scene {
+pub(crate) fn recorded() -> Scene {
     let upstream = Upstream::start(|request| match request.target.as_str() {
         "/v1/messages" => Answer::json(200, message_answer("Grüße")),
         _ if request.text().contains("\"stream\":true") => {
@@ -229,7 +229,7 @@ fn file_that_cannot_be_read_is_named_with_the_place_and_changes_nothing() {
 
 /// Feeds `import` 1 GiB through a pipe; gives its exit code, what it said, and the most
 /// memory it had.
-fn feed(head: &str, piece: &str, more: bool) -> (i32, String, u64) {
+pub(crate) fn feed(head: &str, piece: &str, more: bool) -> (i32, String, u64) {
     let scene = Scene::new();
     let mut child = command(scene.dir(), &["import", "-", "-o", "r.json"])
         .stdin(Stdio::piped())

@@ -35,6 +35,8 @@ mod inspect;
 #[cfg(test)]
 mod interchange;
 #[cfg(test)]
+mod interchange_words;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod meddle;

@@ -8,7 +8,9 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (VCR.py and pytest-recording, YAML), vcr-json (the same in JSON), har (browsers,
-Playwright, mitmproxy). A file is known by what it begins with; --from says it.
+Playwright, mitmproxy), agentloom, aimock (its fixtures), openai-batch (its answers, with
+--requests), openai-chat (JSONL to train with), otel (spans of OpenInference and of OTel's
+conventions, in OTLP's JSON). A file is known by what it begins with; --from says it.
 
 Credentials never come over. Calls to hosts that are no upstream's are left out and counted;
 an address of your own is named with --upstream, as it is for record.
@@ -19,6 +21,8 @@ Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
   loomrec import --from har traffic.har -o recordings/web.json --upstream openai=http://127.0.0.1:9999/v1
   loomrec import new.yaml --into recordings/agent.json
+  loomrec import --requests batch_in.jsonl batch_out.jsonl -o recordings/batch.json
+  loomrec import fixtures/recorded/*.json --requests agent.json.pending -o recordings/agent.json
   loomrec replay --strict -r recordings/agent.json -- pytest")]
 pub struct ImportArgs {
     /// The files to read; - for stdin
@@ -27,6 +31,13 @@ pub struct ImportArgs {
     /// What the files are [default: told by what they begin with]
     #[arg(long, value_name = "FORMAT")]
     pub from: Option<String>,
+    /// The requests, where files hold answers alone: of an OpenAI batch its request file; of
+    /// aimock's rules a recording, or what a run missed (FILE.pending)
+    #[arg(long, value_name = "FILE")]
+    pub requests: Option<PathBuf>,
+    /// The model that was asked, where a file does not tell (openai-chat)
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
     /// The recording to make
     #[arg(short, long, value_name = "OUT", required_unless_present = "into")]
     pub output: Option<PathBuf>,
@@ -60,7 +71,9 @@ pub struct ImportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Formats: vcr (a cassette of VCR.py, YAML), vcr-json (the same in JSON), har (HAR 1.2, for any
-viewer; importing it gives the same recording back).
+viewer; importing it gives the same recording back), agentloom (version 2, without what is
+loomrec's own), aimock (fixtures), openai-batch (requests; --answers: answers), openai-chat
+(conversations to train with), otel (spans in OTLP's JSON, one a line).
 
 Exit code 0 when calls came over, 1 when none did.
 
@@ -80,6 +93,9 @@ pub struct ExportArgs {
     /// Let a file that is there give way
     #[arg(long, requires = "output")]
     pub force: bool,
+    /// Write the answers of a batch, and not its requests (openai-batch)
+    #[arg(long)]
+    pub answers: bool,
     /// The address that an upstream's calls get: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,

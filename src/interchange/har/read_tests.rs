@@ -28,6 +28,7 @@ fn only(creator: &str, entry: Value) -> Result<Exchange, String> {
     match items.remove(0) {
         Item::Exchange(exchange) => Ok(*exchange),
         Item::Left(left) => Err(format!("{}: {}", left.place, left.reason)),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -105,7 +105,7 @@ version: 1
         .iter()
         .map(|item| match item {
             Item::Left(left) => format!("{}: {}", left.place, left.reason),
-            Item::Exchange(_) => panic!("{item:?}"),
+            other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(

@@ -1,0 +1,140 @@
+//! Reads files of fixtures.
+
+use std::fmt;
+use std::io::{BufReader, Read};
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, json};
+
+use super::super::exchange::{Item, Left, Request, Words};
+use super::super::read::{Finder, Problem};
+use super::fixture::{Fixture, Match};
+
+/// Where a request that aimock recorded is taken to have gone.
+const URL: &str = "https://api.openai.com/v1/chat/completions";
+
+/// Reads the fixtures of a file as far as they tell what was asked.
+pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
+    fixtures(input, &mut |fixture| {
+        let place = finder.place();
+        Ok(finder.tell(item(fixture, place)))
+    })
+}
+
+/// Hands on each fixture of a file, as long as more is wanted.
+pub(super) fn fixtures(
+    input: impl Read,
+    visit: &mut dyn FnMut(Fixture) -> Result<bool, String>,
+) -> Result<(), Problem> {
+    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
+    deserializer.deserialize_map(File { visit })?;
+    Ok(deserializer.end()?)
+}
+
+struct File<'v> {
+    visit: &'v mut dyn FnMut(Fixture) -> Result<bool, String>,
+}
+
+impl<'de> Visitor<'de> for File<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `fixtures`, a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut found = false;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "fixtures" if found => {
+                    return Err(de::Error::custom("`fixtures` stands there twice"));
+                }
+                "fixtures" => {
+                    found = true;
+                    map.next_value_seed(List { visit: &mut *self.visit })?;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        if found { Ok(()) } else { Err(de::Error::missing_field("fixtures")) }
+    }
+}
+
+struct List<'v> {
+    visit: &'v mut dyn FnMut(Fixture) -> Result<bool, String>,
+}
+
+impl<'de> DeserializeSeed<'de> for List<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for List<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of fixtures")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(value) = seq.next_element::<Value>()? {
+            let fixture = Fixture::of(&value).map_err(de::Error::custom)?;
+            if !(self.visit)(fixture).map_err(de::Error::custom)? {
+                return Err(de::Error::custom("no more is wanted"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The call of a fixture that aimock recorded, where it was nothing but one message.
+fn item(fixture: Fixture, place: String) -> Item {
+    let Fixture { rule, said, duration_ms, had_more, mut lost } = fixture;
+    let left = |reason: String| Item::Left(Left { place: place.clone(), reason });
+    let said = match said {
+        Ok(said) => said,
+        Err(reason) => return left(reason),
+    };
+    let only = Match {
+        user: rule.user.clone(),
+        model: rule.model.clone(),
+        turn: Some(0),
+        has_tool_result: Some(false),
+        endpoint: rule.endpoint.clone().filter(|endpoint| endpoint == "chat"),
+        ..Match::default()
+    };
+    let (Some(user), Some(model)) = (&rule.user, &rule.model) else {
+        return left(rule_only("it is a rule, which keeps no request"));
+    };
+    if rule.turn.is_none() || rule.has_tool_result.is_none() {
+        return left(rule_only("it is a rule, which keeps no request"));
+    }
+    if had_more || rule != only {
+        return left(rule_only("its request had more to it than the last message, which is kept"));
+    }
+    let others = ["claude", "gemini", "command", "anthropic.", "amazon."];
+    if others.iter().any(|other| model.starts_with(other)) {
+        return left(rule_only("its request is not OpenAI's, and asked for more than is kept"));
+    }
+    lost.push("what else was asked for: requests are made of their last message and model");
+    let asked = json!({ "model": model, "messages": [{ "role": "user", "content": user }] });
+    let request = Request {
+        method: "POST".to_owned(),
+        url: URL.to_owned(),
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: asked.to_string().into(),
+    };
+    let (own, started) = (None, None);
+    Item::Words(Box::new(Words { place, request, said, own, started, duration_ms, lost }))
+}
+
+fn rule_only(what: &str) -> String {
+    format!("{what}; give the requests of a run with --requests, or record in front of aimock")
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

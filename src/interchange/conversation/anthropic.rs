@@ -1,0 +1,93 @@
+//! Anthropic's messages: blocks, the system apart, a tool's answers among what the
+//! program says.
+
+use serde_json::{Map, Value};
+
+use super::{Conversation, data_url, image_part, list, text_part, tool_call, word};
+
+pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+    match body.get("system") {
+        Some(Value::String(text)) if !text.is_empty() => out.push("system", text.as_str().into()),
+        Some(Value::Array(blocks)) => {
+            let parts = blocks.iter().filter_map(|block| part(block, out)).collect();
+            out.push_parts("system", parts);
+        }
+        _ => {}
+    }
+    for message in list(body.get("messages")) {
+        let role = word(message, "role");
+        match message.get("content") {
+            Some(Value::String(text)) if role == "assistant" => out.push_said(text, &[]),
+            Some(Value::String(text)) => out.push(role, text.as_str().into()),
+            Some(Value::Array(blocks)) if role == "assistant" => said(blocks, out),
+            Some(Value::Array(blocks)) => asked(role, blocks, out),
+            _ => out.odd("a message without content"),
+        }
+    }
+    for tool in list(body.get("tools")) {
+        match (tool.get("name"), tool.get("input_schema")) {
+            (Some(name), Some(schema)) => {
+                out.push_tool(name, tool.get("description"), Some(schema));
+            }
+            _ => out.odd(format!("the tool {}, which is Anthropic's own", word(tool, "type"))),
+        }
+    }
+}
+
+/// What the program said. What tools answered stands before it: OpenAI wants that
+/// right behind the calls.
+fn asked(role: &str, blocks: &[Value], out: &mut Conversation) {
+    let (results, others): (Vec<&Value>, Vec<&Value>) =
+        blocks.iter().partition(|block| word(block, "type") == "tool_result");
+    for result in results {
+        if result.get("is_error").and_then(Value::as_bool) == Some(true) {
+            out.odd("that a tool failed");
+        }
+        let text = match result.get("content") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => {
+                if parts.iter().any(|part| word(part, "type") != "text") {
+                    out.odd("what a tool answered, which is more than text");
+                }
+                parts.iter().map(|part| word(part, "text")).collect()
+            }
+            _ => String::new(),
+        };
+        out.push_result(word(result, "tool_use_id"), &text);
+    }
+    let parts = others.into_iter().filter_map(|block| part(block, out)).collect();
+    out.push_parts(role, parts);
+}
+
+/// What the model said.
+fn said(blocks: &[Value], out: &mut Conversation) {
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for block in blocks {
+        match word(block, "type") {
+            "text" => text.push_str(word(block, "text")),
+            "tool_use" => calls.push(tool_call(
+                word(block, "id").to_owned(),
+                word(block, "name").to_owned(),
+                block.get("input"),
+            )),
+            other => out.odd(format!("a block of the type {other}")),
+        }
+    }
+    out.push_said(&text, &calls);
+}
+
+fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
+    let source = block.get("source");
+    match (word(block, "type"), source) {
+        ("text", _) => return Some(text_part(word(block, "text"))),
+        ("image", Some(source)) if word(source, "type") == "base64" => {
+            let url = data_url(word(source, "media_type"), word(source, "data"));
+            return Some(image_part(&url));
+        }
+        ("image", Some(source)) if word(source, "type") == "url" => {
+            return Some(image_part(word(source, "url")));
+        }
+        (other, _) => out.odd(format!("a block of the type {other}")),
+    }
+    None
+}

@@ -1,0 +1,64 @@
+//! Bedrock's Converse: blocks that are told by their only member.
+
+use serde_json::{Map, Value};
+
+use super::{Conversation, list, text_part, tool_call, word};
+
+pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+    let system = list(body.get("system")).iter();
+    let system = system.filter_map(|block| part(block, out)).collect();
+    out.push_parts("system", system);
+    for message in list(body.get("messages")) {
+        let blocks = list(message.get("content"));
+        if word(message, "role") == "assistant" {
+            said(blocks, out);
+            continue;
+        }
+        let (results, others): (Vec<&Value>, Vec<&Value>) =
+            blocks.iter().partition(|block| block.get("toolResult").is_some());
+        for result in results.into_iter().filter_map(|block| block.get("toolResult")) {
+            if word(result, "status") == "error" {
+                out.odd("that a tool failed");
+            }
+            let texts = list(result.get("content")).iter().map(|block| match block.get("json") {
+                Some(json) => json.to_string(),
+                None => word(block, "text").to_owned(),
+            });
+            let text: String = texts.collect();
+            out.push_result(word(result, "toolUseId"), &text);
+        }
+        let parts = others.into_iter().filter_map(|block| part(block, out)).collect();
+        out.push_parts("user", parts);
+    }
+    let tools = body.get("toolConfig").and_then(|config| config.get("tools"));
+    for spec in list(tools).iter().filter_map(|tool| tool.get("toolSpec")) {
+        let name = spec.get("name").cloned().unwrap_or_default();
+        let schema = spec.get("inputSchema").and_then(|schema| schema.get("json"));
+        out.push_tool(&name, spec.get("description"), schema);
+    }
+}
+
+fn said(blocks: &[Value], out: &mut Conversation) {
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for block in blocks {
+        if let Some(used) = block.get("toolUse") {
+            let (id, name) = (word(used, "toolUseId").to_owned(), word(used, "name").to_owned());
+            calls.push(tool_call(id, name, used.get("input")));
+        } else if block.get("text").is_some() {
+            text.push_str(word(block, "text"));
+        } else {
+            out.odd("a block that is no text and no call");
+        }
+    }
+    out.push_said(&text, &calls);
+}
+
+fn part(block: &Value, out: &mut Conversation) -> Option<Value> {
+    if block.get("text").is_some() {
+        return Some(text_part(word(block, "text")));
+    }
+    if block.get("cachePoint").is_none() {
+        out.odd("a block that is no text");
+    }
+    None
+}

@@ -1,0 +1,95 @@
+//! OpenAI's responses: a text or a list of items, of which messages are but one kind.
+
+use serde_json::{Map, Value};
+
+use super::{Conversation, image_part, list, text_part, tool_call, word};
+
+pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+    for elsewhere in ["previous_response_id", "conversation", "prompt"] {
+        if body.get(elsewhere).is_some_and(|value| !value.is_null()) {
+            out.odd(format!("{elsewhere}: what was said before is stored elsewhere"));
+        }
+    }
+    if let Some(Value::String(text)) = body.get("instructions") {
+        out.push("system", text.as_str().into());
+    }
+    match body.get("input") {
+        Some(Value::String(text)) => out.push("user", text.as_str().into()),
+        Some(Value::Array(items)) => items.iter().for_each(|item| self::item(item, out)),
+        _ => {}
+    }
+    for tool in list(body.get("tools")) {
+        match word(tool, "type") {
+            "function" => {
+                let name = tool.get("name").cloned().unwrap_or_default();
+                out.push_tool(&name, tool.get("description"), tool.get("parameters"));
+            }
+            other => out.odd(format!("the tool {other}, which is OpenAI's own")),
+        }
+    }
+}
+
+fn item(item: &Value, out: &mut Conversation) {
+    let role = match word(item, "role") {
+        "developer" => "system",
+        role => role,
+    };
+    match word(item, "type") {
+        "message" | "" => match item.get("content") {
+            Some(Value::String(text)) if role == "assistant" => out.push_said(text, &[]),
+            Some(Value::String(text)) => out.push(role, text.as_str().into()),
+            Some(Value::Array(parts)) if role == "assistant" => {
+                if parts.iter().any(|part| word(part, "type") != "output_text") {
+                    out.odd("a part of an answer that is no text");
+                }
+                let text: String = parts.iter().map(|part| word(part, "text")).collect();
+                out.push_said(&text, &[]);
+            }
+            Some(Value::Array(parts)) => {
+                let parts = parts.iter().filter_map(|part| self::part(part, out)).collect();
+                out.push_parts(role, parts);
+            }
+            _ => out.odd("a message without content"),
+        },
+        "function_call" => called(item, out),
+        "function_call_output" => {
+            let text = match item.get("output") {
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => {
+                    out.odd("what a tool answered, which is more than text");
+                    other.to_string()
+                }
+                None => String::new(),
+            };
+            out.push_result(word(item, "call_id"), &text);
+        }
+        other => out.odd(format!("an item of the type {other}")),
+    }
+}
+
+/// A call, which belongs to the message before it where that is the model's.
+fn called(item: &Value, out: &mut Conversation) {
+    let call = tool_call(
+        word(item, "call_id").to_owned(),
+        word(item, "name").to_owned(),
+        item.get("arguments"),
+    );
+    let last = out.messages.pop_if(|last| super::is(last, "assistant"));
+    let text = last.as_ref().and_then(super::text).unwrap_or_default();
+    let mut calls = last.as_ref().map(super::calls).unwrap_or_default();
+    calls.push(call);
+    out.push_said(&text, &calls);
+}
+
+fn part(part: &Value, out: &mut Conversation) -> Option<Value> {
+    match word(part, "type") {
+        "input_text" | "output_text" | "text" => Some(text_part(word(part, "text"))),
+        "input_image" if part.get("image_url").is_some() => {
+            Some(image_part(word(part, "image_url")))
+        }
+        other => {
+            out.odd(format!("a part of the type {other}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Files of a JSON text a line.
+
+use std::io::{BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+
+use serde::de::DeserializeOwned;
+
+use super::bounded::{Bounded, LIMIT, Meter};
+use super::format::Format;
+use super::read::{Finder, Problem, ReadError};
+
+/// One line of a file.
+pub(super) struct Line<'a> {
+    number: usize,
+    bytes: &'a [u8],
+}
+
+/// The lines of a file, one after the other.
+pub(super) struct Lines;
+
+impl Lines {
+    /// Hands on each line that is not empty to `visit`, as long as it wants more; the
+    /// meter of `input` allows for one line.
+    pub(super) fn visit(
+        input: impl Read,
+        mut visit: impl FnMut(&Line<'_>) -> Result<bool, Problem>,
+    ) -> Result<(), Problem> {
+        let mut input = BufReader::new(input);
+        let (mut bytes, mut number) = (Vec::new(), 0);
+        loop {
+            bytes.clear();
+            // The meter of what is beneath ends a line that has no end; a line that is
+            // long by itself is given up here, whatever was read ahead.
+            let read = input.by_ref().take(LIMIT + 1).read_until(b'\n', &mut bytes);
+            if read.map_err(Problem::Io)? == 0 {
+                return Ok(());
+            }
+            if u64::try_from(bytes.len()).is_ok_and(|length| length > LIMIT) {
+                return Err(Problem::TooLarge);
+            }
+            number += 1;
+            let mut text = bytes.as_slice();
+            if number == 1 {
+                text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+            }
+            let text = text.trim_ascii();
+            if !text.is_empty() && !visit(&Line { number, bytes: text })? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same, of a file that is not read for its exchanges.
+    pub(super) fn each(
+        format: Format,
+        input: impl Read,
+        mut visit: impl FnMut(&Line<'_>) -> Result<bool, Problem>,
+    ) -> Result<(), ReadError> {
+        let meter = Meter::default();
+        let mut go_on = |_| ControlFlow::Continue(());
+        let finder = Finder::new(&mut go_on, meter.clone(), "");
+        let input = Bounded::new(input, meter);
+        let done = Self::visit(input, |line| {
+            finder.passed();
+            visit(line)
+        });
+        finder.ended(format, done)
+    }
+}
+
+impl Line<'_> {
+    /// Where it stands.
+    pub(super) fn place(&self) -> String {
+        format!("line {}", self.number)
+    }
+
+    /// What it holds.
+    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_slice(self.bytes).map_err(|error| {
+            let told = error.to_string();
+            // It counts lines, and knows of this one alone.
+            let told = told.split(" at line 1 column").next().unwrap_or_default();
+            Problem::Form(format!("line {}, column {}: {told}", self.number, error.column()))
+        })
+    }
+
+    /// Its text.
+    pub(super) fn text(&self) -> Result<&str, Problem> {
+        std::str::from_utf8(self.bytes).map_err(|_| self.problem("it is not UTF-8"))
+    }
+
+    /// What is wrong with it.
+    pub(super) fn problem(&self, what: &str) -> Problem {
+        Problem::Form(format!("line {}: {what}", self.number))
+    }
+}

@@ -1,0 +1,21 @@
+//! OpenAI's files of a JSON text a line: batches, and conversations to train with.
+
+mod batch;
+mod chat;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+pub use batch::read_requests;
+pub(super) use batch::{
+    answer as batch_answer, complete, read as read_batch, request as batch_request,
+};
+pub(super) use chat::{entry as chat_example, read as read_chat};
+
+/// A body as it is sent.
+fn body(value: &Value) -> Bytes {
+    value.to_string().into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! Spans of OpenTelemetry: those of OpenInference and of the conventions for
+//! generative AI.
+
+mod attribute;
+mod message;
+mod raw;
+mod read;
+mod span;
+mod write;
+
+pub(super) use read::read;
+pub(super) use write::entry as span;

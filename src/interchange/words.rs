@@ -1,0 +1,155 @@
+//! Makes an entry of a call of whose answer only the words are known, and of an entry
+//! that another tool keeps as we do.
+
+use std::borrow::Cow;
+
+use super::exchange::{Content, Exchange, Named, Response, Said, Words};
+use super::import::{Import, Made, Refused, refused};
+use crate::provider::{self, Answer, ErrorAsked};
+use crate::recording::observed::Observed;
+use crate::recording::redact::{self, Secrets};
+use crate::recording::{End, Entry, EntryName, moment};
+
+/// The status of what was answered.
+const OK: u16 = 200;
+
+/// The most texts that one vector is given to.
+const INPUTS: usize = 4096;
+
+impl Import<'_> {
+    /// The entry of a call of whose answer only the words are known: replay puts them
+    /// into the shape that is asked for.
+    ///
+    /// # Errors
+    /// [`Refused`] for a call that is none of an LLM's, or whose answers cannot be made
+    /// of words.
+    pub fn words(&self, words: Words) -> Result<Made, Refused> {
+        let Words { request, said, own, started, duration_ms, mut lost, place } = words;
+        let asked = self.asked(request.clone(), OK, own.as_ref())?;
+        let (observed, by) = self.observed(&asked, own.as_ref());
+        let answer = match said {
+            Said::Answer(answer) => answer,
+            Said::Error { status, kind, message } => {
+                let response = error(&observed, status, kind.as_deref(), message.as_deref());
+                let first_ms = None;
+                let exchange =
+                    Exchange { place, request, response, started, first_ms, duration_ms, own };
+                let mut made = self.entry(exchange)?;
+                made.lost.extend(lost);
+                return Ok(made);
+            }
+        };
+        let mut answer = self.clean(answer, &asked.secrets);
+        let (query, body) = (&observed.request.query, &observed.request.body);
+        let form = provider::Asked::of(&observed.call, &observed.upstream, query, body);
+        // A tool that keeps one vector gives it to each text.
+        if let (Some(inputs), [only]) = (form.inputs, answer.embeddings.as_slice()) {
+            answer.embeddings = vec![only.clone(); inputs.min(INPUTS)];
+        }
+        let key = observed.key(self.rules);
+        provider::write(&form, &answer, key.as_str())
+            .map_err(|error| Refused::Reason(error.to_string()))?;
+        lost.push("how answers were sent: replay puts the words into the shape that is asked for");
+        let recorded_at = started.as_deref().and_then(moment::read);
+        if recorded_at.is_none() {
+            lost.push("when calls were made");
+        }
+        let model = answer.model.or(observed.call.model);
+        let cost = answer.usage.as_ref().zip(model.as_deref());
+        let cost = cost.and_then(|(usage, model)| {
+            self.maker.prices.cost(Some(&observed.upstream), model, usage)
+        });
+        let name = match &observed.step {
+            Some(step) => step_name(step)?,
+            None => EntryName::Hash(key.clone()),
+        };
+        let entry = Entry {
+            content: Some(answer.content),
+            model,
+            usage: answer.usage,
+            cost_usd: cost,
+            latency_ms: duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
+            finish_reason: answer.finish_reason,
+            tool_calls: answer.tool_calls,
+            embeddings: answer.embeddings,
+            request_hash: Some(key),
+            provider: Some(observed.call.provider.name().to_owned()),
+            upstream: Some(observed.upstream),
+            session: observed.session,
+            recorded_at,
+            request: Some(observed.request),
+            ..Entry::default()
+        };
+        if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
+            return Err(refused("a credential in it could not be taken out"));
+        }
+        Ok(Made { name, entry, by, host: asked.host, lost })
+    }
+
+    /// An entry that stands in a file as one does in ours.
+    ///
+    /// # Errors
+    /// [`Refused`] where its key cannot be a name, or a credential cannot be taken out.
+    pub fn named(&self, named: Named) -> Result<Made, Refused> {
+        let Named { key, mut entry, lost, .. } = named;
+        let name = match EntryName::of_key(&key).0 {
+            EntryName::Step(step) => step_name(&step)?,
+            hash @ EntryName::Hash(_) => hash,
+        };
+        let hashed = entry.request_hash.is_some() || name.step_id().is_none();
+        if hashed && !self.rules.ignore().is_empty() {
+            return Err(refused(
+                "its hash was made of the whole request, and it holds no request to make one \
+                 of under --ignore",
+            ));
+        }
+        let none = Secrets::default();
+        let answer = Answer {
+            content: entry.content.take().unwrap_or_default(),
+            tool_calls: std::mem::take(&mut entry.tool_calls),
+            ..Answer::default()
+        };
+        let answer = self.clean(answer, &none);
+        entry.content = Some(answer.content);
+        entry.tool_calls = answer.tool_calls;
+        if let Cow::Owned(_) = self.maker.redactor.redact(&entry.to_text(), &none) {
+            return Err(refused("a credential in it could not be taken out"));
+        }
+        let by = super::address::By::Address;
+        Ok(Made { name, entry, by, host: String::new(), lost })
+    }
+
+    /// An answer without secrets.
+    fn clean(&self, mut answer: Answer, secrets: &Secrets) -> Answer {
+        let redactor = self.maker.redactor;
+        answer.content = redactor.redact_name(&answer.content, secrets);
+        for call in &mut answer.tool_calls {
+            let text = call.arguments.to_string();
+            let clean = redactor.redact_name(&text, secrets);
+            if clean != text {
+                call.arguments = serde_json::from_str(&clean)
+                    .unwrap_or_else(|_| serde_json::json!({ "_raw": clean }));
+            }
+        }
+        answer
+    }
+}
+
+fn step_name(step: &str) -> Result<EntryName, Refused> {
+    EntryName::step(step).map_err(|error| {
+        Refused::Reason(format!("its step id cannot be a name: failed to {error}"))
+    })
+}
+
+/// An error as the provider of a request sends it.
+fn error(observed: &Observed, status: u16, kind: Option<&str>, message: Option<&str>) -> Response {
+    let asked = ErrorAsked::new(observed.call.provider, &observed.upstream, status);
+    let error = ErrorAsked { kind, message, ..asked }.write();
+    let headers = error.headers.into_iter();
+    Response {
+        status: error.status,
+        headers: headers.map(|(name, value)| (name.to_owned(), value)).collect(),
+        content: Content::Plain(error.body.into()),
+        end: End::Complete,
+    }
+}

@@ -1,0 +1,225 @@
+//! `import` and `export` of the formats that keep words, lines or spans: the binary on
+//! files of AgentLoom, aimock, OpenAI's batches and examples, and OpenTelemetry.
+
+use serde_json::{Value, json};
+
+use crate::interchange::{entries, feed, recorded, run};
+use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed, message};
+use crate::support::{Answer, Scene, Upstream};
+
+/// Two chats, one of them streamed, a tool's among them.
+fn chats() -> Scene {
+    let upstream = Upstream::start(|request| match request.text().contains("\"stream\":true") {
+        true => Answer::events(&chat_events(&["Hel", "lo ☃"])),
+        false => Answer::json(200, chat_answer("Grüße")),
+    });
+    let scene = Scene::new();
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("hi"));
+    server.call(&chat_streamed("hello, hi"));
+    server.stop();
+    scene
+}
+
+/// What is the same of every call, whatever lies between.
+fn told(scene: &Scene, path: &str) -> Vec<[Value; 3]> {
+    let held = entries(&scene.path(path)).into_iter();
+    let mut told: Vec<_> = held
+        .map(|(_, e)| [e["request_hash"].clone(), e["content"].clone(), e["model"].clone()])
+        .collect();
+    told.sort_by_key(|told| told[0].to_string());
+    told
+}
+
+#[track_caller]
+fn replays(scene: &Scene) {
+    let server = scene.replay(&["--strict", "--fail-unused"]);
+    let answer = server.call(&chat("hi"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.text().contains("Grüße"), "{}", answer.text());
+    assert!(server.call(&chat_streamed("hello, hi")).text().contains("data: "));
+    server.stop().expect(0);
+}
+
+#[test]
+fn batch_comes_back_with_its_requests() {
+    let scene = chats();
+    let export = |out: &str, more: &[&str]| {
+        let args = [&["export", "--to", "openai-batch", "run.json", "-o", out], more].concat();
+        let ran = run(&scene, &args);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    };
+    export("in.jsonl", &[]);
+    export("out.jsonl", &["--answers"]);
+    let asked = std::fs::read_to_string(scene.path("in.jsonl")).unwrap();
+    assert!(asked.lines().count() == 2 && !asked.contains("\"stream\""), "{asked}");
+    let ran = run(&scene, &["import", "out.jsonl", "-o", "back.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 1: its request stands in another file"), "{}", ran.stderr);
+    let ran = run(&scene, &["import", "out.jsonl", "--requests", "in.jsonl", "-o", "back.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(told(&scene, "back.json"), told(&scene, "run.json"));
+    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
+    replays(&scene);
+}
+
+#[test]
+fn spans_come_back_as_the_calls_they_are_of() {
+    let scene = chats();
+    let ran = run(&scene, &["export", "--to", "otel", "run.json", "-o", "spans.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = std::fs::read_to_string(scene.path("spans.jsonl")).unwrap();
+    let again = run(&scene, &["export", "--to", "otel", "run.json"]);
+    assert_eq!(again.stdout, text, "ids are not the same again");
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let span = &line["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+        assert_eq!(span["traceId"].as_str().unwrap().len(), 32);
+        let keys: Vec<_> = span["attributes"].as_array().unwrap().iter().collect();
+        for name in
+            ["llm.input_messages.0.message.content", "gen_ai.output.messages", "input.value"]
+        {
+            assert!(keys.iter().any(|pair| pair["key"] == name), "{name}: {span}");
+        }
+    }
+    let ran = run(&scene, &["import", "spans.jsonl", "-o", "back.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let known = |path: &str| {
+        let mut known: Vec<String> = entries(&scene.path(path))
+            .iter()
+            .map(|(_, e)| {
+                format!(
+                    "{} {} {}",
+                    e["request"]["body"]["messages"], e["content"], e["recorded_at"]
+                )
+            })
+            .collect();
+        known.sort();
+        known
+    };
+    assert_eq!(known("back.json"), known("run.json"));
+    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
+    replays(&scene);
+}
+
+#[test]
+fn examples_come_back_as_answers_in_words() {
+    let scene = chats();
+    let ran = run(&scene, &["export", "--to", "openai-chat", "run.json", "-o", "c.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = std::fs::read_to_string(scene.path("c.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["messages"][1]["role"], "assistant");
+    let model = entries(&scene.path("run.json"))[0].1["request"]["body"]["model"].clone();
+    let model = model.as_str().unwrap();
+    let ran = run(&scene, &["import", "c.jsonl", "--model", model, "-o", "back.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
+    replays(&scene);
+}
+
+#[test]
+fn fixtures_answer_the_requests_that_are_given() {
+    let scene = chats();
+    let ran = run(&scene, &["export", "--to", "aimock", "run.json", "-o", "f.json", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let held: Value =
+        serde_json::from_slice(&std::fs::read(scene.path("f.json")).unwrap()).unwrap();
+    // "hi" stands in the other, too, which must come first.
+    assert_eq!(held["fixtures"][0]["match"]["userMessage"], "hello, hi");
+    let ran = run(&scene, &["import", "f.json", "--requests", "run.json", "-o", "back.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    std::fs::rename(scene.path("back.json"), scene.path("run.json")).unwrap();
+    replays(&scene);
+    let rule = json!({ "fixtures": [{ "match": { "userMessage": "a" }, "response": { "content": "b" } }] });
+    std::fs::write(scene.path("rule.json"), rule.to_string()).unwrap();
+    let ran = run(&scene, &["import", "rule.json", "-o", "none.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("fixture 1: it is a rule"), "{}", ran.stderr);
+}
+
+#[test]
+fn agentloom_gets_what_it_can_replay_and_its_file_becomes_a_recording() {
+    let scene = recorded();
+    let ran = run(&scene, &["export", "--to", "agentloom", "run.json", "-o", "a.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("an error (status 429) as an empty answer"), "{}", ran.stderr);
+    let text = std::fs::read_to_string(scene.path("a.json")).unwrap();
+    let held: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&held["_version"], held.get("_loomrec")), (&json!(2), None));
+    assert_eq!(held["greet"]["content"], "Grüße");
+    assert!(held["greet"].get("request").is_none() && held["greet"].get("request_hash").is_none());
+    let ran = run(&scene, &["import", "a.json", "-o", "run.json", "--force"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("any call gets the answer"), "{}", ran.stderr);
+    let server = scene.replay(&["--strict"]);
+    let answer = server.call(&message("anything").header("x-loomrec-step-id: greet"));
+    assert!(answer.text().contains("Grüße"), "{}", answer.text());
+    server.stop().expect(0);
+}
+
+#[test]
+fn turns_of_a_step_are_a_list_for_agentloom_and_back() {
+    let scene = Scene::new();
+    let text = r#"{"_version": 2, "a": [{"content": "1"}, {"content": "2"}, {"content": "3"}], "b": {"content": "4"}}"#;
+    std::fs::write(scene.path("a.json"), text).unwrap();
+    assert_eq!(run(&scene, &["import", "a.json", "-o", "r.json"]).code, 0);
+    let ran = run(&scene, &["export", "--to", "agentloom", "r.json"]);
+    let held: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let said = |value: &Value| value["content"].clone();
+    let turns: Vec<_> = held["a"].as_array().unwrap().iter().map(said).collect();
+    assert_eq!((turns, said(&held["b"])), (vec![json!("1"), json!("2"), json!("3")], json!("4")));
+    std::fs::write(scene.path("old.json"), r#"{"_version": 1, "a": {}}"#).unwrap();
+    let old = run(&scene, &["import", "old.json", "-o", "n.json"]);
+    assert_eq!(old.code, 4);
+    assert!(old.stderr.contains("version 1") && old.stderr.contains("record"), "{}", old.stderr);
+}
+
+#[test]
+fn file_that_cannot_be_read_is_named_with_the_place() {
+    let scene = Scene::new();
+    let deep = "[".repeat(100_000);
+    for (format, text, told) in [
+        ("agentloom", "", "EOF"),
+        ("aimock", "{\"fixtures\": [{\"match\": {}, ", "line 1"),
+        ("openai-batch", "{\"custom_id\": \"a\"}\n{\"custom_id\": 7}", "line 2"),
+        ("openai-batch", "{\"custom_id\": \"a\", \"custom_id\": \"b\"}", "duplicate field"),
+        ("openai-chat", "\n\n{\"messages\": \"x\"}", "line 3"),
+        ("openai-chat", &format!("{{\"messages\": {deep}"), "recursion limit"),
+        ("otel", "{\"resourceSpans\": 7}", "invalid type"),
+        ("otel", &format!("{{\"resourceSpans\": {deep}"), "too deep"),
+        ("agentloom", "{\"a\": {}, \"a\": {}}", "twice"),
+        ("aimock", "{\"fixtures\": [], \"fixtures\": []}", "twice"),
+    ] {
+        std::fs::write(scene.path("file.json"), text).unwrap();
+        let ran = run(&scene, &["import", "--from", format, "file.json", "-o", "r.json"]);
+        assert_eq!(ran.code, 4, "{format}: {}", ran.stderr);
+        assert!(ran.stderr.contains("file.json: "), "{format}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told), "{format}: {told}: {}", ran.stderr);
+        assert!(ran.stderr.len() < 1000 && !scene.path("r.json").exists());
+    }
+    std::fs::write(scene.path("a.json"), "{\"_version\": 2, \"a\": {\"content\": \"b\"}}").unwrap();
+    let unused = run(&scene, &["import", "a.json", "--requests", "x", "-o", "r.json"]);
+    assert_eq!(unused.code, 2, "{}", unused.stderr);
+    let answers = run(&scene, &["export", "--to", "har", "a.json", "--answers"]);
+    assert_eq!(answers.code, 2, "{}", answers.stderr);
+}
+
+#[test]
+fn memory_is_bounded_when_one_thing_has_no_end() {
+    for (head, what) in [
+        ("{\"_version\": 2, \"a\": {\"content\": \"", "agentloom"),
+        ("{\"fixtures\": [{\"match\": {\"userMessage\": \"", "aimock"),
+        ("{\"custom_id\": \"", "openai-batch"),
+        ("{\"resourceSpans\": [{\"scopeSpans\": [{\"spans\": [{\"name\": \"", "otel"),
+    ] {
+        let (code, said, peak) = feed(head, &"x".repeat(1 << 20), false);
+        assert_eq!(code, 4, "{what}: {said}");
+        assert!(said.contains("one exchange takes more than 128 MiB"), "{what}: {said}");
+        assert!(peak < 700 << 10, "{what}: {peak} kB");
+    }
+    let line = format!("{}\n", json!({ "custom_id": "a", "error": "y".repeat(2000) })).repeat(200);
+    let (code, said, peak) = feed("", &line, true);
+    assert_eq!(code, 1, "{said}");
+    assert!(peak < 100 << 10, "{peak} kB");
+}
