@@ -53,15 +53,17 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Writes the text of a recording with its plan carried out, made ours under
-/// `rules`. Memory for one entry and the buffers is all it takes.
+/// Writes the text of a recording with its plan carried out; with `rules`, it is made
+/// ours under them. Memory for one entry and the buffers is all it takes.
 pub(super) fn compose(
     source: &Source,
-    rules: &IdentityRules,
+    rules: Option<&IdentityRules>,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     let mut meta = source.outline.meta().clone();
-    meta.adopt(rules);
+    if let Some(rules) = rules {
+        meta.adopt(rules);
+    }
     let mut composer = Composer::new(source, out);
     let members = source.outline.members();
     let meta_end = members

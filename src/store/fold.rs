@@ -278,14 +278,14 @@ fn write(
         let staged = Staged::write(
             source,
             split,
-            Stage { folder: &paths.target, disk, rules: &rules, meta: None, tag: FOLD },
+            Stage { folder: &paths.target, disk, rules: Some(&rules), meta: None, tag: FOLD },
         )?;
         return Ok(Fresh::Files(staged));
     }
     let path = fresh(&paths.target);
     disk.remove_if_there(&path).map_err(failed)?;
     let file = disk.create_new(&path).map_err(failed)?;
-    let written = write_to(&file, &paths.target, disk, &rules, source);
+    let written = write_to(&file, &paths.target, disk, Some(&rules), source);
     if written.is_err() {
         let _ = disk.remove_if_there(&path);
     }
@@ -298,7 +298,7 @@ pub(super) fn write_to(
     file: &File,
     target: &Path,
     disk: &Disk,
-    rules: &IdentityRules,
+    rules: Option<&IdentityRules>,
     source: &Source,
 ) -> Result<(), StoreError> {
     let failed = |source| StoreError::Write { path: target.to_owned(), source };

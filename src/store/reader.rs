@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::body::Body;
+use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
@@ -25,6 +25,8 @@ use crate::recording::{Cassette, Entry, EntryName, Meta};
 pub struct Recording {
     source: Source,
     notes: Vec<Note>,
+    /// What its text was when it was opened.
+    opened: State,
 }
 
 /// One entry of a recording, and where it stands.
@@ -76,7 +78,10 @@ impl Recording {
     pub(super) fn look(path: &Path) -> Result<Self, StoreError> {
         let source = Source::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
-        Ok(Self { source: source.ok_or_else(missing)?, notes: Vec::new() })
+        let source = source.ok_or_else(missing)?;
+        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let opened = source.body().state().map_err(failed)?;
+        Ok(Self { source, notes: Vec::new(), opened })
     }
 
     /// What was done to it on opening, for people.
@@ -113,6 +118,11 @@ impl Recording {
     /// The recording's name for people.
     pub(super) fn path(&self) -> &Path {
         self.source.path()
+    }
+
+    /// What its text was when it was opened.
+    pub(super) fn opened(&self) -> &State {
+        &self.opened
     }
 
     /// Its own text, and where everything stands in it; `None` where there is more to

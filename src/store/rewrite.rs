@@ -192,7 +192,7 @@ fn unspooled(source: io::Error) -> StoreError {
 
 impl Recording {
     /// Carries changes out; gives whether there were any. The recording that is open
-    /// stays as it was.
+    /// stays as it was, and whose it is: one of AgentLoom's stays AgentLoom's.
     ///
     /// # Errors
     /// [`StoreError::Busy`] while someone records into it, [`StoreError::Changed`]
@@ -208,7 +208,10 @@ impl Recording {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
         let failed = |source| StoreError::Read { path: path.to_owned(), source };
-        let before = body.state().map_err(failed)?;
+        let before = self.opened();
+        if State::at(&paths)? != *before {
+            return Err(StoreError::Changed { path: path.to_owned() });
+        }
         let source = Source::rewriting(
             path,
             body.try_clone().map_err(failed)?,
@@ -216,8 +219,7 @@ impl Recording {
             changes.spool.try_clone().map_err(failed)?,
             changes.plan(outline),
         );
-        let rules = changes.rules.clone().unwrap_or_else(|| outline.meta().rules().clone());
-        replace(&paths, &source, &rules, None, &before)?;
+        replace(&paths, &source, changes.rules.as_ref(), None, before)?;
         Ok(true)
     }
 
@@ -228,15 +230,14 @@ impl Recording {
     pub fn remove(&self) -> Result<(), StoreError> {
         let path = self.path();
         let paths = paths_of(path)?;
-        let Some((body, _)) = self.only_body() else {
+        if self.only_body().is_none() {
             return Err(StoreError::Busy { path: path.to_owned() });
-        };
-        let at_path = |source| StoreError::Read { path: path.to_owned(), source };
-        let before = body.state().map_err(at_path)?;
+        }
+        let before = self.opened();
         let disk = Disk::real();
         let failed = |source| StoreError::Write { path: paths.target.clone(), source };
-        commit(&paths, &disk, &before, true, || {
-            match &before {
+        commit(&paths, &disk, before, true, || {
+            match before {
                 State::Nothing => {}
                 State::File(_) => disk.remove(&paths.target).map_err(failed)?,
                 State::Split(files) => {
@@ -296,7 +297,7 @@ pub fn create<E: From<StoreError>>(
     }
     let plan = changes.plan(&outline);
     let source = Source::rewriting(path, body, outline, changes.spool, plan);
-    match replace(&paths, &source, meta.rules(), Some(meta), &before) {
+    match replace(&paths, &source, None, Some(meta), &before) {
         // It was not there, and now it is.
         Err(StoreError::Changed { .. }) if !over => Err(exists().into()),
         done => done.map(|()| count).map_err(E::from),
@@ -321,7 +322,7 @@ fn replaced(path: &Path, paths: &Paths, meta: &Meta) -> Result<(Body, Outline), 
 fn replace(
     paths: &Paths,
     source: &Source,
-    rules: &IdentityRules,
+    rules: Option<&IdentityRules>,
     meta: Option<&Meta>,
     before: &State,
 ) -> Result<(), StoreError> {

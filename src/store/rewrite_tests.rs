@@ -144,6 +144,35 @@ fn rewriting_is_refused_when_the_file_was_changed_since() {
 }
 
 #[test]
+fn rewriting_is_refused_when_the_file_was_changed_in_place_since() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let other = FILE.replace("three", "3");
+    fs::write(&folder.path, &other).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("a"), Vec::new()).unwrap();
+    let refused = recording.rewrite(&changes);
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    let refused = recording.remove();
+    assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
+    assert_eq!(folder.text(), other);
+}
+
+#[test]
+fn file_that_agentloom_wrote_stays_its_own_when_it_is_rewritten() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("c"), vec![entry("3")]).unwrap();
+    recording.rewrite(&changes).unwrap();
+    assert!(!Recording::open(&folder.path).unwrap().meta().is_loomrec());
+    let mut changes = Changes::new().unwrap();
+    changes.set_rules(IdentityRules::default());
+    Recording::open(&folder.path).unwrap().rewrite(&changes).unwrap();
+    assert!(Recording::open(&folder.path).unwrap().meta().is_loomrec());
+}
+
+#[test]
 fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
     let folder = Folder::with(FILE);
     fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o640)).unwrap();

@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::label;
 use crate::cli::args::PruneArgs;
 use crate::cli::exit::{Failure, RECORDING};
-use crate::cli::receipt::sha256;
 use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
+use crate::store::sha256;
 
 /// A receipt above this is none.
 const LARGEST: u64 = 256 << 20;

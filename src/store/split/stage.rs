@@ -40,8 +40,8 @@ pub(in crate::store) struct Stage<'a> {
     /// The recording's folder.
     pub(in crate::store) folder: &'a Path,
     pub(in crate::store) disk: &'a Disk,
-    /// The rules that every file that is written has.
-    pub(in crate::store) rules: &'a IdentityRules,
+    /// The rules that every file that is written is made ours under.
+    pub(in crate::store) rules: Option<&'a IdentityRules>,
     /// What every one says about itself, whatever it said before.
     pub(in crate::store) meta: Option<&'a Meta>,
     /// Tells the temporary files from what others write there.
@@ -164,10 +164,9 @@ fn write_one(
         (None, Some(member)) => split.meta_of(member)?,
         (None, None) => source.outline.meta().clone(),
     };
-    if meta.keys().is_empty() {
-        meta = Meta::new(rules);
+    if let Some(rules) = rules {
+        meta.adopt(rules);
     }
-    meta.adopt(rules);
     disk.remove_if_there(temporary).map_err(failed)?;
     let file = disk.create_new(temporary).map_err(failed)?;
     if let Some(old) = write.member.and_then(|_| fs::metadata(&place).ok()) {
@@ -184,9 +183,9 @@ fn write_one(
 }
 
 /// Which files are to be written and removed for a source's plan.
-fn work(source: &Source, split: &Split, rules: &IdentityRules) -> Work {
+fn work(source: &Source, split: &Split, rules: Option<&IdentityRules>) -> Work {
     let outline = &source.outline;
-    let all = outline.meta().rules() != rules;
+    let all = rules.is_some_and(|rules| outline.meta().rules() != rules);
     let keys = outline.members().iter().enumerate();
     let keys: HashMap<String, usize> = keys.map(|(at, member)| (outline.key(member), at)).collect();
     let files = (0..outline.members().len()).filter_map(|at| split.file_of(at));
