@@ -4,19 +4,15 @@
 //! Whoever has seen a request and its response makes an entry of them here, and
 //! nowhere else: the recorder as they pass, an import of what another tool kept.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-
-use bytes::Bytes;
 
 use super::body::{Chunk, Layout, Payload};
 use super::cost::PriceTable;
-use super::encoding;
 use super::entry::{End, Entry, RecordedResponse};
 use super::observed::Observed;
-use super::redact::{Redactor, Secrets};
+use super::redact::{Came, Redactor, Secrets};
 use crate::identity::RequestKey;
-use crate::provider::{self, Answer, Framing};
+use crate::provider::Answer;
 
 /// An exchange that is over.
 #[derive(Debug)]
@@ -105,102 +101,22 @@ impl Maker<'_> {
         (entry, cost)
     }
 
-    /// Removes secrets from the chunks, and reads the answer out of what is left.
+    /// Removes secrets from the chunks, and reads the answer out of what is left. What
+    /// cannot be seen to be free of secrets is not kept.
     fn read_and_redact(&self, reply: &mut Reply, observed: &Observed, secrets: &Secrets) -> Answer {
-        self.decode_if_unclean(reply, secrets);
-        let mut chunks = std::mem::take(&mut reply.chunks);
-        let joined = self.redact(&reply.headers, &mut chunks, secrets);
-        reply.chunks = chunks;
-        if !(200..300).contains(&reply.status) {
-            return Answer::default();
-        }
-        let encoding = header(&reply.headers, "content-encoding").unwrap_or_default();
-        let plain = match encoding {
-            "" | "identity" => None,
-            coded => encoding::decode(coded, &joined, self.max),
+        let came = Came {
+            operation: observed.call.operation,
+            status: reply.status,
+            headers: &mut reply.headers,
+            chunks: &mut reply.chunks,
         };
-        let plain = plain.as_deref().unwrap_or(&joined);
-        let operation = observed.call.operation;
-        let media = media_type(&reply.headers).unwrap_or_default();
-        let framing = Framing::answered(operation, media, plain);
-        let answer = match framing {
-            None => provider::read_complete(operation, media, plain),
-            framing => provider::read(operation, framing, plain),
-        };
-        let mut answer = answer.unwrap_or_default();
-        // A secret spread over several events, or written with escapes, is whole
-        // again in the assembled text.
-        if let Cow::Owned(clean) = self.redactor.redact(answer.content.as_bytes(), secrets) {
-            answer.content = String::from_utf8_lossy(&clean).into_owned();
-        }
-        for call in &mut answer.tool_calls {
-            let text = call.arguments.to_string();
-            if let Cow::Owned(clean) = self.redactor.redact(text.as_bytes(), secrets) {
-                let clean = String::from_utf8_lossy(&clean);
-                call.arguments = serde_json::from_str(&clean)
-                    .unwrap_or_else(|_| serde_json::json!({ "_raw": clean }));
-            }
-        }
-        answer
+        let answer = self.redactor.redact_answer(came, secrets, self.max);
+        reply.over |= answer.is_none();
+        answer.unwrap_or_default()
     }
-
-    /// Removes secrets from chunks of an answer, and gives what is left in one piece.
-    fn redact(
-        &self,
-        headers: &[(String, String)],
-        chunks: &mut [Chunk],
-        secrets: &Secrets,
-    ) -> Bytes {
-        let media = media_type(headers).unwrap_or_default().to_ascii_lowercase();
-        match Framing::of_media(&media) {
-            Some(Framing::EventStream) => self.redactor.redact_messages(chunks, secrets),
-            _ => self.redactor.redact_chunks(chunks, secrets),
-        }
-    }
-
-    /// A compressed body that holds a secret is kept decoded: it could not be
-    /// cleaned otherwise.
-    fn decode_if_unclean(&self, reply: &mut Reply, secrets: &Secrets) {
-        let Some(encoding) = header(&reply.headers, "content-encoding") else { return };
-        let joined = join(&reply.chunks);
-        let is_clean = |plain: &[u8]| {
-            let data = Bytes::copy_from_slice(plain);
-            self.redact(&reply.headers, &mut [Chunk { at_ms: 0.0, data }], secrets) == plain
-        };
-        let Some(plain) = encoding::decode(encoding, &joined, self.max) else {
-            // Cut or damaged, or not to be decoded at all: what cannot be seen to be
-            // free of secrets is not kept.
-            let start = encoding::decode_start(encoding, &joined, self.max);
-            if !start.is_some_and(|start| is_clean(&start)) {
-                reply.over = true;
-                reply.chunks = Vec::new();
-            }
-            return;
-        };
-        if is_clean(&plain) {
-            return;
-        }
-        let at_ms = reply.chunks.last().map_or(0.0, |chunk| chunk.at_ms);
-        reply.chunks = vec![Chunk { at_ms, data: plain.into() }];
-        reply.headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
-    }
-}
-
-/// The chunks' bytes in one piece.
-fn join(chunks: &[Chunk]) -> Vec<u8> {
-    let mut all = Vec::with_capacity(chunks.iter().map(|chunk| chunk.data.len()).sum());
-    for chunk in chunks {
-        all.extend_from_slice(&chunk.data);
-    }
-    all
 }
 
 /// The first value of a header.
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-}
-
-/// The media type, without parameters.
-fn media_type(headers: &[(String, String)]) -> Option<&str> {
-    header(headers, "content-type").map(|value| value.split(';').next().unwrap_or("").trim())
 }
