@@ -1,164 +1,36 @@
 //! From flags to a server: what `record` and `replay` have in common.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod upstream;
+
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use http::HeaderName;
 use tokio::net::TcpListener;
-use url::Url;
 
 use super::args::ServeArgs;
 use super::exit::{Failure, UNEXPECTED, UNUSABLE};
 use super::output::Output;
-use super::wrap;
 use crate::identity::Pointer;
-use crate::provider::Provider;
-use crate::provider::directory::UPSTREAMS;
 use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
 use crate::server::journal::Journal;
 use crate::server::observe::STEP_HEADER;
-use crate::server::route::{Routes, UNNAMED, Upstream};
 use crate::store::Recording;
+
+pub use upstream::{Upstreams, add_recorded, addresses, upstreams, upstreams_at, without_secrets};
 
 /// The port of a server that was not told another.
 pub const PORT: u16 = 4141;
-
-/// Upstreams as the flags and the environment give them.
-#[derive(Debug)]
-pub struct Upstreams {
-    /// Where requests go.
-    pub routes: Routes,
-    /// The names whose address the user gave.
-    pub given: Vec<String>,
-}
 
 /// The user's environment, in a fixed order.
 pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
-}
-
-/// Reads `--upstream`, and for a wrapped command the addresses that the
-/// environment already gave.
-///
-/// # Errors
-/// An address that is none, or two single ones.
-pub fn upstreams(
-    args: &ServeArgs,
-    current: &BTreeMap<String, String>,
-) -> Result<Upstreams, Failure> {
-    let custom = match args.cmd.is_empty() {
-        true => Vec::new(),
-        false => wrap::custom_upstreams(current, &args.no_env),
-    };
-    upstreams_at(&args.upstream, custom)
-}
-
-/// The upstreams, at the addresses of `--upstream`, else of the environment.
-///
-/// # Errors
-/// An address that is none, or two single ones.
-pub fn upstreams_at(
-    addresses: &[String],
-    custom: Vec<(&'static str, Url)>,
-) -> Result<Upstreams, Failure> {
-    let mut named: Vec<Upstream> = UPSTREAMS
-        .iter()
-        .map(|known| Upstream {
-            name: known.name.to_owned(),
-            base: known.base.and_then(|base| Url::parse(base).ok()),
-            provider: known.provider,
-        })
-        .collect();
-    let mut given = Vec::new();
-    let mut set = |name: &str, base: Url| {
-        given.push(name.to_owned());
-        match named.iter_mut().find(|upstream| upstream.name == name) {
-            Some(upstream) => upstream.base = Some(base),
-            None => named.push(Upstream {
-                name: name.to_owned(),
-                base: Some(base),
-                provider: Provider::Unknown,
-            }),
-        }
-    };
-    for (name, base) in custom {
-        set(name, base);
-    }
-    let mut single = None;
-    for text in addresses.iter().filter(|text| !text.is_empty()) {
-        match text.split_once('=').filter(|(name, _)| is_name(name)) {
-            Some((name, address)) => set(name, parse_address(text, address)?),
-            None if single.is_none() => single = Some(parse_address(text, text)?),
-            None => {
-                return Err(Failure::usage(format!(
-                    "--upstream {text}: there can be only one upstream without a name; \
-                     give each a name: --upstream NAME={text}",
-                    text = without_secrets(text)
-                )));
-            }
-        }
-    }
-    Ok(Upstreams { routes: Routes { named, single, unnamed: false }, given })
-}
-
-/// Whether a text can be the first segment of a path.
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with("__")
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-}
-
-/// An address as it was given, or a text that holds one, without what may be secret in
-/// it: the user and password before its host, and its query.
-pub fn without_secrets(text: &str) -> String {
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme, rest)) => (format!("{scheme}://"), rest),
-        None => (String::new(), text),
-    };
-    let (rest, query) = match rest.split_once('?') {
-        Some((rest, _)) => (rest, "?…"),
-        None => (rest, ""),
-    };
-    // A password may hold a slash, which ends the host for those who read it properly.
-    let host = rest.rsplit_once('@').map_or(rest.to_owned(), |(_, host)| format!("…@{host}"));
-    format!("{scheme}{host}{query}")
-}
-
-/// Reads `--upstream` alone: names, none for everything else, and addresses.
-///
-/// # Errors
-/// An address that is none.
-pub fn addresses(flags: &[String]) -> Result<Vec<(Option<String>, Url)>, Failure> {
-    let read = |text: &String| match text.split_once('=').filter(|(name, _)| is_name(name)) {
-        Some((name, address)) => Ok((Some(name.to_owned()), parse_address(text, address)?)),
-        None => Ok((None, parse_address(text, text)?)),
-    };
-    flags.iter().filter(|text| !text.is_empty()).map(read).collect()
-}
-
-/// An upstream's address.
-fn parse_address(flag: &str, address: &str) -> Result<Url, Failure> {
-    let wrong = |why: &str| {
-        Failure::usage(format!(
-            "--upstream {}: {why}; it takes NAME=URL or URL, \
-             such as openai=http://127.0.0.1:9999",
-            without_secrets(flag)
-        ))
-    };
-    let url = Url::parse(address).map_err(|error| wrong(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("the address is neither http:// nor https://"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("the address may not have a query or a fragment"));
-    }
-    Ok(url)
 }
 
 /// Reads `--ignore`.
@@ -323,19 +195,6 @@ pub fn refuse_waiting(path: &Path, recording: &Recording) -> Result<(), Failure>
 /// The takes that no call asked for.
 pub fn unused(replayer: &Replayer) -> Vec<String> {
     replayer.matcher().unused().map(|take| take.name.take_key(take.number)).collect()
-}
-
-/// Makes the upstreams that recordings name known, so that their calls are placed
-/// without being told of them again.
-pub fn add_recorded(upstreams: &mut Upstreams, recorded: &BTreeSet<String>) {
-    for name in recorded.iter().filter(|name| *name != UNNAMED) {
-        if !upstreams.routes.named.iter().any(|upstream| upstream.name == *name) {
-            let provider = Provider::Unknown;
-            upstreams.routes.named.push(Upstream { name: name.clone(), base: None, provider });
-        }
-        upstreams.given.push(name.clone());
-    }
-    upstreams.routes.unnamed = recorded.contains(UNNAMED);
 }
 
 /// Refuses a journal or a receipt that would take the place of a recording, or of
