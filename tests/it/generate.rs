@@ -74,7 +74,8 @@ fn each_command_has_a_manual_page() {
     let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let commands: Vec<&str> = commands
         .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+        .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert!(commands.len() > 10, "{commands:?}");
     for command in commands.iter().filter(|command| **command != "help") {

@@ -60,6 +60,7 @@ mod record;
 mod redact;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
 mod rerecord;
 #[cfg(test)]
 mod review;

@@ -1,45 +1,25 @@
 //! `rerecord` on a terminal: the question, the bar.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-
 use super::{entries, prepared, sample, speaker};
+use crate::support::pty::Terminal;
 use crate::support::{Scene, Upstream};
 
-/// Runs it on a terminal, types `answer` when asked. Gives the exit code and what the
-/// terminal got.
+/// Runs it on a terminal, and types `answer` when asked, where one is given. Gives the
+/// exit code and what the terminal got.
 fn on_terminal(
     scene: &Scene,
     upstream: &Upstream,
     args: &[&str],
-    answer: &str,
+    answer: Option<&str>,
 ) -> (Option<i32>, String) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let side = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let mut command = prepared(scene, upstream, args);
     command.env("TERM", "xterm").env("NO_COLOR", "1");
-    let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
-    drop(command);
-    let copy: OwnedFd = rustix::io::dup(&terminal).unwrap();
-    let mut typed = File::from(copy);
-    let (mut screen, mut seen, mut buffer) = (File::from(terminal), Vec::new(), [0; 4096]);
-    let mut asked = false;
-    // The read fails once the last of the other side is closed.
-    while let Ok(count @ 1..) = screen.read(&mut buffer) {
-        seen.extend_from_slice(&buffer[..count]);
-        if !asked && String::from_utf8_lossy(&seen).contains("[y/N] ") {
-            asked = true;
-            writeln!(typed, "{answer}").unwrap();
-        }
+    let mut terminal = Terminal::spawn(command, true);
+    if let Some(answer) = answer {
+        terminal.wait_for("[y/N] ");
+        terminal.types(&format!("{answer}\n"));
     }
-    let code = child.wait().unwrap().code();
-    (code, String::from_utf8_lossy(&seen).into_owned())
+    terminal.end()
 }
 
 #[test]
@@ -47,7 +27,7 @@ fn question_is_asked_and_a_bar_is_drawn() {
     let (scene, _) = sample();
     let upstream = speaker("new");
     for answer in ["n", "", "what"] {
-        let (code, seen) = on_terminal(&scene, &upstream, &["run.json"], answer);
+        let (code, seen) = on_terminal(&scene, &upstream, &["run.json"], Some(answer));
         assert_eq!(code, Some(1), "{seen}");
         assert!(
             seen.contains("Send these 4 calls (about $") && seen.contains("nothing was sent"),
@@ -55,7 +35,7 @@ fn question_is_asked_and_a_bar_is_drawn() {
         );
     }
     assert_eq!((upstream.requests(), scene.names()), (0, vec!["run.json".to_owned()]));
-    let (code, seen) = on_terminal(&scene, &upstream, &["run.json"], "y");
+    let (code, seen) = on_terminal(&scene, &upstream, &["run.json"], Some("y"));
     assert_eq!(code, Some(0), "{seen}");
     assert!(
         seen.contains("3/4") && seen.contains("loomrec rerecord: ok: 4 new answers"),
@@ -69,7 +49,8 @@ fn question_is_asked_and_a_bar_is_drawn() {
 fn nothing_is_asked_when_the_answer_is_given() {
     let (scene, _) = sample();
     let upstream = speaker("new");
-    let (code, seen) = on_terminal(&scene, &upstream, &["run.json", "--yes", "--only", "plan"], "");
+    let (code, seen) =
+        on_terminal(&scene, &upstream, &["run.json", "--yes", "--only", "plan"], None);
     assert_eq!((code, upstream.requests()), (Some(0), 1), "{seen}");
     assert!(!seen.contains("[y/N]"), "{seen}");
 }
