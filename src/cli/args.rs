@@ -79,12 +79,10 @@ pub enum Command {
     Show(ShowArgs),
     /// Tell what changed between two recordings, call by call.
     Diff(DiffArgs),
-    /// Turn a recording in one file into a folder with a file for each call, or back.
-    Convert(ConvertArgs),
-    /// Make a recording of what another tool kept: VCR cassettes, HAR files.
-    Import(ImportArgs),
-    /// Write a recording in another tool's format: a VCR cassette, a HAR file.
-    Export(ExportArgs),
+    /// Sum up recordings: calls, tokens, cost and times by upstream and model.
+    Stats(StatsArgs),
+    /// Send recorded requests again, and keep the new answers apart for their review.
+    Rerecord(RerecordArgs),
     /// Look at the changes that wait for a recording, and accept or reject each.
     Review(ReviewArgs),
     /// Accept changes that wait, all or by key.
@@ -93,8 +91,10 @@ pub enum Command {
     Reject(RejectArgs),
     /// Tell which requests wait for answers, and which answers for their review.
     Pending(PendingArgs),
-    /// Send recorded requests again, or those that a replay missed, and keep the new answers apart.
-    Rerecord(RerecordArgs),
+    /// Look for everything that is wrong with recordings, and mend what is mechanical.
+    Verify(VerifyArgs),
+    /// Save what can be read of a damaged recording or log into a new one.
+    Salvage(SalvageArgs),
     /// Merge recordings into one, call by call.
     Merge(MergeArgs),
     /// Merge the two sides of a recording in git, as its merge driver.
@@ -103,12 +103,12 @@ pub enum Command {
     Prune(PruneArgs),
     /// Take credentials, and what rules name, out of recordings.
     Redact(RedactArgs),
-    /// Look for everything that is wrong with recordings, and mend what is mechanical.
-    Verify(VerifyArgs),
-    /// Save what can be read of a damaged recording or log into a new one.
-    Salvage(SalvageArgs),
-    /// Sum up recordings: calls, tokens, cost and times by upstream and model.
-    Stats(StatsArgs),
+    /// Turn a recording in one file into a folder with a file for each call, or back.
+    Convert(ConvertArgs),
+    /// Make a recording of what another tool kept: cassettes, HAR, fixtures, JSONL, spans.
+    Import(ImportArgs),
+    /// Write a recording in the format of another tool.
+    Export(ExportArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
     Score(ScoreArgs),
     /// Say which settings are in force, and where each of them comes from.
