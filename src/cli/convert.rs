@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::args::{ConvertArgs, LogFormat};
 use super::exit::{Failure, UNEXPECTED};
 use super::output::{Output, stdout};
-use super::{setup, terminal};
+use super::{place, setup, terminal};
 use crate::store::{self, StoreError};
 
 /// Runs the command.
@@ -15,6 +15,7 @@ use crate::store::{self, StoreError};
 /// or cannot be written (5); a stdout that cannot be written.
 pub(super) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
+    place::refuse_within("TO", &args.to, [&args.from])?;
     let from = setup::open(&args.from, &output)?;
     let mut names = HashSet::new();
     let entries = from.entries().map(|stored| {

@@ -9,7 +9,7 @@ use super::exit::{Failure, NO, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
 use super::transfer::Transfer;
-use super::{setup, terminal};
+use super::{place, setup, terminal};
 use crate::interchange::{Addresses, Format, Left, Sent, Writer};
 use crate::store::{Recording, StoreError, Stored};
 
@@ -23,6 +23,10 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let format = format.map_err(|error| Failure::usage(format!("--to: failed to {error}")))?;
     let addresses = Addresses::new(setup::addresses(&args.upstream)?);
     let output = Output::new(LogFormat::Human, false, false);
+    if let Some(path) = &args.output {
+        place::refuse_within("-o", path, [&args.file])?;
+        place::refuse_folder("-o", path, "an export is one file")?;
+    }
     let recording = setup::open(&args.file, &output)?;
     let writer = Writer::new(format, &addresses);
     let writer = match (args.answers, format) {

@@ -229,6 +229,13 @@ impl Reader<'_> {
         rules: &mut Option<Rules>,
     ) -> Result<(), Failure> {
         let failed = |why: String| unreadable(label, &why);
+        if path.is_dir() {
+            let text = format!(
+                "{label} is a folder: name the files in it; a recording is used as it is, and \
+                 merged with loomrec merge"
+            );
+            return Err(Failure::usage(text));
+        }
         let mut input: Box<dyn Read> = match path.to_str() {
             Some("-") => Box::new(io::stdin().lock()),
             _ => Box::new(File::open(path).map_err(|error| failed(error.to_string()))?),

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::args::{LogFormat, MergeArgs, OnConflict};
 use super::exit::{Failure, NO, USAGE};
 use super::output::Output;
-use super::{ls, terminal};
+use super::{ls, place, terminal};
 use crate::identity::IdentityRules;
 use crate::merge::{self, Prefer};
 use report::Report;
@@ -22,6 +22,7 @@ use side::{Names, Side, Sides};
 /// or too new (4); an output that cannot be written, or is being recorded into (5).
 pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
+    place::refuse_within("-o", &args.output, &args.files)?;
     let opened: Result<Vec<Side>, Failure> =
         args.files.iter().map(|path| Side::open(path, &output)).collect();
     let opened = opened?;

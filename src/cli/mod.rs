@@ -20,6 +20,7 @@ mod merge;
 mod output;
 mod pager;
 mod pending;
+mod place;
 mod prices;
 mod progress;
 mod prune;

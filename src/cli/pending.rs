@@ -10,13 +10,13 @@ use super::args::{LogFormat, PendingArgs};
 use super::exit::{Failure, NO};
 use super::ls::print;
 use super::output::Output;
-use super::review::{Desk, View, beside, command, is_there};
+use super::review::{Desk, View, command, is_there};
 use super::show::quoted;
 use super::{setup, terminal};
 use crate::recording::pending::{Pending, Replaced};
 use crate::recording::{Entry, EntryName, Waiting};
 use crate::review::Standing;
-use crate::store::Recording;
+use crate::store::{Recording, beside_recording};
 
 /// Where recordings are looked for that were not named.
 const FOLDERS: [&str; 2] = ["", "recordings"];
@@ -117,7 +117,7 @@ impl Waits {
             }
             review = command(desk, "review");
         }
-        let pending = beside(file, ".pending");
+        let pending = beside_recording(file, ".pending");
         let mut requests = requests(&pending, output)?;
         if let Some(desk) = &desk {
             // Those whose answers are there wait no longer.
@@ -128,7 +128,7 @@ impl Waits {
             });
         }
         let requests = requests.into_iter().map(|(_, waited)| waited).collect();
-        let new = new.map_or_else(|| beside(file, ".new"), Path::to_owned);
+        let new = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
         Ok(Self { file: file.to_owned(), new, pending, changes, requests, review })
     }
 

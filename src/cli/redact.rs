@@ -15,7 +15,7 @@ use super::output::Output;
 use super::{ls, setup, terminal};
 use crate::recording::redact::{Redactor, Secrets};
 use crate::recording::{Entry, EntryName, Meta};
-use crate::store::{Changes, Kept, Place, Recording, create};
+use crate::store::{Changes, Kept, Place, Recording, beside_recording, create};
 use report::Report;
 
 /// Runs the command.
@@ -180,6 +180,7 @@ fn meta(path: &Path, meta: &Meta, redactor: &Redactor) -> Result<Option<Meta>, F
 
 /// Files beside a recording that may hold the same requests and answers.
 fn beside(path: &Path) -> Vec<String> {
+    let path = beside_recording(path, "");
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));

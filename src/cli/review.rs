@@ -22,7 +22,7 @@ use super::ls::print;
 use super::output::Output;
 use super::{show, terminal};
 pub(super) use apply::{Done, Undone, Verdict};
-pub(super) use desk::{Desk, beside, is_there};
+pub(super) use desk::{Desk, is_there};
 pub(super) use view::{View, command, key, typed};
 
 /// Runs the command.

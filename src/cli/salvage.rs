@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::args::SalvageArgs;
 use super::exit::{Failure, NO, RECORDING, UNEXPECTED};
-use super::{output, terminal};
+use super::{output, place, terminal};
 use crate::store::{Lost, Salvage, create};
 
 /// Runs the command.
@@ -21,6 +21,7 @@ pub(super) fn run(args: &SalvageArgs) -> Result<u8, Failure> {
             args.file.display()
         )));
     }
+    place::refuse_within("-o", &args.output, [&args.file])?;
     let salvage = Salvage::open(&args.file)?;
     if salvage.is_empty() {
         let text = format!(

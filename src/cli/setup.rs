@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use super::args::ServeArgs;
 use super::exit::{Failure, UNEXPECTED, UNUSABLE};
 use super::output::Output;
+use super::place;
 use crate::identity::Pointer;
 use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
@@ -203,7 +204,7 @@ pub fn unused(replayer: &Replayer) -> Vec<String> {
 /// # Errors
 /// Two flags that name one file.
 pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<(), Failure> {
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = [
         ("--journal", &args.journal),
         ("--receipt", &args.receipt),
@@ -214,24 +215,14 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
     for (index, (flag, path)) in written.iter().enumerate() {
         let others = recordings.iter().map(|recording| ("--recording", recording));
         for (other, taken) in others.chain(written[..index].iter().copied()) {
-            if place(path) == place(taken) {
+            if real(path) == real(taken) {
                 return Err(Failure::usage(format!(
                     "{flag} and {other} both name {}: give each a file of its own",
                     path.display()
                 )));
             }
         }
-        let within = |recording: &&PathBuf| {
-            path.extension().is_some_and(|end| end == "json")
-                && path.parent().is_some_and(|folder| place(folder) == place(recording))
-        };
-        if let Some(recording) = recordings.iter().find(within) {
-            return Err(Failure::usage(format!(
-                "{flag} {}: it would stand among the entries of {}: name a file elsewhere",
-                path.display(),
-                recording.display()
-            )));
-        }
+        place::refuse_within(flag, path, recordings)?;
     }
     Ok(())
 }

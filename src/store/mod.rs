@@ -45,7 +45,7 @@ pub use examine::{Examined, Leftover};
 pub use job::{FoldDone, FoldJob};
 pub use note::Note;
 pub use parcel::{Item, Packer, Parcel};
-pub use paths::beside_recording;
+pub use paths::{beside_recording, is_folder};
 pub use reader::{Entries, Place, Recording, Stored, load};
 pub use recorder::Recorder;
 pub use rewrite::{Changes, Kept, create};

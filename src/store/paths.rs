@@ -79,11 +79,21 @@ impl Paths {
     }
 }
 
+/// Whether a path names a recording that is a folder, or is to be one.
+pub fn is_folder(path: &Path) -> bool {
+    Paths::of(path).is_ok_and(|paths| paths.form == Form::Folder)
+}
+
 /// The path of a file beside a recording, named as the recording is: `suffix` behind its
 /// name, whatever stands behind that. A folder's is not within it.
 pub fn beside_recording(path: &Path, suffix: &str) -> PathBuf {
     let plain: PathBuf = path.components().collect();
-    beside(&plain, suffix)
+    // `.` and the like have no name of their own.
+    let named = match plain.file_name() {
+        Some(_) => plain,
+        None => fs::canonicalize(&plain).unwrap_or(plain),
+    };
+    beside(&named, suffix)
 }
 
 fn beside(target: &Path, suffix: &str) -> PathBuf {
@@ -101,6 +111,9 @@ mod tests {
         for (path, beside) in [("a/r/", "a/r.new"), ("a/r", "a/r.new"), ("r.json", "r.json.new")] {
             assert_eq!(beside_recording(Path::new(path), ".new"), Path::new(beside));
         }
+        let here = fs::canonicalize(".").unwrap();
+        let name = format!("{}.new", here.file_name().unwrap().to_str().unwrap());
+        assert_eq!(beside_recording(Path::new("."), ".new"), here.with_file_name(name));
     }
 
     #[test]

@@ -29,6 +29,14 @@ const BASE: usize = 2;
 pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
     let label = args.path.as_ref().unwrap_or(&args.ours).display().to_string();
+    for side in [&args.base, &args.ours, &args.theirs] {
+        if side.is_dir() {
+            return Err(Failure::usage(format!(
+                "{}: git merges the files of a folder one by one; loomrec merge takes folders",
+                side.display()
+            )));
+        }
+    }
     let open = |path, side: &str| -> Result<Side, Failure> {
         let label = format!("{label} ({side})");
         let named = |failure: Failure| Failure {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use crate::cli::args::ReplayArgs;
 use crate::cli::exit::Failure;
+use crate::cli::place;
 use crate::cli::receipt::Receipt;
 use crate::replay::missed::MissedError;
 use crate::replay::{Matcher, Missed};
 use crate::server::{Gateway, OnMiss};
+use crate::store::beside_recording;
 
 /// Begins the file, where one is asked for.
 ///
@@ -26,6 +28,7 @@ pub(super) fn begin(
              leave --on-miss and --allow-default-fallback out, and name a recording",
         ));
     }
+    place::refuse_within("--pending", path, &args.recordings)?;
     let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let others = args.recordings.iter().chain(&args.serve.journal).chain(&args.serve.receipt);
     if others.into_iter().any(|other| place(other) == place(path)) {
@@ -35,6 +38,7 @@ pub(super) fn begin(
             path.display()
         )));
     }
+    place::refuse_folder("--pending", path, "what waits for answers is one file")?;
     match Missed::begin(path, matcher) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),
@@ -44,13 +48,13 @@ pub(super) fn begin(
 
 /// Ends the file, and says in the receipt what to do now.
 pub(super) fn end(args: &ReplayArgs, gateway: &Gateway, receipt: &mut Receipt) {
-    let Some(file) = args.recordings.first() else { return };
+    let Some(recording) = args.recordings.first() else { return };
     let (Some(missed), Some(replayer)) = (&gateway.missed, &gateway.replayer) else {
         if receipt.missed > 0 && matches!(gateway.on_miss, OnMiss::Error) {
             receipt.next.push(format!(
                 "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
                  just these calls",
-                quoted(&beside(file))
+                quoted(&beside_recording(recording, ".pending"))
             ));
         }
         return;
@@ -67,19 +71,16 @@ pub(super) fn end(args: &ReplayArgs, gateway: &Gateway, receipt: &mut Receipt) {
         return;
     }
     receipt.pending = Some((missed.path().to_owned(), count));
-    let (file, pending) = (quoted(file), quoted(missed.path()));
+    let (file, pending) = (quoted(recording), quoted(missed.path()));
     let calls = if count == 1 { "1 call waits" } else { &format!("{count} calls wait") };
     receipt.next.push(format!("{calls} in {pending}; if the change is meant:"));
     receipt.next.push(format!("  loomrec rerecord --pending {pending} {file}"));
     receipt.next.push(format!("  loomrec review {file}"));
-    receipt.next.push(format!("  git commit {file}"));
-}
-
-/// FILE.pending.
-fn beside(file: &Path) -> std::path::PathBuf {
-    let mut name = file.to_owned().into_os_string();
-    name.push(".pending");
-    name.into()
+    receipt.next.push(match recording.is_dir() {
+        // Files that are new in it are committed only once they are added.
+        true => format!("  git add {file} && git commit"),
+        false => format!("  git commit {file}"),
+    });
 }
 
 /// A path as a shell takes it.

@@ -11,9 +11,9 @@ use super::collect::Sources;
 use crate::cli::args::RerecordArgs;
 use crate::cli::exit::{Failure, RECORDING};
 use crate::cli::output::Output;
-use crate::cli::setup;
+use crate::cli::{place, setup};
 use crate::recording::Waiting;
-use crate::store::Recording;
+use crate::store::{Recording, beside_recording};
 
 /// A receipt is read up to so many bytes.
 const RECEIPT: u64 = 64 << 20;
@@ -55,11 +55,7 @@ impl Origin {
                 "name the recording as well: loomrec rerecord --pending FILE.pending FILE",
             ));
         };
-        let new = args.output.clone().unwrap_or_else(|| {
-            let mut name = file.clone().into_os_string();
-            name.push(".new");
-            name.into()
-        });
+        let new = args.output.clone().unwrap_or_else(|| beside_recording(&file, ".new"));
         let same = |one: &Path, other: &Path| {
             let place =
                 |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -74,6 +70,8 @@ impl Origin {
                 )));
             }
         }
+        place::refuse_within("-o", &new, [&file])?;
+        place::refuse_folder("-o", &new, "new answers wait in one file")?;
         Ok(Some(Self { file, pending, new }))
     }
 

@@ -10,12 +10,12 @@ use super::super::args::LogFormat;
 use super::super::exit::Failure;
 use super::super::output::Output;
 use super::super::{setup, terminal};
-use super::desk::{Desk, beside, is_there};
+use super::desk::{Desk, is_there};
 use super::view::command;
 use crate::recording::pending::{Pending, Replaced, Waiting};
 use crate::recording::{Entry, EntryName};
 use crate::review::{Outcome, Source, Standing, outcome};
-use crate::store::{Changes, Kept, Recording, StoreError};
+use crate::store::{Changes, Kept, Recording, StoreError, beside_recording};
 
 /// What is to become of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Desk {
 
     /// Drops the requests from `FILE.pending` whose answers were decided about.
     fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), Failure> {
-        let path = beside(&self.file, ".pending");
+        let path = beside_recording(&self.file, ".pending");
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
         }

@@ -2,7 +2,6 @@
 //!
 //! Of entries only what tells them apart is held; they are read again one at a time.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::super::exit::Failure;
@@ -12,7 +11,7 @@ use super::super::show::contents::Contents;
 use crate::recording::pending::{Pending, Replaced, Waiting};
 use crate::recording::{Entry, Meta};
 use crate::review::{Change, Standing, standings};
-use crate::store::{Place, Recording, StoreError};
+use crate::store::{Place, Recording, StoreError, beside_recording};
 
 /// Why a change waits that does not say it.
 const UNSAID: &str = "unsaid";
@@ -53,7 +52,7 @@ impl Desk {
     ) -> Result<Option<Self>, Failure> {
         let recording = setup::open(file, output)?;
         refuse_waiting(file, recording.meta())?;
-        let place = new.map_or_else(|| beside(file, ".new"), Path::to_owned);
+        let place = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
         if new.is_none() && !is_there(&place) {
             return Ok(None);
         }
@@ -162,17 +161,12 @@ fn unmarked(mut entry: Entry) -> Entry {
     entry
 }
 
-/// `FILE.new` and the like.
-pub(in crate::cli) fn beside(file: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(file);
-    name.push(suffix);
-    name.into()
-}
-
 /// Whether there is a recording of this name, or what recorders have left of one.
 pub(in crate::cli) fn is_there(path: &Path) -> bool {
     let exists = |path: &Path| path.symlink_metadata().is_ok();
-    exists(path) || exists(&beside(path, ".log")) || exists(&beside(path, ".folding"))
+    exists(path)
+        || exists(&beside_recording(path, ".log"))
+        || exists(&beside_recording(path, ".folding"))
 }
 
 /// Refuses what holds changes where a recording is to be named.

@@ -9,9 +9,10 @@ use super::super::exit::{Failure, UNEXPECTED};
 use super::super::output::Output;
 use super::super::pager::Pager;
 use super::super::{setup, show, terminal};
-use super::desk::{Desk, beside, is_there};
+use super::desk::{Desk, is_there};
 use super::view::{View, command, typed};
 use crate::recording::Waiting;
+use crate::store::beside_recording;
 
 /// Prints all changes, one read after the other.
 ///
@@ -66,7 +67,7 @@ pub(super) fn print(desk: &Desk) -> Result<(), Failure> {
 /// # Errors
 /// A file that cannot be read.
 pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, Failure> {
-    let path = beside(file, ".pending");
+    let path = beside_recording(file, ".pending");
     if !is_there(&path) {
         return Ok(0);
     }
@@ -80,7 +81,7 @@ pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, Failure> {
 /// What is said where no change waits.
 pub(super) fn nothing(file: &Path, requests: usize) -> String {
     let shown = terminal::line(&show::quoted(&file.display().to_string())).into_owned();
-    let pending = beside(file, ".pending");
+    let pending = beside_recording(file, ".pending");
     let pending = terminal::line(&show::quoted(&pending.display().to_string())).into_owned();
     let next = match requests {
         0 => return format!("nothing waits for a review of {shown}\n"),
