@@ -1,6 +1,7 @@
 //! `loomrec verify`: everything that is wrong with recordings, and what to do about it.
 
 mod fix;
+mod folder;
 mod human;
 mod json;
 mod work;
@@ -87,9 +88,10 @@ struct Report {
     mended: Vec<Done>,
     /// Why nothing could be mended, and the exit code of that.
     unmended: Option<(String, u8)>,
-    /// The entries whose text is not as loomrec writes it: their number in the file's
-    /// order, counted from 0.
-    foreign: Vec<usize>,
+    /// How many entries and keys are not written as loomrec writes them.
+    foreign: usize,
+    /// Whether loomrec has written it.
+    loomrec: bool,
 }
 
 impl Report {

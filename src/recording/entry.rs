@@ -59,6 +59,33 @@ pub struct Entry {
     pub extra: Map<String, Value>,
 }
 
+impl Entry {
+    /// About how many bytes it holds: its bodies, and the texts that may be long.
+    pub fn weight(&self) -> usize {
+        let request = self.request.as_ref().map_or(0, |request| request.body.len());
+        let response = self.response.as_ref().map_or(0, |response| response.payload.len());
+        let content = self.content.as_ref().map_or(0, String::len);
+        let numbers: usize = self.embeddings.iter().map(|row| 8 * row.len()).sum();
+        let calls = self.tool_calls.iter().map(|call| &call.arguments);
+        let values = calls.chain(&self.fault).chain(self.extra.values());
+        request + response + content + numbers + values.map(weight).sum::<usize>()
+    }
+}
+
+/// About how many bytes a value holds.
+fn weight(value: &Value) -> usize {
+    let within = match value {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + weight(value)).sum()
+        }
+    };
+    within + 1
+}
+
 /// A request as recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRequest {

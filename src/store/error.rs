@@ -152,6 +152,29 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// An entry above the size of any.
+    #[error(
+        "keep {name}: its {bytes} bytes are above the limit of {limit} for one entry; leave it out"
+    )]
+    TooLong {
+        /// The entry.
+        name: String,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// An entry that cannot be held while it is written.
+    #[error(
+        "keep {name}: its {bytes} bytes take more memory than there is to be had; give it more, \
+         or leave the entry out"
+    )]
+    TooHeavy {
+        /// The entry.
+        name: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// Someone records into it.
     #[error(
         "change {}: it is being recorded into; wait for the end of that run",
@@ -298,6 +321,8 @@ impl StoreError {
             | Self::Log { .. }
             | Self::Read { .. } => Class::Unusable,
             Self::Write { .. }
+            | Self::TooLong { .. }
+            | Self::TooHeavy { .. }
             | Self::Busy { .. }
             | Self::Changed { .. }
             | Self::WouldBeTooLarge { .. }

@@ -8,12 +8,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
-use super::paths::Paths;
+use super::paths::Form;
 use super::reader::paths_of;
-use super::{file, index, log};
+use super::{file, index, log, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
-use crate::recording::scan::{NotSplit, Scanner};
+use crate::recording::scan::{Found, NotSplit, Scanner};
 use crate::verification::Layout;
 
 /// How much is read at once where nothing is held of it.
@@ -24,7 +24,6 @@ const PIECE: usize = 1024 * 1024;
 pub struct Examined {
     path: PathBuf,
     file: File,
-    paths: Paths,
 }
 
 /// A file that stands beside a recording and has no business there, or not yet.
@@ -57,10 +56,9 @@ impl Examined {
     /// # Errors
     /// A file that is missing, is none, is too large, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let paths = paths_of(path)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file::open(path)?.ok_or_else(missing)?;
-        Ok(Self { path: path.to_owned(), file, paths })
+        Ok(Self { path: path.to_owned(), file })
     }
 
     /// Where everything in it stands, and what is wrong with that.
@@ -68,6 +66,18 @@ impl Examined {
     /// # Errors
     /// A file that cannot be read, or is not a JSON object.
     pub fn layout(&self) -> Result<Layout, StoreError> {
+        self.found().map(Layout::of)
+    }
+
+    /// The same of a file in a recording's folder.
+    ///
+    /// # Errors
+    /// As [`Self::layout`].
+    pub fn part(&self) -> Result<Layout, StoreError> {
+        self.found().map(Layout::of_part)
+    }
+
+    fn found(&self) -> Result<Vec<Found>, StoreError> {
         let mut scanner = Scanner::new();
         let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
         let found = loop {
@@ -82,7 +92,7 @@ impl Examined {
             source.consume(length);
         };
         match found {
-            Ok(found) => Ok(Layout::of(found)),
+            Ok(found) => Ok(found),
             Err(NotSplit) => Err(self.no_object()?),
         }
     }
@@ -103,9 +113,11 @@ impl Examined {
     /// # Errors
     /// A file that cannot be read, or is shorter than it was.
     pub fn text(&self, range: &Range<u64>) -> Result<Vec<u8>, StoreError> {
-        let length = usize::try_from(range.end - range.start)
-            .map_err(|_| self.failed(std::io::ErrorKind::OutOfMemory.into()))?;
-        let mut bytes = vec![0; length];
+        let full = || self.failed(std::io::ErrorKind::OutOfMemory.into());
+        let length = usize::try_from(range.end - range.start).map_err(|_| full())?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| full())?;
+        bytes.resize(length, 0);
         self.file.read_exact_at(&mut bytes, range.start).map_err(|error| self.failed(error))?;
         Ok(bytes)
     }
@@ -124,38 +136,64 @@ impl Examined {
         Ok(lines)
     }
 
-    /// What stands beside it.
-    ///
-    /// # Errors
-    /// A log that cannot be read.
-    pub fn leftovers(&self) -> Result<Vec<Leftover>, StoreError> {
-        let mut found = Vec::new();
-        for path in [&self.paths.folding, &self.paths.log] {
-            let failed = |source| StoreError::Read { path: path.clone(), source };
-            match File::open(path) {
-                Ok(file) if file.metadata().map_err(failed)?.len() > 0 => {
-                    let entries = log::scan(&file).map_err(failed)?.frames.len();
-                    found.push(Leftover::Log { path: path.clone(), entries });
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        for number in 1.. {
-            let path = self.paths.torn(number);
-            let Ok(metadata) = fs::metadata(&path) else { break };
-            found.push(Leftover::Torn { path, bytes: metadata.len() });
-        }
-        for path in self.paths.waiting() {
-            if fs::exists(&path).unwrap_or(false) {
-                found.push(Leftover::Waiting { path });
-            }
-        }
-        Ok(found)
-    }
-
     fn failed(&self, source: std::io::Error) -> StoreError {
         StoreError::Read { path: self.path.clone(), source }
     }
+}
+
+/// What stands beside a recording.
+///
+/// # Errors
+/// A log that cannot be read.
+pub fn leftovers(path: &Path) -> Result<Vec<Leftover>, StoreError> {
+    let paths = paths_of(path)?;
+    let mut found = Vec::new();
+    for path in [&paths.folding, &paths.log] {
+        let failed = |source| StoreError::Read { path: path.clone(), source };
+        match File::open(path) {
+            Ok(file) if file.metadata().map_err(failed)?.len() > 0 => {
+                let entries = log::scan(&file).map_err(failed)?.frames.len();
+                found.push(Leftover::Log { path: path.clone(), entries });
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    for number in 1.. {
+        let path = paths.torn(number);
+        let Ok(metadata) = fs::metadata(&path) else { break };
+        found.push(Leftover::Torn { path, bytes: metadata.len() });
+    }
+    for path in paths.waiting() {
+        if fs::exists(&path).unwrap_or(false) {
+            found.push(Leftover::Waiting { path });
+        }
+    }
+    Ok(found)
+}
+
+/// The files of a recording that is a folder, by name, whatever is wrong with them;
+/// `None` where it is one file.
+///
+/// # Errors
+/// A folder that cannot be read, or has no entries.
+pub fn files(path: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
+    let paths = paths_of(path)?;
+    if paths.form == Form::File {
+        return Ok(None);
+    }
+    let names = split::names(&paths.target)
+        .map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+    if names.is_empty() {
+        return Err(StoreError::Missing { path: path.to_owned() });
+    }
+    Ok(Some(names.iter().map(|name| path.join(name)).collect()))
+}
+
+/// What a file in a recording's folder that holds a key would be called, where it is not
+/// called so.
+pub fn misnamed(file: &Path, key: &str) -> Option<String> {
+    let fits = file.file_name().is_some_and(|name| split::name::fits(name, key));
+    (!fits).then(|| split::name::of_key(key))
 }

@@ -6,7 +6,7 @@
 //! open stays as it was when it was opened, whoever replaces the file since.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::body::{Body, State};
 use super::disk::Disk;
@@ -131,15 +131,6 @@ impl Recording {
         let body = self.source.body();
         let alone = self.source.logged() == 0 && !matches!(body, Body::Nothing);
         alone.then_some((body, &self.source.outline))
-    }
-
-    /// The files of a folder that are not called as their keys are, and what they would
-    /// be called. They are read all the same.
-    pub fn misnamed(&self) -> Vec<(PathBuf, String)> {
-        match self.source.body() {
-            Body::Split(split) => split.misnamed(&self.source.outline),
-            _ => Vec::new(),
-        }
     }
 
     /// How many bytes its own text has.

@@ -7,9 +7,8 @@
 //! that memory does not grow with them.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::io;
 use std::path::Path;
 
 use super::atomic;
@@ -18,15 +17,16 @@ use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
 use super::lock::{self, Lock};
-use super::merge::{Origin, Place, Plan};
+use super::merge::{Place, Plan};
 use super::paths::{Form, Paths};
 use super::reader::{Recording, paths_of};
 use super::run::is_live;
 use super::source::Source;
 use super::split::stage::{Stage, Staged};
+use super::spool::Spool;
 use crate::identity::IdentityRules;
 use crate::recording::outline::Outline;
-use crate::recording::{Entry, EntryName, Meta, packed};
+use crate::recording::{Entry, EntryName, Meta};
 
 /// A take of a changed name.
 #[derive(Clone, Debug)]
@@ -40,8 +40,7 @@ pub enum Kept {
 /// What is to become of a recording.
 #[derive(Debug)]
 pub struct Changes {
-    spool: File,
-    length: u64,
+    spool: Spool,
     names: Vec<Change>,
     known: HashMap<EntryName, usize>,
     rules: Option<IdentityRules>,
@@ -62,9 +61,8 @@ impl Changes {
     /// # Errors
     /// No room for temporary files.
     pub fn new() -> Result<Self, StoreError> {
-        let spool = tempfile::tempfile().map_err(unspooled)?;
         let (names, known) = Default::default();
-        Ok(Self { spool, length: 0, names, known, rules: None })
+        Ok(Self { spool: Spool::new()?, names, known, rules: None })
     }
 
     /// Whether nothing is to be changed.
@@ -76,7 +74,7 @@ impl Changes {
     /// that is not in the recording goes to its end. What is set last stands.
     ///
     /// # Errors
-    /// No room for temporary files.
+    /// An entry that is too large; no room for temporary files.
     pub fn set(&mut self, name: EntryName, takes: Vec<Kept>) -> Result<(), StoreError> {
         self.put(name, None, takes)
     }
@@ -102,7 +100,7 @@ impl Changes {
     /// Adds one take behind those that were set for a name.
     ///
     /// # Errors
-    /// No room for temporary files.
+    /// An entry that is too large; no room for temporary files.
     pub fn push(&mut self, name: &EntryName, take: Kept) -> Result<(), StoreError> {
         let place = self.place(name, take)?;
         match self.known.get(name) {
@@ -145,16 +143,10 @@ impl Changes {
     }
 
     fn place(&mut self, name: &EntryName, take: Kept) -> Result<Place, StoreError> {
-        let entry = match take {
-            Kept::Place(place) => return Ok(place),
-            Kept::Entry(entry) => entry,
-        };
-        let mut bytes = Vec::new();
-        packed::pack_to(&mut bytes, name, false, &entry);
-        Disk::real().write_all_at(&self.spool, &bytes, self.length).map_err(unspooled)?;
-        let place = Place { origin: SPOOL, at: self.length, length: bytes.len() as u64 };
-        self.length += place.length;
-        Ok(place)
+        match take {
+            Kept::Place(place) => Ok(place),
+            Kept::Entry(entry) => self.spool.put(name, &entry),
+        }
     }
 
     /// The plan that carries this out.
@@ -183,13 +175,6 @@ impl Changes {
     }
 }
 
-/// Where a new entry stands: a recording that is rewritten has no other log.
-const SPOOL: Origin = Origin::Log(0);
-
-fn unspooled(source: io::Error) -> StoreError {
-    StoreError::Write { path: std::env::temp_dir(), source }
-}
-
 impl Recording {
     /// Carries changes out; gives whether there were any. The recording that is open
     /// stays as it was, and whose it is: one of AgentLoom's stays AgentLoom's.
@@ -216,7 +201,7 @@ impl Recording {
             path,
             body.try_clone().map_err(failed)?,
             outline.clone(),
-            changes.spool.try_clone().map_err(failed)?,
+            changes.spool.file().try_clone().map_err(failed)?,
             changes.plan(outline),
         );
         replace(&paths, &source, changes.rules.as_ref(), None, before)?;
@@ -296,7 +281,7 @@ pub fn create<E: From<StoreError>>(
         }
     }
     let plan = changes.plan(&outline);
-    let source = Source::rewriting(path, body, outline, changes.spool, plan);
+    let source = Source::rewriting(path, body, outline, changes.spool.into_file(), plan);
     match replace(&paths, &source, None, Some(meta), &before) {
         // It was not there, and now it is.
         Err(StoreError::Changed { .. }) if !over => Err(exists().into()),
@@ -360,7 +345,7 @@ fn replace(
 
 /// Does what changes the recording, where nobody is in the way. With `last`, the lock
 /// goes with it.
-fn commit(
+pub(super) fn commit(
     paths: &Paths,
     disk: &Disk,
     before: &State,

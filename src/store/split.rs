@@ -84,6 +84,25 @@ pub(super) fn list(folder: &Path) -> Result<Vec<(OsString, Stamp)>, StoreError> 
     Ok(files)
 }
 
+/// The names in a folder that are called as entries' files are, sorted.
+///
+/// # Errors
+/// A folder that cannot be read.
+pub(super) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
+        found => {
+            for entry in found? {
+                names.push(entry?.file_name());
+            }
+        }
+    }
+    names.retain(|name| is_entry(name));
+    names.sort();
+    Ok(names)
+}
+
 /// Whether a file in a recording's folder is called as an entry's is.
 fn is_entry(name: &OsStr) -> bool {
     let name = name.as_bytes();
@@ -227,15 +246,11 @@ impl Split {
         Ok(outline.meta().clone())
     }
 
-    /// The files that are not called as their keys are, and what they would be called.
-    pub(super) fn misnamed(&self, outline: &Outline) -> Vec<(PathBuf, String)> {
+    /// The files that are not called as their keys are, and those keys.
+    pub(super) fn misnamed(&self, outline: &Outline) -> Vec<(OsString, String)> {
         let pieces = self.pieces.iter().zip(outline.members());
-        let odd = pieces.filter_map(|(piece, member)| {
-            let key = outline.key(member);
-            let fits = name::fits(&piece.file, &key);
-            (!fits).then(|| (self.folder.join(&piece.file), name::of_key(&key)))
-        });
-        odd.collect()
+        let keys = pieces.map(|(piece, member)| (piece.file.clone(), outline.key(member)));
+        keys.filter(|(file, key)| !name::fits(file, key)).collect()
     }
 
     fn piece_at(&self, at: u64) -> Option<&Piece> {

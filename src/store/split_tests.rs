@@ -3,7 +3,9 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use super::super::disk::Disk;
 use super::super::log::{self, fingerprint};
 use super::super::paths::Paths;
-use super::super::{Changes, Class, Kept, Recorder, Recording, RunChoice, create, fold, load};
+use super::super::{
+    Changes, Class, Kept, Recorder, Recording, RunChoice, create, fold, load, misnamed,
+};
 use super::*;
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::{Entry, EntryName, packed};
@@ -136,7 +138,7 @@ fn every_key_has_a_file_that_is_a_recording_by_itself() {
     let second = load(&folder.path.join(format!("{two}#2.json"))).unwrap();
     assert_eq!(second.entries().count(), 1);
     assert_eq!(folder.told(), ["a 1", "a#2 2", "plan p", "plan#2 q"], "by time");
-    assert!(Recording::open(&folder.path).unwrap().misnamed().is_empty());
+    assert_eq!(Recording::open(&folder.path).unwrap().rename_files().unwrap(), []);
 }
 
 #[test]
@@ -267,11 +269,9 @@ fn file_whose_name_does_not_fit_is_read_told_and_written_where_it_is() {
     let folder = Folder::with(&[("b.json", &file("a", "1", "1"))]);
     let odd = OsStr::from_bytes(b"\xff.json");
     fs::write(folder.path.join(odd), file("c", "3", "3")).unwrap();
-    let told = Recording::open(&folder.path).unwrap().misnamed();
-    let expected = [("b.json".as_ref(), "a.json"), (odd, "c.json")];
-    let told: Vec<_> =
-        told.iter().map(|(path, name)| (path.file_name().unwrap(), name.as_str())).collect();
-    assert_eq!(told, expected);
+    for (name, key, fitting) in [("b.json".as_ref(), "a", "a.json"), (odd, "c", "c.json")] {
+        assert_eq!(misnamed(Path::new(name), key).as_deref(), Some(fitting));
+    }
     folder.record(vec![(step("a"), said("2", "2")), (step("b"), said("4", "4"))]);
     assert_eq!(folder.told(), ["a 2", "c 3", "b 4"]);
     // The name of b was taken.
@@ -279,6 +279,25 @@ fn file_whose_name_does_not_fit_is_read_told_and_written_where_it_is() {
     assert!(
         load(&folder.path.join("b.json")).unwrap().entries().all(|(name, ..)| *name == step("a"))
     );
+}
+
+#[test]
+fn files_are_renamed_after_their_keys_and_none_over_another() {
+    let folder = Folder::with(&[
+        ("b.json", &file("a", "1", "1")),
+        ("a.json", &file("b", "2", "2")),
+        ("x y.json", &file("Plan", "3", "3")),
+        ("fits.json", &file("fits", "4", "4")),
+    ]);
+    let before = folder.told();
+    let renamed = Recording::open(&folder.path).unwrap().rename_files().unwrap();
+    assert_eq!(renamed.len(), 3);
+    assert_eq!(folder.told(), before);
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, [&name::of_key("Plan")[..], "a~2.json", "b.json", "fits.json"]);
+    assert_eq!(Recording::open(&folder.path).unwrap().rename_files().unwrap(), []);
+    assert_eq!(folder.names().len(), 4, "nothing is left beside them");
 }
 
 #[test]

@@ -70,6 +70,8 @@ impl Window {
         self.origin = None;
         self.bytes.clear();
         let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // As long as a file says: not without a look at whether there is room.
+        self.bytes.try_reserve_exact(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
         self.bytes.resize(wanted, 0);
         let mut filled = 0;
         while filled < wanted {

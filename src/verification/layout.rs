@@ -9,7 +9,7 @@ use super::place::token;
 use super::{Kind, Problem, Severity};
 use crate::identity::IdentityRules;
 use crate::recording::scan::{Found, Shape};
-use crate::recording::{EntryName, FormatError, Meta};
+use crate::recording::{EntryName, FormatError, Meta, Waiting};
 use crate::spelling::nearest;
 
 /// The top-level keys that mean something.
@@ -46,11 +46,15 @@ impl Unit {
 pub struct Layout {
     /// What is wrong with it.
     pub problems: Vec<Problem>,
+    /// Its keys that are no metadata, and the lines they stand in.
+    pub keys: Vec<(String, usize)>,
     /// Its entries, in order.
     pub units: Vec<Unit>,
     /// The rules its keys were made under; `None` where it does not say them in a way
     /// that is understood.
     pub rules: Option<IdentityRules>,
+    /// What its entries wait for.
+    pub waits_for: Option<Waiting>,
     /// Why its metadata cannot be used.
     pub unusable: Option<FormatError>,
     /// Whether loomrec has written it.
@@ -62,10 +66,17 @@ pub struct Layout {
 impl Layout {
     /// What the members of a file's top-level object are.
     pub(crate) fn of(found: Vec<Found>) -> Self {
+        let mut layout = Self::of_part(found);
+        let gaps = gaps(layout.keys.iter().map(|(key, line)| (key.as_str(), *line)));
+        layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
+        layout
+    }
+
+    /// The same of a file that holds a part of a recording: takes may be missing in it.
+    pub(crate) fn of_part(found: Vec<Found>) -> Self {
         let mut layout = Self::default();
         layout.metadata(&found);
         let mut seen = HashSet::new();
-        let mut takes: BTreeMap<EntryName, Vec<(usize, usize)>> = BTreeMap::new();
         for member in found {
             if !seen.insert(member.key.clone()) {
                 layout.twice(&member);
@@ -78,10 +89,9 @@ impl Layout {
             if let EntryName::Step(id) = &name {
                 layout.step(id, member.line);
             }
-            takes.entry(name.clone()).or_default().push((take, member.line));
+            layout.keys.push((member.key.clone(), member.line));
             layout.takes(member, &name, take);
         }
-        layout.numbers(takes);
         layout
     }
 
@@ -105,6 +115,7 @@ impl Layout {
             Ok(meta) => {
                 self.loomrec = meta.is_loomrec();
                 self.rules = Some(meta.rules().clone());
+                self.waits_for = meta.waits_for();
             }
             Err(error) => {
                 let (pointer, remedy) = match &error {
@@ -183,20 +194,28 @@ impl Layout {
             .within(key);
         self.problems.push(problem.helped("mend or remove it"));
     }
+}
 
-    /// The takes of a hash must be numbered from 1, without a gap.
-    fn numbers(&mut self, takes: BTreeMap<EntryName, Vec<(usize, usize)>>) {
-        for (name, mut takes) in takes {
-            takes.sort_unstable();
-            takes.dedup_by_key(|(take, _)| *take);
-            let gap = takes.iter().enumerate().find(|(index, (take, _))| *take != index + 1);
-            if let Some((index, (take, line))) = gap {
-                let text = format!("there is a take {take}, and no take {}", index + 1);
-                let problem = Problem::of_file(Kind::Key, Severity::Warning, text)
-                    .at(token(&name.take_key(*take)), Some(*line))
-                    .within(name.take_key(*take));
-                self.problems.push(problem.helped("--fix numbers them in turn").mendable());
-            }
+/// What is wrong with the numbers of takes, given every key of a recording and its line:
+/// those of a hash go from 1 on, without a gap. Each is told with the number of its key.
+pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
+    let mut all: BTreeMap<EntryName, Vec<(usize, usize, usize)>> = BTreeMap::new();
+    for (at, (key, line)) in keys.enumerate() {
+        let (name, take) = EntryName::of_key(key);
+        all.entry(name).or_default().push((take, line, at));
+    }
+    let mut found = Vec::new();
+    for (name, mut takes) in all {
+        takes.sort_unstable();
+        takes.dedup_by_key(|(take, ..)| *take);
+        let gap = takes.iter().enumerate().find(|(index, (take, ..))| *take != index + 1);
+        if let Some((index, &(take, line, at))) = gap {
+            let text = format!("there is a take {take}, and no take {}", index + 1);
+            let problem = Problem::of_file(Kind::Key, Severity::Warning, text)
+                .at(token(&name.take_key(take)), Some(line))
+                .within(name.take_key(take));
+            found.push((at, problem.helped("--fix numbers them in turn").mendable()));
         }
     }
+    found
 }

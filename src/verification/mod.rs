@@ -17,7 +17,7 @@ mod place;
 mod secret;
 
 pub use entry::{Checked, Checker, check};
-pub use layout::{Layout, Unit};
+pub use layout::{Layout, Unit, gaps};
 pub use mend::{Mended, mend};
 
 use std::borrow::Cow;
@@ -72,6 +72,8 @@ pub enum Kind {
     Spelling,
     /// A file that was left beside the recording.
     Leftover,
+    /// A file in a recording's folder that is not called as its key is.
+    Name,
 }
 
 impl Kind {
@@ -92,6 +94,7 @@ impl Kind {
             Self::Field => "field",
             Self::Spelling => "spelling",
             Self::Leftover => "leftover",
+            Self::Name => "name",
         }
     }
 }
@@ -103,6 +106,8 @@ pub struct Problem {
     pub kind: Kind,
     /// How bad it is.
     pub severity: Severity,
+    /// The file it is in, where the recording is a folder of them.
+    pub file: Option<String>,
     /// The entry it is in, as people call it (`plan`, `plan#2`, `HASH`); `None` for the
     /// file as a whole.
     pub key: Option<String>,
@@ -125,6 +130,7 @@ impl Problem {
         Self {
             kind,
             severity,
+            file: None,
             key: None,
             pointer: String::new(),
             line: None,
@@ -147,6 +153,11 @@ impl Problem {
     /// The same, in this entry.
     pub fn within(self, key: impl Into<String>) -> Self {
         Self { key: Some(key.into()), ..self }
+    }
+
+    /// The same, in this file of the recording's folder.
+    pub fn in_file(self, file: impl Into<String>) -> Self {
+        Self { file: Some(file.into()), ..self }
     }
 
     /// The same, and it can be put right without a guess.

@@ -48,6 +48,10 @@ pub(super) fn fix(
     }
     let changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
     recording.rewrite(&changes)?;
+    // Keys that were mended have files that are called so.
+    for (file, name) in Recording::open(path)?.rename_files()? {
+        done.push(whole(format!("renamed {} to {name}", file.display())));
+    }
     Ok(done)
 }
 

@@ -1,6 +1,8 @@
 //! What was found, for people: a line for each problem, as compilers write them, and
 //! below it what helps.
 
+use std::borrow::Cow;
+
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
@@ -38,6 +40,7 @@ pub(super) fn file(report: &Report, quiet: bool) -> String {
 }
 
 fn problem_text(label: &str, problem: &Problem) -> String {
+    let label = problem.file.as_deref().map_or(Cow::Borrowed(label), terminal::line);
     let line = problem.line.map(|line| format!(":{line}")).unwrap_or_default();
     let severity = match problem.severity {
         Severity::Error => "error".red().bold().to_string(),

@@ -33,6 +33,7 @@ fn value(report: &Report) -> Value {
             json!({
                 "kind": problem.kind.word(),
                 "severity": problem.severity.word(),
+                "file": problem.file,
                 "key": problem.key,
                 "pointer": problem.pointer,
                 "line": problem.line,

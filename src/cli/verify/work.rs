@@ -1,4 +1,4 @@
-//! Looks at one file: its layout first, and then its entries on all cores, a run of
+//! Looks at one recording: its layout first, and then its entries on all cores, a run of
 //! neighbours at a time. What of a file is held does not grow with what it holds.
 
 use std::ops::Range;
@@ -6,51 +6,89 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Report;
-use crate::store::{Examined, Leftover, StoreError};
+use super::{Report, folder};
+use crate::store::{self, Examined, Leftover, StoreError};
 use crate::verification::{Checked, Checker, Kind, Layout, Problem, Severity, Unit, check};
 
 /// How much of a file is read at once, where an entry is not longer.
 const RUN: u64 = 1024 * 1024;
 
-/// Everything that is wrong with a file.
+/// Everything that is wrong with a recording.
 pub(super) fn verify(path: &Path, checker: &Checker) -> Report {
     let mut report = Report { label: path.display().to_string(), ..Report::default() };
     if let Err(error) = look(path, checker, &mut report) {
-        let mut text = format!("failed to {}", error.chain());
-        if matches!(error, StoreError::Format { .. }) {
-            text.push_str("; loomrec salvage saves what can be read of it");
-        }
-        report.unreadable = Some(text);
+        report.unreadable = Some(unreadable(&error));
     }
-    report.problems.sort_by_key(|problem| problem.line.unwrap_or(0));
+    report.problems.sort_by(|one, other| {
+        let place = |problem: &Problem| problem.line.unwrap_or(0);
+        one.file.cmp(&other.file).then(place(one).cmp(&place(other)))
+    });
     report
 }
 
-fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), StoreError> {
-    let file = Examined::open(path)?;
-    for leftover in file.leftovers()? {
-        report.add(left(&leftover));
+/// Why a file cannot be read, and what helps.
+pub(super) fn unreadable(error: &StoreError) -> String {
+    let mut text = format!("failed to {}", error.chain());
+    if matches!(error, StoreError::Format { .. }) {
+        text.push_str("; loomrec salvage saves what can be read of it");
     }
-    let mut layout = file.layout()?;
+    text
+}
+
+fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), StoreError> {
+    if let Some(files) = store::files(path)? {
+        beside(path, report)?;
+        folder::look(&files, checker, report);
+    } else {
+        let file = Examined::open(path)?;
+        beside(path, report)?;
+        let mut layout = file.layout()?;
+        entries(&file, &mut layout, checker, report)?;
+        report.foreign += layout.foreign;
+        report.loomrec = layout.loomrec;
+    }
+    spelling(report);
+    Ok(())
+}
+
+/// What is wrong with a file and its entries.
+pub(super) fn entries(
+    file: &Examined,
+    layout: &mut Layout,
+    checker: &Checker,
+    report: &mut Report,
+) -> Result<(), StoreError> {
     layout.problems.drain(..).for_each(|problem| report.add(problem));
-    report.entries = layout.units.len();
+    report.entries += layout.units.len();
     let checker = checker.with(layout.rules.clone());
     let runs = runs(&layout.units);
+    let units = &layout.units;
+    for checked in on_all_cores(&runs, |run| check_run(file, &units[run.clone()], &checker)) {
+        for checked in checked? {
+            checked.problems.into_iter().for_each(|problem| report.add(problem));
+            report.foreign += usize::from(checked.readable && !checked.spelt);
+        }
+    }
+    Ok(())
+}
+
+/// Does work on all cores; what comes of each piece, in order.
+pub(super) fn on_all_cores<T: Sync, U: Send>(
+    pieces: &[T],
+    work: impl Fn(&T) -> U + Sync,
+) -> Vec<U> {
     let next = AtomicUsize::new(0);
-    let done = Mutex::new((Vec::new(), Ok(())));
+    let done = Mutex::new(Vec::with_capacity(pieces.len()));
     let worker = || {
         loop {
-            let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-            let checked = check_run(&file, &layout.units[run.clone()], &checker);
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = pieces.get(at) else { return };
+            let came = work(piece);
             let Ok(mut done) = done.lock() else { return };
-            match checked {
-                Ok(checked) => done.0.push((run.start, checked)),
-                Err(error) => done.1 = Err(error),
-            }
+            done.push((at, came));
         }
     };
-    let others = std::thread::available_parallelism().map_or(1, usize::from).min(runs.len());
+    let others = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
     std::thread::scope(|scope| {
         for _ in 1..others {
             // A system without a thread to spare: the others do its work.
@@ -58,19 +96,9 @@ fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), Store
         }
         worker();
     });
-    let (mut checked, outcome) = done.into_inner().unwrap_or_else(|_| (Vec::new(), Ok(())));
-    outcome?;
-    checked.sort_by_key(|(start, _)| *start);
-    for (start, checked) in checked {
-        for (at, checked) in checked.into_iter().enumerate() {
-            checked.problems.into_iter().for_each(|problem| report.add(problem));
-            if checked.readable && !checked.spelt {
-                report.foreign.push(start + at);
-            }
-        }
-    }
-    spelling(&layout, report);
-    Ok(())
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, came)| came).collect()
 }
 
 /// Runs of neighbours, each about as long as [`RUN`].
@@ -117,15 +145,23 @@ fn check_run(
     Ok(checked)
 }
 
-/// A file of ours that someone else has written anew makes large diffs.
-fn spelling(layout: &Layout, report: &mut Report) {
-    let foreign = report.foreign.len() + layout.foreign;
-    if !layout.loomrec || foreign == 0 {
+/// A recording of ours that someone else has written anew makes large diffs.
+fn spelling(report: &mut Report) {
+    let foreign = report.foreign;
+    if !report.loomrec || foreign == 0 {
         return;
     }
     let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
     let problem = Problem::of_file(Kind::Spelling, Severity::Warning, text);
     report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
+}
+
+/// What stands beside the recording.
+fn beside(path: &Path, report: &mut Report) -> Result<(), StoreError> {
+    for leftover in store::leftovers(path)? {
+        report.add(left(&leftover));
+    }
+    Ok(())
 }
 
 /// A file beside the recording.

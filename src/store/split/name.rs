@@ -4,7 +4,8 @@
 //! file systems of Linux, macOS and Windows: two keys never have one name there, also
 //! where upper and lower case are the same, and none leads out of the folder.
 
-use std::ffi::OsStr;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 
 use sha2::{Digest as _, Sha256};
 
@@ -30,8 +31,17 @@ pub(crate) fn of_key(key: &str) -> String {
     format!("{}{ENDING}", stem(key))
 }
 
+/// The first name for a key that is not taken, which is taken then; what is taken is in
+/// lower case.
+pub(in crate::store) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
+    let names = (2..).map(|number| alternative(key, number));
+    let mut names = std::iter::once(of_key(key)).chain(names);
+    let free = names.find(|name| taken.insert(OsString::from(name.to_ascii_lowercase())));
+    free.unwrap_or_default()
+}
+
 /// Another name for a key, where a file with another key has the first; counted from 2.
-pub(super) fn alternative(key: &str, number: usize) -> String {
+fn alternative(key: &str, number: usize) -> String {
     format!("{}~{number}{ENDING}", stem(key))
 }
 

@@ -250,7 +250,7 @@ impl Planner<'_> {
         let member = self.keys.get(&key).copied();
         let file = match member.and_then(|member| self.split.file_of(member)) {
             Some(file) => file.to_owned(),
-            None => self.free_name(&key),
+            None => name::free(&key, &mut self.taken).into(),
         };
         let (name, takes) = (name.clone(), takes.to_owned());
         let write = Write { file, member, name, takes, only };
@@ -266,15 +266,6 @@ impl Planner<'_> {
     /// The takes that stand in a member's file now.
     fn standing(&self, member: usize) -> Vec<Place> {
         standing(self.source, member)
-    }
-
-    fn free_name(&mut self, key: &str) -> OsString {
-        let names = (2..).map(|number| name::alternative(key, number));
-        let mut names = std::iter::once(name::of_key(key)).chain(names).map(OsString::from);
-        let free = names.find(|name| !self.taken.contains(&name.to_ascii_lowercase()));
-        let free = free.unwrap_or_default();
-        self.taken.insert(free.to_ascii_lowercase());
-        free
     }
 }
 

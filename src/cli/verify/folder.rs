@@ -1,0 +1,137 @@
+//! Looks at a recording that is a folder: each of its files by itself, on all cores, and
+//! then at what no file tells by itself.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::Report;
+use super::work::{entries, on_all_cores, unreadable};
+use crate::identity::IdentityRules;
+use crate::recording::Waiting;
+use crate::store::{self, Examined, StoreError};
+use crate::verification::{Checker, Kind, Problem, Severity, gaps};
+
+/// One file.
+#[derive(Default)]
+struct Part {
+    /// What is wrong with it by itself.
+    report: Report,
+    /// Its keys, and their lines.
+    keys: Vec<(String, usize)>,
+    /// What its key was made under, and what its entry waits for, where it says so.
+    own: Option<(IdentityRules, Option<Waiting>)>,
+}
+
+/// Everything that is wrong with the files of a folder.
+pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
+    let mut parts = on_all_cores(files, |path| part(path, checker));
+    let label = |at: usize| files[at].display().to_string();
+    let mut unread = 0;
+    for (at, part) in parts.iter_mut().enumerate() {
+        let own = std::mem::take(&mut part.report);
+        unread += usize::from(own.unreadable.is_some());
+        report.entries += own.entries;
+        report.foreign += if own.loomrec { own.foreign } else { 0 };
+        report.loomrec |= own.loomrec;
+        if let Some(why) = own.unreadable {
+            report.add(Problem::of_file(Kind::Shape, Severity::Error, why).in_file(label(at)));
+        }
+        own.problems.into_iter().for_each(|problem| report.add(problem.in_file(label(at))));
+    }
+    twice(&parts, label).into_iter().for_each(|problem| report.add(problem));
+    disagreeing(&parts, label).into_iter().for_each(|problem| report.add(problem));
+    let of = |(at, part): (usize, &Part)| vec![at; part.keys.len()];
+    let stand_in: Vec<usize> = parts.iter().enumerate().flat_map(of).collect();
+    let keys = parts.iter().flat_map(|part| &part.keys);
+    for (key, gap) in gaps(keys.map(|(key, line)| (key.as_str(), *line))) {
+        report.add(gap.in_file(label(stand_in[key])));
+    }
+    if unread > 0 {
+        report.unreadable = Some(format!(
+            "{unread} of its {} files cannot be read, and without them it cannot be used; loomrec \
+             salvage saves what can be read of it",
+            files.len()
+        ));
+    }
+}
+
+/// Looks at one file.
+fn part(path: &Path, checker: &Checker) -> Part {
+    let mut part = Part::default();
+    if let Err(error) = read(path, checker, &mut part) {
+        let error = match error {
+            StoreError::NotAFile { path } => StoreError::OddFile { path },
+            error => error,
+        };
+        part.report.unreadable = Some(unreadable(&error));
+    }
+    part
+}
+
+fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreError> {
+    let file = Examined::open(path)?;
+    let mut layout = file.part()?;
+    entries(&file, &mut layout, checker, &mut part.report)?;
+    part.report.foreign += layout.foreign;
+    part.report.loomrec = layout.loomrec;
+    part.own = layout.rules.take().map(|rules| (rules, layout.waits_for));
+    part.keys = std::mem::take(&mut layout.keys);
+    match part.keys.as_slice() {
+        [(key, _)] => part.report.problems.extend(misnamed(path, key)),
+        keys => {
+            let text = format!(
+                "a file in a recording's folder holds one entry, and this one holds {}",
+                keys.len()
+            );
+            let problem = Problem::of_file(Kind::Shape, Severity::Error, text);
+            part.report.problems.push(problem.helped(
+                "move it away; loomrec convert makes a folder of a recording with several",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A file that is not called as its key is.
+fn misnamed(path: &Path, key: &str) -> Option<Problem> {
+    let name = store::misnamed(path, key)?;
+    let text = format!("the file is not called as its key is: {name}");
+    let problem = Problem::of_file(Kind::Name, Severity::Warning, text).within(key);
+    Some(problem.helped("--fix renames it").mendable())
+}
+
+/// Keys that several files hold.
+fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
+    let (mut first, mut found) = (HashMap::new(), Vec::new());
+    for (at, part) in parts.iter().enumerate() {
+        for (key, line) in &part.keys {
+            let known = *first.entry(key).or_insert(at);
+            if known != at {
+                let text = format!("the key stands in {} too", label(known));
+                let problem = Problem::of_file(Kind::Duplicate, Severity::Error, text)
+                    .at("", Some(*line))
+                    .within(key.as_str())
+                    .in_file(label(at));
+                found.push(problem.helped("remove one of the two: only one could be replayed"));
+            }
+        }
+    }
+    found
+}
+
+/// Files that do not say of themselves what the first one says.
+fn disagreeing(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
+    let mut all = parts.iter().enumerate().filter_map(|(at, part)| Some((at, part.own.as_ref()?)));
+    let Some((first, own)) = all.next() else { return Vec::new() };
+    all.filter(|(_, other)| *other != own)
+        .map(|(at, _)| {
+            let text = format!(
+                "its `_loomrec` does not agree with that of {}, on the rules of --ignore or on \
+                 what is pending",
+                label(first)
+            );
+            let problem = Problem::of_file(Kind::Format, Severity::Error, text).in_file(label(at));
+            problem.helped("restore it from an older copy, or move it away")
+        })
+        .collect()
+}

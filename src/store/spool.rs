@@ -1,0 +1,107 @@
+//! New entries of a recording that is rewritten, in a file without a name, so that
+//! memory does not grow with them.
+//!
+//! One at a time is in memory, a few times over while it is written. Where there is no
+//! room for that it is refused beforehand: an allocation that fails ends the process.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io;
+
+use super::disk::Disk;
+use super::error::StoreError;
+use super::log::LONGEST;
+use super::merge::{Origin, Place};
+use crate::recording::{Entry, EntryName, packed};
+
+/// Where a new entry stands: a recording that is rewritten has no other log.
+const SPOOL: Origin = Origin::Log(0);
+
+/// How often an entry's bytes are in memory at once while it goes into a file: packed,
+/// read again, and as text in a buffer that grows.
+const COPIES: usize = 5;
+
+/// New entries, one behind the other.
+#[derive(Debug)]
+pub(super) struct Spool {
+    file: File,
+    length: u64,
+}
+
+impl Spool {
+    /// Without any.
+    ///
+    /// # Errors
+    /// No room for temporary files.
+    pub(super) fn new() -> Result<Self, StoreError> {
+        Ok(Self { file: tempfile::tempfile().map_err(unspooled)?, length: 0 })
+    }
+
+    /// Adds an entry; gives where it stands.
+    ///
+    /// # Errors
+    /// One that is too large, for a recording or for the memory there is; no room for
+    /// temporary files.
+    pub(super) fn put(&mut self, name: &EntryName, entry: &Entry) -> Result<Place, StoreError> {
+        let weight = entry.weight();
+        let (name_of, bytes) = (|| name.to_string(), weight as u64);
+        if bytes > u64::from(LONGEST) {
+            return Err(StoreError::TooLong { name: name_of(), bytes, limit: LONGEST.into() });
+        }
+        if !has_room(weight.saturating_mul(COPIES)) {
+            return Err(StoreError::TooHeavy { name: name_of(), bytes });
+        }
+        let mut packed = Vec::new();
+        packed::pack_to(&mut packed, name, false, entry);
+        Disk::real().write_all_at(&self.file, &packed, self.length).map_err(unspooled)?;
+        let place = Place { origin: SPOOL, at: self.length, length: packed.len() as u64 };
+        self.length += place.length;
+        Ok(place)
+    }
+
+    /// The file.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// The same.
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+}
+
+/// Whether there is so much memory to be had.
+fn has_room(bytes: usize) -> bool {
+    let mut room: Vec<u8> = Vec::new();
+    let found = room.try_reserve_exact(bytes).is_ok();
+    // What nobody sees could be left out.
+    black_box(&mut room);
+    found
+}
+
+fn unspooled(source: io::Error) -> StoreError {
+    StoreError::Write { path: std::env::temp_dir(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_cannot_be_had_is_told() {
+        assert!(has_room(0) && has_room(1 << 20));
+        assert!(!has_room(usize::MAX) && !has_room(1 << 60));
+    }
+
+    #[test]
+    fn entry_longer_than_any_is_refused() {
+        let name = EntryName::step("long").unwrap();
+        // Never touched, and so never there.
+        let entry = Entry {
+            content: Some(String::from_utf8(vec![0; LONGEST as usize + 1]).unwrap()),
+            ..Entry::default()
+        };
+        let told = Spool::new().unwrap().put(&name, &entry).unwrap_err();
+        assert!(matches!(told, StoreError::TooLong { .. }), "{told}");
+    }
+}
