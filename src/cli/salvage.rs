@@ -48,7 +48,9 @@ fn as_text(args: &SalvageArgs, salvage: &Salvage) -> String {
     let label = args.file.display().to_string();
     let label = terminal::line(&label);
     for lost in salvage.lost() {
-        out.push_str(&format!("{label}{}\n", told(lost)));
+        let file = lost.file.as_ref().map(|file| file.display().to_string());
+        let file = file.as_deref().map_or_else(|| label.clone(), terminal::line);
+        out.push_str(&format!("{file}{}\n", told(lost)));
     }
     let count =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
@@ -83,6 +85,7 @@ fn as_json(args: &SalvageArgs, salvage: &Salvage) -> String {
         .iter()
         .map(|lost| {
             json!({
+                "file": lost.file.as_ref().map(|file| file.display().to_string()),
                 "key": lost.key,
                 "at": lost.at,
                 "bytes": lost.bytes,

@@ -4,6 +4,7 @@ mod fix;
 mod folder;
 mod human;
 mod json;
+mod whole;
 mod work;
 
 use std::io;
@@ -46,14 +47,14 @@ fn write(text: &str) -> Result<(), Failure> {
 
 /// Looks at one file; with `--fix`, before and behind mending it.
 fn look(path: &Path, args: &VerifyArgs, checker: &Checker) -> Report {
-    let before = work::verify(path, checker);
+    let before = whole::verify(path, checker);
     if !args.fix || before.unreadable.is_some() {
         return before;
     }
     let outcome = fix::fix(path, &before, checker, args.rehash);
     match outcome {
         Ok(mended) if mended.is_empty() => before,
-        Ok(mended) => Report { mended, ..work::verify(path, checker) },
+        Ok(mended) => Report { mended, ..whole::verify(path, checker) },
         Err(failure) => {
             let unmended = format!("nothing was mended: {}", failure.message);
             Report { unmended: Some((unmended, failure.code)), ..before }

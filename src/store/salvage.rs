@@ -1,5 +1,7 @@
 //! What can still be read of a damaged recording or log, found without holding it.
 
+mod folder;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::StoreError;
+use super::examine::files;
 use super::file;
 use super::log::sift::{is_log, sift as sift_log};
 use super::log::{self, FrameAt};
@@ -23,11 +26,10 @@ const PIECE: usize = 1024 * 1024;
 /// How much of a lost frame is read for its name.
 const GLANCE: u64 = 4096;
 
-/// What can be read of a file.
+/// What can be read of a recording or a log.
 #[derive(Debug)]
 pub struct Salvage {
-    path: PathBuf,
-    file: File,
+    files: Vec<Source>,
     /// Whether it is a log.
     log: bool,
     meta: Meta,
@@ -35,9 +37,19 @@ pub struct Salvage {
     lost: Vec<Lost>,
 }
 
+/// A file that is read.
+#[derive(Debug)]
+struct Source {
+    path: PathBuf,
+    /// Not held where it is one of many.
+    file: Option<File>,
+}
+
 /// An entry that can be read.
 #[derive(Clone, Debug)]
 struct Saved {
+    /// The number of its file.
+    file: usize,
     name: EntryName,
     take: usize,
     at: u64,
@@ -47,6 +59,8 @@ struct Saved {
 /// Bytes of which nothing can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
+    /// The file they are in, where the recording is a folder.
+    pub file: Option<PathBuf>,
     /// The key they stand under, where that can be read.
     pub key: Option<String>,
     /// Where they begin.
@@ -62,19 +76,36 @@ pub struct Lost {
 }
 
 impl Salvage {
-    /// Finds what can be read of a file.
+    /// Finds what can be read of a recording or a log.
     ///
     /// # Errors
     /// A file that is missing, is none, is too large, or cannot be read at all.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let mut salvage = match files(path)? {
+            Some(files) => Self::folder(files),
+            None => Self::file(path)?,
+        };
+        if !salvage.log && !salvage.meta.is_loomrec() && !salvage.lost.is_empty() {
+            salvage.lost.push(in_part(
+                "there is no `_loomrec` that can be read: if it was recorded with --ignore, its \
+                 keys were made under rules that are lost",
+            ));
+        }
+        Ok(salvage)
+    }
+
+    /// What can be read of one file.
+    fn file(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Read { path: path.to_owned(), source };
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file::open(path)?.ok_or_else(missing)?;
         let log = is_binary(path, &file).map_err(failed)?;
         let meta = Meta::default();
         let (found, lost) = (Vec::new(), Vec::new());
-        let mut salvage = Self { path: path.to_owned(), file, log, meta, found, lost };
-        if log { salvage.read_log() } else { salvage.read_text() }.map_err(failed)?;
+        let source = Source { path: path.to_owned(), file: None };
+        let mut salvage = Self { files: vec![source], log, meta, found, lost };
+        if log { salvage.read_log(&file) } else { salvage.read_text(&file) }.map_err(failed)?;
+        salvage.files[0].file = Some(file);
         salvage.order();
         Ok(salvage)
     }
@@ -108,8 +139,14 @@ impl Salvage {
     /// order.
     pub fn entries(&self) -> impl Iterator<Item = Result<(EntryName, Entry), StoreError>> {
         self.found.iter().map(|saved| {
-            let failed = |source| StoreError::Read { path: self.path.clone(), source };
-            let bytes = self.bytes(saved.at..saved.at + saved.length).map_err(failed)?;
+            let source = &self.files[saved.file];
+            let failed = |error| StoreError::Read { path: source.path.clone(), source: error };
+            let range = saved.at..saved.at + saved.length;
+            let bytes = match &source.file {
+                Some(file) => bytes(file, range),
+                None => File::open(&source.path).and_then(|file| bytes(&file, range)),
+            };
+            let bytes = bytes.map_err(failed)?;
             let changed = || failed(io::Error::other("it was changed meanwhile"));
             let entry = match self.log {
                 true => packed::unpack(&bytes).map_err(|_| changed())?.1,
@@ -117,13 +154,6 @@ impl Salvage {
             };
             Ok((saved.name.clone(), entry))
         })
-    }
-
-    fn bytes(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let length = usize::try_from(range.end - range.start);
-        let mut bytes = vec![0; length.map_err(|_| io::ErrorKind::OutOfMemory)?];
-        self.file.read_exact_at(&mut bytes, range.start)?;
-        Ok(bytes)
     }
 
     /// The takes of a name in the order of their numbers, where they first stood.
@@ -137,9 +167,8 @@ impl Salvage {
         self.found.sort_by_key(place);
     }
 
-    fn read_text(&mut self) -> io::Result<()> {
-        let file = self.file.try_clone()?;
-        let mut source = BufReader::with_capacity(PIECE, log::from(&file, 0));
+    fn read_text(&mut self, file: &File) -> io::Result<()> {
+        let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
         let mut cutter = Cutter::default();
         let mut text = Text { line: 1, keys: Map::new() };
         loop {
@@ -160,12 +189,6 @@ impl Salvage {
             Ok(meta) => self.meta = meta,
             Err(error) => self.lost.push(in_part(format!("its metadata cannot be used: {error}"))),
         }
-        if !self.meta.is_loomrec() && !self.lost.is_empty() {
-            self.lost.push(in_part(
-                "there is no `_loomrec` that can be read: if it was recorded with --ignore, its \
-                 keys were made under rules that are lost",
-            ));
-        }
         Ok(())
     }
 
@@ -173,7 +196,15 @@ impl Salvage {
         if cut.bytes.is_empty() {
             let why = "it is longer than any entry".to_owned();
             let (at, bytes, line) = (cut.at, cut.length, Some(text.line));
-            return self.lost.push(Lost { key: None, at, bytes, line, why, in_part: false });
+            return self.lost.push(Lost {
+                file: None,
+                key: None,
+                at,
+                bytes,
+                line,
+                why,
+                in_part: false,
+            });
         }
         let (mut line, mut counted) = (text.line, 0);
         for piece in sift(&cut.bytes) {
@@ -184,25 +215,41 @@ impl Salvage {
                         let (at, line) = (cut.at + range.start as u64, None);
                         let why = "its key cannot be read: it is kept under its hash".to_owned();
                         let key = Some(name.to_string());
-                        self.lost.push(Lost { key, at, bytes: 0, line, why, in_part: true });
+                        self.lost.push(Lost {
+                            file: None,
+                            key,
+                            at,
+                            bytes: 0,
+                            line,
+                            why,
+                            in_part: true,
+                        });
                     }
                     let (at, length) = (cut.at + range.start as u64, range.len() as u64);
-                    self.found.push(Saved { name, take, at, length });
+                    self.found.push(Saved { file: 0, name, take, at, length });
                 }
                 Piece::Lost { key, range, why } => {
                     let before = cut.bytes.get(counted..range.start).unwrap_or_default();
                     line += memchr::memchr_iter(b'\n', before).count();
                     counted = counted.max(range.start);
                     let (at, bytes) = (cut.at + range.start as u64, range.len() as u64);
-                    self.lost.push(Lost { key, at, bytes, line: Some(line), why, in_part: false });
+                    self.lost.push(Lost {
+                        file: None,
+                        key,
+                        at,
+                        bytes,
+                        line: Some(line),
+                        why,
+                        in_part: false,
+                    });
                 }
             }
         }
         text.line += memchr::memchr_iter(b'\n', &cut.bytes).count();
     }
 
-    fn read_log(&mut self) -> io::Result<()> {
-        let sifted = sift_log(&self.file)?;
+    fn read_log(&mut self, file: &File) -> io::Result<()> {
+        let sifted = sift_log(file)?;
         self.meta = Meta::new(&sifted.rules.clone().unwrap_or_default());
         if sifted.rules.is_none() {
             self.lost.push(in_part(
@@ -211,36 +258,54 @@ impl Salvage {
         }
         let mut frames = Frames::default();
         for frame in &sifted.frames {
-            match packed::unpack(&log::payload(&self.file, *frame)?) {
+            match packed::unpack(&log::payload(file, *frame)?) {
                 Ok((head, _)) => frames.add(head, *frame),
                 Err(problem) => {
                     let (at, bytes) = (frame.at, u64::from(frame.len));
-                    let (key, why) = (self.name_at(at, frame.end())?, problem.to_string());
-                    self.lost.push(Lost { key, at, bytes, line: None, why, in_part: false });
+                    let (key, why) = (name_at(file, at, frame.end())?, problem.to_string());
+                    self.lost.push(Lost {
+                        file: None,
+                        key,
+                        at,
+                        bytes,
+                        line: None,
+                        why,
+                        in_part: false,
+                    });
                 }
             }
         }
         for range in sifted.lost {
             let at = range.start;
-            let key = self.name_at(at + log::HEAD as u64, range.end)?;
+            let key = name_at(file, at + log::HEAD as u64, range.end)?;
             let why = "the call is damaged, or was cut while it was written".to_owned();
             let bytes = range.end - at;
-            self.lost.push(Lost { key, at, bytes, line: None, why, in_part: false });
+            self.lost.push(Lost { file: None, key, at, bytes, line: None, why, in_part: false });
         }
         self.lost.sort_by_key(|lost| lost.at);
         self.found = frames.finish();
         Ok(())
     }
+}
 
-    /// The name of the packed entry at a place, where as much of it can be read.
-    fn name_at(&self, at: u64, end: u64) -> io::Result<Option<String>> {
-        let end = end.min(at.saturating_add(GLANCE));
-        if at >= end {
-            return Ok(None);
-        }
-        let head = packed::peek(&self.bytes(at..end)?);
-        Ok(head.ok().map(|head| head.name.to_string()))
+/// The name of the packed entry at a place, where as much of it can be read.
+fn name_at(file: &File, at: u64, end: u64) -> io::Result<Option<String>> {
+    let end = end.min(at.saturating_add(GLANCE));
+    if at >= end {
+        return Ok(None);
     }
+    let head = packed::peek(&bytes(file, at..end)?);
+    Ok(head.ok().map(|head| head.name.to_string()))
+}
+
+fn bytes(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let full = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let length = usize::try_from(range.end - range.start).map_err(|_| full())?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| full())?;
+    bytes.resize(length, 0);
+    file.read_exact_at(&mut bytes, range.start)?;
+    Ok(bytes)
 }
 
 /// A text while it is read.
@@ -268,7 +333,7 @@ impl Frames {
         }
         of.push(self.saved.len());
         let (at, length) = (frame.at, u64::from(frame.len));
-        self.saved.push((Saved { name, take: 0, at, length }, recorded_at));
+        self.saved.push((Saved { file: 0, name, take: 0, at, length }, recorded_at));
     }
 
     /// The entries, the takes of a name numbered by their times.
@@ -294,7 +359,7 @@ impl Frames {
 /// Something is lost that is no entry.
 fn in_part(why: impl Into<String>) -> Lost {
     let why = why.into();
-    Lost { key: None, at: 0, bytes: 0, line: None, why, in_part: true }
+    Lost { file: None, key: None, at: 0, bytes: 0, line: None, why, in_part: true }
 }
 
 /// Whether a file is a log rather than a text, whatever is damaged of it.

@@ -1,6 +1,9 @@
 //! A recording that is a folder: recorded into by several processes that die, read by
 //! every command, merged by git, and turned into one file and back.
 
+mod care;
+mod damage;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;

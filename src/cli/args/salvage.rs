@@ -7,10 +7,10 @@ use clap::Args;
 /// `loomrec salvage`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-FILE may be a recording that was cut or overwritten in places, a log (FILE.log,
-FILE.folding), or what was set aside of one (FILE.log.torn-1). It stays as it is. Every
-entry that can be read whole goes into OUT; what is lost is told by place, and by key where
-that can be read. Run loomrec verify on OUT before you trust it.
+FILE may be a recording that was cut or overwritten in places, a folder with files that were,
+a log (FILE.log, FILE.folding), or what was set aside of one (FILE.log.torn-1). It stays as
+it is. Every entry that can be read whole goes into OUT; what is lost is told by place, and by
+key where that can be read. Run loomrec verify on OUT before you trust it.
 
 Exit code 0 when nothing was lost, 1 when something was, 4 when nothing could be read.
 

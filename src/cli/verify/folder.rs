@@ -59,11 +59,12 @@ pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
 fn part(path: &Path, checker: &Checker) -> Part {
     let mut part = Part::default();
     if let Err(error) = read(path, checker, &mut part) {
-        let error = match error {
-            StoreError::NotAFile { path } => StoreError::OddFile { path },
-            error => error,
-        };
-        part.report.unreadable = Some(unreadable(&error));
+        part.report.unreadable = Some(match error {
+            // Its path is told beside it.
+            StoreError::Format { problem, .. } => problem.to_string(),
+            StoreError::NotAFile { path } => unreadable(&StoreError::OddFile { path }),
+            error => unreadable(&error),
+        });
     }
     part
 }

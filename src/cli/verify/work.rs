@@ -1,30 +1,16 @@
-//! Looks at one recording: its layout first, and then its entries on all cores, a run of
+//! Looks at one file: its layout first, and then its entries on all cores, a run of
 //! neighbours at a time. What of a file is held does not grow with what it holds.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Report, folder};
-use crate::store::{self, Examined, Leftover, StoreError};
-use crate::verification::{Checked, Checker, Kind, Layout, Problem, Severity, Unit, check};
+use super::Report;
+use crate::store::{Examined, StoreError};
+use crate::verification::{Checked, Checker, Layout, Unit, check};
 
 /// How much of a file is read at once, where an entry is not longer.
 const RUN: u64 = 1024 * 1024;
-
-/// Everything that is wrong with a recording.
-pub(super) fn verify(path: &Path, checker: &Checker) -> Report {
-    let mut report = Report { label: path.display().to_string(), ..Report::default() };
-    if let Err(error) = look(path, checker, &mut report) {
-        report.unreadable = Some(unreadable(&error));
-    }
-    report.problems.sort_by(|one, other| {
-        let place = |problem: &Problem| problem.line.unwrap_or(0);
-        one.file.cmp(&other.file).then(place(one).cmp(&place(other)))
-    });
-    report
-}
 
 /// Why a file cannot be read, and what helps.
 pub(super) fn unreadable(error: &StoreError) -> String {
@@ -33,22 +19,6 @@ pub(super) fn unreadable(error: &StoreError) -> String {
         text.push_str("; loomrec salvage saves what can be read of it");
     }
     text
-}
-
-fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), StoreError> {
-    if let Some(files) = store::files(path)? {
-        beside(path, report)?;
-        folder::look(&files, checker, report);
-    } else {
-        let file = Examined::open(path)?;
-        beside(path, report)?;
-        let mut layout = file.layout()?;
-        entries(&file, &mut layout, checker, report)?;
-        report.foreign += layout.foreign;
-        report.loomrec = layout.loomrec;
-    }
-    spelling(report);
-    Ok(())
 }
 
 /// What is wrong with a file and its entries.
@@ -143,44 +113,4 @@ fn check_run(
         checked.push(found);
     }
     Ok(checked)
-}
-
-/// A recording of ours that someone else has written anew makes large diffs.
-fn spelling(report: &mut Report) {
-    let foreign = report.foreign;
-    if !report.loomrec || foreign == 0 {
-        return;
-    }
-    let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
-    let problem = Problem::of_file(Kind::Spelling, Severity::Warning, text);
-    report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
-}
-
-/// What stands beside the recording.
-fn beside(path: &Path, report: &mut Report) -> Result<(), StoreError> {
-    for leftover in store::leftovers(path)? {
-        report.add(left(&leftover));
-    }
-    Ok(())
-}
-
-/// A file beside the recording.
-fn left(leftover: &Leftover) -> Problem {
-    let warning = |text| Problem::of_file(Kind::Leftover, Severity::Warning, text);
-    match leftover {
-        Leftover::Log { path, entries } => {
-            let noun = if *entries == 1 { "call" } else { "calls" };
-            warning(format!("{} holds {entries} {noun} that the file lacks", path.display()))
-                .helped("--fix puts them into the file, once nobody records into it")
-                .mendable()
-        }
-        Leftover::Torn { path, bytes } => {
-            warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))
-                .helped("loomrec salvage tells what they are; then delete it")
-        }
-        Leftover::Waiting { path } => {
-            warning(format!("{} holds changes that wait", path.display()))
-                .helped("accept or reject them, or delete it")
-        }
-    }
 }

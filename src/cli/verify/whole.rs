@@ -1,0 +1,77 @@
+//! Looks at one recording: a file, or a folder of them, and what stands beside it.
+
+use std::path::Path;
+
+use super::work::{entries, unreadable};
+use super::{Report, folder};
+use crate::store::{self, Examined, Leftover, StoreError};
+use crate::verification::{Checker, Kind, Problem, Severity};
+
+/// Everything that is wrong with a recording.
+pub(super) fn verify(path: &Path, checker: &Checker) -> Report {
+    let mut report = Report { label: path.display().to_string(), ..Report::default() };
+    if let Err(error) = look(path, checker, &mut report) {
+        report.unreadable = Some(unreadable(&error));
+    }
+    report.problems.sort_by(|one, other| {
+        let place = |problem: &Problem| problem.line.unwrap_or(0);
+        one.file.cmp(&other.file).then(place(one).cmp(&place(other)))
+    });
+    report
+}
+
+fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), StoreError> {
+    if let Some(files) = store::files(path)? {
+        beside(path, report)?;
+        folder::look(&files, checker, report);
+    } else {
+        let file = Examined::open(path)?;
+        beside(path, report)?;
+        let mut layout = file.layout()?;
+        entries(&file, &mut layout, checker, report)?;
+        report.foreign += layout.foreign;
+        report.loomrec = layout.loomrec;
+    }
+    spelling(report);
+    Ok(())
+}
+
+/// A recording of ours that someone else has written anew makes large diffs.
+fn spelling(report: &mut Report) {
+    let foreign = report.foreign;
+    if !report.loomrec || foreign == 0 {
+        return;
+    }
+    let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
+    let problem = Problem::of_file(Kind::Spelling, Severity::Warning, text);
+    report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
+}
+
+/// What stands beside the recording.
+fn beside(path: &Path, report: &mut Report) -> Result<(), StoreError> {
+    for leftover in store::leftovers(path)? {
+        report.add(left(&leftover));
+    }
+    Ok(())
+}
+
+/// A file beside the recording.
+fn left(leftover: &Leftover) -> Problem {
+    let warning = |text| Problem::of_file(Kind::Leftover, Severity::Warning, text);
+    match leftover {
+        Leftover::Log { path, entries } => {
+            let noun = if *entries == 1 { "call" } else { "calls" };
+            warning(format!("{} holds {entries} {noun} that the file lacks", path.display()))
+                .helped("--fix puts them into the file, once nobody records into it")
+                .mendable()
+        }
+        Leftover::Torn { path, bytes } => {
+            warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))
+                .helped("loomrec salvage tells what they are; then delete it")
+        }
+        Leftover::Waiting { path } => {
+            warning(format!("{} holds changes that wait", path.display()))
+                .helped("accept or reject them, or delete it")
+        }
+    }
+}

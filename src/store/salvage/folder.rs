@@ -1,0 +1,68 @@
+//! What can be read of a recording that is a folder: of each of its files by itself.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::{Lost, Salvage, Saved, Source, in_part};
+use crate::recording::{EntryName, Meta};
+use crate::store::error::StoreError;
+
+impl Salvage {
+    /// What can be read of these files, in the order in which a folder is read.
+    pub(super) fn folder(files: Vec<PathBuf>) -> Self {
+        let (found, lost, meta) = (Vec::new(), Vec::new(), Meta::default());
+        let mut whole = Self { files: Vec::new(), log: false, meta, found, lost };
+        // When the first take of a name was recorded.
+        let mut times: HashMap<EntryName, (usize, Option<String>)> = HashMap::new();
+        for path in files {
+            match Self::file(&path) {
+                Ok(part) => {
+                    part.times(&mut times);
+                    whole.add(path, part);
+                }
+                Err(error) => {
+                    let error = match error {
+                        StoreError::NotAFile { path } => StoreError::OddFile { path },
+                        error => error,
+                    };
+                    let why = format!("failed to {}", error.chain());
+                    whole.lost.push(Lost { file: Some(path), in_part: false, ..in_part(why) });
+                }
+            }
+        }
+        let time = |name: &EntryName| times.get(name).and_then(|(_, time)| time.clone());
+        whole
+            .found
+            .sort_by_cached_key(|saved| (time(&saved.name), saved.name.to_string(), saved.take));
+        whole
+    }
+
+    fn times(&self, times: &mut HashMap<EntryName, (usize, Option<String>)>) {
+        for (saved, entry) in self.found.iter().zip(self.entries()) {
+            let time = entry.ok().and_then(|(_, entry)| entry.recorded_at);
+            let first = times.entry(saved.name.clone()).or_insert((saved.take, time.clone()));
+            if saved.take < first.0 {
+                *first = (saved.take, time);
+            }
+        }
+    }
+
+    /// Adds what can be read of one file.
+    fn add(&mut self, path: PathBuf, part: Self) {
+        let here = |lost: Lost| Lost { file: Some(path.clone()), ..lost };
+        self.lost.extend(part.lost.into_iter().map(here));
+        if part.meta.is_loomrec() {
+            let (own, other) = (&self.meta, &part.meta);
+            if !own.is_loomrec() {
+                self.meta = part.meta;
+            } else if own.rules() != other.rules() || own.waits_for() != other.waits_for() {
+                let why = "its `_loomrec` does not agree with that of the files before it, on the \
+                           rules of --ignore or on what is pending: salvage it by itself";
+                return self.lost.push(here(Lost { in_part: false, ..in_part(why) }));
+            }
+        }
+        let file = self.files.len();
+        self.files.push(Source { path, file: None });
+        self.found.extend(part.found.into_iter().map(|saved| Saved { file, ..saved }));
+    }
+}
