@@ -120,6 +120,18 @@ pub enum StoreError {
         /// What is wrong, where, and what helps.
         problem: Box<FormatError>,
     },
+    /// An entry that cannot be held.
+    #[error(
+        "read {}: an entry of {bytes} bytes in it takes more memory than there is to be had; give \
+         it more",
+        path.display()
+    )]
+    TooHeavyToRead {
+        /// The file.
+        path: PathBuf,
+        /// The entry's size.
+        bytes: u64,
+    },
     /// The file could not be read.
     #[error("read the recording {}: check that it may be read", path.display())]
     Read {
@@ -316,6 +328,7 @@ impl StoreError {
             | Self::Disagree { .. }
             | Self::Moved { .. }
             | Self::TooLarge { .. }
+            | Self::TooHeavyToRead { .. }
             | Self::Format { .. }
             | Self::NewerLog { .. }
             | Self::Log { .. }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::StoreError;
 use super::paths::Form;
 use super::reader::paths_of;
+use super::room::has_room;
 use super::{file, index, log, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
@@ -18,6 +19,9 @@ use crate::verification::Layout;
 
 /// How much is read at once where nothing is held of it.
 const PIECE: usize = 1024 * 1024;
+
+/// How often an entry's bytes are in memory at once while it is looked at.
+const COPIES: usize = 8;
 
 /// A recording's file, open, with nothing of it understood yet.
 #[derive(Debug)]
@@ -117,6 +121,10 @@ impl Examined {
         let length = usize::try_from(range.end - range.start).map_err(|_| full())?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| full())?;
+        if !has_room(length, COPIES) {
+            let bytes = length as u64;
+            return Err(StoreError::TooHeavyToRead { path: self.path.clone(), bytes });
+        }
         bytes.resize(length, 0);
         self.file.read_exact_at(&mut bytes, range.start).map_err(|error| self.failed(error))?;
         Ok(bytes)

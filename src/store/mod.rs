@@ -29,6 +29,7 @@ mod reader;
 mod recorder;
 mod rename;
 mod rewrite;
+mod room;
 mod rotate;
 mod run;
 mod salvage;

@@ -11,6 +11,7 @@ use super::lock::{self, FileId};
 use super::log::{self, FrameAt, Scanned};
 use super::merge::{Frame, Origin, Place, Plan, plan, settle};
 use super::paths::Paths;
+use super::room::{TO_READ, has_room};
 use super::window::{Stretch, Window};
 use crate::identity::IdentityRules;
 use crate::recording::entry::Unread;
@@ -230,6 +231,13 @@ impl Source {
     /// A file that cannot be read, or does not hold an entry there.
     pub(super) fn entry(&self, place: &Place, window: &mut Window) -> Result<Entry, StoreError> {
         let text = self.text(place, window)?;
+        if !has_room(text.len(), TO_READ) {
+            let path = match place.origin {
+                Origin::File => self.path_at(place.at),
+                Origin::Log(_) => self.path.clone(),
+            };
+            return Err(StoreError::TooHeavyToRead { path, bytes: place.length });
+        }
         match place.origin {
             Origin::File => Entry::read(text).map_err(|why| {
                 let range = place.at..place.at + place.length;

@@ -5,13 +5,13 @@
 //! room for that it is refused beforehand: an allocation that fails ends the process.
 
 use std::fs::File;
-use std::hint::black_box;
 use std::io;
 
 use super::disk::Disk;
 use super::error::StoreError;
 use super::log::LONGEST;
 use super::merge::{Origin, Place};
+use super::room::has_room;
 use crate::recording::{Entry, EntryName, packed};
 
 /// Where a new entry stands: a recording that is rewritten has no other log.
@@ -48,7 +48,7 @@ impl Spool {
         if bytes > u64::from(LONGEST) {
             return Err(StoreError::TooLong { name: name_of(), bytes, limit: LONGEST.into() });
         }
-        if !has_room(weight.saturating_mul(COPIES)) {
+        if !has_room(weight, COPIES) {
             return Err(StoreError::TooHeavy { name: name_of(), bytes });
         }
         let mut packed = Vec::new();
@@ -70,15 +70,6 @@ impl Spool {
     }
 }
 
-/// Whether there is so much memory to be had.
-fn has_room(bytes: usize) -> bool {
-    let mut room: Vec<u8> = Vec::new();
-    let found = room.try_reserve_exact(bytes).is_ok();
-    // What nobody sees could be left out.
-    black_box(&mut room);
-    found
-}
-
 fn unspooled(source: io::Error) -> StoreError {
     StoreError::Write { path: std::env::temp_dir(), source }
 }
@@ -86,12 +77,6 @@ fn unspooled(source: io::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_that_cannot_be_had_is_told() {
-        assert!(has_room(0) && has_room(1 << 20));
-        assert!(!has_room(usize::MAX) && !has_room(1 << 60));
-    }
 
     #[test]
     fn entry_longer_than_any_is_refused() {

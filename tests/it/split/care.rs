@@ -230,15 +230,20 @@ fn entry_that_memory_has_no_room_for_is_refused() {
     let words = "word ".repeat(16_000_000);
     let big = format!("{{\"_version\": 2, \"big\": {{\"content\": \"{words}\"}}}}");
     fs::write(scene.recording(), big).unwrap();
-    for to in ["small.json", "small/"] {
-        let line = format!(
-            "ulimit -v 600000 && exec {} convert run.json {to}",
-            env!("CARGO_BIN_EXE_loomrec")
-        );
+    scene.run(&["convert", "run.json", "big/"]).expect(0);
+    let within = |args: &str| {
+        let line = format!("ulimit -v 400000 && exec {} {args}", env!("CARGO_BIN_EXE_loomrec"));
         let mut shell = Command::new("bash");
         shell.args(["-c", &line]).current_dir(scene.dir());
-        finish(&mut shell, b"").expect(5).says(&["keep big", "80000", "more memory"]);
+        finish(&mut shell, b"").expect(4)
+    };
+    for (recording, file) in [("run.json", "run.json"), ("big/", "big/big.json")] {
+        for args in ["ls RECORDING", "diff RECORDING RECORDING", "convert RECORDING small.json"] {
+            let ended = within(&args.replace("RECORDING", recording));
+            ended.says(&[file, "an entry of 8000", "more memory"]);
+        }
+        let told = within(&format!("verify {recording}")).stdout;
+        assert!(told.contains(file) && told.contains("more memory"), "{told}");
     }
-    assert_eq!(scene.names(), ["run.json"]);
-    scene.run(&["convert", "run.json", "big/"]).expect(0);
+    assert_eq!(scene.names(), ["big", "run.json"]);
 }
