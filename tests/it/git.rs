@@ -277,3 +277,31 @@ fn rules_that_one_side_changed_hold_for_the_keys_of_both() {
     repository.git(&["merge", "-m", "merged", "a"]);
     assert_eq!(repository.replayed(&[chat("shared"), with_user("two")]), ["first", "second"]);
 }
+
+#[test]
+fn side_that_was_emptied_is_damaged_and_takes_nothing_away() {
+    let repository = Repository::new(&[chat("shared")]);
+    repository.branch("a", |it| it.0.write(""));
+    repository.branch("b", |it| it.record("third", &[chat("only b")]));
+    let said = repository.try_git(&["merge", "-m", "merged", "a"], None).expect(1);
+    said.says(&["run.json (theirs)", "the file is empty"]);
+    assert_eq!(repository.replayed(&[chat("shared"), chat("only b")]), ["first", "third"]);
+    assert_eq!(repository.git(&["status", "--porcelain"]).stdout, "UU run.json\n");
+    repository.git(&["merge", "--abort"]);
+    repository.git(&["checkout", "-q", "a"]);
+    let said = repository.try_git(&["merge", "-m", "merged", "b"], None).expect(1);
+    said.says(&["run.json (ours)", "the file is empty"]);
+}
+
+#[test]
+fn strict_calls_stay_strict_when_they_come_into_another_tools_recording() {
+    let repository = Repository::new(&[]);
+    let plan = |words: &str| format!(r#"{{"plan": {{"content": "{words}", "model": "m"}}}}"#);
+    repository.0.write(plan("x"));
+    repository.commit();
+    repository.branch("a", |it| it.record("second", &[chat("one")]));
+    repository.branch("b", |it| it.0.write(plan("y")));
+    repository.git(&["merge", "-m", "merged", "a"]);
+    let answers = repository.0.replayed(&[], &[chat("one"), chat("one")], 1);
+    assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 422]);
+}

@@ -181,3 +181,15 @@ fn recording_that_is_being_recorded_into_is_not_changed() {
     scene.run(&["merge", "-o", "c.json", "run.json", "a.json"]).expect(0).says(&["2 takes"]);
     server.stop().expect(0);
 }
+
+#[test]
+fn strict_calls_stay_strict_when_they_come_into_another_tools_recording() {
+    let scene = Scene::new();
+    record(&scene, "a.json", "a", &[chat("one")], &[]);
+    let theirs = r#"{"_version": 2, "plan": {"content": "x", "model": "m"}}"#;
+    std::fs::write(scene.recording(), theirs).unwrap();
+    scene.run(&["merge", "-o", "run.json", "run.json", "a.json"]).expect(0);
+    // AgentLoom's own repeat their last answer.
+    let answers = scene.replayed(&[], &[chat("one"), chat("one")], 1);
+    assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 422]);
+}

@@ -37,16 +37,19 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
             )));
         }
     }
-    let open = |path, side: &str| -> Result<Side, Failure> {
-        let label = format!("{label} ({side})");
-        let named = |failure: Failure| Failure {
+    let named = |side: Result<Side, Failure>, word: &str| -> Result<Side, Failure> {
+        let label = format!("{label} ({word})");
+        let told = |failure: Failure| Failure {
             message: format!("{label}: {}", failure.message),
             ..failure
         };
-        Ok(Side::open_any(path, &output).map_err(named)?.named(label.clone()))
+        Ok(side.map_err(told)?.named(label.clone()))
     };
-    let opened =
-        vec![open(&args.ours, "ours")?, open(&args.theirs, "theirs")?, open(&args.base, "base")?];
+    let opened = vec![
+        named(Side::open(&args.ours, &output), "ours")?,
+        named(Side::open(&args.theirs, &output), "theirs")?,
+        named(Side::open_base(&args.base, &output), "base")?,
+    ];
     same_purpose(&opened[..BASE])?;
     let rules = rules(&label, &opened)?;
     let sides = Sides::new(opened, rules)?;

@@ -73,8 +73,9 @@ impl Side {
         Ok(Self::of(path, recording))
     }
 
-    /// The same, where an empty file is a recording without entries.
-    pub(super) fn open_any(path: &Path, output: &Output) -> Result<Self, Failure> {
+    /// The same, where an empty file is a recording without entries: what two sides come
+    /// from that both have added.
+    pub(super) fn open_base(path: &Path, output: &Output) -> Result<Self, Failure> {
         let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
         if is_empty { Ok(Self::of(path, None)) } else { Self::open(path, output) }
     }
@@ -195,6 +196,7 @@ impl Sides {
             && is_same(&first.path, path)
             && recording.meta().rules() == &self.rules
             && *recording.meta().keys() == keys
+            && (recording.meta().is_loomrec() || !self.has_ours(names))
         {
             return self.rewrite(recording, names);
         }
@@ -206,6 +208,13 @@ impl Sides {
             takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
         });
         create(path, &meta, entries, over).map(drop)
+    }
+
+    /// Whether one of these takes comes from a recording of loomrec: it would not be
+    /// replayed as strictly from one that another tool wrote.
+    fn has_ours(&self, names: &Names) -> bool {
+        let ours = |take: &Take| self.files[take.at.file].meta().is_some_and(Meta::is_loomrec);
+        names.iter().any(|(_, takes)| takes.iter().any(ours))
     }
 
     /// Changes the first recording into these takes.
