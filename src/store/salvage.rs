@@ -16,6 +16,7 @@ use super::examine::files;
 use super::file;
 use super::log::sift::{is_log, sift as sift_log};
 use super::log::{self, FrameAt};
+use crate::identity::IdentityRules;
 use crate::recording::packed::{self, Head};
 use crate::recording::salvage::{Cut, Cutter, Piece, sift};
 use crate::recording::{Entry, EntryName, Meta};
@@ -85,7 +86,15 @@ impl Salvage {
             Some(files) => Self::folder(files),
             None => Self::file(path)?,
         };
-        if !salvage.log && !salvage.meta.is_loomrec() && !salvage.lost.is_empty() {
+        if salvage.log || salvage.meta.is_loomrec() {
+            return Ok(salvage);
+        }
+        let ours = salvage.has_ours();
+        if ours {
+            // Else it would count as another tool's, and be replayed less strictly.
+            salvage.meta.adopt(&IdentityRules::default());
+        }
+        if ours || !salvage.lost.is_empty() {
             salvage.lost.push(in_part(
                 "there is no `_loomrec` that can be read: if it was recorded with --ignore, its \
                  keys were made under rules that are lost",
@@ -171,11 +180,13 @@ impl Salvage {
         let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
         let mut cutter = Cutter::default();
         let mut text = Text { line: 1, keys: Map::new() };
+        let mut begins = None;
         loop {
             let piece = source.fill_buf()?;
             if piece.is_empty() {
                 break;
             }
+            begins = begins.or_else(|| piece.trim_ascii_start().first().map(|byte| *byte == b'{'));
             let length = piece.len();
             for cut in cutter.feed(piece) {
                 self.add_cut(&cut, &mut text);
@@ -185,11 +196,22 @@ impl Salvage {
         if let Some(cut) = cutter.finish() {
             self.add_cut(&cut, &mut text);
         }
+        if begins == Some(false) {
+            let why = "its beginning is lost, and whatever stood there".to_owned();
+            let lost =
+                Lost { file: None, key: None, at: 0, bytes: 0, line: Some(1), why, in_part: false };
+            self.lost.insert(0, lost);
+        }
         match Meta::parse(text.keys) {
             Ok(meta) => self.meta = meta,
             Err(error) => self.lost.push(in_part(format!("its metadata cannot be used: {error}"))),
         }
         Ok(())
+    }
+
+    /// Whether an entry is there that loomrec alone writes: with its request.
+    fn has_ours(&self) -> bool {
+        self.entries().any(|entry| entry.is_ok_and(|(_, entry)| entry.request.is_some()))
     }
 
     fn add_cut(&mut self, cut: &Cut, text: &mut Text) {

@@ -151,3 +151,31 @@ fn where_nothing_is_left_nothing_is_made() {
     let scene = Scene::new();
     scene.run(&["salvage", "gone.json", "-o", "out.json"]).expect(4).says(&["gone.json"]);
 }
+
+#[test]
+fn a_lost_beginning_is_told_and_makes_no_recording_of_another_tools() {
+    let scene = sample();
+    let (text, whole) = (scene.text(), scene.takes());
+    let second = text.find(&format!("\n  \"{}\"", whole[1].0)).unwrap();
+    scene.write(&text[second..]);
+    let told = told(&scene, "run.json", 1);
+    assert_eq!(told["saved"], 4);
+    let whys: Vec<&str> =
+        told["lost"].as_array().unwrap().iter().map(|lost| lost["why"].as_str().unwrap()).collect();
+    assert!(whys.iter().any(|why| why.contains("its beginning is lost")), "{whys:?}");
+    assert!(whys.iter().any(|why| why.contains("no `_loomrec`")), "{whys:?}");
+    // What AgentLoom wrote repeats its last answer.
+    let args = ["replay", "-r", "out.json"];
+    let server = crate::support::loomrec::Server::start(scene.dir(), &args);
+    server.call(&chat("one")).expect(200);
+    server.call(&chat("one")).expect(422);
+    server.stop().expect(1);
+}
+
+#[test]
+fn another_tools_recording_stays_another_tools() {
+    let scene = Scene::new();
+    scene.write(r#"{"_version": 2, "plan": {"content": "x", "model": "m"}}"#);
+    assert_eq!(told(&scene, "run.json", 0)["lost"], json!([]));
+    assert!(!out(&scene).contains("_loomrec"));
+}
