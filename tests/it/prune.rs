@@ -130,6 +130,10 @@ fn run_that_does_not_tell_is_refused() {
     replay(&scene, "missed", &[chat("one"), chat("never recorded")], &[], 1);
     refused(&["--unused", "missed.receipt"], &["missed.receipt", "that run failed"]);
     refused(&["--journal", "missed.jsonl"], &["missed.jsonl, line 2", "a call was missed"]);
+    let asked = [chat("one"), chat("never recorded")];
+    replay(&scene, "made", &asked, &["--on-miss", "default"], 0);
+    refused(&["--unused", "made.receipt"], &["made.receipt", "no recorded answer"]);
+    refused(&["--journal", "made.jsonl"], &["made.jsonl, line 2", "no recorded answer"]);
     replay(&scene, "idle", &[], &[], 0);
     refused(&["--unused", "idle.receipt"], &["no call was answered"]);
     refused(&["--journal", "idle.jsonl"], &["no call in it was answered from run.json"]);

@@ -31,6 +31,10 @@ struct Told {
     #[serde(default)]
     unreachable: u64,
     #[serde(default)]
+    defaulted: u64,
+    #[serde(default)]
+    forwarded: u64,
+    #[serde(default)]
     faulted: u64,
     cmd_exit: Option<i64>,
     unused_entries: Option<Vec<String>>,
@@ -119,6 +123,12 @@ impl Used {
             match (outcome, entry) {
                 ("served", Some(key)) => drop(served.insert(key.to_owned())),
                 ("served", None) => return Err(wrong("it does not say which take was served")),
+                ("default" | "forwarded", _) => {
+                    return Err(wrong(
+                        "a call had no recorded answer, and a take may wait to be renewed for \
+                         it; take the journal of a strict run",
+                    ));
+                }
                 ("missed" | "refused" | "unreachable" | "faulted", _) => {
                     return Err(wrong(&format!(
                         "a call was {outcome}, so this run does not tell what is needed; take \
@@ -166,6 +176,10 @@ fn receipt(path: &Path, file: &Path, hash: Option<&str>) -> Result<HashSet<Strin
         _ if failed => {
             "that run failed, and may have used more had it gone on; take the receipt \
                         of one that went well"
+        }
+        _ if told.defaulted + told.forwarded > 0 => {
+            "a call had no recorded answer in that run, and a take may wait to be renewed for it; \
+             take the receipt of a strict one"
         }
         _ if told.faulted > 0 => {
             "faults stood in the place of answers in that run; take the \
