@@ -33,7 +33,7 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("--new names the changes of one FILE: name just that one"));
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let files = if args.files.is_empty() { found()? } else { args.files.clone() };
+    let files = if args.files.is_empty() { found(&output) } else { args.files.clone() };
     let (mut count, mut text, mut all) = (0, String::new(), Vec::new());
     for file in &files {
         let waits = Waits::of(file, args.new.as_deref(), &output)?;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
 }
 
 /// Recordings beside which something waits, in the folders that are looked into.
-fn found() -> Result<Vec<PathBuf>, Failure> {
+fn found(output: &Output) -> Vec<PathBuf> {
     let mut files = BTreeSet::new();
     for folder in FOLDERS {
         let place = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
@@ -63,16 +63,29 @@ fn found() -> Result<Vec<PathBuf>, Failure> {
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
             let of = [".new", ".pending"].iter().find_map(|suffix| name.strip_suffix(suffix));
-            // Files of other programs may have such names.
-            if let Some(of) = of.filter(|of| !of.is_empty())
-                && Recording::open(&entry.path())
-                    .is_ok_and(|recording| recording.meta().waits_for().is_some())
-            {
-                files.insert(Path::new(folder).join(of));
+            let Some(of) = of.filter(|of| !of.is_empty()) else { continue };
+            let file = Path::new(folder).join(of);
+            match Recording::open(&entry.path()) {
+                Ok(waiting) if waiting.meta().waits_for().is_none() => {}
+                Ok(_) if !is_there(&file) => output.warning(&format!(
+                    "{} holds what waits for a recording that is gone: {} is not there",
+                    entry.path().display(),
+                    file.display()
+                )),
+                Ok(_) => drop(files.insert(file)),
+                // Files of other programs may have such names; beside a recording of
+                // ours it is one of ours, and is told as damaged.
+                Err(_) if is_ours(&file) => drop(files.insert(file)),
+                Err(_) => {}
             }
         }
     }
-    Ok(files.into_iter().collect())
+    files.into_iter().collect()
+}
+
+/// Whether a file is a recording of loomrec.
+fn is_ours(path: &Path) -> bool {
+    Recording::open(path).is_ok_and(|recording| recording.meta().is_loomrec())
 }
 
 /// What waits beside one recording.

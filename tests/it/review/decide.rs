@@ -275,6 +275,23 @@ fn what_is_pending_is_told_and_checked() {
 }
 
 #[test]
+fn changes_of_a_recording_that_is_gone_do_not_hide_others() {
+    let scene = sample();
+    std::fs::copy(scene.path("run.json.new"), scene.path("gone.json.new")).unwrap();
+    let said = scene.run(&["pending", "--check"]).expect(1);
+    assert!(said.stdout.contains("loomrec review run.json"), "{}", said.stdout);
+    said.says(&["gone.json.new", "gone.json is not there"]);
+}
+
+#[test]
+fn changes_that_cannot_be_read_are_not_taken_for_none() {
+    let scene = sample();
+    let text = std::fs::read_to_string(scene.path("run.json.new")).unwrap();
+    std::fs::write(scene.path("run.json.new"), &text[..text.len() / 2]).unwrap();
+    scene.run(&["pending", "--check"]).expect(4).says(&["run.json.new", "cut"]);
+}
+
+#[test]
 fn changes_may_wait_under_another_name() {
     let scene = sample();
     std::fs::rename(scene.path("run.json.new"), scene.path("tried it.json")).unwrap();
