@@ -46,7 +46,11 @@ pub(super) fn fix(
         names.extend(fates.iter().map(|fate| fate.new.clone()));
         done.push(whole("wrote its entries as loomrec writes them".to_owned()));
     }
-    let changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
+    let mut changes = changes(&recording, &checker, &fates, &names, (rehash, respelt))?;
+    if respelt && fates.is_empty() {
+        // Nothing of it would be written anew else.
+        changes.set_rules(recording.meta().rules().clone());
+    }
     recording.rewrite(&changes)?;
     // Keys that were mended have files that are called so.
     for (file, name) in Recording::open(path)?.rename_files()? {

@@ -121,3 +121,13 @@ fn nothing_is_mended_while_someone_records() {
     assert_eq!(scene.text(), edited);
     server.stop();
 }
+
+#[test]
+fn a_recording_without_calls_is_written_as_ours_too() {
+    let scene = sample();
+    let text = r#"{"_version":2,"_loomrec":{"format":"1.0","identity":{"version":1,"ignore":[]}}}"#;
+    scene.write(text);
+    done(&told(&scene, &["--fix"], 0));
+    assert!(scene.text().contains("\"_version\": 2,\n"), "{}", scene.text());
+    assert_eq!(told(&scene, &["--fix"], 0)["mended"], json!([]));
+}
