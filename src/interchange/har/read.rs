@@ -138,6 +138,15 @@ struct Asked {
     url: Option<String>,
     headers: Option<Vec<Pair>>,
     post_data: Option<Post>,
+    body_size: Option<Value>,
+}
+
+impl Asked {
+    /// Whether it had a body that the file does not hold.
+    fn lacks_body(&self) -> bool {
+        let said = |post: &Post| is_some_text(&post.text) || post.params.is_some();
+        !self.post_data.as_ref().is_some_and(said) && is_some_size(&self.body_size)
+    }
 }
 
 #[derive(Deserialize)]
@@ -164,6 +173,17 @@ struct Answered {
 struct Body {
     text: Option<Lenient>,
     encoding: Option<String>,
+    size: Option<Value>,
+}
+
+/// Whether a text says anything.
+fn is_some_text(text: &Option<Lenient>) -> bool {
+    text.as_ref().is_some_and(|Lenient(text)| !text.is_empty())
+}
+
+/// Whether a size says that there was something; -1 says that nobody knows.
+fn is_some_size(size: &Option<Value>) -> bool {
+    size.as_ref().and_then(Value::as_f64).is_some_and(|size| size > 0.0)
 }
 
 #[derive(Deserialize)]
@@ -198,6 +218,9 @@ impl Entry {
             return left("a WebSocket, whose messages are no exchange");
         }
         let held = self.own.as_ref().map(own::read);
+        if held.as_ref().is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
+            return left("the file does not hold its request's body");
+        }
         let headers = pairs(self.request.headers);
         let kind = content_type(&headers);
         let asked = held.as_ref().and_then(|held| held.request.clone());
@@ -210,6 +233,13 @@ impl Entry {
         let status = answered.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
         if status == 0 && answered.error.is_some() {
             return left("it was never answered (status 0, with an error)");
+        }
+        // Browsers leave bodies out where they are told to, or have forgotten them.
+        let emptied = |body: &Body| !is_some_text(&body.text) && is_some_size(&body.size);
+        if held.as_ref().is_none_or(|held| held.body.is_none())
+            && answered.content.as_ref().is_some_and(emptied)
+        {
+            return left("the file does not hold its answer's body");
         }
         let answer_headers = pairs(answered.headers);
         let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {

@@ -104,6 +104,33 @@ fn what_is_no_exchange_is_left_out_with_its_reason() {
 }
 
 #[test]
+fn body_that_the_file_does_not_hold_is_no_empty_one() {
+    let answered = |content: Value| {
+        let mut entry = entry();
+        entry["response"]["content"] = content;
+        only("", entry)
+    };
+    let why = "entry 1: the file does not hold its answer's body";
+    assert_eq!(answered(json!({"size": 50, "mimeType": "a/b"})).unwrap_err(), why);
+    assert_eq!(answered(json!({"size": 50, "text": "", "comment": "none"})).unwrap_err(), why);
+    for empty in [json!({"size": 0, "text": ""}), json!({"size": -1}), json!({"size": "50"})] {
+        assert_eq!(content(&answered(empty).unwrap()), b"");
+    }
+    let asked = |size: i64, post: Value| {
+        let mut entry = entry();
+        entry["request"]["bodySize"] = size.into();
+        entry["request"]["postData"] = post;
+        only("", entry).map(|exchange| exchange.request.body)
+    };
+    let why = "entry 1: the file does not hold its request's body";
+    assert_eq!(asked(2, Value::Null).unwrap_err(), why);
+    assert_eq!(asked(2, json!({"mimeType": "a/b"})).unwrap_err(), why);
+    assert_eq!(asked(0, Value::Null).unwrap(), "");
+    assert_eq!(asked(-1, Value::Null).unwrap(), "");
+    assert_eq!(asked(2, json!({"mimeType": "a/b", "text": "{}"})).unwrap(), "{}");
+}
+
+#[test]
 fn own_member_gives_chunks_back_where_they_add_up() {
     let mut ours = entry();
     let own = json!({"upstream": "mine", "path": "/p", "step": "s",
