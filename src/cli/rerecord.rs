@@ -82,6 +82,7 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, Failure> {
         let report = Report {
             file,
             new: &origin.new,
+            is_elsewhere: args.output.is_some(),
             collected: &collected,
             counts,
             more: &more,

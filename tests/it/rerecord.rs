@@ -198,7 +198,8 @@ fn values_that_are_set_are_sent_and_kept_under_a_key_of_their_own() {
         "-o",
         "what.json",
     ];
-    rerecord(&scene, &upstream, &args, 0);
+    let told = rerecord(&scene, &upstream, &args, 0);
+    told.says(&["in what.json: loomrec review run.json --new what.json\n"]);
     let sent: Value = serde_json::from_str(&upstream.received()[0].text()).unwrap();
     assert_eq!(
         (&sent["temperature"], &sent["messages"][0]["content"]),

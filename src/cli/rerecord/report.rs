@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use super::collect::Collected;
 use super::progress::Counts;
 use crate::cli::amount::{dollars, rounded};
-use crate::cli::terminal;
+use crate::cli::{show, terminal};
 use crate::server::tally::More;
 
 /// What a run did.
 pub(super) struct Report<'a> {
     pub(super) file: &'a Path,
     pub(super) new: &'a Path,
+    /// Whether new answers go where nobody looks for them unasked.
+    pub(super) is_elsewhere: bool,
     pub(super) collected: &'a Collected,
     pub(super) counts: &'a Counts,
     pub(super) more: &'a More,
@@ -75,7 +77,7 @@ impl Report<'_> {
 
     /// What is to be done now.
     fn next(&self) -> Vec<String> {
-        let (file, new) = (self.file.display(), self.new.display());
+        let new = self.new.display();
         let counts = self.counts;
         let mut lines = Vec::new();
         if counts.kept() > 0 && counts.same == counts.kept() {
@@ -90,7 +92,15 @@ impl Report<'_> {
             lines.push("the same command again sends what has no new answer yet".to_owned());
         }
         if counts.kept() > 0 || self.collected.done > 0 {
-            lines.push(format!("the new answers wait in {new}: loomrec review {file}"));
+            let quoted = |path: &Path| {
+                terminal::line(&show::quoted(&path.display().to_string())).into_owned()
+            };
+            let elsewhere = match self.is_elsewhere {
+                true => format!(" --new {}", quoted(self.new)),
+                false => String::new(),
+            };
+            let review = format!("loomrec review {}{elsewhere}", quoted(self.file));
+            lines.push(format!("the new answers wait in {new}: {review}"));
         }
         lines
     }
