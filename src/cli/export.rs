@@ -63,7 +63,9 @@ fn to_file(
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::Builder::new()
-        .prefix(".loomrec-export")
+        .prefix(".export.")
+        // As all that a kill may leave, so that one line keeps it out of git.
+        .suffix(".loomrec-tmp")
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(failed)?;
     let transfer = write(BufWriter::new(file.as_file()), recording, writer, |text| text.into())?
