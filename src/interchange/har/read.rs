@@ -144,7 +144,9 @@ struct Asked {
 impl Asked {
     /// Whether it had a body that the file does not hold.
     fn lacks_body(&self) -> bool {
-        let said = |post: &Post| is_some_text(&post.text) || post.params.is_some();
+        let said = |post: &Post| {
+            is_some_text(&post.text) || post.params.as_ref().is_some_and(|all| !all.is_empty())
+        };
         !self.post_data.as_ref().is_some_and(said) && is_some_size(&self.body_size)
     }
 }
@@ -211,15 +213,27 @@ impl Timings {
 }
 
 impl Entry {
+    /// Why it is no exchange, or not all of one: browsers leave bodies out where they are
+    /// told to, or have forgotten them.
+    fn unfit(&self, held: Option<&own::Held>) -> Option<&'static str> {
+        if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
+            return Some("a WebSocket, whose messages are no exchange");
+        }
+        if held.is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
+            return Some("the file does not hold its request's body");
+        }
+        let content = self.response.as_ref().and_then(|answered| answered.content.as_ref());
+        let emptied = |body: &Body| !is_some_text(&body.text) && is_some_size(&body.size);
+        let lacks = held.is_none_or(|held| held.body.is_none()) && content.is_some_and(emptied);
+        lacks.then_some("the file does not hold its answer's body")
+    }
+
     fn item(self, place: String, latin: bool) -> Item {
         let left =
             |reason: &str| Item::Left(Left { place: place.clone(), reason: reason.to_owned() });
-        if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
-            return left("a WebSocket, whose messages are no exchange");
-        }
         let held = self.own.as_ref().map(own::read);
-        if held.as_ref().is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
-            return left("the file does not hold its request's body");
+        if let Some(reason) = self.unfit(held.as_ref()) {
+            return left(reason);
         }
         let headers = pairs(self.request.headers);
         let kind = content_type(&headers);
@@ -233,13 +247,6 @@ impl Entry {
         let status = answered.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
         if status == 0 && answered.error.is_some() {
             return left("it was never answered (status 0, with an error)");
-        }
-        // Browsers leave bodies out where they are told to, or have forgotten them.
-        let emptied = |body: &Body| !is_some_text(&body.text) && is_some_size(&body.size);
-        if held.as_ref().is_none_or(|held| held.body.is_none())
-            && answered.content.as_ref().is_some_and(emptied)
-        {
-            return left("the file does not hold its answer's body");
         }
         let answer_headers = pairs(answered.headers);
         let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {

@@ -125,6 +125,7 @@ fn body_that_the_file_does_not_hold_is_no_empty_one() {
     let why = "entry 1: the file does not hold its request's body";
     assert_eq!(asked(2, Value::Null).unwrap_err(), why);
     assert_eq!(asked(2, json!({"mimeType": "a/b"})).unwrap_err(), why);
+    assert_eq!(asked(2, json!({"text": "", "params": []})).unwrap_err(), why);
     assert_eq!(asked(0, Value::Null).unwrap(), "");
     assert_eq!(asked(-1, Value::Null).unwrap(), "");
     assert_eq!(asked(2, json!({"mimeType": "a/b", "text": "{}"})).unwrap(), "{}");
