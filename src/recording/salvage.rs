@@ -44,6 +44,26 @@ pub enum Piece {
     },
 }
 
+/// Lists within requests and answers: what follows the beginning of one, where damage
+/// has taken its end away, are no takes of a step of that name.
+const INNER: [&str; 12] = [
+    "messages",
+    "contents",
+    "input",
+    "output",
+    "content",
+    "parts",
+    "choices",
+    "candidates",
+    "tools",
+    "tool_calls",
+    "chunks",
+    "embeddings",
+];
+
+/// Fields of an entry that no metadata has.
+const ANSWERED: [&str; 3] = ["request", "response", "request_hash"];
+
 /// Finds what can be read in a piece.
 pub fn sift(text: &[u8]) -> Vec<Piece> {
     let mut sieve = Sieve {
@@ -107,7 +127,14 @@ impl Sieve<'_> {
         self.at = end;
         let text = &self.text[value..end];
         if key.starts_with('_') {
+            // Without the end of its own, it holds those behind it.
+            if self.next_entry(value + 1).is_some_and(|(open, ..)| open < end) {
+                return self.lose(start, value + 1, Some(key), damaged(false));
+            }
             return match serde_json::from_slice(text) {
+                Ok(Value::Object(meta)) if ANSWERED.iter().any(|name| meta.contains_key(*name)) => {
+                    self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
+                }
                 Ok(meta) => self.found.push(Piece::Meta(key, meta)),
                 Err(error) => self.lost(start..end, Some(key), error.to_string()),
             };
@@ -122,6 +149,10 @@ impl Sieve<'_> {
                 self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
             }
             Ok(_) => self.found.push(Piece::Entry { name, take, range, keyless: false }),
+            // Its end may be that of another one, with others in between.
+            Err(why) if self.next_entry(value + 1).is_some_and(|(open, ..)| open < end) => {
+                self.lose(start, value + 1, Some(key), reason(why));
+            }
             Err(why) => self.lost(start..end, Some(key), reason(why)),
         }
     }
@@ -146,11 +177,14 @@ impl Sieve<'_> {
             self.lose(start, start, Some(key), damaged(false));
             return true;
         };
+        self.at = end;
         match Entry::read(&self.text[start..end]) {
             Ok(_) => self.take(EntryName::of_key(&key).0, start..end),
+            Err(why) if self.next_entry(start + 1).is_some_and(|(open, ..)| open < end) => {
+                self.lose(start, start + 1, Some(key), reason(why));
+            }
             Err(why) => self.lost(start..end, Some(key), reason(why)),
         }
-        self.at = end;
         true
     }
 
@@ -166,7 +200,8 @@ impl Sieve<'_> {
             (self.at, self.key) = (self.text.len(), None);
             return;
         };
-        if let Some((list, at)) = list_before(self.text, from, open) {
+        let list = list_before(self.text, from, open);
+        if let Some((list, at)) = list.filter(|(key, _)| !INNER.contains(&key.as_str())) {
             self.lost(start..at, key, why);
             (self.key, self.take, self.at) = (Some(list), 1, open);
             return;
