@@ -1,9 +1,9 @@
 //! What becomes of the takes of a name when recordings are merged.
 //!
-//! Takes of a name that answer one [`Question`] are one **call**: [`of_name`] decides call by call, against
-//! what both sides come from where that is known. A call that one side alone has
-//! changed is as that side has it, removal included; one that both have changed
-//! otherwise is a [`Conflict`].
+//! Takes of a name that answer one [`Question`] are one **call**: [`of_name`] decides
+//! call by call, against what both sides come from where that is known. A call that one
+//! side alone has changed is as that side has it, removal included; one that both have
+//! changed otherwise is a [`Conflict`].
 //!
 //! Nothing is lost unless a side has removed it, or a conflict is decided against it.
 

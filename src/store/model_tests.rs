@@ -156,19 +156,25 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// The world after these steps, when all recorders have closed and readers have looked.
+fn after(name: &str, steps: &[Step]) -> World {
+    let mut world = World::new(name);
+    for step in steps {
+        world.take(step);
+    }
+    for who in 0..3 {
+        world.take(&Step::Close { who });
+    }
+    world.take(&Step::Read);
+    world
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
     fn readers_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
-        let mut world = World::new("r.json");
-        for step in &steps {
-            world.take(step);
-        }
-        for who in 0..3 {
-            world.take(&Step::Close { who });
-        }
-        world.take(&Step::Read);
+        let world = after("r.json", &steps);
         // All of it in the file, in our own spelling.
         let names = world.folder.names();
         prop_assert!(names.iter().all(|name| name == "r.json" || name.starts_with("r.json.r") || name.contains("torn") || name.ends_with(".lock")), "{names:?}");
@@ -185,14 +191,7 @@ proptest! {
 
     #[test]
     fn readers_of_a_folder_see_what_was_acknowledged_whatever_happens(steps in prop::collection::vec(any_step(), 1..40)) {
-        let mut world = World::new("r/");
-        for step in &steps {
-            world.take(step);
-        }
-        for who in 0..3 {
-            world.take(&Step::Close { who });
-        }
-        world.take(&Step::Read);
+        let world = after("r/", &steps);
         let names = world.folder.names();
         prop_assert!(names.iter().all(|name| name == "r" || name.starts_with("r.r") || name.contains("torn") || name.ends_with(".lock")), "{names:?}");
         let Ok(files) = fs::read_dir(&world.folder.path) else { return Ok(()) };

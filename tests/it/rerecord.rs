@@ -66,6 +66,14 @@ fn json_of(finished: &Finished) -> Value {
     serde_json::from_str(&finished.stdout).unwrap_or_else(|error| panic!("{error}: {finished:?}"))
 }
 
+/// Recorded calls of different prompts.
+fn several(count: usize) -> Scene {
+    let scene = Scene::new();
+    let calls: Vec<_> = (0..count).map(|n| chat(&format!("prompt {n}"))).collect();
+    scene.recorded(&speaker("old"), &calls);
+    scene
+}
+
 /// Four calls: two takes of one, a streamed one under a step, one to Anthropic.
 fn sample() -> (Scene, Vec<u8>) {
     let scene = Scene::new();

@@ -6,17 +6,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::{KEY, entries, json_of, rerecord, sample, speaker};
+use super::{KEY, entries, json_of, rerecord, sample, several, speaker};
 use crate::support::shape::{chat, chat_answer};
 use crate::support::{Answer, Scene, Upstream};
-
-/// Recorded calls of different prompts.
-fn several(count: usize) -> Scene {
-    let scene = Scene::new();
-    let calls: Vec<_> = (0..count).map(|n| chat(&format!("prompt {n}"))).collect();
-    scene.recorded(&speaker("old"), &calls);
-    scene
-}
 
 #[test]
 fn busy_upstream_is_asked_again_when_it_says() {

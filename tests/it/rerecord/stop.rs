@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{entries, prepared, rerecord, speaker};
+use super::{entries, prepared, rerecord, several, speaker};
 use crate::support::loomrec::Process;
-use crate::support::shape::{chat, chat_answer};
-use crate::support::{Answer, Gate, Scene, Upstream};
+use crate::support::shape::chat_answer;
+use crate::support::{Answer, Gate, Upstream};
 
 /// Answers the first requests at once, and the others when the gate is open.
 fn slow(gate: &Gate, at_once: usize) -> Upstream {
@@ -23,13 +23,6 @@ fn slow(gate: &Gate, at_once: usize) -> Upstream {
             )),
         }
     })
-}
-
-fn several(count: usize) -> Scene {
-    let scene = Scene::new();
-    let calls: Vec<_> = (0..count).map(|n| chat(&format!("prompt {n}"))).collect();
-    scene.recorded(&speaker("old"), &calls);
-    scene
 }
 
 #[test]
