@@ -1,12 +1,13 @@
 //! A terminal of its own for a process: what it shows, and someone who types.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
@@ -32,11 +33,15 @@ impl Terminal {
     /// Starts a command on a terminal of 24 lines and 100 columns; with `typing`, its
     /// stdin is the terminal as well.
     pub(crate) fn spawn(mut command: Command, typing: bool) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let terminal =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-        let side = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
+        // A test run that leads its session would otherwise get this terminal as its own,
+        // and what it starts in the background would be stopped when it reads there.
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let side = || File::from(open(&name, flags, Mode::empty()).unwrap());
         let terminal = File::from(terminal);
         tcsetwinsize(&terminal, size(24, 100)).unwrap();
         let stdin = if typing { Stdio::from(side()) } else { Stdio::null() };
@@ -110,8 +115,16 @@ impl Terminal {
 
     /// Waits for the end of the process. Gives its exit code, and all that the terminal
     /// got.
+    #[track_caller]
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().unwrap().code();
+        let until = Instant::now() + PATIENCE;
+        let code = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status.code();
+            }
+            assert!(Instant::now() < until, "the process does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        };
         drop(self.side.take());
         self.reader.take().unwrap().join().unwrap();
         let seen = self.seen.0.lock().unwrap();
