@@ -230,3 +230,13 @@ fn metadata_that_swallowed_entries_by_a_hole_gives_them_back() {
     loses_only_what_is_touched(text.as_bytes(), hurt.as_bytes(), &(start..end), 4096);
     assert!(!salvaged(hurt.as_bytes(), 4096).1.is_empty());
 }
+
+#[test]
+fn hole_before_an_inner_object_does_not_hide_where_members_begin() {
+    for spelling in [0, 2, 3] {
+        let text = spelt(&sample("words"), spelling);
+        let request = text.windows(10).position(|part| part == b"\"request\":").unwrap();
+        let end = request + text[request..].iter().position(|byte| *byte == b'{').unwrap();
+        loses_only_what_is_touched(&text, &text[end..], &(0..end), 4096);
+    }
+}

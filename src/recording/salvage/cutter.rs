@@ -80,14 +80,24 @@ impl Cutter {
     }
 }
 
-/// What the members of a text begin with: as its first one does, or as ours do.
+/// What the members of a text begin with: as its first one does, or as ours do. Where the
+/// first line is one within a member, as damage may leave it, others stand further out.
 fn beginning(text: &[u8]) -> Vec<u8> {
     let own = b"\n  \"".to_vec();
     let Some(rest) = text.trim_ascii_start().strip_prefix(b"{") else { return own };
-    let blank = rest.len() - rest.trim_ascii_start().len();
-    let (gap, rest) = rest.split_at(blank);
-    match gap.iter().rposition(|byte| *byte == b'\n') {
-        Some(line) if rest.first() == Some(&b'"') => [&gap[line..], b"\""].concat(),
-        _ => own,
-    }
+    let Some(first) = first_member(rest) else { return own };
+    let lines = memchr::memchr_iter(b'\n', rest).filter_map(|at| {
+        let line = &rest[at + 1..];
+        let blank = line.len() - line.trim_ascii_start().len();
+        (blank > 0 && line.get(blank) == Some(&b'"')).then(|| &line[..blank])
+    });
+    let outer = lines.filter(|blank| blank.len() < first.len()).min_by_key(|blank| blank.len());
+    [b"\n", outer.unwrap_or(first), b"\""].concat()
+}
+
+/// What stands before the first member on its line, where it begins one.
+fn first_member(rest: &[u8]) -> Option<&[u8]> {
+    let (gap, rest) = rest.split_at(rest.len() - rest.trim_ascii_start().len());
+    let line = gap.iter().rposition(|byte| *byte == b'\n')?;
+    (rest.first() == Some(&b'"')).then(|| &gap[line + 1..])
 }
