@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -177,11 +178,16 @@ fn half_and_places_can_be_left_out() {
 #[test]
 fn call_is_the_same_when_what_changed_is_left_out() {
     let scene = Scene::new();
-    for name in ["a.json", "b.json"] {
+    for (name, slow) in [("a.json", 0), ("b.json", 20)] {
         let mut body = chat_body("hi");
         body["user"] = json!(name);
         let call = || Call::post(CHAT, body.to_string());
-        scene.recorded(&upstream(false), &[call(), call()]);
+        let upstream = Upstream::start(move |_| {
+            // So that the times differ.
+            std::thread::sleep(Duration::from_millis(slow));
+            Answer::json(200, chat_answer("Rain, alas."))
+        });
+        scene.recorded(&upstream, &[call(), call()]);
         std::fs::rename(scene.recording(), scene.path(name)).unwrap();
     }
     let matched = |told: &Value| told["calls"][0]["matched_by"].clone();

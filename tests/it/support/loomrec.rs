@@ -163,6 +163,11 @@ impl Process {
                 None => std::thread::sleep(Duration::from_millis(3)),
             }
         };
+        // What it started and left behind may hold the pipes.
+        while !self.listeners.iter().all(JoinHandle::is_finished) {
+            assert!(Instant::now() < until, "its pipes stay open:\n{}", self.stderr());
+            std::thread::sleep(Duration::from_millis(3));
+        }
         self.listeners.drain(..).for_each(|listener| listener.join().unwrap());
         let code = status.code().or(status.signal().map(|n| -n)).unwrap_or_default();
         Finished { code, stdout: self.stdout(), stderr: self.stderr() }
