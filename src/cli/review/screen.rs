@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use rustix::process::{Signal, getpgid, getpid, getppid, getsid, kill_process};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
     tcsetattr,
@@ -103,10 +103,25 @@ fn write(text: &str) -> io::Result<()> {
 /// Stops this process where a shell is there to let it go on; gives whether it does.
 pub(super) fn stop() -> bool {
     let is_cared_for = (|| {
-        let parent = getppid()?;
-        let same_session = getsid(Some(parent)).ok()? == getsid(None).ok()?;
-        let other_job = getpgid(Some(parent)).ok()? != getpgid(None).ok()?;
-        Some(same_session && other_job)
+        let (group, session) = job(getpid())?;
+        let (parents, of_parent) = job(getppid()?)?;
+        Some(session == of_parent && group != parents)
     })();
     is_cared_for == Some(true) && kill_process(getpid(), Signal::STOP).is_ok()
+}
+
+/// The process group and the session of a process; 0 where they began outside of this
+/// container, which the calls of the system tell no safe way.
+#[cfg(target_os = "linux")]
+fn job(pid: Pid) -> Option<(i32, i32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // Behind the name, which may hold anything: state, parent, group, session.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(2);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn job(pid: Pid) -> Option<(Pid, Pid)> {
+    use rustix::process::{getpgid, getsid};
+    Some((getpgid(Some(pid)).ok()?, getsid(Some(pid)).ok()?))
 }

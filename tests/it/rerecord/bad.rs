@@ -1,6 +1,9 @@
 //! Files and flags that cannot be, on `rerecord` and `replay --pending`.
 
+use std::time::{Duration, Instant};
+
 use super::{KEY, prepared, rerecord, speaker};
+use crate::support::gate::PATIENCE;
 use crate::support::loomrec::{Process, command, finish};
 use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Scene, Upstream};
@@ -146,14 +149,14 @@ fn text_of_an_upstream_cannot_reach_the_terminal_as_it_is() {
 #[track_caller]
 fn most_memory(scene: &Scene, upstream: &Upstream, args: &[&str]) -> u64 {
     let mut process = Process::spawn(&mut prepared(scene, upstream, args));
-    let mut most = 0;
-    while !process.has_ended() {
+    let (mut most, until) = (0, Instant::now() + 2 * PATIENCE);
+    while !process.has_ended() && Instant::now() < until {
         let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid()));
         let status = status.unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let peak = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
         most = most.max(peak.unwrap_or(0));
-        std::thread::sleep(std::time::Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(2));
     }
     process.wait().expect(0);
     most

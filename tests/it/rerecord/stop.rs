@@ -71,7 +71,7 @@ fn second_interrupt_gives_up_what_is_under_way() {
 fn killed_run_loses_no_answer_that_came_in_full() {
     let (scene, gate) = (several(6), Gate::new());
     let upstream = slow(&gate, 3);
-    let mut process = Process::spawn(&mut prepared(
+    let process = Process::spawn(&mut prepared(
         &scene,
         &upstream,
         &["run.json", "--yes", "--concurrency", "1"],
@@ -79,10 +79,7 @@ fn killed_run_loses_no_answer_that_came_in_full() {
     // The fourth is asked for once the third is on disk.
     upstream.wait_for(4);
     process.signal("KILL");
-    while !process.has_ended() {
-        std::thread::yield_now();
-    }
-    drop(process);
+    process.wait().expect(-9);
     gate.open();
     let rest = speaker("new");
     rerecord(&scene, &rest, &["run.json", "--yes"], 0);

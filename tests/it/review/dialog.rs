@@ -1,8 +1,11 @@
 //! `review` at a terminal: keys in, the screen and the files out.
 
+use std::time::Instant;
+
 use rustix::termios::LocalModes;
 
 use super::sample::{MORE, keys, sample, texts, told};
+use crate::support::gate::PATIENCE;
 use crate::support::loomrec::command;
 use crate::support::pty::Terminal;
 use crate::support::shape::chat;
@@ -193,7 +196,9 @@ fn terminal_is_given_back_while_the_review_is_stopped() {
         terminal.wait_for("\u{1b}[?1049l");
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", terminal.pid())).unwrap();
         let is_stopped = || state().rsplit_once(')').unwrap().1.trim_start().starts_with('T');
+        let until = Instant::now() + PATIENCE;
         while !is_stopped() {
+            assert!(Instant::now() < until, "{}", state());
             std::thread::yield_now();
         }
         assert!(terminal.modes().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON));
