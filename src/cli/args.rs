@@ -7,10 +7,12 @@ mod expiry;
 mod fault;
 mod generate;
 mod interchange;
+mod journal;
 mod look;
 mod merge;
 mod prune;
 mod redact;
+mod replay;
 mod rerecord;
 mod review;
 mod salvage;
@@ -29,10 +31,12 @@ pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, Generated};
 pub use interchange::{ExportArgs, ImportArgs};
+pub use journal::{JournalArgs, Moment, SourceWord};
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
 pub use prune::PruneArgs;
 pub use redact::RedactArgs;
+pub use replay::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 pub use salvage::SalvageArgs;
@@ -109,6 +113,8 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a recording in the format of another tool.
     Export(ExportArgs),
+    /// Read journals: calls that are sought, as they come, or summed up.
+    Journal(JournalArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
     Score(ScoreArgs),
     /// Say which settings are in force, and where each of them comes from.
@@ -152,6 +158,20 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", env = "LOOMREC_JOURNAL")]
     pub journal: Option<PathBuf>,
 
+    /// Begin the journal anew above this size, such as 64MiB; older parts are FILE.1, FILE.2, …
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "LOOMREC_JOURNAL_MAX_SIZE",
+        value_parser = journal::size,
+        requires = "journal"
+    )]
+    pub journal_max_size: Option<u64>,
+
+    /// How many older parts of the journal are kept
+    #[arg(long, value_name = "N", default_value_t = 3, env = "LOOMREC_JOURNAL_KEEP")]
+    pub journal_keep: u32,
+
     /// Write the receipt as JSON
     #[arg(long, value_name = "FILE", env = "LOOMREC_RECEIPT")]
     pub receipt: Option<PathBuf>,
@@ -163,6 +183,10 @@ pub struct ServeArgs {
     /// Let callers that hold this token use /__loomrec/ from anywhere (header x-loomrec-token)
     #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]
     pub control_token: Option<String>,
+
+    /// Give /metrics AgentLoom's and aimock's own names, too, beside loomrec's
+    #[arg(long, env = "LOOMREC_METRICS_COMPAT", value_parser = FalseyValueParser::new())]
+    pub metrics_compat: bool,
 
     /// What goes wrong on purpose.
     #[command(flatten)]
@@ -179,6 +203,11 @@ pub struct ServeArgs {
     /// How messages on stderr are written
     #[arg(long, value_enum, default_value_t = LogFormat::Human, env = "LOOMREC_LOG_FORMAT")]
     pub log_format: LogFormat,
+
+    /// Log to stderr: a level (info has a line for each call), or levels by target, such as
+    /// 'loomrec::call=info,loomrec::store=debug' [default: off]
+    #[arg(long, value_name = "FILTER", env = "LOOMREC_LOG")]
+    pub log: Option<String>,
 
     /// Say nothing but errors
     #[arg(
@@ -274,106 +303,4 @@ pub enum Mode {
     Once,
     /// None: as replay does
     None,
-}
-
-/// `loomrec replay`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  loomrec replay --strict -r recordings/agent.json -- pytest
-  loomrec replay -r a.json -r b.json --fail-unused -- node agent.mjs
-  loomrec replay -r r.json --latency replay --speed 10     # serve, at a tenth of the recorded time
-  loomrec replay --script answers.yaml -- pytest           # answers written by hand, whatever is asked")]
-pub struct ReplayArgs {
-    /// A recording to answer from (repeatable)
-    #[arg(short, long = "recording", value_name = "FILE", env = "LOOMREC_RECORDING")]
-    pub recordings: Vec<PathBuf>,
-
-    /// A script that answers, call by call, whatever the recordings do not (JSON or YAML)
-    #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
-    pub script: Option<PathBuf>,
-
-    /// Refuse every call that is not recorded; the default, and final: it overrides the environment
-    #[arg(long)]
-    pub strict: bool,
-
-    /// What a call that is not recorded gets [default: error]
-    #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
-    pub on_miss: Option<MissPolicy>,
-
-    /// The same as --on-miss default
-    #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
-    pub allow_default_fallback: bool,
-
-    /// What a further identical call gets once its takes are used up
-    /// [default: error; last for a file that AgentLoom wrote]
-    #[arg(long, value_enum, env = "LOOMREC_REPEAT")]
-    pub repeat: Option<RepeatPolicy>,
-
-    /// When answers and their chunks go out
-    #[arg(long, value_enum, default_value_t = LatencyModel::None, env = "LOOMREC_LATENCY")]
-    pub latency: LatencyModel,
-
-    /// Milliseconds for the constant and normal models, and for entries without times of their own
-    #[arg(long, value_name = "MS", default_value_t = 0.0, env = "LOOMREC_LATENCY_MS")]
-    pub latency_ms: f64,
-
-    /// Divide recorded times by this
-    #[arg(long, value_name = "X", default_value_t = 1.0, env = "LOOMREC_SPEED")]
-    pub speed: f64,
-
-    /// Fail when a recorded take was never asked for
-    #[arg(long, env = "LOOMREC_FAIL_UNUSED", value_parser = FalseyValueParser::new())]
-    pub fail_unused: bool,
-
-    /// Write the requests that no recording answers here, for loomrec rerecord --pending
-    #[arg(long, value_name = "FILE", env = "LOOMREC_PENDING")]
-    pub pending: Option<PathBuf>,
-
-    /// Do not fail when CMD made no call at all
-    #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
-    pub allow_empty: bool,
-
-    /// When a recording is too old.
-    #[command(flatten)]
-    pub expiry: ExpiryArgs,
-
-    /// Everything else.
-    #[command(flatten)]
-    pub serve: ServeArgs,
-}
-
-/// What a call that is not recorded gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MissPolicy {
-    /// A RecordingMismatchError
-    Error,
-    /// The placeholder answer "Mock response"
-    Default,
-    /// The live upstream's answer, not recorded
-    Forward,
-}
-
-/// What a further identical call gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RepeatPolicy {
-    /// A RecordingMismatchError, reason exhausted
-    Error,
-    /// The last take again
-    Last,
-    /// All takes again from the first
-    Cycle,
-}
-
-/// When answers go out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LatencyModel {
-    /// At once
-    None,
-    /// After --latency-ms
-    Constant,
-    /// After a seeded draw around --latency-ms
-    Normal,
-    /// Each chunk at its recorded time
-    Replay,
 }

@@ -15,6 +15,8 @@ mod export;
 mod fault;
 mod generate;
 mod import;
+mod journal;
+mod log;
 mod ls;
 mod merge;
 mod output;
@@ -218,6 +220,7 @@ async fn dispatch(
         Command::Convert(args) => convert::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Journal(args) => journal::run(&args),
         Command::Score(args) => score::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use owo_colors::OwoColorize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::args::LogFormat;
 use super::terminal;
 use crate::replay::RecordingMismatchError;
 use crate::server::Notice;
+use crate::server::journal::line;
 
 /// Writes messages to stderr, in colour on a terminal, above the live line where
 /// there is one.
@@ -66,7 +67,7 @@ impl Output {
     /// What the server has to say.
     pub fn notice(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Call(line) if self.verbose => self.call(&line.to_json()),
+            Notice::Call(seen) if self.verbose => self.call(&line::of(seen)),
             Notice::Call(_) => {}
             Notice::Missed(error) => self.mismatch(error),
             Notice::Refused(text) => self.error(text),
@@ -95,6 +96,28 @@ impl Output {
             LogFormat::Human => self.line(&human),
             LogFormat::Json => self.line(&json!({ "level": "debug", "call": line }).to_string()),
         }
+    }
+
+    /// An event of the log.
+    pub fn event(&self, level: &str, time: &str, target: &str, mut fields: Map<String, Value>) {
+        let message = fields.remove("message");
+        if self.format == LogFormat::Json {
+            let mut line = Map::new();
+            line.insert("level".to_owned(), level.into());
+            line.insert("time".to_owned(), time.into());
+            line.insert("target".to_owned(), target.into());
+            line.extend(message.map(|message| ("message".to_owned(), message)));
+            line.extend(fields);
+            return self.line(&terminal::json(&Value::Object(line).to_string()));
+        }
+        let mut text = format!("{time} {:<5} {target}:", level.to_uppercase());
+        if let Some(message) = message.as_ref().and_then(Value::as_str) {
+            text.push_str(&format!(" {message}"));
+        }
+        for (name, value) in &fields {
+            text.push_str(&format!(" {name}={value}"));
+        }
+        self.line(&terminal::line(&text));
     }
 
     /// A mismatch, one difference a line.

@@ -14,6 +14,7 @@ use crate::record::writer::{OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::entry::End;
 use crate::replay::{Latency, Matcher, Replayer};
+use crate::server::metric::Metrics;
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnMiss, OnNotice};
 use crate::store::{self, StoreError};
@@ -116,7 +117,8 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
     });
     let unexpected = |text: String| Failure::new(UNEXPECTED, text);
     let place = recording.place();
-    let told = on_told(Arc::clone(&ground.tally), ground.notify());
+    let counts = (Arc::clone(&ground.tally), Arc::clone(&ground.metrics));
+    let told = on_told(counts.clone(), ground.notify());
     let writer = Writer::start(recording, args.mode == Mode::All, told)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
     let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
@@ -127,13 +129,17 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
         prices: prices::load(args.prices.as_deref())?,
         place,
     };
-    let on_kept = on_kept(Arc::clone(&ground.tally), ground.notify());
+    let on_kept = on_kept(counts, ground.notify());
     Ok(Recorder::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))
 }
 
+/// What a run counts in.
+type Counts = (Arc<Tally>, Arc<Metrics>);
+
 /// Counts what became of each exchange.
-pub(super) fn on_kept(tally: Arc<Tally>, notify: OnNotice) -> OnKept {
+pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
     Arc::new(move |kept: Kept| {
+        metrics.append(kept.append);
         match &kept.outcome {
             Ok(()) => {
                 Tally::count(&tally.recorded);
@@ -159,13 +165,14 @@ pub(super) fn on_kept(tally: Arc<Tally>, notify: OnNotice) -> OnKept {
 }
 
 /// Passes on what the writer has to tell.
-pub(super) fn on_told(tally: Arc<Tally>, notify: OnNotice) -> OnTold {
+pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnTold {
     Arc::new(move |told: Told<'_>| match told {
         Told::Note(note) => notify(Notice::Warning(&note.to_string())),
         Told::Trouble(reason) => notify(Notice::Warning(&format!(
             "what is recorded stays in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and it is tried again"
         ))),
+        Told::Folded(took) => metrics.fold(took),
         Told::Lost(reason, names) => {
             tally.lost(reason, names as u64);
             notify(Notice::Unkept(reason));

@@ -34,6 +34,7 @@ use crate::record::writer::Writer;
 use crate::record::{Config, Recorder};
 use crate::recording::redact::Redactor;
 use crate::server::clock::{arrival, timestamp_of};
+use crate::server::metric::{About, Metrics};
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnNotice};
 use crate::store;
@@ -336,7 +337,9 @@ impl Work {
         let recording = store::Recorder::open(path, &store::RunChoice::New, &rules)?;
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
-        let told = super::record::on_told(Arc::clone(tally), Arc::clone(notify));
+        // Nobody scrapes it.
+        let counts = (Arc::clone(tally), Arc::new(Metrics::new(About::default())));
+        let told = super::record::on_told(counts.clone(), Arc::clone(notify));
         let writer = Writer::start(recording, false, told)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
         let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
@@ -347,7 +350,7 @@ impl Work {
             prices: prices::load(args.prices.as_deref())?,
             place,
         };
-        let on_kept = super::record::on_kept(Arc::clone(tally), Arc::clone(notify));
+        let on_kept = super::record::on_kept(counts, Arc::clone(notify));
         let redactor = Arc::clone(&self.maker.redactor);
         Ok((Arc::new(Recorder::new(config, client, writer, redactor, on_kept)), place))
     }

@@ -21,7 +21,7 @@ use super::output::{Output, stdout};
 use super::receipt::Receipt;
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
-use super::{progress, setup};
+use super::{log, progress, setup};
 use crate::fault::Decider;
 use crate::identity::IdentityRules;
 use crate::record::Recorder;
@@ -29,6 +29,7 @@ use crate::recording::redact::Redactor;
 use crate::recovery::Budget;
 use crate::replay::{Missed, Replayer};
 use crate::server::fault::Faults;
+use crate::server::metric::Metrics;
 use crate::server::observe::Observer;
 use crate::server::tally::Tally;
 use crate::server::{self, Gateway, Notice, OnMiss, OnNotice};
@@ -49,6 +50,8 @@ pub struct Ground {
     step_header: Option<HeaderName>,
     /// The counts.
     pub tally: Arc<Tally>,
+    /// What scrapers are told.
+    pub metrics: Arc<Metrics>,
     /// Where messages go.
     pub output: Output,
     bar: Option<Arc<ProgressBar>>,
@@ -119,12 +122,14 @@ impl Ground {
         let bar =
             (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
         let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
+        log::start(args.log.as_deref(), &output)?;
         Ok(Self {
             address: setup::address(args)?,
             upstreams: setup::upstreams(args, &current)?,
             redactor: setup::redactor(&args.redact)?,
             step_header: setup::step_header(args)?,
             tally: Arc::default(),
+            metrics: Arc::new(Metrics::new(setup::about(args, recordings))),
             current,
             output,
             bar,
@@ -166,7 +171,7 @@ impl Ground {
     /// # Errors
     /// A port in use, a journal that cannot be written, a command that cannot run.
     pub async fn run(self, args: &ServeArgs, engines: Engines) -> Result<Ran, Failure> {
-        let journal = setup::journal(args)?;
+        let journal = setup::journal(args, self.notify())?;
         // Now, and not when the run is over: what cannot be written is said at
         // once, and a run that dies leaves no older run's receipt behind. A pipe
         // is left alone: its reader would take the closing for the end.
@@ -200,6 +205,7 @@ impl Ground {
                 None => Faults::new(engines.decider, rules, trouble),
             },
             tally: Arc::clone(&self.tally),
+            metrics: self.metrics,
             journal,
             notify,
             clock: AtomicI64::new(0),
@@ -207,8 +213,9 @@ impl Ground {
         let output = &self.output;
         let work = serve(listener, &origin, Arc::clone(&gateway), args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
+        gateway.journal.hang_up().await;
         if let Err(error) = gateway.journal.close() {
-            output.error(&format!("failed to write the journal: {error}"));
+            output.error(&format!("the journal is not whole: {error}"));
         }
         Ok(Ran { gateway, environment, cmd_exit, budget: engines.budget })
     }

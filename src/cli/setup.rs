@@ -18,8 +18,10 @@ use crate::identity::Pointer;
 use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
-use crate::server::journal::Journal;
+use crate::server::journal::{self, Journal, Rotation};
+use crate::server::metric::About;
 use crate::server::observe::STEP_HEADER;
+use crate::server::{Notice, OnNotice};
 use crate::store::Recording;
 
 pub use upstream::{Upstreams, add_recorded, addresses, upstreams, upstreams_at, without_secrets};
@@ -227,13 +229,25 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
     Ok(())
 }
 
+/// What metrics say of a run beside its numbers.
+pub fn about(args: &ServeArgs, recordings: &[PathBuf]) -> About {
+    let name = recordings.first().and_then(|path| path.file_stem());
+    let workflow = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    About { workflow, compat: args.metrics_compat }
+}
+
 /// Opens the journal.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn journal(args: &ServeArgs) -> Result<Journal, Failure> {
-    let file = args.journal.as_deref().map(create).transpose()?;
-    Ok(Journal::new(file))
+pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, Failure> {
+    let Some(path) = &args.journal else { return Ok(Journal::new(None)) };
+    let keep = args.journal_keep;
+    let rotation = args.journal_max_size.map(|max_size| Rotation { max_size, keep });
+    let file = journal::File::create(path, rotation).map_err(|error| unwritable(path, &error))?;
+    let name = path.display().to_string();
+    let told = move |why: &str| notify(Notice::Warning(&format!("journal {name}: {why}")));
+    Ok(Journal::new(Some((file, Box::new(told)))))
 }
 
 /// Creates a file that only its owner may read.
@@ -243,10 +257,11 @@ pub fn journal(args: &ServeArgs) -> Result<Journal, Failure> {
 pub fn create(path: &Path) -> Result<std::fs::File, Failure> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(|error| {
-        Failure::usage(format!(
-            "failed to write {}: {error}; check its folder and permissions",
-            path.display()
-        ))
-    })
+    let opened = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    opened.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    let hint = "check its folder and permissions";
+    Failure::usage(format!("failed to write {}: {error}; {hint}", path.display()))
 }

@@ -148,6 +148,18 @@ impl Rates {
         self.faults.push(Named { name, rate, fault });
     }
 
+    /// Whether a rate is said for the action of this name.
+    pub fn say(&self, action: &str) -> bool {
+        match action {
+            "drop" => self.drop.is_some(),
+            "malformed" => self.malformed.is_some(),
+            "disconnect" => self.disconnect.is_some(),
+            "rate_limit" => self.rate_limit.is_some(),
+            "latency" => self.latency.is_some(),
+            other => self.faults.iter().any(|one| one.name == other),
+        }
+    }
+
     /// The one fault that befalls a call, and the name of its action. `draw` gives a
     /// number from 0 to below 1 for an action's name; it is asked in a fixed order, and
     /// not about what never or always happens.

@@ -19,7 +19,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::{Job, Recorder, Verdict};
+use super::{Job, Keeps, Kept, Recorder, Word};
 use crate::identity::RequestKey;
 use crate::recording::observed::Observed;
 use crate::recording::redact::Secrets;
@@ -235,15 +235,14 @@ impl Sender {
         let (tell, mut judged) = oneshot::channel();
         let (kept, word) = oneshot::channel();
         let judging = Arc::clone(order);
-        let verdict = Verdict {
-            keeps: Box::new(move |entry| {
-                let verdict = judge::judge(&judging, entry);
-                let good = verdict.is_ok();
-                // Who has given up waiting has counted it as failed, and sends it again.
-                tell.send(verdict).is_ok() && good
-            }),
-            kept,
-        };
+        let keeps = Keeps::new(move |entry| {
+            let verdict = judge::judge(&judging, entry);
+            let good = verdict.is_ok();
+            // Who has given up waiting has counted it as failed, and sends it again.
+            tell.send(verdict).is_ok() && good
+        });
+        // Whoever does not wait for the word does without.
+        let tells = Word::new(move |told: &Kept| drop(kept.send(told.outcome.clone())));
         let job = Job {
             observed: order.observed.clone(),
             key: order.key.clone(),
@@ -251,7 +250,8 @@ impl Sender {
             secrets: Arc::clone(&order.secrets),
             arrived: Instant::now(),
             recorded_at: (self.stamp)(),
-            verdict: Some(verdict),
+            keeps: Some(keeps),
+            word: tells,
         };
         let asked = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
         judged.close();

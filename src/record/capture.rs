@@ -2,13 +2,13 @@
 //! into an entry, freed of secrets, when the exchange is over.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 
-use super::{Job, Shared, Verdict};
+use super::{Job, Keeps, Kept, Shared, Times, Word};
 use crate::recording::EntryName;
 use crate::recording::body::Chunk;
 use crate::recording::entry::{End, Entry};
@@ -24,25 +24,33 @@ pub struct Capture {
     size: usize,
     max: usize,
     over: bool,
+    times: Times,
 }
 
 impl Capture {
     /// Starts the copy of the response whose head is `parts`.
-    pub fn new(job: Job, parts: &Parts, max: usize) -> Self {
+    pub fn new((job, sent): (Job, Duration), parts: &Parts, max: usize) -> Self {
         let headers = header_list(&parts.headers);
         let status = parts.status.as_u16();
-        Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false }
+        let head = job.arrived.elapsed();
+        let times = Times { sent, head, first: None, last: head };
+        Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false, times }
     }
 
     /// Adds a chunk that arrived just now. Past the limit the whole copy is dropped.
     pub fn add(&mut self, data: Bytes) {
         self.size += data.len();
+        let at = self.job.arrived.elapsed();
+        self.times.last = at;
+        if !data.is_empty() {
+            self.times.first.get_or_insert(at);
+        }
         if self.over || self.size > self.max {
             self.over = true;
             self.chunks = Vec::new();
             return;
         }
-        self.chunks.push(Chunk { at_ms: millis_since(self.job.arrived), data });
+        self.chunks.push(Chunk { at_ms: at.as_secs_f64() * 1000.0, data });
     }
 
     /// The credentials that the request carried.
@@ -51,8 +59,8 @@ impl Capture {
     }
 
     /// Who has a say in whether the exchange is kept.
-    pub(super) fn take_verdict(&mut self) -> Option<Verdict> {
-        self.job.verdict.take()
+    pub(super) fn take_keeps(&mut self) -> Option<Keeps> {
+        self.job.keeps.take()
     }
 
     /// Whether every chunk so far is still held by the copy.
@@ -60,22 +68,42 @@ impl Capture {
         !self.over
     }
 
-    /// The name to keep the exchange under, the entry, and what it cost, where the
-    /// price is known: the entry alone does not tell an unknown price from none.
-    pub(super) fn finish(self, end: End, shared: &Shared) -> (EntryName, Entry, Option<f64>) {
-        let Self { job, status, headers, chunks, max, over, .. } = self;
-        let latency_ms = Some(millis_since(job.arrived));
+    /// The name to keep the exchange under, the entry, what there is to say of it, and who
+    /// is told.
+    pub(super) fn finish(self, end: End, shared: &Shared) -> (EntryName, Entry, Kept, Word) {
+        let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
+        times.last = job.arrived.elapsed();
         let exchange = Exchange {
             observed: job.observed,
             key: job.key,
             secrets: job.secrets,
             recorded_at: Some(job.recorded_at),
-            latency_ms,
+            latency_ms: Some(millis_since(job.arrived)),
             reply: Reply { status, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
         let (entry, cost) = Maker { redactor, prices, max }.entry(exchange);
-        (job.name, entry, cost)
+        let kept = kept(&entry, cost, times);
+        (job.name, entry, kept, job.word)
+    }
+}
+
+/// What there is to say of an exchange that is to be kept. The entry alone does not tell an
+/// unknown price from none.
+fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
+    let usage = entry.usage.unwrap_or_default();
+    let incomplete = entry.response.as_ref().map(|response| response.end);
+    let incomplete = incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated));
+    let label = entry.request.as_ref().filter(|_| incomplete.is_some());
+    Kept {
+        outcome: Ok(()),
+        incomplete,
+        label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
+        model: entry.model.clone(),
+        tokens: (usage.prompt_tokens, usage.completion_tokens),
+        cost_usd,
+        times,
+        append: Duration::ZERO,
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::EntryName;
@@ -69,26 +69,63 @@ pub struct Job {
     /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
     /// Who has a say in whether it is kept; `None` where every exchange is.
-    pub verdict: Option<Verdict>,
+    pub keeps: Option<Keeps>,
+    /// Told what becomes of this exchange, before its client gets the end of the answer.
+    pub word: Word,
 }
 
-/// A say in what becomes of one exchange, and the word on it.
-pub struct Verdict {
-    /// Sees it once it is over, freed of secrets, and may add to it. It is not kept
-    /// where this says no.
-    pub keeps: Keeps,
-    /// Told whether it is on disk, or the reason where it is not; dropped where it is
-    /// not to be kept.
-    pub kept: oneshot::Sender<Result<(), String>>,
-}
+/// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
+/// may add to it. It is not kept where this says no.
+pub struct Keeps(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
 
-/// See [`Verdict::keeps`].
-pub type Keeps = Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>;
-
-impl std::fmt::Debug for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Verdict")
+impl Keeps {
+    /// Has `keeps` asked.
+    pub fn new(keeps: impl FnOnce(&mut Entry) -> bool + Send + Sync + 'static) -> Self {
+        Self(Box::new(keeps))
     }
+
+    fn ask(self, entry: &mut Entry) -> bool {
+        (self.0)(entry)
+    }
+}
+
+impl std::fmt::Debug for Keeps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Keeps")
+    }
+}
+
+/// Told once what became of one exchange; dropped where nothing does.
+pub struct Word(Box<dyn FnOnce(&Kept) + Send + Sync>);
+
+impl Word {
+    /// Has `tell` told.
+    pub fn new(tell: impl FnOnce(&Kept) + Send + Sync + 'static) -> Self {
+        Self(Box::new(tell))
+    }
+
+    fn tell(self, kept: &Kept) {
+        (self.0)(kept);
+    }
+}
+
+impl std::fmt::Debug for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Word")
+    }
+}
+
+/// When what happened at the upstream, counted from the call's arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// The request was on its way.
+    pub sent: Duration,
+    /// The answer's head was there.
+    pub head: Duration,
+    /// So was the first byte of its body; `None` where there is none.
+    pub first: Option<Duration>,
+    /// All of it was, or as much as came.
+    pub last: Duration,
 }
 
 /// What became of one exchange, for the receipt.
@@ -106,6 +143,10 @@ pub struct Kept {
     pub tokens: (u64, u64),
     /// Cost in US dollars; `None` where the model's price is not known.
     pub cost_usd: Option<f64>,
+    /// When what happened.
+    pub times: Times,
+    /// How long it took to put it on disk, waiting for others included.
+    pub append: Duration,
 }
 
 /// Called once for each exchange when it is over.
@@ -184,6 +225,7 @@ impl Recorder {
         let head = forward.method == http::Method::HEAD;
         let upstream = forward.upstream.clone();
         let mut stop = self.stop.subscribe();
+        let sent = job.arrived.elapsed();
         let response = tokio::select! {
             biased;
             response = self.client.send(forward) => response?,
@@ -193,7 +235,7 @@ impl Recorder {
         remove_hop_by_hop(&mut parts.headers);
         let announced = announced_length(&parts.headers);
         let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
-        let capture = Capture::new(job, &parts, self.shared.config.max_copy);
+        let capture = Capture::new((job, sent), &parts, self.shared.config.max_copy);
         Ok(Opened { parts, body, capture, announced, bodiless, busy, stop })
     }
 

@@ -11,6 +11,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::Response;
@@ -21,7 +22,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
 use super::capture::Capture;
-use super::{Busy, Kept, Verdict};
+use super::{Busy, Kept};
 use crate::recording::entry::{Cut, End};
 use crate::upstream;
 
@@ -296,32 +297,15 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 async fn keep(mut capture: Capture, end: End, busy: &Busy) {
     let shared = &busy.shared;
     let secrets = capture.secrets();
-    let verdict = capture.take_verdict();
-    let (name, mut entry, cost_usd) = capture.finish(end, shared);
-    let told = match verdict {
-        Some(Verdict { keeps, kept }) => match keeps(&mut entry) {
-            true => Some(kept),
-            false => return,
-        },
-        None => None,
-    };
-    let usage = entry.usage.unwrap_or_default();
-    let incomplete = entry.response.as_ref().map(|response| response.end);
-    let incomplete = incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated));
-    let label = entry.request.as_ref().filter(|_| incomplete.is_some());
-    let kept = Kept {
-        outcome: Ok(()),
-        incomplete,
-        label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
-        model: entry.model.clone(),
-        tokens: (usage.prompt_tokens, usage.completion_tokens),
-        cost_usd,
-    };
-    let alone = shared.busy.load(Ordering::Relaxed) <= 1;
-    let outcome = shared.writer.keep(name, entry, secrets, alone).await;
-    if let Some(told) = told {
-        // Whoever does not wait for the word does without.
-        drop(told.send(outcome.clone()));
+    let keeps = capture.take_keeps();
+    let (name, mut entry, kept, word) = capture.finish(end, shared);
+    if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
+        return;
     }
-    (shared.on_kept)(Kept { outcome, ..kept });
+    let alone = shared.busy.load(Ordering::Relaxed) <= 1;
+    let began = Instant::now();
+    let outcome = shared.writer.keep(name, entry, secrets, alone).await;
+    let kept = Kept { outcome, append: began.elapsed(), ..kept };
+    word.tell(&kept);
+    (shared.on_kept)(kept);
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -33,6 +34,8 @@ pub enum Told<'a> {
     Note(&'a Note),
     /// What could not be done, and is tried again. Nothing is lost by it.
     Trouble(&'a str),
+    /// The log was folded into the recording: how long it took.
+    Folded(Duration),
     /// What had been kept and is kept no more: the reason, and how many names.
     Lost(&'a str, usize),
 }
@@ -47,8 +50,8 @@ enum Task {
     /// An exchange was kept without the thread: a fold may be due some time, and
     /// there may be something to tell.
     Kept,
-    /// A fold is over.
-    Folded(FoldDone),
+    /// A fold is over: how long it took.
+    Folded(FoldDone, Duration),
     /// Nothing more will come.
     Close,
 }

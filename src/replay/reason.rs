@@ -22,6 +22,18 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Unknown,
+        Self::Drifted,
+        Self::Exhausted,
+        Self::Incomplete,
+        Self::OtherUpstream,
+        Self::OtherRules,
+        Self::OtherSession,
+        Self::OtherForm,
+    ];
+
     /// The words people read.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -43,6 +43,10 @@ pub struct Answered {
     pub usage: Usage,
     /// What the recorded call had cost.
     pub cost_usd: f64,
+    /// By what the take was found.
+    pub by: MatchedBy,
+    /// Which take of its name it is, from 1.
+    pub take: usize,
 }
 
 /// A script's answer.
@@ -150,7 +154,8 @@ impl Replayer {
             let by = HeaderValue::from_static(hit.by.as_str());
             response.headers_mut().insert(MATCHED_BY, by);
         }
-        Ok(Answered { response, usage: take.usage, cost_usd: take.cost_usd })
+        let (usage, cost_usd) = (take.usage, take.cost_usd);
+        Ok(Answered { response, usage, cost_usd, by: hit.by, take: number })
     }
 
     /// What the script answers to `observed`, due from `arrived` on; `None` where there

@@ -2,16 +2,17 @@
 //! needs: the shape of its errors, the request as it goes on, its journal line.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde_json::Value;
 
-use super::journal::{Line, More};
+use super::Gateway;
+use super::account::Account;
 use super::known::Known;
 use super::route::Place;
-use super::{Gateway, Notice};
+use super::seen::More;
 use crate::provider::{Provider, directory};
 use crate::record::remove_hop_by_hop;
 use crate::recording::observed::Observed;
@@ -30,6 +31,8 @@ pub(super) struct Asked {
     pub(super) at: i64,
     /// What its line in the journal says of its fault.
     pub(super) fault: Option<Arc<Value>>,
+    /// Where what becomes of it is written down.
+    pub(super) account: Arc<Account>,
 }
 
 impl Asked {
@@ -40,6 +43,20 @@ impl Asked {
     /// The shape that errors have for this call.
     pub(super) fn shape(&self) -> Provider {
         shape_of(&self.known.seen.observed, self.known.place.provider)
+    }
+
+    /// Waits until its answer is due.
+    pub(super) async fn wait_until(&self, due: Option<tokio::time::Instant>) {
+        let Some(due) = due else { return };
+        let before = self.account.elapsed();
+        tokio::time::sleep_until(due).await;
+        self.waited_since(before);
+    }
+
+    /// What went by since then was waiting for somebody else.
+    pub(super) fn waited_since(&self, before: Duration) {
+        let after = self.account.elapsed();
+        self.account.seen().waited += after.saturating_sub(before);
     }
 
     /// Its credentials.
@@ -87,34 +104,7 @@ pub(super) fn forward_of(gateway: &Gateway, asked: &Asked) -> Option<Forward> {
     })
 }
 
-/// Adds a line to the journal. Nothing in it is a secret: it is made of what may
-/// be stored.
-pub(super) fn note(
-    gateway: &Gateway,
-    asked: &Asked,
-    outcome: &'static str,
-    status: Option<StatusCode>,
-    more: More,
-) {
-    let line = line_of(asked, outcome, status, more);
-    (gateway.notify)(Notice::Call(&line));
-    gateway.journal.add(line);
-}
-
-/// The line of a call in the journal.
-pub(super) fn line_of(
-    asked: &Asked,
-    outcome: &'static str,
-    status: Option<StatusCode>,
-    more: More,
-) -> Line {
-    Line {
-        at: asked.at,
-        outcome,
-        status,
-        head: asked.arrived.elapsed(),
-        facts: Arc::clone(&asked.known.facts),
-        fault: asked.fault.clone(),
-        more,
-    }
+/// Writes down what a call was answered with.
+pub(super) fn note(asked: &Asked, outcome: &'static str, status: Option<StatusCode>, more: More) {
+    asked.account.note(outcome, status, more, asked.fault.clone());
 }

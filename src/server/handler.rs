@@ -8,19 +8,21 @@ use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
+use serde_json::json;
 
+use super::account::Account;
 use super::asked::{Asked, note};
 use super::caller::Caller;
 use super::clock::{arrival, timestamp_of};
 use super::fault::{self, Abandoned};
 use super::head::Raw;
-use super::journal::More;
 use super::known::Known;
 use super::live;
 use super::memo::Recalled;
 use super::observe::STEP_HEADER;
-use super::respond::{self, AnyBody};
+use super::respond::{self, AnyBody, OutBody};
 use super::route::Place;
+use super::seen::{Facts, More};
 use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
@@ -36,20 +38,27 @@ const READ_BEFORE_PLACING: u64 = 1 << 20;
 /// # Errors
 /// [`Abandoned`] where a fault leaves it without an answer.
 pub async fn handle(
-    caller: &Caller,
+    caller: &Arc<Caller>,
     request: Request<Incoming>,
-) -> Result<Response<AnyBody>, Abandoned> {
+) -> Result<Response<OutBody>, Abandoned> {
     let gateway = &caller.gateway;
+    let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
     if control::is_control(request.uri().path()) {
-        return Ok(control::handle(gateway, &request, caller.peer));
+        return Ok(tie(control::handle(caller, &request), None));
     }
     let (mut parts, body) = request.into_parts();
     if let Some(name) = &gateway.config.step_header {
         name_step(&mut parts.headers, name);
     }
     match read(caller, &mut parts, body).await {
-        Ok(asked) => fault::answer(caller, asked).await,
-        Err(refusal) => Ok(refuse(caller, &parts, &refusal)),
+        Ok(asked) => {
+            let account = Arc::clone(&asked.account);
+            Ok(tie(fault::answer(caller, asked).await?, Some(account)))
+        }
+        Err(refusal) => {
+            let (response, account) = refuse(caller, &parts, &refusal);
+            Ok(tie(response, Some(account)))
+        }
     }
 }
 
@@ -72,18 +81,31 @@ struct Refusal {
 }
 
 /// Says so to the caller and to the person at the terminal, without credentials.
-fn refuse(caller: &Caller, parts: &Parts, refusal: &Refusal) -> Response<AnyBody> {
+fn refuse(
+    caller: &Arc<Caller>,
+    parts: &Parts,
+    refusal: &Refusal,
+) -> (Response<AnyBody>, Arc<Account>) {
     let gateway = &*caller.gateway;
     let secrets = caller.secrets(&parts.headers, parts.uri.query().unwrap_or_default());
     let message = gateway.redactor.redact_text(&refusal.message, &secrets);
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(&message));
-    respond::error(refusal.provider, refusal.status, refusal.kind, &message)
+    let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
+    let facts = Facts::refused(parts.method.as_str(), &path, refusal.provider);
+    let come = (Instant::now(), arrival(&gateway.clock));
+    let account = Account::new(caller, come, Arc::new(facts));
+    let mut seen = account.seen();
+    (seen.outcome, seen.status) = ("refused", Some(refusal.status));
+    seen.more = More::Value(json!({ "error": refusal.kind, "message": &*message }));
+    drop(seen);
+    let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
+    (response, account)
 }
 
 /// Reads a request, and knows it again or observes it; or says why that cannot
 /// be. The head is taken out of `parts` only where it can.
-async fn read(caller: &Caller, parts: &mut Parts, body: Incoming) -> Result<Asked, Refusal> {
+async fn read(caller: &Arc<Caller>, parts: &mut Parts, body: Incoming) -> Result<Asked, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
@@ -120,7 +142,15 @@ async fn read(caller: &Caller, parts: &mut Parts, body: Incoming) -> Result<Aske
     let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
-    Ok(Asked { known, method, headers, body, arrived, at, fault: None })
+    let account = Account::new(caller, (arrived, at), Arc::clone(&known.facts));
+    account.seen().attempt = attempt(&headers);
+    Ok(Asked { known, method, headers, body, arrived, at, fault: None, account })
+}
+
+/// Which try of a call this is, where its SDK tells.
+fn attempt(headers: &HeaderMap) -> Option<u64> {
+    let retries: u32 = headers.get("x-stainless-retry-count")?.to_str().ok()?.parse().ok()?;
+    Some(u64::from(retries) + 1)
 }
 
 /// Where a request goes, or that it has no place.
@@ -205,12 +235,11 @@ pub(super) async fn served(
     answered: Answered,
 ) -> Response<AnyBody> {
     gateway.tally.serve(answered.usage, answered.cost_usd);
-    if let Some(due) = answered.response.body().first_due() {
-        tokio::time::sleep_until(due).await;
-    }
+    asked.account.serve(&answered);
+    asked.wait_until(answered.response.body().first_due()).await;
     let response = answered.response.map(AnyBody::Replay);
     let more = More::Entry(response.headers().get("x-loomrec-entry").cloned());
-    note(gateway, asked, "served", Some(response.status()), more);
+    note(asked, "served", Some(response.status()), more);
     response
 }
 
@@ -247,13 +276,14 @@ async fn missed(
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
         Tally::count(&gateway.tally.defaulted);
-        note(gateway, &asked, "default", Some(response.status()), More::Nothing);
+        asked.account.seen().matched_by = Some("default");
+        note(&asked, "default", Some(response.status()), More::Nothing);
         return response.map(AnyBody::Replay);
     }
     let error = explain(gateway, replayer, miss, &asked).await;
     let response = respond::mismatch(asked.shape(), &error);
-    let more = More::Value(error.to_json());
-    note(gateway, &asked, "missed", Some(response.status()), more);
+    let more = More::Mismatch(Arc::new(error.to_json()));
+    note(&asked, "missed", Some(response.status()), more);
     (gateway.notify)(Notice::Missed(&error));
     gateway.tally.miss(error);
     response

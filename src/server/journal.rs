@@ -1,88 +1,44 @@
 //! The journal: one line for each call, in memory for the control endpoint and,
 //! if asked for, in a file of JSON lines. A thread does the writing.
 //!
-//! A line is kept as what it is made of, and written out when somebody reads it.
+//! A line is kept as what it is made of, and written out when somebody reads it. What is
+//! kept in memory, and what waits to be written, is bounded in lines and in bytes; no call
+//! ever waits for either.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+mod file;
+pub mod follow;
+pub mod line;
+mod queue;
+
+pub use file::{File, Rotation, parts};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::clock::timestamp;
-use crate::provider::Operation;
-use crate::recording::observed::Observed;
+use super::seen::Seen;
+use line::{Line, versioned};
+use queue::Queue;
 
 /// Lines kept in memory.
 const KEPT: usize = 1000;
+/// Bytes that they take, about, at most.
+const KEPT_BYTES: usize = 16 << 20;
+/// How long the calls still open at the end of a run are given to end.
+const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// What a line says of the request: nothing that may not be stored.
-#[derive(Debug)]
-pub struct Facts {
-    method: String,
-    path: String,
-    upstream: String,
-    operation: Operation,
-    model: Option<String>,
-    streamed: bool,
-    step: Option<String>,
-    session: Option<String>,
-}
-
-impl Facts {
-    /// Those of a request.
-    pub fn of(observed: &Observed) -> Self {
-        Self {
-            method: observed.request.method.clone(),
-            path: observed.request.path.clone(),
-            upstream: observed.upstream.clone(),
-            operation: observed.call.operation,
-            model: observed.call.model.clone(),
-            streamed: observed.call.streamed,
-            step: observed.step.clone(),
-            session: observed.session.clone(),
-        }
-    }
-}
-
-/// What else there is to say of a call.
-#[derive(Clone, Debug)]
-pub enum More {
-    /// Nothing.
-    Nothing,
-    /// The entry it was answered from.
-    Entry(Option<HeaderValue>),
-    /// Anything else.
-    Value(Value),
-}
-
-/// One call.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// When it arrived, in microseconds since 1970.
-    pub at: i64,
-    /// What became of it, in a word.
-    pub outcome: &'static str,
-    /// The status it was answered with, where it was answered.
-    pub status: Option<StatusCode>,
-    /// From its arrival to its answer's head.
-    pub head: Duration,
-    /// The request.
-    pub facts: Arc<Facts>,
-    /// The fault it got.
-    pub fault: Option<Arc<Value>>,
-    /// Anything else.
-    pub more: More,
-}
+/// Told of what went wrong with the file, once for each cause.
+pub type OnTold = Box<dyn Fn(&str) + Send>;
 
 /// What became of a fault.
 #[derive(Clone, Debug)]
 pub struct Mark {
+    /// When, in microseconds since 1970.
+    pub at: i64,
     /// Its number.
     pub fault: u64,
     /// `fired`, `noticed` by its client, `recovered` from; `given_up`, where its client did
@@ -97,8 +53,14 @@ pub struct Mark {
 impl Mark {
     /// As JSON.
     pub fn to_json(&self) -> Value {
-        let Self { fault, what, by, at_ms } = self;
-        json!({ "outcome": what, "fault": fault, "by": by, "at_ms": at_ms })
+        let Self { at, fault, what, by, at_ms } = self;
+        versioned([
+            ("at", json!(timestamp(*at))),
+            ("outcome", json!(what)),
+            ("fault", json!(fault)),
+            ("by", json!(by)),
+            ("at_ms", json!(at_ms)),
+        ])
     }
 }
 
@@ -116,87 +78,123 @@ pub struct Befallen {
 /// What stands in a journal.
 #[derive(Clone, Debug)]
 enum Item {
-    Call(Line),
+    Call(Arc<Seen>),
     Befallen(Befallen),
     Mark(Mark),
 }
 
 impl Item {
+    /// When it was, in microseconds since 1970.
+    fn at(&self) -> i64 {
+        match self {
+            Self::Call(seen) => seen.at,
+            Self::Befallen(Befallen { at, .. }) | Self::Mark(Mark { at, .. }) => *at,
+        }
+    }
+
+    /// The bytes it takes in memory, about.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Call(seen) => seen.weight(),
+            Self::Befallen(_) | Self::Mark(_) => size_of::<Seen>(),
+        }
+    }
+
     fn to_json(&self) -> Value {
         match self {
-            Self::Call(line) => line.to_json(),
-            Self::Befallen(Befallen { at, connection, fault }) => json!({
-                "at": timestamp(*at),
-                "outcome": "faulted",
-                "connection": connection,
-                "fault": **fault,
-            }),
+            Self::Call(seen) => line::of(seen),
+            Self::Befallen(Befallen { at, connection, fault }) => versioned([
+                ("at", json!(timestamp(*at))),
+                ("outcome", json!("faulted")),
+                ("connection", json!(connection)),
+                ("fault", json!(**fault)),
+            ]),
             Self::Mark(mark) => mark.to_json(),
         }
     }
 }
 
-impl Line {
-    /// As JSON.
-    pub fn to_json(&self) -> Value {
-        let facts = &*self.facts;
-        let more = match &self.more {
-            More::Nothing => Value::Null,
-            More::Entry(entry) => {
-                json!({ "entry": entry.as_ref().and_then(|value| value.to_str().ok()) })
+/// A line with its number, from 1, in the order in which lines came to be.
+#[derive(Clone, Debug)]
+struct Numbered {
+    number: u64,
+    item: Item,
+}
+
+impl Numbered {
+    fn to_json(&self) -> Value {
+        let mut line = self.item.to_json();
+        if let Value::Object(fields) = &mut line {
+            // Behind the version.
+            fields.shift_insert(1, "seq".to_owned(), Value::from(self.number));
+        }
+        line
+    }
+
+    /// Writes it as a line of text.
+    fn write(&self, out: &mut Vec<u8>) {
+        // Writing to memory does not fail.
+        drop(match &self.item {
+            Item::Call(seen) => {
+                serde_json::to_writer(&mut *out, &Line::of(seen, Some(self.number)))
             }
-            More::Value(value) => value.clone(),
-        };
-        json!({
-            "at": timestamp(self.at),
-            "outcome": self.outcome,
-            "status": self.status.map(|status| status.as_u16()),
-            "method": facts.method,
-            "path": facts.path,
-            "upstream": facts.upstream,
-            "operation": facts.operation.name(),
-            "model": facts.model,
-            "streamed": facts.streamed,
-            "step_id": facts.step,
-            "session": facts.session,
-            "head_ms": (self.head.as_secs_f64() * 10_000.0).round() / 10.0,
-            "fault": self.fault.as_deref(),
-            "more": more,
-        })
+            _ => serde_json::to_writer(&mut *out, &self.to_json()),
+        });
+        out.push(b'\n');
     }
 }
 
-/// A line and its number.
-type Numbered = (u64, Item);
+/// A connection that is open.
+pub(super) struct Open(watch::Receiver<bool>);
+
+impl Open {
+    /// Returns once it is to end, whatever it is at.
+    pub(super) async fn last_word(&mut self) {
+        // A sender that is gone has told as well.
+        drop(self.0.wait_for(|over| *over).await.map(|over| *over));
+    }
+}
 
 /// Where lines go.
 #[derive(Debug)]
 pub struct Journal {
-    /// The latest lines with their numbers, each at its number's place, so that
-    /// calls which are answered at once do not wait for each other.
+    /// The latest lines, each at its number's place, so that calls which are answered at
+    /// once do not wait for each other.
     recent: Box<[Mutex<Option<Numbered>>]>,
-    next: AtomicU64,
-    /// Absent where no file is written, and once it is closed.
-    file: Option<Mutex<Option<Writer>>>,
+    /// The bytes they take.
+    bytes: AtomicUsize,
+    /// The number of the oldest that may still be there.
+    oldest: AtomicU64,
+    /// The last number given out.
+    last: AtomicU64,
+    /// Absent where no file is written.
+    queue: Option<Queue>,
+    /// Whether nobody may follow any more.
+    ended: AtomicBool,
+    followers: Arc<()>,
+    /// Held by connections: told to end when the last lines are written.
+    open: watch::Sender<bool>,
 }
 
-/// The thread that writes, and the way to it.
-type Writer = (Sender<Item>, JoinHandle<std::io::Result<()>>);
-
 impl Journal {
-    /// A journal in memory, and in `file` where one is given.
-    pub fn new(file: Option<File>) -> Self {
-        let file = file.map(|file| {
-            let (sender, receiver) = channel();
-            Mutex::new(Some((sender, std::thread::spawn(move || write(file, &receiver)))))
-        });
-        let recent = (0..KEPT).map(|_| Mutex::default()).collect();
-        Self { recent, next: AtomicU64::new(0), file }
+    /// A journal in memory, and in `file` where one is given. `told` hears of what goes
+    /// wrong with it.
+    pub fn new(file: Option<(File, OnTold)>) -> Self {
+        Self {
+            recent: (0..KEPT).map(|_| Mutex::default()).collect(),
+            bytes: AtomicUsize::new(0),
+            oldest: AtomicU64::new(1),
+            last: AtomicU64::new(0),
+            queue: file.map(|(file, told)| Queue::start(file, told)),
+            ended: AtomicBool::new(false),
+            followers: Arc::default(),
+            open: watch::channel(false).0,
+        }
     }
 
     /// Adds the line of a call.
-    pub fn add(&self, line: Line) {
-        self.keep(Item::Call(line));
+    pub fn add(&self, seen: Seen) {
+        self.keep(Item::Call(Arc::new(seen)));
     }
 
     /// Adds the line of a connection that asked for nothing.
@@ -210,20 +208,36 @@ impl Journal {
     }
 
     fn keep(&self, item: Item) {
-        if let Some(file) = &self.file {
-            let file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((sender, _)) = file.as_ref() {
-                // A writer that has failed says so when the journal is closed.
-                drop(sender.send(item.clone()));
-            }
+        let weight = item.weight();
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let line = Numbered { number, item };
+        if let Some(queue) = &self.queue {
+            queue.add(line.clone(), weight);
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(weight, Ordering::Relaxed);
+        self.put(number, Some(line));
+        while self.bytes.load(Ordering::Relaxed) > KEPT_BYTES {
+            let oldest = self.oldest.fetch_add(1, Ordering::Relaxed);
+            if oldest >= number {
+                break;
+            }
+            self.put(oldest, None);
+        }
+    }
+
+    /// Puts a line into its place, or takes the one of this number out of it.
+    fn put(&self, number: u64, line: Option<Numbered>) {
         let place = &self.recent[number as usize % KEPT];
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
         // A line that was held up must not take the place of a later one.
-        if place.as_ref().is_none_or(|(other, _)| *other < number) {
-            *place = Some((number, item));
-        }
+        let other = match &*place {
+            Some(there) if there.number > number => line,
+            Some(there) if line.is_none() && there.number != number => None,
+            _ => std::mem::replace(&mut *place, line),
+        };
+        drop(place);
+        let freed = other.map_or(0, |other| other.item.weight());
+        self.bytes.fetch_sub(freed, Ordering::Relaxed);
     }
 
     /// The latest lines, oldest first.
@@ -233,84 +247,58 @@ impl Journal {
             .iter()
             .filter_map(|place| place.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let mut lines: Vec<Numbered> = lines.collect();
-        lines.sort_unstable_by_key(|(number, _)| *number);
-        lines.iter().map(|(_, line)| line.to_json()).collect()
+        lines.sort_unstable_by_key(|line| line.number);
+        lines.iter().map(Numbered::to_json).collect()
+    }
+
+    /// How it does, for the control endpoint.
+    pub fn health(&self) -> Value {
+        let file = self.queue.as_ref().map(|queue| queue.counts().to_json());
+        json!({
+            "lines": self.last.load(Ordering::Relaxed),
+            "followers": self.followers(),
+            "file": file,
+        })
+    }
+
+    /// Lines that were to be written and could not be, so far.
+    pub fn lost(&self) -> u64 {
+        self.queue.as_ref().map_or(0, |queue| queue.counts().lost())
+    }
+
+    /// How many follow it.
+    fn followers(&self) -> usize {
+        Arc::strong_count(&self.followers) - 1
+    }
+
+    /// Ends whoever follows: the run is over.
+    pub(super) fn end_following(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Notes a connection that is open: its calls have their lines once this is dropped.
+    pub(super) fn open(&self) -> Open {
+        Open(self.open.subscribe())
+    }
+
+    /// Ends the connections that are still open, so that their calls get their lines.
+    pub async fn hang_up(&self) {
+        self.end_following();
+        self.open.send_replace(true);
+        // A connection that cannot end takes its line with it.
+        drop(tokio::time::timeout(LAST_WORD, self.open.closed()).await);
     }
 
     /// Writes what is left and closes the file.
     ///
     /// # Errors
-    /// When lines could not be written.
-    pub fn close(&self) -> std::io::Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let writer = file.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((sender, thread)) = writer else { return Ok(()) };
-        drop(sender);
-        thread.join().unwrap_or(Ok(()))
+    /// How many lines were not written, and why.
+    pub fn close(&self) -> Result<(), String> {
+        self.end_following();
+        self.queue.as_ref().map_or(Ok(()), Queue::close)
     }
-}
-
-/// The thread: writes lines as they come, flushing whenever none is waiting.
-fn write(file: File, lines: &Receiver<Item>) -> std::io::Result<()> {
-    let mut out = BufWriter::new(file);
-    while let Ok(line) = lines.recv() {
-        writeln!(out, "{}", line.to_json())?;
-        while let Ok(line) = lines.try_recv() {
-            writeln!(out, "{}", line.to_json())?;
-        }
-        out.flush()?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(at: i64) -> Line {
-        let facts = Facts {
-            method: "POST".to_owned(),
-            path: "/v1/x".to_owned(),
-            upstream: "openai".to_owned(),
-            operation: Operation::Other,
-            model: None,
-            streamed: false,
-            step: None,
-            session: None,
-        };
-        Line {
-            at,
-            outcome: "served",
-            status: Some(StatusCode::OK),
-            fault: None,
-            head: Duration::from_micros(1260),
-            facts: Arc::new(facts),
-            more: More::Entry(Some(HeaderValue::from_static("step-1"))),
-        }
-    }
-
-    #[test]
-    fn latest_lines_come_oldest_first_when_more_were_added_than_are_kept() {
-        let journal = Journal::new(None);
-        (0..KEPT as i64 + 5).for_each(|at| journal.add(line(at)));
-        let lines = journal.recent();
-        assert_eq!(lines.len(), KEPT);
-        assert_eq!(lines[0]["at"], timestamp(5));
-        assert_eq!(lines[KEPT - 1]["at"], timestamp(KEPT as i64 + 4));
-        assert_eq!(
-            (&lines[0]["head_ms"], &lines[0]["more"]["entry"]),
-            (&json!(1.3), &json!("step-1"))
-        );
-    }
-
-    #[test]
-    fn file_holds_every_line_once_the_journal_is_closed() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let journal = Journal::new(Some(file.reopen().unwrap()));
-        (0..3).for_each(|at| journal.add(line(at)));
-        journal.close().unwrap();
-        let text = std::fs::read_to_string(file.path()).unwrap();
-        let expected: String = (0..3).map(|at| format!("{}\n", line(at).to_json())).collect();
-        assert_eq!(text, expected);
-    }
-}
+#[path = "journal_tests.rs"]
+mod tests;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::journal::Facts;
 use super::route::Place;
+use super::seen::Facts;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Secrets};
 

@@ -1,18 +1,19 @@
 //! Calls that go to a live upstream: recorded, or passed on.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::asked::{Asked, forward_of, note};
 use super::clock::timestamp_of;
-use super::journal::More;
 use super::respond::{self, AnyBody};
+use super::seen::{More, clip};
 use super::tally::Tally;
 use super::{Gateway, Notice};
 use crate::provider::Provider;
-use crate::record::{Job, remove_hop_by_hop};
+use crate::record::{Job, Word, remove_hop_by_hop};
 use crate::recording::EntryName;
 use crate::upstream::{Client, UpstreamError};
 
@@ -39,24 +40,44 @@ pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody>
     };
     let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
     let (arrived, recorded_at) = (asked.arrived, timestamp_of(asked.at, recorder.place()));
-    let job = Job { observed, key, name, secrets, arrived, recorded_at, verdict: None };
-    match recorder.run(job, forward).await {
+    let word = word(&asked);
+    let job = Job { observed, key, name, secrets, arrived, recorded_at, word, keeps: None };
+    let before = asked.account.elapsed();
+    let ran = recorder.run(job, forward).await;
+    asked.waited_since(before);
+    match ran {
         Ok(response) => {
-            note(gateway, &asked, "recorded", Some(response.status()), More::Nothing);
+            note(&asked, "recorded", Some(response.status()), More::Nothing);
             response.map(AnyBody::Tee)
         }
         Err(error) => unreachable_upstream(gateway, shape, &asked, &error),
     }
 }
 
+/// What becomes of the exchange, written down.
+fn word(asked: &Asked) -> Word {
+    let account = Arc::clone(&asked.account);
+    Word::new(move |kept| {
+        let mut seen = account.seen();
+        seen.tell(kept.tokens.0, kept.tokens.1);
+        seen.cost_usd = kept.cost_usd;
+        seen.answered_by = kept.model.as_deref().map(clip);
+        seen.kept = Some(kept.outcome.is_ok());
+        seen.upstream = Some(kept.times);
+    })
+}
+
 /// Sends the call on and keeps nothing of it (`--on-miss forward`).
 pub(super) async fn pass(gateway: &Gateway, client: &Client, asked: Asked) -> Response<AnyBody> {
     let shape = asked.shape();
     let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
-    match client.send(forward).await {
+    let before = asked.account.elapsed();
+    let sent = client.send(forward).await;
+    asked.waited_since(before);
+    match sent {
         Ok(response) => {
             Tally::count(&gateway.tally.forwarded);
-            note(gateway, &asked, "forwarded", Some(response.status()), More::Nothing);
+            note(&asked, "forwarded", Some(response.status()), More::Nothing);
             let (mut parts, body) = response.into_parts();
             remove_hop_by_hop(&mut parts.headers);
             Response::from_parts(parts, AnyBody::Live(body))
@@ -75,7 +96,10 @@ fn refuse(
     let message = telling(gateway, asked, error);
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(&message));
-    respond::error(shape, StatusCode::BAD_REQUEST, "BadRequest", &message)
+    let status = StatusCode::BAD_REQUEST;
+    let response = respond::error(shape, status, "BadRequest", &message);
+    note(asked, "refused", Some(status), More::Value(json!({ "message": message })));
+    response
 }
 
 /// What an error says, without credentials.
@@ -91,7 +115,10 @@ fn no_base(gateway: &Gateway, shape: Provider, asked: &Asked) -> Response<AnyBod
     );
     Tally::count(&gateway.tally.unreachable);
     (gateway.notify)(Notice::Refused(&message));
-    respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnknown", &message)
+    let status = StatusCode::BAD_GATEWAY;
+    let response = respond::error(shape, status, "UpstreamUnknown", &message);
+    note(asked, "unreachable", Some(status), More::Value(json!({ "message": message })));
+    response
 }
 
 /// An upstream that gave no answer: said, and not recorded as one.
@@ -109,6 +136,6 @@ fn unreachable_upstream(
     (gateway.notify)(Notice::Refused(&message));
     let response = respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnreachable", &message);
     let more = More::Value(json!({ "message": message }));
-    note(gateway, asked, "unreachable", Some(response.status()), more);
+    note(asked, "unreachable", Some(response.status()), more);
     response
 }

@@ -3,6 +3,7 @@
 //! [`run`] owns nothing but its connections: the caller gives the bound listener
 //! and the signal to stop, so tests bind port 0 and commands decide when to end.
 
+mod account;
 mod asked;
 mod caller;
 pub mod clock;
@@ -14,11 +15,14 @@ mod head;
 pub mod journal;
 mod known;
 mod live;
+mod log;
 mod memo;
+pub mod metric;
 pub mod observe;
 pub mod respond;
 pub mod route;
 mod script;
+pub mod seen;
 pub mod socket;
 mod stream;
 pub mod tally;
@@ -40,10 +44,12 @@ use crate::recording::redact::Redactor;
 use crate::replay::{Missed, RecordingMismatchError, Replayer};
 use crate::upstream::Client;
 use caller::Caller;
-use fault::{Abandoned, Faults};
-use journal::{Journal, Line};
+use fault::Faults;
+use journal::Journal;
+use metric::Metrics;
 use observe::Observer;
 use route::Routes;
+use seen::Seen;
 use socket::{Connection, Socket};
 use tally::Tally;
 
@@ -88,8 +94,8 @@ pub enum Notice<'a> {
     Unkept(&'a str),
     /// Something that is well again, or was put right, and is worth knowing.
     Warning(&'a str),
-    /// A call was answered: its line in the journal.
-    Call(&'a Line),
+    /// A call is over.
+    Call(&'a Seen),
     /// An exchange was kept, but not whole: it will not be replayed.
     Incomplete(&'a str),
 }
@@ -119,12 +125,33 @@ pub struct Gateway {
     pub faults: Faults,
     /// The counts.
     pub tally: Arc<Tally>,
+    /// The same and more, for scrapers.
+    pub metrics: Arc<Metrics>,
     /// A line for each call.
     pub journal: Journal,
     /// Told at once of what went wrong.
     pub notify: OnNotice,
     /// The last arrival time given out, in microseconds since 1970.
     pub clock: AtomicI64,
+}
+
+impl Gateway {
+    /// What the run does, in a word.
+    pub fn mode(&self) -> &'static str {
+        match (&self.recorder, &self.replayer) {
+            (Some(_), Some(_)) => "new_episodes",
+            (Some(_), None) => "record",
+            (None, _) => "replay",
+        }
+    }
+
+    /// A call is over: everybody who counts or writes down calls learns of it here, once.
+    pub(crate) fn over(&self, seen: Seen) {
+        log::call(&seen);
+        self.metrics.over(&seen);
+        (self.notify)(Notice::Call(&seen));
+        self.journal.add(seen);
+    }
 }
 
 /// Serves connections of `listener` until `stop` is ready, then lets open
@@ -145,7 +172,8 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future
     }
     drop(listener);
     gateway.faults.stop();
-    // Whoever is still connected after the grace time is cut off with the process.
+    gateway.journal.end_following();
+    // Whoever is still connected after the grace time is cut off when the run ends.
     drop(tokio::time::timeout(GRACE, graceful.shutdown()).await);
 }
 
@@ -154,6 +182,7 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
     // A refusal to turn off Nagle's algorithm costs time, not correctness.
     drop(stream.set_nodelay(true));
     let number = gateway.faults.accepted();
+    log::accepted(number);
     if let Some(decided) = gateway.faults.decider().at_accept(number) {
         tokio::spawn(fault::suffer(gateway, stream, number, decided));
         return;
@@ -164,10 +193,7 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
     let service = service_fn(move |request| {
         let caller = Arc::clone(&caller);
         caller.connection.begin();
-        async move {
-            let response = handler::handle(&caller, request).await?;
-            Ok::<_, Abandoned>(respond::tie(response, Arc::clone(&caller.connection)))
-        }
+        async move { handler::handle(&caller, request).await }
     });
     let serving = http1::Builder::new()
         // A date that the upstream did not send is none of ours to add.
@@ -177,8 +203,14 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
         .writev(false)
         .serve_connection(TokioIo::new(socket), service);
     let serving = graceful.watch(serving);
+    let mut open = gateway.journal.open();
     tokio::spawn(async move {
-        attend(serving, &connection, SILENCE).await;
+        tokio::select! {
+            () = attend(serving, &connection, SILENCE) => {}
+            () = connection.abandoned() => {}
+            () = async { open.last_word().await; connection.cut() } => {}
+        }
+        log::closed(number);
         if !connection.is_cut() {
             fault::left(&gateway, number);
         }

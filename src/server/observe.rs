@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 
 use super::credential::{Carried, Credentials};
-use super::journal::Facts;
 use super::known::{Known, Seen};
 use super::memo::Memo;
 use super::route::Place;
+use super::seen::Facts;
 use crate::identity::IdentityRules;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
@@ -109,7 +109,7 @@ impl Observer {
         let scrubbed = scrubbed.map(|text| build(owned(text)));
         let observed = build(owned(patterns));
         let seen = Seen { observed, scrubbed, secrets: Arc::clone(secrets) };
-        let facts = Arc::new(Facts::of(seen.storable()));
+        let facts = Arc::new(Facts::of(seen.storable(), self.rules.first()));
         Known { place: Arc::clone(place), seen, facts }
     }
 }

@@ -12,7 +12,9 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Sleep, sleep};
 
+use super::account::{Account, Sent};
 use super::fault::{FaultBody, Resumed};
+use super::journal::follow::Follower;
 use super::socket::Connection;
 use super::stream::StreamBody;
 use crate::provider::{self, Provider};
@@ -37,6 +39,8 @@ pub enum AnyBody {
     Script(StreamBody),
     /// A live response of which nothing is kept.
     Live(upstream::Body),
+    /// The journal as it grows.
+    Follow(Box<Follower>),
     /// Any of these, to which something happens.
     Fault(Box<FaultBody>),
     /// Any of these, of which the beginning was read before.
@@ -57,6 +61,7 @@ impl Body for AnyBody {
             Self::Replay(body) => Pin::new(body).poll_frame(cx),
             Self::Script(body) => Pin::new(body).poll_frame(cx),
             Self::Live(body) => Pin::new(body).poll_frame(cx),
+            Self::Follow(body) => Pin::new(body).poll_frame(cx),
             Self::Fault(body) => Pin::new(body).poll_frame(cx),
             Self::Resumed(body) => body.poll_frame(cx),
         }
@@ -69,6 +74,7 @@ impl Body for AnyBody {
             Self::Replay(body) => body.is_end_stream(),
             Self::Script(body) => body.is_end_stream(),
             Self::Live(body) => body.is_end_stream(),
+            Self::Follow(body) => body.is_end_stream(),
             Self::Fault(body) => body.is_end_stream(),
             Self::Resumed(body) => body.is_end_stream(),
         }
@@ -81,6 +87,7 @@ impl Body for AnyBody {
             Self::Replay(body) => body.size_hint(),
             Self::Script(body) => body.size_hint(),
             Self::Live(body) => body.size_hint(),
+            Self::Follow(body) => body.size_hint(),
             Self::Fault(body) => body.size_hint(),
             // The head announces what there is to announce.
             Self::Resumed(_) => SizeHint::new(),
@@ -91,6 +98,8 @@ impl Body for AnyBody {
 /// A body that ends its connection as it is told to.
 pub struct OutBody {
     body: AnyBody,
+    /// What of it has been sent, where it answers a call.
+    sent: Option<Sent>,
     connection: Arc<Connection>,
     /// A cut that waits for the bytes before it to leave, and since when.
     cut: Option<(Cut, u64)>,
@@ -99,8 +108,17 @@ pub struct OutBody {
 
 impl OutBody {
     /// `body` on `connection`.
-    pub fn new(body: AnyBody, connection: Arc<Connection>) -> Self {
-        Self { body, connection, cut: None, before_reset: None }
+    fn new(body: AnyBody, connection: Arc<Connection>, sent: Option<Sent>) -> Self {
+        Self { body, sent, connection, cut: None, before_reset: None }
+    }
+
+    /// What a poll gave, counted.
+    fn count(&mut self, polled: Option<&Frame<Bytes>>) {
+        let Some(sent) = &mut self.sent else { return };
+        if let Some(data) = polled.and_then(Frame::data_ref) {
+            sent.add(data.len());
+        }
+        sent.over |= polled.is_none() || self.body.is_end_stream();
     }
 }
 
@@ -122,8 +140,18 @@ impl Body for OutBody {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // An error makes the server drop what it has not yet written, so
                 // the cut waits until all before it has gone to the system.
-                Some(Err(cut)) => self.cut = Some((cut, self.connection.flushes())),
-                other => return Poll::Ready(other),
+                Some(Err(cut)) => {
+                    self.cut = Some((cut, self.connection.flushes()));
+                    self.sent.iter_mut().for_each(|sent| sent.cut = true);
+                }
+                Some(Ok(frame)) => {
+                    self.count(Some(&frame));
+                    return Poll::Ready(Some(Ok(frame)));
+                }
+                None => {
+                    self.count(None);
+                    return Poll::Ready(None);
+                }
             }
         }
         let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
@@ -181,9 +209,16 @@ pub fn mismatch(provider: Provider, error_data: &RecordingMismatchError) -> Resp
     response
 }
 
-/// `response` with its body tied to `connection`.
-pub fn tie(response: Response<AnyBody>, connection: Arc<Connection>) -> Response<OutBody> {
-    response.map(|body| OutBody::new(body, connection))
+/// `response` with its body tied to `connection` and, where it answers a call, to that
+/// call's account.
+pub(super) fn tie(
+    response: Response<AnyBody>,
+    connection: Arc<Connection>,
+    account: Option<Arc<Account>>,
+) -> Response<OutBody> {
+    let (status, length) = (response.status(), response.body().size_hint().exact());
+    let sent = account.map(|account| Sent::new(account, status, length));
+    response.map(|body| OutBody::new(body, connection, sent))
 }
 
 /// How much is set aside at once for a body that announces its length: it is only

@@ -6,8 +6,8 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 
 use super::asked::{Asked, note};
-use super::journal::More;
 use super::respond::{self, AnyBody};
+use super::seen::More;
 use super::stream::StreamBody;
 use super::tally::Tally;
 use super::{Gateway, Notice};
@@ -42,14 +42,13 @@ pub(super) async fn answer(
         AnyBody::Replay(body) => body.first_due(),
         _ => None,
     };
-    if let Some(due) = due {
-        tokio::time::sleep_until(due).await;
-    }
+    asked.wait_until(due).await;
     if let Some(call) = call {
         response.extensions_mut().insert(Call(call));
     }
     let more = More::Value(json!({ "script": { "call": call } }));
-    note(gateway, asked, "scripted", Some(response.status()), more);
+    asked.account.seen().matched_by = Some("script");
+    note(asked, "scripted", Some(response.status()), more);
     response
 }
 
@@ -62,6 +61,6 @@ fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Respons
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    note(gateway, asked, "unscripted", Some(status), More::Value(json!({ "error": message })));
+    note(asked, "unscripted", Some(status), More::Value(json!({ "error": message })));
     response
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
 /// What response bodies may know and ask of their connection.
 #[derive(Debug, Default)]
@@ -25,6 +26,8 @@ pub struct Connection {
     /// What goes out behind the last response.
     behind: Mutex<Option<Bytes>>,
     flushes: AtomicU64,
+    /// Told when it is to end at once.
+    abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
 }
 
@@ -58,6 +61,16 @@ impl Connection {
     /// Whether it was ended by us.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Acquire)
+    }
+
+    /// Ends it at once, whatever it is at.
+    pub fn abandon(&self) {
+        self.abandoned.notify_one();
+    }
+
+    /// Returns once it is to end at once.
+    pub async fn abandoned(&self) {
+        self.abandoned.notified().await;
     }
 
     /// Has bytes sent behind the last response, before the close.

@@ -89,6 +89,16 @@ impl Tally {
         }
     }
 
+    /// Mismatches by reason.
+    pub fn missed_by_reason(&self) -> BTreeMap<&'static str, u64> {
+        self.with(|more| more.missed.clone())
+    }
+
+    /// US dollars so far.
+    pub fn cost_usd(&self) -> f64 {
+        f64::from_bits(Self::read(&self.cost_usd))
+    }
+
     /// All mismatches so far.
     pub fn missed(&self) -> u64 {
         self.with(|more| more.missed.values().sum())

@@ -106,6 +106,34 @@ fn a_full_disk_stops_no_traffic_and_recording_resumes_when_there_is_space() {
 }
 
 #[test]
+fn a_journal_on_a_full_disk_stops_no_traffic_and_goes_on_when_there_is_space() {
+    let Some(disk) = SmallDisk::mount("a_journal_on_a_full_disk") else { return };
+    let (scene, upstream) = (Scene::new(), teller());
+    let path = disk.path().join("run.jsonl");
+    let mut server = scene.record(&upstream, &["--journal", path.to_str().unwrap()]);
+    let lines = || fs::read_to_string(&path).unwrap();
+    calls(&server, "before", 5);
+    while lines().lines().count() < 5 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let ballast = disk.fill();
+    calls(&server, "during", 40);
+    server.process.wait_for("traffic goes on: No space left");
+    fs::remove_file(&ballast).unwrap();
+    calls(&server, "after", 5);
+    let said = server.stop().expect(0).stderr;
+    let text = lines();
+    let numbers: Vec<u64> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap())
+        .collect();
+    assert!(numbers.starts_with(&[1, 2, 3, 4, 5]) && numbers.ends_with(&[50]), "{numbers:?}");
+    let lost = 50 - numbers.len();
+    assert!(lost > 0, "{numbers:?}");
+    assert!(said.contains(&format!("the journal is not whole: {lost} lines are lost")), "{said}");
+}
+
+#[test]
 fn a_disk_too_full_to_fold_loses_nothing_of_the_log() {
     let Some(disk) = SmallDisk::mount("a_disk_too_full_to_fold") else { return };
     let (scene, upstream) = (Scene::within(disk.path()), teller());

@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "record",
     "replay",
     "ls",
@@ -33,6 +33,7 @@ const COMMANDS: [&str; 24] = [
     "redact",
     "verify",
     "salvage",
+    "journal",
 ];
 
 fn root() -> PathBuf {

@@ -37,11 +37,17 @@ mod interchange;
 #[cfg(test)]
 mod interchange_words;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
 mod live;
+#[cfg(test)]
+mod logged;
 #[cfg(test)]
 mod meddle;
 #[cfg(test)]
 mod merge;
+#[cfg(test)]
+mod metrics;
 #[cfg(test)]
 mod miss;
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, Replayer, Source};
 use crate::server::fault::Faults;
 use crate::server::journal::Journal;
+use crate::server::metric::{About, Metrics};
 use crate::server::observe::Observer;
 use crate::server::route::{Routes, Upstream};
 use crate::server::tally::Tally;
@@ -53,13 +54,14 @@ impl Stage {
         let rules = IdentityRules::default();
         let recording = store::Recorder::open(file, &store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
-        let told = record::on_told(Arc::clone(&tally), silent());
+        let counts = (Arc::clone(&tally), metrics());
+        let told = record::on_told(counts.clone(), silent());
         let writer =
             Writer::start(recording, true, told).map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
         let client = Client::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices, place };
-        let on_kept = record::on_kept(Arc::clone(&tally), silent());
+        let on_kept = record::on_kept(counts, silent());
         let recorder = Recorder::new(config, client, writer, Arc::clone(&redactor), on_kept);
         Self::start(Some(base), redactor, tally, Some(Arc::new(recorder)), None).await
     }
@@ -97,6 +99,7 @@ impl Stage {
             missed: None,
             faults: Faults::none(),
             tally,
+            metrics: metrics(),
             journal: Journal::new(None),
             notify: silent(),
             clock: AtomicI64::new(0),
@@ -133,6 +136,11 @@ pub(super) fn has_no_client(gateway: &Gateway) -> bool {
 /// No extra patterns.
 fn redactor() -> Result<Arc<Redactor>, Failure> {
     Redactor::new(&[]).map(Arc::new).map_err(|error| broken(&format!("failed to {error}")))
+}
+
+/// Nobody scrapes it.
+fn metrics() -> Arc<Metrics> {
+    Arc::new(Metrics::new(About::default()))
 }
 
 /// The demo tells what happens itself.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{OnTold, Task, Told, Waiting, tell_all};
 use crate::store::{self, FoldDone, StoreError};
@@ -88,7 +88,7 @@ impl Work {
         match task {
             Task::Keep(more) => batch.extend(more),
             Task::Kept => self.tell_notes(),
-            Task::Folded(done) => self.folded(done),
+            Task::Folded(done, took) => self.folded(done, took),
             Task::Close => return false,
         }
         true
@@ -122,7 +122,9 @@ impl Work {
             // A writer that is gone has closed the recording itself.
             // Traffic has the processor first; a system that refuses is as well.
             let _ = rustix::process::nice(FOLD_NICENESS);
-            drop(folds.send(Task::Folded(job.run())));
+            let began = Instant::now();
+            let done = job.run();
+            drop(folds.send(Task::Folded(done, began.elapsed())));
         });
         match thread {
             Ok(thread) => self.folding = Some(thread),
@@ -133,14 +135,17 @@ impl Work {
         }
     }
 
-    fn folded(&mut self, done: FoldDone) {
+    fn folded(&mut self, done: FoldDone, took: Duration) {
         if let Some(thread) = self.folding.take() {
             // It has sent its last.
             drop(thread.join());
         }
         let folded = self.recording().folded(done);
         match folded {
-            Ok(_) => self.said.clear(),
+            Ok(_) => {
+                self.said.clear();
+                (self.on_told)(Told::Folded(took));
+            }
             Err(error) => self.complain(&error),
         }
         self.tell_notes();
@@ -173,8 +178,8 @@ impl Work {
             drop(thread.join());
         }
         for task in tasks.try_iter() {
-            if let Task::Folded(done) = task {
-                self.folded(done);
+            if let Task::Folded(done, took) = task {
+                self.folded(done, took);
             }
         }
         self.waits.store(true, Ordering::Release);

@@ -32,6 +32,7 @@ pub(in crate::server) async fn suffer(
     let (at, fault) = (arrival(&gateway.clock), Arc::clone(&facts));
     gateway.journal.add_befallen(Befallen { at, connection: number, fault });
     watch::fired(&gateway, &line, (id, number), &facts);
+    gateway.metrics.fault(decided.fault.name(), decided.source.word());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
         Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,

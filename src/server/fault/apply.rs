@@ -11,7 +11,7 @@ use super::body::FaultBody;
 use super::claim::Claim;
 use super::gather;
 use super::late::Late;
-use super::mark::Mark;
+use super::mark::{Mark, Spared};
 use super::watch::Line;
 use crate::fault::{self, Distort, Fault};
 use crate::provider::{Asked as Form, Framing};
@@ -67,7 +67,7 @@ pub(super) async fn distorted(
             mark.label(response.headers_mut());
             return answered(caller, mark, response);
         }
-        return spared(caller, mark, response, "its answer has no body");
+        return spared(caller, mark, response, &Spared::NoBody);
     }
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
@@ -78,25 +78,22 @@ pub(super) async fn distorted(
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&form, framing, &mut mark, response).await {
             Ok(response) => response,
-            Err((response, why)) => spared(caller, mark, response, &why),
+            Err((response, why)) => spared(caller, mark, response, &Spared::Inapplicable(why)),
         };
     }
     let announced = response.body().size_hint().exact();
     let made = || Distort::new(&fault, &form, framing, announced, mark.decided.roll);
     let Some(mut distort) = made() else {
-        let why = "it can do nothing to an answer of this kind";
-        return spared(caller, mark, response, why);
+        return spared(caller, mark, response, &Spared::OtherKind);
     };
     let mut total = None;
     if let AnyBody::Replay(body) = response.body() {
         total = Some(body.total());
         if !made().is_some_and(|trial| strikes(trial, &response, body)) {
-            let why = "its answer ends before the place where it was to happen";
-            return spared(caller, mark, response, why);
+            return spared(caller, mark, response, &Spared::TooShort);
         }
     } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
-        let why = "the length of a live stream is not known before its end";
-        return spared(caller, mark, response, why);
+        return spared(caller, mark, response, &Spared::NoLength);
     }
     let (mut parts, body) = response.into_parts();
     distort.head(&mut parts.status, &mut parts.headers, total);
@@ -140,7 +137,7 @@ fn spared(
     caller: &Caller,
     mark: Mark,
     response: Response<AnyBody>,
-    why: &str,
+    why: &Spared,
 ) -> Response<AnyBody> {
     mark.missed(why);
     answered(caller, mark, response)

@@ -13,7 +13,7 @@ use super::super::respond::AnyBody;
 use super::super::socket::Connection;
 use super::claim::Claim;
 use super::late::Late;
-use super::mark::Mark;
+use super::mark::{Mark, Spared};
 use super::silence;
 use super::watch::{self, Line};
 use crate::fault::{self, Distort, Step};
@@ -260,7 +260,7 @@ impl Drop for FaultBody {
             && (whole || self.ended.is_some())
             && !distort.struck()
         {
-            mark.missed("its answer ended before the place where it was to happen");
+            mark.missed(&Spared::EndedBefore);
         }
     }
 }

@@ -5,24 +5,25 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
+use serde_json::json;
 
 use super::super::asked::{Asked, note};
 use super::super::caller::Caller;
 use super::super::handler;
-use super::super::journal::More;
 use super::super::known::Known;
 use super::super::respond::{self, AnyBody};
+use super::super::seen::More;
 use super::super::tally::Tally;
-use super::super::{Gateway, Notice, script};
+use super::super::{Gateway, Notice, OnMiss, script};
 use super::apply::{distorted, form, heal, looks_inside};
 use super::claim::Claim;
 use super::declared::{Headers, REFUSED};
 use super::late::Late;
-use super::mark::{Mark, hash_of};
+use super::mark::{Chaos, Mark, hash_of};
 use super::silence::{self, Abandoned};
 use super::watch::{self, Line};
 use crate::fault::{
-    self, Body, CallFacts, Decided, Declared, Fault, Instead, Made, Source, Standing,
+    self, Body, CallFacts, Decided, Declared, Fault, Instead, Made, Rates, Source, Standing,
 };
 use crate::recording::observed::Observed;
 use crate::replay::{Hit, Miss, Replayer, Trouble};
@@ -108,7 +109,9 @@ pub(in crate::server) async fn answer(
         };
         return Ok(heal(caller, response, line));
     };
+    let chaos = chaos(gateway, &decided, &headers, found.as_ref());
     let mut mark = Mark::new(gateway, decided, line, observed.step.as_deref(), caller.number);
+    mark.chaos = chaos;
     asked.fault = Some(Arc::clone(&mark.facts));
     if let Some(instead) = instead(&mark.decided.fault, &asked) {
         mark.fired();
@@ -118,10 +121,38 @@ pub(in crate::server) async fn answer(
     befall(caller, mark, asked, found).await
 }
 
+/// Where the rate of an action of chaos was declared, and what stands behind it.
+fn chaos(
+    gateway: &Gateway,
+    decided: &Decided,
+    headers: &Headers,
+    found: Option<&Result<Owed<'_>, Miss>>,
+) -> Option<Chaos> {
+    if decided.source != Source::Chaos {
+        return None;
+    }
+    let take = found.and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
+    let entry = take.and_then(|take| take.trouble()).and_then(Trouble::rates);
+    let says = |rates: Option<&Rates>| rates.is_some_and(|rates| rates.say(&decided.rule));
+    let source = match (says(headers.rates.as_ref()), says(entry)) {
+        (true, _) => "header",
+        (false, true) => "entry",
+        (false, false) => "plan",
+    };
+    let live = gateway.recorder.is_some() || matches!(gateway.on_miss, OnMiss::Forward(_));
+    let front = match take {
+        Some(_) => "fixture",
+        None if live => "proxy",
+        None => "internal",
+    };
+    Some(Chaos { source, front })
+}
+
 /// A call whose headers declare what is no fault.
 fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(why));
+    note(asked, "refused", Some(REFUSED), More::Value(json!({ "message": why })));
     let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     response
@@ -237,13 +268,13 @@ async fn replace(
     }
     match instead {
         Instead::Silence { for_ms, then } => {
-            note(gateway, &asked, "faulted", None, More::Nothing);
+            note(&asked, "faulted", None, More::Nothing);
             Err(silence::keep(gateway, &caller.connection, for_ms, silence::cut(then)).await)
         }
         Instead::Answer(made) => {
             let mut response = response(made);
             mark.label(response.headers_mut());
-            note(gateway, &asked, "faulted", Some(response.status()), More::Nothing);
+            note(&asked, "faulted", Some(response.status()), More::Nothing);
             Ok(response)
         }
     }

@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::super::Gateway;
-use super::super::asked::{Asked, line_of};
-use super::super::journal::{self, More};
+use super::super::account::Account;
+use super::super::asked::Asked;
+use super::super::seen::More;
 use super::super::tally::Tally;
 use super::watch::{self, Line};
+
+/// The account of a call, and its fault.
+type Unheard = (Arc<Account>, Option<Arc<Value>>);
 
 /// An answer that is on its way, late. Dropped before all of it has gone, its client
 /// has given up: the call was not answered after all.
@@ -17,8 +23,8 @@ pub(super) struct Late {
     attempt: u64,
     /// Whether the call was taken to be answered well, by no take.
     well: bool,
-    /// The call's line in the journal, as long as nobody has noted it.
-    unheard: Option<journal::Line>,
+    /// The call, as long as nobody has noted what it was answered with.
+    unheard: Option<Unheard>,
     over: bool,
 }
 
@@ -37,7 +43,7 @@ impl Late {
             id,
             attempt,
             well: false,
-            unheard: Some(line_of(asked, "faulted", None, More::Nothing)),
+            unheard: Some((Arc::clone(&asked.account), asked.fault.clone())),
             over: false,
         }
     }
@@ -69,9 +75,9 @@ impl Drop for Late {
             self.gateway.faults.decider.unwell(session, &self.line.1, self.attempt);
         }
         let struck = watch::given_up(&self.gateway, &self.line, self.id);
-        if let Some(line) = self.unheard.take().filter(|_| struck) {
+        if let Some((account, fault)) = self.unheard.take().filter(|_| struck) {
             Tally::count(&self.gateway.tally.faulted);
-            self.gateway.journal.add(line);
+            account.note("faulted", None, More::Nothing, fault);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::super::Gateway;
+use super::super::{Gateway, log};
 use super::claim::Claim;
 use super::late::Late;
 use super::watch::{self, Line};
@@ -27,9 +27,55 @@ pub(super) struct Mark {
     /// What its answer is behind, where it is only late.
     pub(super) late: Option<Late>,
     gateway: Arc<Gateway>,
+    /// Where chance was declared that it comes by.
+    pub(super) chaos: Option<Chaos>,
     pub(super) id: u64,
     connection: u64,
     fired: bool,
+}
+
+/// An action of chaos, for the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chaos {
+    /// Where its rate was declared: `header`, `entry` or `plan`.
+    pub(super) source: &'static str,
+    /// What it stands in front of, in aimock's words: `fixture`, `proxy` or `internal`.
+    pub(super) front: &'static str,
+}
+
+/// Why a fault could not happen to an answer.
+pub(super) enum Spared {
+    NoBody,
+    OtherKind,
+    TooShort,
+    EndedBefore,
+    NoLength,
+    /// For what its rewriting says.
+    Inapplicable(String),
+}
+
+impl Spared {
+    fn text(&self) -> &str {
+        match self {
+            Self::NoBody => "its answer has no body",
+            Self::OtherKind => "it can do nothing to an answer of this kind",
+            Self::TooShort => "its answer ends before the place where it was to happen",
+            Self::EndedBefore => "its answer ended before the place where it was to happen",
+            Self::NoLength => "the length of a live stream is not known before its end",
+            Self::Inapplicable(why) => why,
+        }
+    }
+
+    /// The word for it in the metrics.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::NoBody => "no_body",
+            Self::OtherKind => "other_kind",
+            Self::TooShort | Self::EndedBefore => "too_short",
+            Self::NoLength => "no_length",
+            Self::Inapplicable(_) => "inapplicable",
+        }
+    }
 }
 
 impl Mark {
@@ -49,6 +95,7 @@ impl Mark {
             facts,
             claim: None,
             late: None,
+            chaos: None,
             gateway,
             id,
             connection,
@@ -62,13 +109,23 @@ impl Mark {
             self.gateway.faults.decider.fired(&self.decided);
             let which = (self.id, self.connection);
             watch::fired(&self.gateway, &self.line, which, &self.facts);
+            let Decided { fault, rule, source, .. } = &self.decided;
+            self.gateway.metrics.fault(fault.name(), source.word());
+            if let Some(chaos) = self.chaos {
+                self.gateway.metrics.chaos(rule, chaos.source, chaos.front);
+            }
+            log::fault(fault.name(), source.word());
         }
     }
 
     /// It could not happen.
-    pub(super) fn missed(&self, why: &str) {
+    pub(super) fn missed(&self, why: &Spared) {
         let Decided { rule, fault, .. } = &self.decided;
-        self.gateway.faults.warn(format!("{} ({rule}) did not happen: {why}", fault.name()));
+        let text = why.text();
+        self.gateway.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
+        if let Some(chaos) = self.chaos {
+            self.gateway.metrics.bypass(rule, chaos.source, chaos.front, why.word());
+        }
     }
 
     /// The headers that tell of it.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 
 use super::super::Gateway;
+use super::super::clock::arrival;
 use super::super::journal::Mark;
 
 /// A session and a key.
@@ -168,7 +169,8 @@ pub(super) fn recovered(gateway: &Gateway, line: &Line) {
 }
 
 fn mark(gateway: &Gateway, fault: u64, what: &'static str, by: Option<&'static str>) {
-    let mark = Mark { fault, what, by, at_ms: gateway.faults.now_ms() };
+    let at = arrival(&gateway.clock);
+    let mark = Mark { at, fault, what, by, at_ms: gateway.faults.now_ms() };
     gateway.faults.watch.keep(|| mark.to_json());
     gateway.journal.mark(mark);
 }

@@ -1,0 +1,153 @@
+//! `loomrec journal`, as it is typed, and the sizes and times that journals are told in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+/// `loomrec journal`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A journal is what record and replay write with --journal: a JSON line for each call, which
+docs/journal.md describes. Older parts (FILE.1, FILE.2, …) are read before FILE itself.
+--json gives the lines just as they are, for other programs.
+
+Examples:
+  loomrec replay -r agent.json --journal run.jsonl -- pytest
+  loomrec journal run.jsonl --failed
+  loomrec journal run.jsonl --model gpt-4o --since 10m --follow
+  loomrec journal monday.jsonl tuesday.jsonl --sum")]
+pub struct JournalArgs {
+    /// The journals to read
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Only calls that failed: an error, no answer, or one that was not sent to its end
+    #[arg(long)]
+    pub failed: bool,
+    /// Only calls that ask for this model
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Only calls to this upstream
+    #[arg(long, value_name = "NAME")]
+    pub upstream: Option<String>,
+    /// Only calls of this session
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Only calls whose answer came from there
+    #[arg(long, value_enum)]
+    pub source: Option<SourceWord>,
+    /// Only calls of this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+    pub since: Option<Moment>,
+    /// Go on with what is written from now on, until Ctrl-C
+    #[arg(long, conflicts_with = "sum")]
+    pub follow: bool,
+    /// Sum up, by upstream and model
+    #[arg(long)]
+    pub sum: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where an answer came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceWord {
+    /// A recording
+    Recording,
+    /// The live upstream
+    Upstream,
+    /// A script
+    Script,
+    /// The placeholder
+    Default,
+    /// A fault in place of any answer
+    Fault,
+    /// Nowhere: the call was missed or refused, or its client left before
+    None,
+}
+
+/// A moment, given as such or by how long ago it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Microseconds since 1970.
+    At(i64),
+    /// So long before now.
+    Ago(Duration),
+}
+
+impl Moment {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// How it is to be given.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
+            let micros = time.unix_timestamp_nanos() / 1000;
+            return Ok(Self::At(i64::try_from(micros).unwrap_or(i64::MAX)));
+        }
+        let ago = || {
+            let unit = match text.chars().last()? {
+                's' => 1,
+                'm' => 60,
+                'h' => 60 * 60,
+                'd' => 24 * 60 * 60,
+                _ => return None,
+            };
+            let number: u64 = text.get(..text.len() - 1)?.parse().ok()?;
+            Some(Self::Ago(Duration::from_secs(number.checked_mul(unit)?)))
+        };
+        ago().ok_or_else(|| {
+            "give a time such as 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d for so long ago"
+                .to_owned()
+        })
+    }
+}
+
+/// Reads a size: bytes, or so many of a unit.
+///
+/// # Errors
+/// How it is to be given.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "kb" => 1000,
+        "m" | "mib" => 1 << 20,
+        "mb" => 1_000_000,
+        "g" | "gib" => 1 << 30,
+        "gb" => 1_000_000_000,
+        _ => 0,
+    };
+    let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    size.filter(|size| *size > 0)
+        .ok_or_else(|| "give a size such as 500000, 512KiB, 64MiB or 1GiB".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_or_so_many_of_a_unit() {
+        let sizes = ["1", "512KiB", "64 mib", "2G", "3kb"].map(size);
+        let expected = [1, 512 << 10, 64 << 20, 2 << 30, 3000].map(Ok);
+        assert_eq!(sizes, expected);
+        for wrong in ["", "0", "MiB", "1.5G", "-1", "9999999999999999GiB", "1TiB"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn moments_are_times_or_so_long_ago() {
+        assert_eq!(Moment::parse("1970-01-01T00:00:01.5Z"), Ok(Moment::At(1_500_000)));
+        assert_eq!(Moment::parse("2h"), Ok(Moment::Ago(Duration::from_secs(7200))));
+        for wrong in ["", "h", "10", "-1h", "soon", "1é", "99999999999999999999d"] {
+            assert!(Moment::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `loomrec journal`: the calls that journals tell of, sought, as they come, or summed up.
+//!
+//! Journals are read line by line: what is held in memory does not grow with them.
+
+mod read;
+mod row;
+mod sum;
+
+use std::collections::HashSet;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use time::OffsetDateTime;
+
+use super::args::{JournalArgs, LogFormat, Moment};
+use super::exit::{Failure, UNEXPECTED};
+use super::ls::print;
+use super::output::Output;
+use super::terminal;
+use crate::server::journal::parts;
+use read::{Next, Tail};
+use row::{Line, Sought};
+use sum::Sum;
+
+/// How often a journal that is followed is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that cannot be read, or is no journal: which line, and why; a stdout that cannot
+/// be written.
+pub(super) fn run(args: &JournalArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let mut show = Show::new(args);
+    let mut read = HashSet::new();
+    let mut tails = Vec::new();
+    for file in &args.files {
+        for path in parts(file) {
+            // A pattern of the shell's may name a part beside the journal it is a part of.
+            let place = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            if !read.insert(place) {
+                continue;
+            }
+            let last = path == *file;
+            let mut tail = Tail::open(&path)?;
+            let end = !(args.follow && last);
+            if !all_of(&mut tail, end, &mut show, &output)? {
+                return Ok(0);
+            }
+            if !end {
+                tails.push((file.clone(), tail));
+            }
+        }
+    }
+    if args.follow { follow(tails, &mut show, &output) } else { show.finish() }
+}
+
+/// Shows what a file has to tell from where it was left; `false` where nobody listens any
+/// more. At the `end` of it, a line that is not whole is left out, and said.
+fn all_of(
+    tail: &mut Tail,
+    end: bool,
+    show: &mut Show<'_>,
+    output: &Output,
+) -> Result<bool, Failure> {
+    loop {
+        let text = match tail.next(end)? {
+            Next::Line(text) => text,
+            Next::Cut => {
+                let name = tail.path().display();
+                output.warning(&format!(
+                    "the last line of {name} is cut off, and left out: the run did not end well"
+                ));
+                break;
+            }
+            Next::End => break,
+        };
+        let shown = match Line::parse(text) {
+            Ok(line) => show.add(&line, text),
+            Err(why) => return Err(tail.no_line(&why)),
+        };
+        match shown {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
+            other => other.map_err(|error| unwritable(&error))?,
+        }
+    }
+    match show.out.flush() {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true).map_err(|error| unwritable(&error)),
+    }
+}
+
+/// Goes on with what is written from now on, until nobody listens any more.
+fn follow(
+    mut tails: Vec<(PathBuf, Tail)>,
+    show: &mut Show<'_>,
+    output: &Output,
+) -> Result<u8, Failure> {
+    loop {
+        std::thread::sleep(LOOK);
+        for (file, tail) in &mut tails {
+            let moved = tail.has_moved(file);
+            if !all_of(tail, false, show, output)? {
+                return Ok(0);
+            }
+            for path in moved.into_iter().flatten() {
+                // It may be gone again, or not be there yet.
+                let Ok(next) = Tail::open(&path) else { break };
+                *tail = next;
+                if !all_of(tail, false, show, output)? {
+                    return Ok(0);
+                }
+            }
+        }
+    }
+}
+
+fn unwritable(error: &io::Error) -> Failure {
+    Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+}
+
+/// What becomes of lines.
+struct Show<'a> {
+    sought: Sought<'a>,
+    sum: Option<Sum>,
+    json: bool,
+    width: Option<usize>,
+    out: BufWriter<io::Stdout>,
+}
+
+impl<'a> Show<'a> {
+    fn new(args: &'a JournalArgs) -> Self {
+        let from = args.since.map(|moment| match moment {
+            Moment::At(at) => at,
+            Moment::Ago(ago) => {
+                let now = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
+                let then = now.saturating_sub(i128::try_from(ago.as_micros()).unwrap_or(i128::MAX));
+                i64::try_from(then).unwrap_or(i64::MIN)
+            }
+        });
+        Self {
+            sought: Sought::new(args, from),
+            sum: args.sum.then(Sum::default),
+            json: args.json,
+            width: terminal::width(),
+            out: BufWriter::new(io::stdout()),
+        }
+    }
+
+    /// Adds a line, whose text is this.
+    fn add(&mut self, line: &Line, text: &[u8]) -> io::Result<()> {
+        if !self.sought.finds(line) {
+            return Ok(());
+        }
+        if let Some(sum) = &mut self.sum {
+            sum.add(line);
+            return Ok(());
+        }
+        if self.json {
+            let text = String::from_utf8_lossy(text.trim_ascii());
+            return writeln!(self.out, "{}", terminal::json(&text));
+        }
+        writeln!(self.out, "{}", line.row(self.width))
+    }
+
+    fn finish(self) -> Result<u8, Failure> {
+        match self.sum {
+            None => Ok(0),
+            Some(sum) if self.json => print(&sum.json()),
+            Some(sum) => print(&sum.text(self.width)),
+        }
+    }
+}
+
+/// A path as people read it.
+fn label(path: &Path) -> String {
+    terminal::line(&path.display().to_string()).into_owned()
+}
+
+#[cfg(test)]
+#[path = "journal/tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+//! One file of a journal, read line by line, and where it goes on when it is rotated.
+
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::super::exit::{Failure, RECORDING};
+use super::label;
+use crate::server::journal::parts;
+
+/// The longest line that is read.
+const LONGEST: u64 = 16 << 20;
+
+/// What comes next.
+pub(super) enum Next<'a> {
+    /// A line.
+    Line(&'a [u8]),
+    /// The last line, which is not whole.
+    Cut,
+    /// Nothing, for now or at all.
+    End,
+}
+
+/// A file that is being read.
+pub(super) struct Tail {
+    path: PathBuf,
+    file: BufReader<File>,
+    /// The number of the line that is being read, from 1.
+    number: u64,
+    line: Vec<u8>,
+    /// Whether the line has been told.
+    told: bool,
+}
+
+impl Tail {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// One that cannot be read.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
+            true => Err(io::ErrorKind::IsADirectory.into()),
+            false => Ok(BufReader::with_capacity(64 << 10, file)),
+        });
+        let file = file.map_err(|error| unreadable(path, &error))?;
+        Ok(Self { path: path.to_owned(), file, number: 1, line: Vec::new(), told: false })
+    }
+
+    /// Its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next line. One that is not whole may still be, unless this is the `end`.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a line that is too long.
+    pub(super) fn next(&mut self, end: bool) -> Result<Next<'_>, Failure> {
+        if std::mem::take(&mut self.told) {
+            self.line.clear();
+            self.number += 1;
+        }
+        let room = LONGEST.saturating_sub(self.line.len() as u64);
+        let read = (&mut self.file).take(room).read_until(b'\n', &mut self.line);
+        read.map_err(|error| unreadable(&self.path, &error))?;
+        let whole = self.line.ends_with(b"\n");
+        if !whole && self.line.len() as u64 >= LONGEST {
+            return Err(self.no_line("it is longer than any"));
+        }
+        if self.line.is_empty() || (!whole && !end) {
+            return Ok(Next::End);
+        }
+        let is_cut = |line: &[u8]| {
+            let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(line);
+            read.is_err_and(|error| error.is_eof())
+        };
+        // A run that was killed may have left half a line.
+        if !whole && self.number > 1 && is_cut(&self.line) {
+            return Ok(Next::Cut);
+        }
+        self.told = true;
+        Ok(Next::Line(&self.line))
+    }
+
+    /// The line that was read last is none of a journal.
+    pub(super) fn no_line(&self, why: &str) -> Failure {
+        let place = format!("{}, line {}", label(&self.path), self.number);
+        Failure::usage(format!("{place}: this is no line of a journal: {why}"))
+    }
+
+    /// The files that come after this one, where the journal `file` is another file by now;
+    /// `None` where it is not.
+    pub(super) fn has_moved(&mut self, file: &Path) -> Option<Vec<PathBuf>> {
+        let there = std::fs::metadata(file).ok()?;
+        let here = self.file.get_ref().metadata().ok()?;
+        let same =
+            |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
+        if same(&there, &here) {
+            // Emptied, it begins anew.
+            let at = self.file.stream_position().ok()?;
+            return (at > here.len()).then(|| vec![file.to_owned()]);
+        }
+        let all = parts(file);
+        let is_this =
+            |path: &PathBuf| std::fs::metadata(path).is_ok_and(|other| same(&other, &here));
+        match all.iter().position(is_this) {
+            Some(place) => Some(all[place + 1..].to_vec()),
+            None => Some(vec![file.to_owned()]),
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let hint = "; name the file that --journal wrote";
+    Failure::new(RECORDING, format!("failed to read {}: {error}{hint}", label(path)))
+}

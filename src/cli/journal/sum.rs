@@ -1,0 +1,231 @@
+//! What the calls of journals come to. What is held does not grow with their number:
+//! groups are bounded, and times are counted in steps of two percent.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::super::amount::{dollars, milliseconds, rounded};
+use super::super::table::{Column, Table};
+use super::super::terminal::line;
+use super::row::Line;
+
+/// Groups that are told apart; what comes then is another.
+const GROUPS: usize = 10_000;
+/// Words of a kind that are told apart.
+const WORDS: usize = 200;
+/// What stands for the others.
+const OTHER: &str = "(other)";
+/// By how much one step of times is more than the one before.
+const STEP: f64 = 1.02;
+/// The percentiles that are told.
+const PERCENTILES: [u64; 3] = [50, 90, 99];
+
+/// What calls come to.
+#[derive(Debug, Default)]
+pub(super) struct Sum {
+    all: Measure,
+    /// By upstream and model.
+    groups: BTreeMap<(String, String), Measure>,
+    outcomes: Words,
+    sources: Words,
+    mismatches: Words,
+    faults: Words,
+}
+
+impl Sum {
+    /// Adds a call.
+    pub(super) fn add(&mut self, call: &Line) {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+        let mut key = (text(&call.upstream), text(&call.model));
+        if self.groups.len() >= GROUPS && !self.groups.contains_key(&key) {
+            key = (OTHER.to_owned(), OTHER.to_owned());
+        }
+        self.all.add(call);
+        self.groups.entry(key).or_default().add(call);
+        self.outcomes.add(Some(call.outcome()));
+        self.sources.add(Some(call.source().unwrap_or("none")));
+        self.mismatches.add(call.reason());
+        self.faults.add(call.fault_type());
+    }
+
+    /// For people.
+    pub(super) fn text(&self, width: Option<usize>) -> String {
+        let mut table = Table::new(vec![
+            Column::left("UPSTREAM").shrinks_to(8),
+            Column::left("MODEL").shrinks_to(10),
+            Column::right("CALLS"),
+            Column::right("FAILED"),
+            Column::right("IN"),
+            Column::right("OUT"),
+            Column::right("COST"),
+            Column::right("P50"),
+            Column::right("P90").goes(2),
+            Column::right("P99"),
+            Column::right("1ST BYTE").goes(1),
+        ]);
+        for ((upstream, model), measure) in &self.groups {
+            let mut cells = vec![line(upstream).into_owned(), line(model).into_owned()];
+            cells.extend(measure.cells());
+            table.add(measure.failed > 0, cells);
+        }
+        let mut out = String::new();
+        if !self.groups.is_empty() {
+            out.push_str(&table.text(width));
+            out.push('\n');
+        }
+        out.push_str(&format!("{}\n", self.all.words()));
+        for (name, words) in
+            [("answers", &self.sources), ("missed", &self.mismatches), ("faults", &self.faults)]
+        {
+            if !words.0.is_empty() {
+                out.push_str(&format!("{name}: {}\n", line(&words.text())));
+            }
+        }
+        out
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> String {
+        let groups = self.groups.iter().map(|((upstream, model), measure)| {
+            let mut group = json!({ "upstream": upstream, "model": model });
+            if let (Value::Object(group), Value::Object(more)) = (&mut group, measure.to_json()) {
+                group.extend(more);
+            }
+            group
+        });
+        let groups: Vec<Value> = groups.collect();
+        let mut all = self.all.to_json();
+        if let Value::Object(all) = &mut all {
+            for (name, words) in [
+                ("outcomes", &self.outcomes),
+                ("sources", &self.sources),
+                ("mismatches", &self.mismatches),
+                ("faults", &self.faults),
+            ] {
+                all.insert(name.to_owned(), json!(words.0));
+            }
+            all.insert("groups".to_owned(), Value::Array(groups));
+        }
+        format!("{all:#}\n")
+    }
+}
+
+/// Words, counted.
+#[derive(Debug, Default)]
+struct Words(BTreeMap<String, u64>);
+
+impl Words {
+    fn add(&mut self, word: Option<&str>) {
+        let Some(word) = word else { return };
+        let known = self.0.len() < WORDS || self.0.contains_key(word);
+        *self.0.entry(if known { word } else { OTHER }.to_owned()).or_default() += 1;
+    }
+
+    fn text(&self) -> String {
+        let words: Vec<String> =
+            self.0.iter().map(|(word, count)| format!("{count} {word}")).collect();
+        words.join(", ")
+    }
+}
+
+/// What a group of calls comes to.
+#[derive(Debug, Default)]
+struct Measure {
+    calls: u64,
+    failed: u64,
+    input: u64,
+    output: u64,
+    cost: f64,
+    total: Times,
+    first_byte: Times,
+}
+
+impl Measure {
+    /// Adds a call. How long a failed one took says nothing of the others.
+    fn add(&mut self, call: &Line) {
+        self.calls += 1;
+        self.input = self.input.saturating_add(call.input_tokens.unwrap_or(0));
+        self.output = self.output.saturating_add(call.output_tokens.unwrap_or(0));
+        self.cost += call.cost_usd.unwrap_or(0.0);
+        if call.failed() {
+            self.failed += 1;
+            return;
+        }
+        self.total.add(call.total_ms.or(call.head_ms));
+        self.first_byte.add(call.first_byte_ms);
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let some = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };
+        let time = |at: Option<f64>| at.map_or_else(|| "-".to_owned(), milliseconds);
+        let mut cells = vec![
+            self.calls.to_string(),
+            some(self.failed),
+            self.input.to_string(),
+            self.output.to_string(),
+            dollars(self.cost),
+        ];
+        cells.extend(self.total.percentiles().map(time));
+        cells.push(time(self.first_byte.percentiles()[0]));
+        cells
+    }
+
+    fn words(&self) -> String {
+        let calls = if self.calls == 1 { "call" } else { "calls" };
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let (input, output) = (self.input, self.output);
+        let cost = dollars(self.cost);
+        format!("{} {calls}{failed} · {input} tokens in, {output} out · {cost}", self.calls)
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "calls": self.calls,
+            "failed": self.failed,
+            "input_tokens": self.input,
+            "output_tokens": self.output,
+            "cost_usd": rounded(self.cost),
+            "total_ms": self.total.to_json(),
+            "first_byte_ms": self.first_byte.to_json(),
+        })
+    }
+}
+
+/// Times in milliseconds, counted by step.
+#[derive(Debug, Default)]
+struct Times {
+    count: u64,
+    steps: BTreeMap<i32, u64>,
+}
+
+impl Times {
+    fn add(&mut self, ms: Option<f64>) {
+        let Some(ms) = ms.filter(|ms| ms.is_finite()) else { return };
+        // What is less than a microsecond is none.
+        let step = (ms.max(0.001).ln() / STEP.ln()).round() as i32;
+        self.count += 1;
+        *self.steps.entry(step).or_default() += 1;
+    }
+
+    /// The percentiles by nearest rank, to within a percent.
+    fn percentiles(&self) -> [Option<f64>; 3] {
+        PERCENTILES.map(|percent| {
+            let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100);
+            let mut seen = 0;
+            let found = self.steps.iter().find(|(_, count)| {
+                seen += u128::from(**count);
+                seen >= rank
+            });
+            found.map(|(step, _)| (STEP.powi(*step) * 1000.0).round() / 1000.0)
+        })
+    }
+
+    fn to_json(&self) -> Value {
+        let [p50, p90, p99] = self.percentiles();
+        json!({ "count": self.count, "p50": p50, "p90": p90, "p99": p99 })
+    }
+}

@@ -1,0 +1,114 @@
+use clap::{Args as _, FromArgMatches as _};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn args(words: &[&str]) -> JournalArgs {
+    let words = [&["journal", "run.jsonl"], words].concat();
+    let command = JournalArgs::augment_args(clap::Command::new("journal"));
+    JournalArgs::from_arg_matches(&command.get_matches_from(words)).unwrap()
+}
+
+fn call(more: &Value) -> Line {
+    let mut call = json!({
+        "v": 1, "at": "2026-01-31T12:00:00.000001Z", "outcome": "served", "status": 200,
+        "method": "POST", "path": "/v1/chat/completions", "upstream": "openai",
+        "model": "gpt-4o", "session": "s", "total_ms": 10.0, "end": "complete", "source": "recording",
+    });
+    call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Line::parse(call.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn calls_are_found_by_all_that_is_sought() {
+    let finds = |words: &[&str], from: Option<i64>, more: Value| {
+        let args = args(words);
+        Sought::new(&args, from).finds(&call(&more))
+    };
+    let plain = json!({});
+    let all = ["--model", "gpt-4o", "--upstream", "openai", "--session", "s"];
+    assert!(finds(&all, Some(1_769_860_800_000_001), plain.clone()));
+    for words in [["--model", "gpt"], ["--upstream", "x"], ["--session", "t"]] {
+        assert!(!finds(&words, None, plain.clone()), "{words:?}");
+    }
+    assert!(!finds(&[], Some(1_769_860_800_000_002), plain.clone()));
+    assert!(!finds(&["--failed"], None, plain.clone()));
+    for failed in [
+        json!({ "status": 422 }),
+        json!({ "status": null }),
+        json!({ "end": "client_left" }),
+        json!({ "kept": false }),
+    ] {
+        assert!(finds(&["--failed"], None, failed.clone()), "{failed}");
+    }
+    assert!(finds(&["--source", "recording"], None, plain.clone()));
+    assert!(!finds(&["--source", "upstream"], None, plain));
+    let missed = json!({ "outcome": "missed", "source": null });
+    assert!(finds(&["--source", "none"], None, missed));
+}
+
+#[test]
+fn what_became_of_a_fault_is_no_call() {
+    let mark = br#"{"v":1,"outcome":"fired","fault":1,"by":null,"at_ms":0.5}"#;
+    let args = args(&[]);
+    assert!(!Sought::new(&args, None).finds(&Line::parse(mark).unwrap()));
+    let befallen = br#"{"v":1,"outcome":"faulted","connection":1,"fault":{"type":"drop"}}"#;
+    let line = Line::parse(befallen).unwrap();
+    assert!(Sought::new(&args, None).finds(&line) && line.failed());
+    assert!(line.row(None).contains("connection 1  · fault drop"), "{}", line.row(None));
+}
+
+#[test]
+fn rows_hold_nothing_that_a_terminal_would_act_on() {
+    let row = call(&json!({ "model": "a\u{1b}[2Jb\nc", "path": "/\u{202e}" })).row(None);
+    assert!(!row.contains(['\u{1b}', '\n', '\u{202e}']), "{row:?}");
+    assert!(call(&json!({})).row(Some(40)).chars().count() <= 40);
+}
+
+#[test]
+fn lines_that_are_none_say_why() {
+    for (text, told) in [
+        ("{", "not JSON"),
+        ("[]", "no object"),
+        ("12", "no object"),
+        ("x", "not JSON"),
+        ("{}", "no outcome"),
+        ("{\"outcome\":1}", "invalid type: integer `1`, expected a string"),
+        ("{\"outcome\":\"served\",\"status\":\"200\"}", "invalid type"),
+        ("{\"outcome\":\"a\",\"outcome\":\"b\"}", "duplicate field `outcome`"),
+        ("{\"outcome\":\"a\",\"v\":2}", "version 2"),
+        (&format!("{{\"a\":{}", "[".repeat(100_000)), "not JSON"),
+    ] {
+        let why = Line::parse(text.as_bytes()).unwrap_err();
+        assert!(why.contains(told), "{why}");
+    }
+}
+
+#[test]
+fn sums_are_right_whatever_the_order_and_bounded_in_groups() {
+    let mut sum = Sum::default();
+    for ms in (1..=1000).rev() {
+        let more =
+            json!({ "total_ms": ms, "input_tokens": 2, "output_tokens": 3, "cost_usd": 0.5 });
+        sum.add(&call(&more));
+    }
+    sum.add(&call(&json!({ "status": 500, "total_ms": 1e9 })));
+    sum.add(&call(&json!({ "outcome": "missed", "status": 422, "source": null,
+                           "mismatch": { "reason": "drifted" } })));
+    let told: Value = serde_json::from_str(&sum.json()).unwrap();
+    assert_eq!((&told["calls"], &told["failed"]), (&json!(1002), &json!(2)));
+    assert_eq!((&told["input_tokens"], &told["cost_usd"]), (&json!(2000), &json!(500.0)));
+    assert_eq!(told["mismatches"], json!({ "drifted": 1 }));
+    assert_eq!(told["sources"], json!({ "none": 1, "recording": 1001 }));
+    for (name, exact) in [("p50", 500.0), ("p90", 900.0), ("p99", 990.0)] {
+        let near = told["total_ms"][name].as_f64().unwrap();
+        assert!((near / exact - 1.0).abs() <= 0.01, "{name}: {near}");
+    }
+    for model in 0..20_000 {
+        sum.add(&call(&json!({ "model": model.to_string(), "outcome": model.to_string() })));
+    }
+    let told: Value = serde_json::from_str(&sum.json()).unwrap();
+    assert!(told["groups"].as_array().unwrap().len() <= 10_001);
+    assert!(told["outcomes"].as_object().unwrap().len() <= 201);
+    assert_eq!(told["calls"], 21_002);
+}

@@ -1,0 +1,108 @@
+//! The log on stderr: events by a filter, each on a line of its own.
+//!
+//! It is off unless it is asked for. Only loomrec's own events get through: what others
+//! would say of a request may hold more than may be told.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::{EnvFilter, Registry};
+
+use super::exit::{Failure, UNEXPECTED};
+use super::output::Output;
+
+/// Where our own events come from.
+const OURS: &str = "loomrec";
+
+/// Starts the log, where a filter asks for one.
+///
+/// # Errors
+/// A filter that is none.
+pub fn start(filter: Option<&str>, output: &Output) -> Result<(), Failure> {
+    let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) else { return Ok(()) };
+    let chosen = EnvFilter::builder().parse(filter).map_err(|error| {
+        Failure::usage(format!(
+            "--log {filter}: {error}; it takes a level (error, warn, info, debug, trace, off), or \
+             levels by target, such as loomrec::call=info,loomrec::fault=debug"
+        ))
+    })?;
+    let lines = Lines { output: output.clone() };
+    tracing::subscriber::set_global_default(Registry::default().with(chosen).with(lines))
+        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to start the log: {error}")))
+}
+
+/// Writes an event as a line.
+struct Lines {
+    output: Output,
+}
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        let meta = event.metadata();
+        if !is_ours(meta.target()) {
+            return;
+        }
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let time = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+        let level = meta.level().as_str().to_lowercase();
+        self.output.event(&level, &time, meta.target(), fields.0);
+    }
+}
+
+/// Whether a target is one of loomrec's own.
+fn is_ours(target: &str) -> bool {
+    target.strip_prefix(OURS).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// The fields of an event, in their order.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn set(&mut self, field: &Field, value: Value) {
+        self.0.insert(field.name().to_owned(), value);
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field, json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field, json!(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field, json!(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field, json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field, json!(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field, json!(format!("{value:?}")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_targets_are_ours() {
+        assert!(is_ours("loomrec") && is_ours("loomrec::call"));
+        assert!(!is_ours("hyper") && !is_ours("loomrecorder") && !is_ours("hyper::loomrec"));
+    }
+}

@@ -1,0 +1,226 @@
+//! The way from calls to the journal's file: a bounded queue, and the thread behind it.
+//!
+//! What does not fit is counted and left out. The thread takes all that waits at once, so
+//! that under load few calls have to wake it.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::file::File;
+use super::{Numbered, OnTold};
+
+/// Lines that may wait.
+const LINES: usize = 8192;
+/// Bytes that they may take in memory, about.
+const BYTES: usize = 16 << 20;
+/// Bytes that are written at once, about.
+const BATCH: usize = 64 << 10;
+/// How long lines may gather before they are written.
+const GATHER: Duration = Duration::from_millis(5);
+/// How long the end of a run waits for a file that takes nothing.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// What became of lines.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    written: AtomicU64,
+    /// Those that the queue had no room for.
+    left_out: AtomicU64,
+    /// Those that the file did not take.
+    refused: AtomicU64,
+    rotations: AtomicU64,
+    /// Why lines were lost, the last time.
+    why: Mutex<Option<String>>,
+}
+
+impl Counts {
+    /// Lines that are not in the file.
+    pub(super) fn lost(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "written": self.written.load(Ordering::Relaxed),
+            "lost": self.lost(),
+            "rotations": self.rotations.load(Ordering::Relaxed),
+            "error": *self.why.lock().unwrap_or_else(PoisonError::into_inner),
+        })
+    }
+
+    /// Notes why lines are lost; whether that is new.
+    fn blame(&self, why: &str) -> bool {
+        let mut told = self.why.lock().unwrap_or_else(PoisonError::into_inner);
+        told.replace(why.to_owned()).as_deref() != Some(why)
+    }
+}
+
+enum Task {
+    Line(Numbered, usize),
+    Close,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(super) struct Queue {
+    tasks: SyncSender<Task>,
+    /// The bytes of what waits.
+    waiting: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Queue {
+    /// Starts the thread, which writes to `file` and tells what goes wrong.
+    pub(super) fn start(file: File, told: OnTold) -> Self {
+        let (tasks, receiver) = sync_channel(LINES);
+        let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<Counts>::default());
+        let work = Work {
+            file,
+            told,
+            waiting: Arc::clone(&waiting),
+            counts: Arc::clone(&counts),
+            batch: Vec::new(),
+        };
+        let thread = std::thread::spawn(move || work.run(&receiver));
+        Self { tasks, waiting, counts, thread: Mutex::new(Some(thread)) }
+    }
+
+    /// What became of the lines so far.
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Has a line written, unless too much waits already.
+    pub(super) fn add(&self, line: Numbered, weight: usize) {
+        let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
+        let fits = waiting + weight <= BYTES;
+        if !fits || self.tasks.try_send(Task::Line(line, weight)).is_err() {
+            self.waiting.fetch_sub(weight, Ordering::Relaxed);
+            self.counts.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Has what waits written, and ends the thread.
+    ///
+    /// # Errors
+    /// How many lines are not in the file, and why.
+    pub(super) fn close(&self) -> Result<(), String> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return Ok(()) };
+        let until = Instant::now() + PATIENCE;
+        while self.tasks.try_send(Task::Close).is_err() && Instant::now() < until {
+            if thread.is_finished() {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        while !thread.is_finished() {
+            if Instant::now() >= until {
+                return Err(format!(
+                    "the file takes nothing: {} lines written, the others are lost",
+                    self.counts.written.load(Ordering::Relaxed)
+                ));
+            }
+            std::thread::sleep(LOOK);
+        }
+        let lost = self.counts.lost();
+        if lost == 0 {
+            return Ok(());
+        }
+        let why = self.counts.why.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let why = why.unwrap_or_else(|| "more came than could be written".to_owned());
+        Err(format!("{lost} lines are lost: {why}"))
+    }
+}
+
+/// What the thread works with.
+struct Work {
+    file: File,
+    told: OnTold,
+    waiting: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
+    batch: Vec<u8>,
+}
+
+impl Work {
+    /// Writes lines as they come, until the end.
+    fn run(mut self, tasks: &Receiver<Task>) {
+        let mut open = true;
+        while open {
+            let Ok(task) = tasks.recv() else { return };
+            open = self.take(task);
+            while open && let Ok(task) = tasks.try_recv() {
+                open = self.take(task);
+            }
+            self.write();
+            if open {
+                std::thread::sleep(GATHER);
+            }
+        }
+    }
+
+    /// Adds a line to the batch; whether there may be more.
+    fn take(&mut self, task: Task) -> bool {
+        let Task::Line(line, weight) = task else { return false };
+        self.waiting.fetch_sub(weight, Ordering::Relaxed);
+        let before = self.batch.len();
+        line.write(&mut self.batch);
+        if self.file.is_over(self.batch.len()) && before > 0 {
+            let last = self.batch.split_off(before);
+            self.write();
+            self.batch = last;
+        }
+        if self.file.is_over(self.batch.len()) {
+            self.rotate();
+        }
+        if self.batch.len() > BATCH {
+            self.write();
+        }
+        true
+    }
+
+    /// Begins a new file.
+    fn rotate(&mut self) {
+        match self.file.rotate() {
+            Ok(true) => drop(self.counts.rotations.fetch_add(1, Ordering::Relaxed)),
+            Ok(false) => {}
+            Err(error) => {
+                let why = format!("it cannot be rotated, and grows on: {error}");
+                if self.counts.blame(&why) {
+                    (self.told)(&why);
+                }
+            }
+        }
+    }
+
+    /// Writes the batch.
+    fn write(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let outcome = self.file.append(&self.batch);
+        let lines = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let (written, error) = match outcome {
+            Ok(()) => (self.batch.len(), None),
+            Err((written, error)) => (written, Some(error)),
+        };
+        let (written, lost) = self.batch.split_at(written);
+        self.counts.written.fetch_add(lines(written), Ordering::Relaxed);
+        if let Some(error) = error {
+            self.counts.refused.fetch_add(lines(lost), Ordering::Relaxed);
+            let why = error.to_string();
+            if self.counts.blame(&why) {
+                (self.told)(&format!("lines are lost, and traffic goes on: {why}"));
+            }
+        }
+        self.batch.clear();
+    }
+}

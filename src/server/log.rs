@@ -1,0 +1,63 @@
+//! The log: what happens, as events that a filter chooses from.
+//!
+//! No event holds a body, a header's value or a query string, at any level: a call is told
+//! by what the journal says of it, without what its own headers name.
+
+use std::time::Duration;
+
+use tracing::{debug, info, trace};
+
+use super::seen::Seen;
+
+/// A call is over.
+pub(super) fn call(seen: &Seen) {
+    let facts = &*seen.facts;
+    let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
+    info!(
+        target: "loomrec::call",
+        outcome = seen.outcome,
+        mode = seen.mode,
+        status = seen.status.map(|status| status.as_u16()),
+        method = facts.method,
+        path = facts.path,
+        upstream = facts.upstream,
+        provider = facts.provider.name(),
+        operation = facts.operation.word(),
+        model = facts.model,
+        streamed = facts.streamed,
+        matched_by = seen.matched_by,
+        reason = seen.mismatch_reason(),
+        fault = seen.fault_words().map(|(kind, _)| kind),
+        head_ms = milliseconds(seen.head),
+        total_ms = milliseconds(seen.total),
+        bytes = seen.bytes,
+        chunks = seen.chunks,
+        end = seen.end.word(),
+        input_tokens = tokens.0,
+        output_tokens = tokens.1,
+    );
+}
+
+/// A fault has happened.
+pub(super) fn fault(kind: &str, source: &str) {
+    debug!(target: "loomrec::fault", kind, source, "a fault has happened");
+}
+
+/// A control endpoint was asked for.
+pub(super) fn control(status: u16) {
+    debug!(target: "loomrec::control", status, "a control endpoint was asked for");
+}
+
+/// A connection was accepted.
+pub(super) fn accepted(number: u64) {
+    trace!(target: "loomrec::connection", number, "accepted");
+}
+
+/// A connection is over.
+pub(super) fn closed(number: u64) {
+    trace!(target: "loomrec::connection", number, "closed");
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 10_000.0).round() / 10.0
+}

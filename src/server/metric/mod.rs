@@ -1,0 +1,214 @@
+//! The metrics: what happened in a run as numbers that a Prometheus server scrapes.
+//!
+//! [`Metrics`] is counted into by calls as they are answered and end, without locks;
+//! [`Metrics::scrape`] writes all of it out. What the receipt tells as well is read from
+//! the [`Tally`] then, so that the two never differ.
+//! What a client chooses freely, such as a model's name, makes a bounded number of labels.
+
+mod collect;
+mod few;
+mod model;
+mod text;
+mod timing;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::registry::Registry;
+
+use super::seen::{Ending, Seen};
+use super::tally::Tally;
+use collect::Collected;
+use few::Few;
+use model::{Model, Models};
+pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
+use timing::{LONG, SHORT, Timing};
+
+/// The source of a miss and of a refusal.
+const OURSELVES: &str = "loomrec";
+
+/// Where answers come from.
+const SOURCES: [&str; 6] = ["recording", "upstream", "script", "default", "fault", OURSELVES];
+
+/// By what an answer that was not live was found.
+const MATCHED_BY: [&str; 4] = ["step_id", "request_hash", "script", "default"];
+
+/// How streams end.
+const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];
+
+/// One more than the highest status there can be.
+const STATUSES: usize = 1000;
+
+/// What is told of a run beside its numbers.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The recording's name, without its folder and ending: AgentLoom's workflow.
+    pub workflow: String,
+    /// Whether AgentLoom's and aimock's own names stand beside ours.
+    pub compat: bool,
+}
+
+/// The numbers of a run.
+#[derive(Debug)]
+pub struct Metrics {
+    about: About,
+    /// By source and status; status 0 is none.
+    requests: Box<[AtomicU64]>,
+    replays: [AtomicU64; MATCHED_BY.len()],
+    models: Models,
+    overhead: Timing,
+    faults: Few<2>,
+    triggered: Few<3>,
+    bypassed: Few<4>,
+    open: AtomicI64,
+    ended: [AtomicU64; ENDS.len()],
+    append: Timing,
+    fold: Timing,
+}
+
+impl Metrics {
+    /// Those of a run in which nothing has happened yet.
+    pub fn new(about: About) -> Self {
+        Self {
+            about,
+            requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
+            replays: Default::default(),
+            models: Models::new(),
+            overhead: Timing::new(SHORT),
+            faults: Few::new(),
+            triggered: Few::new(),
+            bypassed: Few::new(),
+            open: AtomicI64::default(),
+            ended: Default::default(),
+            append: Timing::new(SHORT),
+            fold: Timing::new(LONG),
+        }
+    }
+
+    /// Adds a call that is over.
+    pub fn over(&self, seen: &Seen) {
+        let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
+        let source = place(&SOURCES, seen.source().word().unwrap_or(OURSELVES));
+        count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
+        if let Some(by) = seen.matched_by.and_then(|by| find(&MATCHED_BY, by)) {
+            count(&self.replays[by]);
+        }
+        // What a fault holds up is not loomrec's own.
+        if seen.status.is_some() && seen.fault.is_none() {
+            self.overhead.add(seen.head.saturating_sub(seen.waited));
+        }
+        let tokens = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0);
+        let times = times(seen);
+        let kept = seen.kept == Some(true);
+        if tokens.is_none() && times.is_none() && !kept {
+            return;
+        }
+        let facts = &*seen.facts;
+        let name = facts.model.as_deref().or(seen.answered_by.as_deref());
+        let model = self.models.of(facts.provider, name);
+        if let Some(tokens) = tokens {
+            model.input.fetch_add(tokens.input, Ordering::Relaxed);
+            model.output.fetch_add(tokens.output, Ordering::Relaxed);
+        }
+        if let Some((first_byte, last)) = times {
+            model.latency.add(last);
+            first_byte.into_iter().for_each(|first_byte| model.first_byte.add(first_byte));
+        }
+        if kept {
+            count(&model.captures);
+        }
+    }
+
+    /// Adds a fault that happened.
+    pub fn fault(&self, kind: &str, source: &str) {
+        self.faults.add([kind, source]);
+    }
+
+    /// Adds an action of chaos that happened: where its rate was declared, and in front
+    /// of what (aimock's source).
+    pub fn chaos(&self, action: &str, source: &str, front: &str) {
+        self.triggered.add([action, source, front]);
+    }
+
+    /// Adds an action of chaos that could not happen.
+    pub fn bypass(&self, action: &str, source: &str, front: &str, reason: &str) {
+        self.bypassed.add([action, source, front, reason]);
+    }
+
+    /// A stream begins.
+    pub fn stream_begins(&self) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A stream has ended.
+    pub fn stream_ends(&self, how: Ending) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        count(&self.ended[place(&ENDS, how.word())]);
+    }
+
+    /// Adds the keeping of an exchange.
+    pub fn append(&self, took: Duration) {
+        self.append.add(took);
+    }
+
+    /// Adds a fold of the log into the recording.
+    pub fn fold(&self, took: Duration) {
+        self.fold.add(took);
+    }
+
+    /// All of it as text, with what the receipt tells; `mode` is what the run does,
+    /// `loaded` how many takes it answers from.
+    pub fn scrape(
+        self: &Arc<Self>,
+        tally: &Arc<Tally>,
+        (mode, loaded): (&'static str, u64),
+        open_metrics: bool,
+    ) -> String {
+        let (metrics, tally) = (Arc::clone(self), Arc::clone(tally));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Collected { metrics, tally, mode, loaded }));
+        let mut text = String::new();
+        // Writing to a text fails at no time.
+        let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
+        match written {
+            Ok(()) if open_metrics => text,
+            _ => text::plain(&text),
+        }
+    }
+
+    fn models(&self) -> Vec<&Model> {
+        self.models.all()
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How long an upstream's first byte took, and its last, counted from when it was asked.
+fn times(seen: &Seen) -> Option<(Option<Duration>, Duration)> {
+    let since = |sent: Duration| move |at: Duration| at.saturating_sub(sent);
+    match seen.upstream {
+        Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),
+        // Nothing was kept of what went by: the client's times are the upstream's.
+        None if seen.outcome == "forwarded" => {
+            let asked = since(seen.head.saturating_sub(seen.waited));
+            Some((seen.first_byte.map(asked), asked(seen.total)))
+        }
+        None => None,
+    }
+}
+
+fn find(words: &[&str], word: &str) -> Option<usize> {
+    words.iter().position(|known| *known == word)
+}
+
+/// The place of a word among those there are; the last one's for any other.
+fn place(words: &[&str], word: &str) -> usize {
+    find(words, word).unwrap_or(words.len() - 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What a scrape tells of what was counted.
+
+use http::StatusCode;
+use serde_json::json;
+
+use super::*;
+use crate::provider::Provider;
+use crate::record::Times;
+use crate::server::seen::Facts;
+
+/// The labels of a model with a name that has to be escaped.
+const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
+
+fn metrics(compat: bool) -> (Arc<Metrics>, Arc<Tally>) {
+    let about = About { workflow: "agent".to_owned(), compat };
+    (Arc::new(Metrics::new(about)), Arc::default())
+}
+
+/// A call for a model, answered so.
+fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u16>) -> Seen {
+    let mut facts = Facts::refused("POST", "/v1/x", provider);
+    facts.model = Some(model.to_owned());
+    let mut seen = Seen::new(0, Arc::new(facts), "replay");
+    (seen.outcome, seen.status) =
+        (outcome, status.map(|status| StatusCode::from_u16(status).unwrap()));
+    (seen.head, seen.waited) = (Duration::from_millis(9), Duration::from_micros(8_920));
+    seen
+}
+
+fn fill(metrics: &Metrics, tally: &Tally) {
+    let mut served = seen(Provider::OpenAi, "gpt", "served", Some(200));
+    served.matched_by = Some("step_id");
+    served.tell(7, 5);
+    metrics.over(&served);
+    served.matched_by = Some("request_hash");
+    served.tokens = None;
+    metrics.over(&served);
+    let mut faulted = seen(Provider::OpenAi, "gpt", "faulted", None);
+    faulted.fault = Some(Arc::new(json!({ "type": "hang" })));
+    metrics.over(&faulted);
+    metrics.over(&seen(Provider::OpenAi, "gpt", "missed", Some(422)));
+    let mut recorded = seen(Provider::Anthropic, "claude \"x\"\n日本", "recorded", Some(200));
+    let times = [5, 250, 305, 2_605].map(Duration::from_millis);
+    let [sent, head, first, last] = times;
+    recorded.upstream = Some(Times { sent, head, first: Some(first), last });
+    recorded.kept = Some(true);
+    metrics.over(&recorded);
+    let mut forwarded = seen(Provider::Cohere, "command", "forwarded", Some(200));
+    (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
+    metrics.over(&forwarded);
+    metrics.fault("hang", "plan");
+    metrics.chaos("rate_limit", "header", "fixture");
+    metrics.chaos("rate_limit", "header", "proxy");
+    metrics.bypass("malformed", "plan", "proxy", "too_short");
+    metrics.stream_begins();
+    metrics.stream_begins();
+    metrics.stream_ends(Ending::ClientLeft);
+    metrics.append(Duration::from_micros(30));
+    metrics.fold(Duration::from_millis(30));
+    tally.spend(7, 5, 0.25);
+    Tally::count(&tally.recorded);
+    tally.unkept("disk full");
+}
+
+/// The value of a series.
+fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
+}
+
+#[test]
+fn scrape_tells_what_was_counted() {
+    let (metrics, tally) = metrics(false);
+    fill(&metrics, &tally);
+    let text = metrics.scrape(&tally, ("replay", 41), false);
+    for (series, expected) in [
+        ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
+        ("loomrec_requests_total{mode=\"replay\",source=\"fault\",status=\"none\"}", 1.0),
+        ("loomrec_requests_total{mode=\"replay\",source=\"loomrec\",status=\"422\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
+        ("loomrec_replays_total{matched_by=\"default\"}", 0.0),
+        ("loomrec_mismatches_total{reason=\"drifted\"}", 0.0),
+        (&format!("loomrec_captures_total{{{CLAUDE}}}"), 1.0),
+        ("loomrec_upstream_latency_seconds_count{provider=\"cohere\",model=\"command\"}", 1.0),
+        ("loomrec_upstream_latency_seconds_sum{provider=\"cohere\",model=\"command\"}", 0.1),
+        (&format!("loomrec_upstream_latency_seconds_sum{{{CLAUDE}}}"), 2.6),
+        (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.25\",{CLAUDE}}}"), 0.0),
+        (&format!("loomrec_upstream_first_byte_seconds_bucket{{le=\"0.5\",{CLAUDE}}}"), 1.0),
+        ("loomrec_tokens_total{provider=\"openai\",model=\"gpt\",kind=\"output\"}", 5.0),
+        ("loomrec_cost_usd_total", 0.25),
+        ("loomrec_request_overhead_seconds_count", 5.0),
+        ("loomrec_faults_total{type=\"hang\",source=\"plan\"}", 1.0),
+        ("loomrec_chaos_triggered_total{action=\"rate_limit\",source=\"header\"}", 2.0),
+        (
+            "loomrec_chaos_bypassed_total{action=\"malformed\",source=\"plan\",reason=\"too_short\"}",
+            1.0,
+        ),
+        ("loomrec_streams_open", 1.0),
+        ("loomrec_streams_ended_total{how=\"client_left\"}", 1.0),
+        ("loomrec_store_append_seconds_bucket{le=\"+Inf\"}", 1.0),
+        ("loomrec_store_fold_seconds_count", 1.0),
+        ("loomrec_recording_entries", 42.0),
+        ("loomrec_lost_total", 1.0),
+    ] {
+        assert_eq!(value(&text, series), expected, "{series}");
+    }
+    assert!(!text.contains("agentloom_") && !text.contains("aimock_"));
+    assert!(metrics.scrape(&tally, ("replay", 41), true).ends_with("\n# EOF\n"));
+}
+
+#[test]
+fn other_names_stand_beside_ours_when_they_are_asked_for() {
+    let (metrics, tally) = metrics(true);
+    fill(&metrics, &tally);
+    let text = metrics.scrape(&tally, ("replay", 0), false);
+    for (series, expected) in [
+        ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
+        (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
+        ("aimock_chaos_triggered_total{action=\"rateLimit\",source=\"proxy\"}", 1.0),
+        (
+            "aimock_chaos_bypassed_total{action=\"malformed\",source=\"proxy\",reason=\"too_short\"}",
+            1.0,
+        ),
+        ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
+    ] {
+        assert_eq!(value(&text, series), expected, "{series}");
+    }
+}
