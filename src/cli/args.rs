@@ -188,6 +188,10 @@ pub struct ServeArgs {
     #[arg(long, env = "LOOMREC_METRICS_COMPAT", value_parser = FalseyValueParser::new())]
     pub metrics_compat: bool,
 
+    /// Send a span for each call to an OpenTelemetry collector, as the OTEL_… variables say
+    #[arg(long, env = "LOOMREC_OTEL", value_parser = FalseyValueParser::new())]
+    pub otel: bool,
+
     /// What goes wrong on purpose.
     #[command(flatten)]
     pub trouble: FaultArgs,

@@ -42,6 +42,7 @@ mod show;
 mod stats;
 mod table;
 mod terminal;
+mod trace;
 mod transfer;
 mod verify;
 mod wrap;

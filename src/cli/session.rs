@@ -21,7 +21,7 @@ use super::output::{Output, stdout};
 use super::receipt::Receipt;
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
-use super::{log, progress, setup};
+use super::{log, progress, setup, trace};
 use crate::fault::Decider;
 use crate::identity::IdentityRules;
 use crate::record::Recorder;
@@ -182,6 +182,9 @@ impl Ground {
         let listener = setup::listener(self.address).await?;
         let origin = setup::origin(&listener)?;
         let environment = self.environment(args, &origin, engines.stand_in_keys);
+        let place = (&self.upstreams.routes, &*self.metrics);
+        let own = listener.local_addr().ok();
+        let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let notify = self.notify();
         let observer = engines.observer(&self.redactor);
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
@@ -207,6 +210,7 @@ impl Ground {
             tally: Arc::clone(&self.tally),
             metrics: self.metrics,
             journal,
+            spans,
             notify,
             clock: AtomicI64::new(0),
         });
@@ -216,6 +220,9 @@ impl Ground {
         gateway.journal.hang_up().await;
         if let Err(error) = gateway.journal.close() {
             output.error(&format!("the journal is not whole: {error}"));
+        }
+        if let Err(error) = gateway.spans.close().await {
+            output.warning(&format!("the traces are not whole: {error}"));
         }
         Ok(Ran { gateway, environment, cmd_exit, budget: engines.budget })
     }

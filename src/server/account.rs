@@ -39,6 +39,11 @@ impl Account {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a span is made of the call.
+    pub(super) fn makes_spans(&self) -> bool {
+        self.caller.gateway.spans.is_on()
+    }
+
     /// Writes down what the call was answered with, just now.
     pub(super) fn note(
         &self,

@@ -109,6 +109,7 @@ fn health(gateway: &Gateway) -> Value {
         "unscripted": Tally::read(&gateway.tally.unscripted),
         "missed": gateway.tally.missed(),
         "journal": gateway.journal.health(),
+        "traces": gateway.spans.health(),
         "script_streams": {
             "drained": Tally::read(&gateway.tally.streams_drained),
             "left": Tally::read(&gateway.tally.streams_left),

@@ -23,6 +23,7 @@ use super::observe::STEP_HEADER;
 use super::respond::{self, AnyBody, OutBody};
 use super::route::Place;
 use super::seen::{Facts, More};
+use super::span::parent::Parent;
 use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
@@ -95,6 +96,7 @@ fn refuse(
     let facts = Facts::refused(parts.method.as_str(), &path, refusal.provider);
     let come = (Instant::now(), arrival(&gateway.clock));
     let account = Account::new(caller, come, Arc::new(facts));
+    join(&account, &parts.headers);
     let mut seen = account.seen();
     (seen.outcome, seen.status) = ("refused", Some(refusal.status));
     seen.more = More::Value(json!({ "error": refusal.kind, "message": &*message }));
@@ -144,7 +146,15 @@ async fn read(caller: &Arc<Caller>, parts: &mut Parts, body: Incoming) -> Result
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let account = Account::new(caller, (arrived, at), Arc::clone(&known.facts));
     account.seen().attempt = attempt(&headers);
+    join(&account, &headers);
     Ok(Asked { known, method, headers, body, arrived, at, fault: None, account })
+}
+
+/// Notes the trace that a call belongs to, where spans are made.
+fn join(account: &Account, headers: &HeaderMap) {
+    if account.makes_spans() {
+        account.seen().parent = Parent::of(headers).map(Box::new);
+    }
 }
 
 /// Which try of a call this is, where its SDK tells.

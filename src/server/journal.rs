@@ -193,8 +193,8 @@ impl Journal {
     }
 
     /// Adds the line of a call.
-    pub fn add(&self, seen: Seen) {
-        self.keep(Item::Call(Arc::new(seen)));
+    pub fn add(&self, seen: impl Into<Arc<Seen>>) {
+        self.keep(Item::Call(seen.into()));
     }
 
     /// Adds the line of a connection that asked for nothing.

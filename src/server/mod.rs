@@ -24,6 +24,7 @@ pub mod route;
 mod script;
 pub mod seen;
 pub mod socket;
+pub mod span;
 mod stream;
 pub mod tally;
 
@@ -51,6 +52,7 @@ use observe::Observer;
 use route::Routes;
 use seen::Seen;
 use socket::{Connection, Socket};
+use span::Spans;
 use tally::Tally;
 
 /// A client has twice this time to send a request's head, and a little more. One
@@ -129,6 +131,8 @@ pub struct Gateway {
     pub metrics: Arc<Metrics>,
     /// A line for each call.
     pub journal: Journal,
+    /// A span for each call, where they are made.
+    pub spans: Spans,
     /// Told at once of what went wrong.
     pub notify: OnNotice,
     /// The last arrival time given out, in microseconds since 1970.
@@ -150,6 +154,8 @@ impl Gateway {
         log::call(&seen);
         self.metrics.over(&seen);
         (self.notify)(Notice::Call(&seen));
+        let seen = Arc::new(seen);
+        self.spans.add(&seen);
         self.journal.add(seen);
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 
+use super::span::parent::Parent;
 use crate::identity::{IdentityRules, RequestKey};
 use crate::provider::{Operation, Provider};
 use crate::record::Times;
@@ -236,6 +237,8 @@ pub struct Seen {
     pub fault: Option<Arc<Value>>,
     /// Which try of the call it is, from 1, where its client tells.
     pub attempt: Option<u64>,
+    /// The caller's own span, where it names one and spans are made.
+    pub parent: Option<Box<Parent>>,
     /// Anything else.
     pub more: More,
 }
@@ -265,6 +268,7 @@ impl Seen {
             kept: None,
             fault: None,
             attempt: None,
+            parent: None,
             more: More::Nothing,
         }
     }
@@ -282,6 +286,13 @@ impl Seen {
     /// Where its answer came from.
     pub fn source(&self) -> Source {
         Source::of(self.outcome)
+    }
+
+    /// Which try of the call it is, from 1: as its client tells, else as its fault was
+    /// decided.
+    pub fn attempt(&self) -> Option<u64> {
+        let decided = || self.fault.as_deref()?.get("attempt")?.as_u64();
+        self.attempt.or_else(decided)
     }
 
     /// The reason of its mismatch, where it was missed.

@@ -54,6 +54,8 @@ mod miss;
 mod modes;
 #[cfg(test)]
 mod order;
+#[cfg(all(test, feature = "otel"))]
+mod otel;
 #[cfg(test)]
 mod pager;
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::server::journal::Journal;
 use crate::server::metric::{About, Metrics};
 use crate::server::observe::Observer;
 use crate::server::route::{Routes, Upstream};
+use crate::server::span::Spans;
 use crate::server::tally::Tally;
 use crate::server::{self, Gateway, OnMiss, OnNotice};
 use crate::store;
@@ -101,6 +102,7 @@ impl Stage {
             tally,
             metrics: metrics(),
             journal: Journal::new(None),
+            spans: Spans::none(),
             notify: silent(),
             clock: AtomicI64::new(0),
         });

@@ -127,7 +127,7 @@ impl<'a> Line<'a> {
             cost_usd: seen.cost_usd,
             answered_by: seen.answered_by.as_deref(),
             kept: seen.kept,
-            attempt: attempt(seen),
+            attempt: seen.attempt(),
             fault: seen.fault.as_deref(),
             mismatch: match &seen.more {
                 More::Mismatch(mismatch) => Some(mismatch),
@@ -140,12 +140,6 @@ impl<'a> Line<'a> {
             },
         }
     }
-}
-
-/// Which try of the call it is: as its client tells, else as its fault was decided.
-fn attempt(seen: &Seen) -> Option<u64> {
-    let decided = || seen.fault.as_deref()?.get("attempt")?.as_u64();
-    seen.attempt.or_else(decided)
 }
 
 /// With one digit behind the point.

@@ -222,6 +222,13 @@ impl Collected {
         out.gauge("loomrec_recording_entries", help, &[], entries)?;
         out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
             add(&[], Tally::read(&self.tally.unkept))
+        })?;
+        let spans = &metrics.spans;
+        out.counters("loomrec_spans_sent", "Spans that a collector has taken", |add| {
+            add(&[], spans.sent())
+        })?;
+        out.counters("loomrec_spans_lost", "Spans that no collector has taken", |add| {
+            add(&[], spans.lost())
         })
     }
 

@@ -19,6 +19,7 @@ use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::registry::Registry;
 
 use super::seen::{Ending, Seen};
+use super::span::Counts;
 use super::tally::Tally;
 use collect::Collected;
 use few::Few;
@@ -66,6 +67,8 @@ pub struct Metrics {
     ended: [AtomicU64; ENDS.len()],
     append: Timing,
     fold: Timing,
+    /// What became of spans.
+    pub spans: Arc<Counts>,
 }
 
 impl Metrics {
@@ -84,6 +87,7 @@ impl Metrics {
             ended: Default::default(),
             append: Timing::new(SHORT),
             fold: Timing::new(LONG),
+            spans: Arc::default(),
         }
     }
 

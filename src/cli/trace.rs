@@ -1,0 +1,247 @@
+//! From `--otel` and the standard `OTEL_…` variables to the traces of a run.
+//!
+//! What cannot be sent as it is asked for is an error before anything listens; what can be
+//! done without is warned of. Variables that the exporters read by themselves (headers,
+//! compression, the sampler's, limits, the service's) are only looked at for mistakes here.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use super::args::ServeArgs;
+use super::exit::Failure;
+use super::setup::without_secrets;
+use crate::server::metric::Metrics;
+use crate::server::route::{Routes, UNNAMED};
+use crate::server::span::{About, Config, Protocol, Spans};
+use crate::server::{Notice, OnNotice};
+
+/// Where spans go over HTTP, below what the endpoint for all signals is.
+const PATH: &str = "v1/traces";
+/// How long the end of a run waits, unless `OTEL_BSP_EXPORT_TIMEOUT` says otherwise.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const SAMPLERS: [&str; 6] = [
+    "always_on",
+    "always_off",
+    "traceidratio",
+    "parentbased_always_on",
+    "parentbased_always_off",
+    "parentbased_traceidratio",
+];
+
+/// The environment, where an empty variable is none.
+type Variables = BTreeMap<String, String>;
+
+/// Traces that are asked for, and what is to be said of how.
+struct Asked {
+    config: Config,
+    warnings: Vec<String>,
+}
+
+/// Starts the traces, where they are asked for.
+///
+/// # Errors
+/// What they cannot be sent with; an endpoint that is this very listener, at `own`.
+pub(super) fn start(
+    args: &ServeArgs,
+    variables: &Variables,
+    (routes, metrics): (&Routes, &Metrics),
+    own: Option<SocketAddr>,
+    notify: OnNotice,
+) -> Result<Spans, Failure> {
+    if !args.otel {
+        return Ok(Spans::none());
+    }
+    let about = About { compat: args.metrics_compat, addresses: addresses(routes) };
+    let Some(Asked { config, warnings }) = asked(variables, about)? else {
+        return Ok(Spans::none());
+    };
+    if own.is_some_and(|own| is_at(&config.endpoint, own)) {
+        return Err(Failure::usage(format!(
+            "--otel: {} is where loomrec itself listens; name the collector's address in \
+             OTEL_EXPORTER_OTLP_ENDPOINT",
+            without_secrets(config.endpoint.as_str())
+        )));
+    }
+    warnings.iter().for_each(|text| notify(Notice::Warning(text)));
+    let told = move |why: &str| {
+        notify(Notice::Warning(&format!("traces: spans are lost, and traffic goes on: {why}")));
+    };
+    Spans::start(config, Arc::clone(&metrics.spans), Box::new(told))
+        .map_err(|error| Failure::usage(format!("--otel: failed to {error}")))
+}
+
+/// Where upstreams are, as far as that is known.
+fn addresses(routes: &Routes) -> BTreeMap<String, (String, u16)> {
+    let single = routes.single.as_ref();
+    let unnamed = single.map(|base| (UNNAMED.to_owned(), base));
+    // With one upstream for everything a name does not tell where a call goes: by its
+    // shape it goes there, by its mount to its own address.
+    let named = routes.named.iter().filter(|_| single.is_none());
+    let named = named.filter_map(|upstream| Some((upstream.name.clone(), upstream.base.as_ref()?)));
+    let address = |(name, base): (String, &Url)| {
+        Some((name, (base.host_str()?.to_owned(), base.port_or_known_default()?)))
+    };
+    named.chain(unnamed).filter_map(address).collect()
+}
+
+/// Whether an endpoint is a listener of this machine.
+fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
+    let host = endpoint.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let ip = host.parse::<IpAddr>().ok();
+    let here = host.eq_ignore_ascii_case("localhost")
+        || ip.is_some_and(|ip| ip.to_canonical().is_loopback() || ip == own.ip());
+    here && endpoint.port_or_known_default() == Some(own.port())
+}
+
+/// What the variables ask for; `None` where they switch traces off.
+fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> {
+    let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
+    if get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+        return Ok(None);
+    }
+    match get("OTEL_TRACES_EXPORTER") {
+        None | Some("otlp") => {}
+        Some("none") => return Ok(None),
+        Some(other) => {
+            return Err(Failure::usage(format!(
+                "OTEL_TRACES_EXPORTER={other}: with --otel it takes otlp, or none"
+            )));
+        }
+    }
+    let of_traces = |name: &str| {
+        let own = format!("OTEL_EXPORTER_OTLP_TRACES_{name}");
+        let shared = format!("OTEL_EXPORTER_OTLP_{name}");
+        get(&own).map(|text| (own, text)).or_else(|| get(&shared).map(|text| (shared, text)))
+    };
+    let protocol = protocol(of_traces("PROTOCOL"))?;
+    let mut warnings = Vec::new();
+    let mut number = |name: &str, default: u64| match get(name).map(str::parse::<u64>) {
+        None => default,
+        Some(Ok(number)) if number > 0 || name.ends_with("_DELAY") => number,
+        Some(_) => {
+            warnings.push(format!("{name}: it takes a whole number; {default} is used"));
+            default
+        }
+    };
+    let millis = |number: u64| Duration::from_millis(number.min(u64::from(u32::MAX)));
+    let timeout =
+        of_traces("TIMEOUT").map_or_else(|| "OTEL_EXPORTER_OTLP_TIMEOUT".into(), |(name, _)| name);
+    let timeout = millis(number(&timeout, 10_000));
+    let delay = millis(number("OTEL_BSP_SCHEDULE_DELAY", 5_000));
+    let limit = millis(number("OTEL_BSP_EXPORT_TIMEOUT", 30_000));
+    let queue = size(number("OTEL_BSP_MAX_QUEUE_SIZE", 2_048));
+    let batch = size(number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)).min(queue);
+    warnings.extend(sampler(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG")));
+    let given = get("OTEL_BSP_EXPORT_TIMEOUT").is_some();
+    let config = Config {
+        endpoint: endpoint(&get, protocol)?,
+        protocol,
+        timeout,
+        limit,
+        patience: if given { limit } else { PATIENCE },
+        delay,
+        queue,
+        batch,
+        roots: of_traces("CERTIFICATE").map(|file| read(&file)).transpose()?,
+        identity: match (of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY")) {
+            (Some(certificate), Some(key)) => Some((read(&certificate)?, read(&key)?)),
+            (None, None) => None,
+            _ => {
+                return Err(Failure::usage(
+                    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: \
+                     give both, or neither",
+                ));
+            }
+        },
+        about,
+    };
+    Ok(Some(Asked { config, warnings }))
+}
+
+/// A number of spans; the queue's memory is taken as it fills.
+fn size(number: u64) -> usize {
+    usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
+}
+
+fn protocol(given: Option<(String, &str)>) -> Result<Protocol, Failure> {
+    match given {
+        None | Some((_, "http/protobuf")) => Ok(Protocol::Protobuf),
+        Some((_, "grpc")) => Ok(Protocol::Grpc),
+        Some((_, "http/json")) => Ok(Protocol::Json),
+        Some((name, other)) => Err(Failure::usage(format!(
+            "{name}={other}: it takes grpc, http/protobuf (the default) or http/json"
+        ))),
+    }
+}
+
+/// Where spans go.
+fn endpoint<'v>(
+    get: &impl Fn(&str) -> Option<&'v str>,
+    protocol: Protocol,
+) -> Result<Url, Failure> {
+    let grpc = protocol == Protocol::Grpc;
+    let (own, shared) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT");
+    let (name, text) = match (get(own), get(shared)) {
+        (Some(text), _) => (own, text.to_owned()),
+        (None, Some(text)) if grpc => (shared, text.to_owned()),
+        (None, Some(text)) => (shared, format!("{}/{PATH}", text.trim_end_matches('/'))),
+        (None, None) if grpc => (shared, "http://localhost:4317".to_owned()),
+        (None, None) => (shared, format!("http://localhost:4318/{PATH}")),
+    };
+    let insecure = ["OTEL_EXPORTER_OTLP_TRACES_INSECURE", "OTEL_EXPORTER_OTLP_INSECURE"];
+    let insecure = insecure.iter().find_map(|name| get(name));
+    let text = match text.contains("://") {
+        false if grpc && insecure.is_some_and(|text| text.eq_ignore_ascii_case("true")) => {
+            format!("http://{text}")
+        }
+        false if grpc => format!("https://{text}"),
+        _ => text,
+    };
+    let wrong = |why: &str| {
+        let shown = without_secrets(&text);
+        Failure::usage(format!(
+            "{name}: {shown}: {why}; give an address such as http://localhost:4318"
+        ))
+    };
+    let url = Url::parse(&text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("it is neither http:// nor https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("credentials go into OTEL_EXPORTER_OTLP_HEADERS"));
+    }
+    Ok(url)
+}
+
+/// What is wrong with the sampler that is asked for.
+fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
+    let name = name?;
+    if !SAMPLERS.contains(&name) {
+        return Some(format!(
+            "OTEL_TRACES_SAMPLER: loomrec has no such sampler; parentbased_always_on is used; it \
+             takes {}",
+            SAMPLERS.join(", ")
+        ));
+    }
+    let ratio = argument.and_then(|text| text.parse::<f64>().ok());
+    let fits = ratio.is_some_and(|ratio| (0.0..=1.0).contains(&ratio));
+    (name.ends_with("traceidratio") && !fits).then(|| {
+        "OTEL_TRACES_SAMPLER_ARG: it takes a number from 0 to 1; 1 is used without one".to_owned()
+    })
+}
+
+/// Reads a file that a variable names.
+fn read((name, path): &(String, &str)) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("{name}: failed to read {path}: {error}")))
+}
+
+#[cfg(test)]
+#[path = "trace/tests.rs"]
+mod tests;

@@ -1,0 +1,243 @@
+//! The span of a call: its name, times, attributes and events.
+//!
+//! Names are those of OpenTelemetry's conventions for generative AI and for HTTP, and our
+//! own below `loomrec.`; docs/traces.md lists them. No attribute holds a body, a header's
+//! value but the step and the session, or a query string.
+
+use std::borrow::Cow;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use opentelemetry::trace::{
+    Event, Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _,
+    TraceFlags, TraceId, TraceState, Tracer as _,
+};
+use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
+use opentelemetry_sdk::trace::SdkTracer;
+use serde_json::Value as Json;
+
+use super::About;
+use super::parent::Parent;
+use super::word::{method, operation, system};
+use crate::server::seen::{Ending, Facts, More, Seen, clip};
+
+/// Makes the span of a call, joined to its caller's, and ends it.
+pub(super) fn make(tracer: &SdkTracer, seen: &Seen, about: &About) {
+    let start = UNIX_EPOCH + Duration::from_micros(u64::try_from(seen.at).unwrap_or(0));
+    let builder = SpanBuilder::from_name(name(&seen.facts))
+        .with_kind(SpanKind::Server)
+        .with_start_time(start)
+        .with_attributes(attributes(seen, about))
+        .with_events(events(seen, start));
+    let context = seen.parent.as_deref().map_or_else(Context::new, context);
+    let mut span = tracer.build_with_context(builder, &context);
+    if failure(seen).is_some_and(|failure| failure.is_ours) {
+        span.set_status(Status::error(seen.outcome));
+    }
+    span.end_with_timestamp(start + seen.total);
+}
+
+/// The caller's span.
+fn context(parent: &Parent) -> Context {
+    let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
+    let state: TraceState = parent.state.parse().unwrap_or_default();
+    let (trace, span) = (TraceId::from(parent.trace), SpanId::from(parent.span));
+    Context::new().with_remote_span_context(SpanContext::new(trace, span, flags, true, state))
+}
+
+/// What is asked for, and of which model; the method, where it is nothing of a model.
+fn name(facts: &Facts) -> Cow<'static, str> {
+    match (operation(facts.operation), &facts.model) {
+        (Some(operation), Some(model)) => format!("{operation} {model}").into(),
+        (Some(operation), None) => operation.into(),
+        (None, _) => method(&facts.method).unwrap_or("HTTP").into(),
+    }
+}
+
+/// What is wrong with a call.
+struct Failure {
+    /// What kind of thing.
+    kind: Cow<'static, str>,
+    /// Whether the span is marked with it: a client's mistake is none of ours.
+    is_ours: bool,
+}
+
+fn failure(seen: &Seen) -> Option<Failure> {
+    let status = seen.status.map(|status| status.as_u16());
+    let failed = status.is_none_or(|status| status >= 400) || seen.end == Ending::Aborted;
+    let ours = |kind: Cow<'static, str>| Some(Failure { kind, is_ours: true });
+    match seen.outcome {
+        "missed" => ours("RecordingMismatchError".into()),
+        "unreachable" | "refused" | "unscripted" => ours(seen.outcome.into()),
+        "left" => Some(Failure { kind: "client_left".into(), is_ours: false }),
+        _ => match (seen.fault_words(), status) {
+            (Some((kind, _)), _) if failed => ours(kind.to_owned().into()),
+            (_, Some(status)) if status >= 400 => {
+                Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
+            }
+            _ if seen.end == Ending::Aborted => ours("aborted".into()),
+            _ => None,
+        },
+    }
+}
+
+/// Attributes as they come to be.
+struct Attributes(Vec<KeyValue>);
+
+impl Attributes {
+    fn put(&mut self, key: &'static str, value: impl Into<Value>) {
+        self.0.push(KeyValue::new(key, value));
+    }
+
+    fn maybe(&mut self, key: &'static str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+
+    fn text(&mut self, key: &'static str, value: Option<&str>) {
+        self.maybe(key, value.map(str::to_owned));
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn attributes(seen: &Seen, about: &About) -> Vec<KeyValue> {
+    let mut out = Attributes(Vec::with_capacity(40));
+    of_conventions(&mut out, seen, about);
+    ours(&mut out, seen);
+    if about.compat {
+        agentlooms(&mut out, seen);
+    }
+    out.0
+}
+
+/// Those that OpenTelemetry's conventions name.
+fn of_conventions(out: &mut Attributes, seen: &Seen, about: &About) {
+    let facts = &*seen.facts;
+    out.maybe("gen_ai.operation.name", operation(facts.operation));
+    if let Some(system) = system(facts) {
+        out.put("gen_ai.system", system);
+        out.put("gen_ai.provider.name", system);
+    }
+    out.text("gen_ai.request.model", facts.model.as_deref());
+    if operation(facts.operation).is_some() {
+        out.put("gen_ai.request.stream", facts.streamed);
+    }
+    out.text("gen_ai.response.model", seen.answered_by.as_deref());
+    if let Some(tokens) = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0) {
+        out.put("gen_ai.usage.input_tokens", whole(tokens.input));
+        out.put("gen_ai.usage.output_tokens", whole(tokens.output));
+    }
+    match method(&facts.method) {
+        Some(method) => out.put("http.request.method", method),
+        None => {
+            out.put("http.request.method", "_OTHER");
+            out.put("http.request.method_original", facts.method.clone());
+        }
+    }
+    out.put("url.path", facts.path.clone());
+    out.maybe("http.response.status_code", seen.status.map(|status| i64::from(status.as_u16())));
+    if let Some((host, port)) = about.addresses.get(&facts.upstream) {
+        out.put("server.address", host.clone());
+        out.put("server.port", i64::from(*port));
+    }
+    out.maybe("error.type", failure(seen).map(|failure| failure.kind));
+}
+
+/// Our own.
+fn ours(out: &mut Attributes, seen: &Seen) {
+    let facts = &*seen.facts;
+    out.put("loomrec.mode", seen.mode);
+    out.put("loomrec.outcome", seen.outcome);
+    out.maybe("loomrec.source", seen.source().word());
+    out.put("loomrec.upstream", facts.upstream.clone());
+    out.put("loomrec.operation", facts.operation.word());
+    out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
+    out.text("loomrec.step_id", facts.step.as_deref());
+    out.text("loomrec.session", facts.session.as_deref());
+    out.maybe("loomrec.matched_by", seen.matched_by);
+    if let More::Entry(Some(entry)) = &seen.more {
+        out.maybe("loomrec.entry", entry.to_str().ok().map(clip));
+    }
+    out.maybe("loomrec.take", seen.take.map(|take| whole(take as u64)));
+    out.maybe("loomrec.attempt", seen.attempt().map(whole));
+    out.maybe("loomrec.cost_usd", seen.cost_usd);
+    out.maybe("loomrec.kept", seen.kept);
+    out.put("loomrec.end", seen.end.word());
+    out.put("loomrec.bytes", whole(seen.bytes));
+    out.put("loomrec.chunks", whole(seen.chunks));
+    if let Some((kind, source)) = seen.fault_words() {
+        out.put("loomrec.fault_type", kind.to_owned());
+        out.put("loomrec.fault_source", source.to_owned());
+    }
+    out.text("loomrec.mismatch_reason", seen.mismatch_reason());
+}
+
+/// AgentLoom's names for some of it.
+fn agentlooms(out: &mut Attributes, seen: &Seen) {
+    if let Some(by) = seen.matched_by {
+        out.put("agentloom.mock.matched_by", by);
+        out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
+    }
+    out.text("mock.fault_type", seen.fault_words().map(|(kind, _)| kind));
+    if let (Some(true), Some(times)) = (seen.kept, seen.upstream) {
+        out.put("agentloom.recording.provider", seen.facts.provider.name());
+        let model = seen.facts.model.as_deref().or(seen.answered_by.as_deref());
+        out.text("agentloom.recording.model", model);
+        let latency = times.last.saturating_sub(times.sent).as_secs_f64();
+        out.put("agentloom.recording.latency_s", latency);
+    }
+}
+
+/// What happened on the way.
+fn events(seen: &Seen, start: SystemTime) -> Vec<Event> {
+    let event = |name: &'static str, after: Duration, attributes: Vec<KeyValue>| {
+        Event::new(name, start + after.min(seen.total), attributes, 0)
+    };
+    let mut out = Vec::new();
+    let head = if seen.status.is_some() { seen.head } else { seen.total };
+    if let Some(fault) = seen.fault.as_deref() {
+        out.push(event("loomrec.fault", head, fault_of(fault)));
+    }
+    if let More::Mismatch(mismatch) = &seen.more {
+        out.push(event("loomrec.mismatch", head, mismatch_of(mismatch)));
+    }
+    if let Some(first) = seen.first_byte {
+        out.push(event("loomrec.first_byte", first, Vec::new()));
+    }
+    out
+}
+
+fn fault_of(fault: &Json) -> Vec<KeyValue> {
+    let mut out = Attributes(Vec::new());
+    out.maybe("loomrec.fault_id", fault.get("id").and_then(Json::as_i64));
+    for (key, name) in [
+        ("loomrec.fault_type", "type"),
+        ("loomrec.fault_source", "source"),
+        ("loomrec.fault_rule", "rule"),
+    ] {
+        out.maybe(key, fault.get(name).and_then(Json::as_str).map(clip));
+    }
+    out.0
+}
+
+/// Why a call was missed, and in which places it differs from the nearest one; not what
+/// stands there.
+fn mismatch_of(mismatch: &Json) -> Vec<KeyValue> {
+    let mut out = Attributes(Vec::new());
+    let text = |value: Option<&Json>| value.and_then(Json::as_str).map(clip);
+    out.maybe("loomrec.mismatch_reason", text(mismatch.get("reason")));
+    let Some(nearest) = mismatch.get("nearest").filter(|nearest| nearest.is_object()) else {
+        return out.0;
+    };
+    out.maybe("loomrec.nearest_entry", text(nearest.get("entry")));
+    let differences = nearest.get("differences").and_then(Json::as_array);
+    let pointers = differences.into_iter().flatten().filter_map(|one| text(one.get("pointer")));
+    let pointers: Vec<StringValue> = pointers.map(StringValue::from).collect();
+    let differing =
+        KeyValue::new(Key::new("loomrec.differing"), Value::Array(Array::String(pointers)));
+    out.0.push(differing);
+    out.0
+}

@@ -1,0 +1,87 @@
+//! What sends spans: the OTLP exporters, and the resource that all spans are of.
+//!
+//! They read of the environment by themselves what is standard and needs no telling here:
+//! headers, compression, the sampler, limits, the service's name and attributes. No proxy
+//! of the environment is used: it may well be this very process.
+
+use opentelemetry::Key;
+use opentelemetry_otlp::tonic_types::transport::{Certificate, ClientTlsConfig, Identity};
+use opentelemetry_otlp::{
+    Protocol as Otlp, SpanExporter, WithExportConfig, WithHttpConfig, WithTonicConfig,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SpanExporter as _;
+
+use super::{Config, Protocol, SpanError};
+
+/// The exporter. To be called where a runtime is at hand.
+///
+/// # Errors
+/// What it cannot be built with.
+pub(super) fn build(config: &Config, resource: &Resource) -> Result<SpanExporter, SpanError> {
+    let setup = |detail: String| SpanError::Setup { detail };
+    let builder = SpanExporter::builder();
+    let endpoint = config.endpoint.as_str();
+    let built = match config.protocol {
+        Protocol::Grpc => {
+            let builder = builder.with_tonic().with_endpoint(endpoint).with_timeout(config.timeout);
+            match config.endpoint.scheme() {
+                "https" => builder.with_tls_config(tls(config)).build(),
+                _ => builder.build(),
+            }
+        }
+        Protocol::Protobuf | Protocol::Json => {
+            let client = client(config).map_err(|error| setup(chain(&error)))?;
+            let protocol = match config.protocol {
+                Protocol::Json => Otlp::HttpJson,
+                _ => Otlp::HttpBinary,
+            };
+            let builder = builder.with_http().with_http_client(client).with_protocol(protocol);
+            builder.with_endpoint(endpoint).with_timeout(config.timeout).build()
+        }
+    };
+    let mut exporter = built.map_err(|error| setup(error.to_string()))?;
+    exporter.set_resource(resource);
+    Ok(exporter)
+}
+
+fn tls(config: &Config) -> ClientTlsConfig {
+    let tls = match &config.roots {
+        Some(roots) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(roots)),
+        None => ClientTlsConfig::new().with_enabled_roots(),
+    };
+    match &config.identity {
+        Some((certificate, key)) => tls.identity(Identity::from_pem(certificate, key)),
+        None => tls,
+    }
+}
+
+fn client(config: &Config) -> reqwest::Result<reqwest::Client> {
+    let none = reqwest::redirect::Policy::none();
+    let mut builder = reqwest::Client::builder().no_proxy().redirect(none).timeout(config.timeout);
+    if let Some(roots) = &config.roots {
+        builder = builder.tls_certs_only(reqwest::Certificate::from_pem_bundle(roots)?);
+    }
+    if let Some((certificate, key)) = &config.identity {
+        let both = [key.as_slice(), b"\n", certificate.as_slice()].concat();
+        builder = builder.identity(reqwest::Identity::from_pem(&both)?);
+    }
+    builder.build()
+}
+
+/// An error and what is behind it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let behind = std::iter::successors(error.source(), |error| error.source());
+    behind.fold(error.to_string(), |text, error| format!("{text}: {error}"))
+}
+
+/// What all spans are of: as the environment says, and else `loomrec`.
+pub(super) fn resource() -> Resource {
+    let name = Key::new("service.name");
+    let builder = Resource::builder();
+    let told = Resource::builder().build().get(&name);
+    match told {
+        Some(told) if !told.as_str().starts_with("unknown_service") => builder.build(),
+        _ => builder.with_service_name("loomrec").build(),
+    }
+}
