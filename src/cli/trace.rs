@@ -16,7 +16,7 @@ use super::exit::Failure;
 use super::setup::without_secrets;
 use crate::server::metric::Metrics;
 use crate::server::route::{Routes, UNNAMED};
-use crate::server::span::{About, Config, Protocol, Spans};
+use crate::server::span::{About, Config, Identity, Protocol, Spans};
 use crate::server::{Notice, OnNotice};
 
 /// Where spans go over HTTP, below what the endpoint for all signals is.
@@ -149,16 +149,7 @@ fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> 
         queue,
         batch,
         roots: of_traces("CERTIFICATE").map(|file| read(&file)).transpose()?,
-        identity: match (of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY")) {
-            (Some(certificate), Some(key)) => Some((read(&certificate)?, read(&key)?)),
-            (None, None) => None,
-            _ => {
-                return Err(Failure::usage(
-                    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: \
-                     give both, or neither",
-                ));
-            }
-        },
+        identity: identity(of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY"))?,
         about,
     };
     Ok(Some(Asked { config, warnings }))
@@ -169,7 +160,7 @@ fn size(number: u64) -> usize {
     usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
 }
 
-fn protocol(given: Option<(String, &str)>) -> Result<Protocol, Failure> {
+fn protocol(given: Option<Given<'_>>) -> Result<Protocol, Failure> {
     match given {
         None | Some((_, "http/protobuf")) => Ok(Protocol::Protobuf),
         Some((_, "grpc")) => Ok(Protocol::Grpc),
@@ -236,8 +227,28 @@ fn sampler(name: Option<&str>, argument: Option<&str>) -> Option<String> {
     })
 }
 
+/// A variable's name and what it says.
+type Given<'v> = (String, &'v str);
+
+/// What the collector is shown.
+fn identity(
+    certificate: Option<Given<'_>>,
+    key: Option<Given<'_>>,
+) -> Result<Option<Identity>, Failure> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => {
+            Ok(Some(Identity { certificate: read(&certificate)?, key: read(&key)? }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(Failure::usage(
+            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: give both, \
+             or neither",
+        )),
+    }
+}
+
 /// Reads a file that a variable names.
-fn read((name, path): &(String, &str)) -> Result<Vec<u8>, Failure> {
+fn read((name, path): &Given<'_>) -> Result<Vec<u8>, Failure> {
     std::fs::read(path)
         .map_err(|error| Failure::usage(format!("{name}: failed to read {path}: {error}")))
 }

@@ -54,7 +54,8 @@ mod miss;
 mod modes;
 #[cfg(test)]
 mod order;
-#[cfg(all(test, feature = "otel"))]
+#[cfg(feature = "otel")]
+#[cfg(test)]
 mod otel;
 #[cfg(test)]
 mod pager;

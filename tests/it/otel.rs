@@ -119,43 +119,8 @@ fn served_missed_and_faulted_calls_are_told_over_grpc() {
     assert!(spans.iter().all(joined), "{spans:#?}");
     assert!(!format!("{spans:?}").contains("canary"), "{spans:#?}");
 
-    let served = collector.only("served");
-    let common = json!({
-        "gen_ai.operation.name": "chat", "gen_ai.system": "openai",
-        "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o-mini",
-        "gen_ai.request.stream": false, "http.request.method": "POST",
-        "url.path": "/v1/chat/completions",
-        "server.address": "api.openai.com", "server.port": 443,
-        "loomrec.mode": "replay", "loomrec.upstream": "openai", "loomrec.operation": "chat",
-        "loomrec.key": "a hash", "loomrec.end": "complete", "loomrec.bytes": "a number",
-        "loomrec.chunks": 1,
-    });
-    let with = |more: Value| {
-        let mut all = common.clone();
-        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        all
-    };
-    has(
-        &served,
-        &with(json!({
-            "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 12,
-            "http.response.status_code": 200, "loomrec.outcome": "served",
-            "loomrec.source": "recording", "loomrec.matched_by": "request_hash",
-            "loomrec.entry": "a hash", "loomrec.take": 1, "loomrec.cost_usd": "a number",
-        })),
-    );
-    let missed = collector.only("missed");
-    has(
-        &missed,
-        &with(json!({
-            "http.response.status_code": 422, "loomrec.outcome": "missed",
-            "loomrec.mismatch_reason": "unknown request", "error.type": "RecordingMismatchError",
-        })),
-    );
-    assert_eq!(missed.sent.status.as_ref().map(|status| status.code), Some(2));
-    let event = missed.event("loomrec.mismatch").unwrap();
-    assert_eq!(event["loomrec.mismatch_reason"], "unknown request");
-    assert_eq!(event["loomrec.differing"], json!(["/messages/0/content"]));
+    let (served, missed) = (collector.only("served"), collector.only("missed"));
+    served_and_missed(&served, &missed);
     let faulted = collector.only("faulted");
     has(
         &faulted,
@@ -175,6 +140,46 @@ fn served_missed_and_faulted_calls_are_told_over_grpc() {
     );
     assert_eq!(faulted.sent.status.as_ref().map(|status| status.code), Some(2));
     assert_eq!(faulted.event("loomrec.fault").unwrap()["loomrec.fault_type"], "http_error");
+}
+
+/// Checks the spans of a call that was served and one that was missed.
+#[track_caller]
+fn served_and_missed(served: &Span, missed: &Span) {
+    let common = json!({
+        "gen_ai.operation.name": "chat", "gen_ai.system": "openai",
+        "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o-mini",
+        "gen_ai.request.stream": false, "http.request.method": "POST",
+        "url.path": "/v1/chat/completions",
+        "server.address": "api.openai.com", "server.port": 443,
+        "loomrec.mode": "replay", "loomrec.upstream": "openai", "loomrec.operation": "chat",
+        "loomrec.key": "a hash", "loomrec.end": "complete", "loomrec.bytes": "a number",
+        "loomrec.chunks": 1,
+    });
+    let with = |more: Value| {
+        let mut all = common.clone();
+        all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        all
+    };
+    has(
+        served,
+        &with(json!({
+            "gen_ai.usage.input_tokens": 9, "gen_ai.usage.output_tokens": 12,
+            "http.response.status_code": 200, "loomrec.outcome": "served",
+            "loomrec.source": "recording", "loomrec.matched_by": "request_hash",
+            "loomrec.entry": "a hash", "loomrec.take": 1, "loomrec.cost_usd": "a number",
+        })),
+    );
+    has(
+        missed,
+        &with(json!({
+            "http.response.status_code": 422, "loomrec.outcome": "missed",
+            "loomrec.mismatch_reason": "unknown request", "error.type": "RecordingMismatchError",
+        })),
+    );
+    assert_eq!(missed.sent.status.as_ref().map(|status| status.code), Some(2));
+    let event = missed.event("loomrec.mismatch").unwrap();
+    assert_eq!(event["loomrec.mismatch_reason"], "unknown request");
+    assert_eq!(event["loomrec.differing"], json!(["/messages/0/content"]));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn tls(config: &Config) -> ClientTlsConfig {
         None => ClientTlsConfig::new().with_enabled_roots(),
     };
     match &config.identity {
-        Some((certificate, key)) => tls.identity(Identity::from_pem(certificate, key)),
+        Some(shown) => tls.identity(Identity::from_pem(&shown.certificate, &shown.key)),
         None => tls,
     }
 }
@@ -62,8 +62,8 @@ fn client(config: &Config) -> reqwest::Result<reqwest::Client> {
     if let Some(roots) = &config.roots {
         builder = builder.tls_certs_only(reqwest::Certificate::from_pem_bundle(roots)?);
     }
-    if let Some((certificate, key)) = &config.identity {
-        let both = [key.as_slice(), b"\n", certificate.as_slice()].concat();
+    if let Some(shown) = &config.identity {
+        let both = [shown.key.as_slice(), b"\n", shown.certificate.as_slice()].concat();
         builder = builder.identity(reqwest::Identity::from_pem(&both)?);
     }
     builder.build()

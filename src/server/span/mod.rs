@@ -61,10 +61,19 @@ pub struct Config {
     pub batch: usize,
     /// The certificates (PEM) to trust in place of the system's.
     pub roots: Option<Vec<u8>>,
-    /// The certificate and the key (PEM) that the collector is shown.
-    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// What the collector is shown.
+    pub identity: Option<Identity>,
     /// What a span tells beside its call.
     pub about: About,
+}
+
+/// A certificate and its key, both PEM.
+#[derive(Clone)]
+pub struct Identity {
+    /// The certificate.
+    pub certificate: Vec<u8>,
+    /// The key.
+    pub key: Vec<u8>,
 }
 
 /// What a span tells beside its call.

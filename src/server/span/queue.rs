@@ -222,7 +222,8 @@ impl Work {
                 }
             }
             self.take_all(&mut calls).await;
-            if self.due.is_some_and(|due| due <= Instant::now()) {
+            let is_due = self.due.is_some_and(|due| due <= Instant::now());
+            if is_due || self.made.len() >= self.config.batch {
                 self.send().await;
             }
         }
@@ -232,12 +233,13 @@ impl Work {
 
     /// Makes spans of all that waits, and sends them where that fills batches.
     async fn take_all(&mut self, calls: &mut mpsc::Receiver<Waiting>) {
-        loop {
-            while self.made.len() < self.config.batch {
-                let Ok(call) = calls.try_recv() else { return };
-                self.take(call);
+        // No more than can wait: what comes meanwhile has its turn later.
+        for _ in 0..self.config.queue {
+            let Ok(call) = calls.try_recv() else { return };
+            self.take(call);
+            if self.made.len() >= self.config.batch {
+                self.send().await;
             }
-            self.send().await;
         }
     }
 

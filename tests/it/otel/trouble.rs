@@ -84,6 +84,20 @@ fn calls_are_answered_when_the_collector_fails_or_talks_nonsense() {
 }
 
 #[test]
+fn calls_are_answered_when_the_collector_speaks_no_tls() {
+    let plain = Upstream::always(Answer::json(200, "{}"));
+    let url = plain.url().replace("http://", "https://");
+    for protocol in ["grpc", "http/protobuf"] {
+        let said = replayed(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &url),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_BSP_EXPORT_TIMEOUT", "1000"),
+        ]);
+        says_once(&said, "5 of 5 spans");
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_counted() {
     let gate = Gate::new();
     let rest = gate.clone();
