@@ -122,7 +122,12 @@ fn metrics<B>(gateway: &Gateway, request: &Request<B>) -> Response<AnyBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
     let loaded = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
-    let text = gateway.metrics.scrape(&gateway.tally, (gateway.mode(), loaded as u64), open);
+    let told = metric::Told {
+        mode: gateway.mode(),
+        loaded: loaded as u64,
+        journal_lost: gateway.journal.lost(),
+    };
+    let text = gateway.metrics.scrape(&gateway.tally, told, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }

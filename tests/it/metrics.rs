@@ -1,5 +1,7 @@
 //! `/metrics`: what a scraper is told, and what scrapers cannot do.
 
+mod dashboard;
+mod expression;
 mod prometheus;
 
 use std::collections::BTreeMap;
@@ -165,10 +167,14 @@ fn chaos_is_told_in_our_words_and_in_aimocks() {
         "aimock_chaos_triggered_total{action=\"drop\",source=\"fixture\"}",
         "aimock_chaos_triggered_total{action=\"rateLimit\",source=\"fixture\"}",
         "aimock_chaos_triggered_total{action=\"rateLimit\",source=\"internal\"}",
+        "aimock_requests_total{method=\"POST\",path=\"/v1/chat/completions\",status=\"500\"}",
     ] {
         assert_eq!(told.get(series), Some(&1.0), "{series} in {told:?}");
     }
     assert_eq!(told["loomrec_chaos_triggered_total{action=\"rate_limit\",source=\"plan\"}"], 2.0);
+    let took =
+        "aimock_request_duration_seconds_count{method=\"POST\",path=\"/v1/chat/completions\"}";
+    assert_eq!(told[took], 3.0);
     let replays = "agentloom_mock_replays_total{workflow=\"run\",matched_by=\"default\"}";
     assert_eq!(told[replays], 0.0);
 }

@@ -8,9 +8,10 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
+use super::aimock::Requests;
 use super::model::Model;
 use super::timing::Timing;
-use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES};
+use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES, Told};
 use crate::replay::Reason;
 use crate::server::tally::Tally;
 
@@ -19,10 +20,7 @@ use crate::server::tally::Tally;
 pub(super) struct Collected {
     pub(super) metrics: Arc<Metrics>,
     pub(super) tally: Arc<Tally>,
-    /// What the run does, in a word.
-    pub(super) mode: &'static str,
-    /// How many takes the run answers from.
-    pub(super) loaded: u64,
+    pub(super) told: Told,
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
@@ -102,13 +100,14 @@ impl Collected {
     /// What came, and what became of it.
     fn calls(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
-        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.mode)];
+        let version = [("version", env!("CARGO_PKG_VERSION")), ("mode", self.told.mode)];
         out.gauge("loomrec_build_info", "Which loomrec this is, and what it does", &version, 1)?;
         out.counters("loomrec_requests", "Calls, by where their answer came from", |add| {
             for (source, statuses) in SOURCES.iter().zip(metrics.requests.chunks(STATUSES)) {
                 for (status, calls) in statuses.iter().enumerate().filter(|(_, c)| value(c) > 0) {
                     let status = if status == 0 { "none".to_owned() } else { status.to_string() };
-                    let labels = [("mode", self.mode), ("source", source), ("status", &status)];
+                    let labels =
+                        [("mode", self.told.mode), ("source", source), ("status", &status)];
                     add(&labels, value(calls))?;
                 }
             }
@@ -229,11 +228,13 @@ impl Collected {
         })?;
         out.counters("loomrec_spans_lost", "Spans that no collector has taken", |add| {
             add(&[], spans.lost())
-        })
+        })?;
+        let help = "Lines that the journal's file has not got";
+        out.counters("loomrec_journal_lost", help, |add| add(&[], self.told.journal_lost))
     }
 
     fn entries(&self) -> u64 {
-        self.loaded + Tally::read(&self.tally.recorded)
+        self.told.loaded + Tally::read(&self.tally.recorded)
     }
 
     /// AgentLoom's and aimock's own names for some of it.
@@ -261,8 +262,26 @@ impl Collected {
             })
         })?;
         let entries = i64::try_from(self.entries()).map_err(|_| Error)?;
-        out.gauge("aimock_fixtures_loaded", "Takes that were loaded or kept", &[], entries)
+        out.gauge("aimock_fixtures_loaded", "Takes that were loaded or kept", &[], entries)?;
+        metrics.aimock.as_ref().map_or(Ok(()), |requests| requested(out, requests))
     }
+}
+
+/// Calls as aimock counts them.
+fn requested(out: &mut Families<'_>, requests: &Requests) -> Result {
+    let all = requests.all();
+    out.counters("aimock_requests", "Calls, by what they were for", |add| {
+        all.iter().try_for_each(|series| {
+            let [method, path] = series.labels;
+            let statuses = series.statuses();
+            let mut statuses = statuses.iter();
+            statuses
+                .try_for_each(|(status, calls)| add(&[method, path, ("status", status)], *calls))
+        })
+    })?;
+    let help = "From a call's arrival to the end of its answer";
+    let timed = all.iter().map(|series| (series.labels.to_vec(), series.took));
+    out.timings("aimock_request_duration_seconds", help, timed)
 }
 
 fn labels(model: &Model) -> [(&'static str, &str); 2] {

@@ -5,6 +5,7 @@
 //! the [`Tally`] then, so that the two never differ.
 //! What a client chooses freely, such as a model's name, makes a bounded number of labels.
 
+mod aimock;
 mod collect;
 mod few;
 mod model;
@@ -51,10 +52,23 @@ pub struct About {
     pub compat: bool,
 }
 
+/// What a scrape tells that is counted elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Told {
+    /// What the run does, in a word.
+    pub mode: &'static str,
+    /// How many takes the run answers from.
+    pub loaded: u64,
+    /// Lines that the journal's file has not got.
+    pub journal_lost: u64,
+}
+
 /// The numbers of a run.
 #[derive(Debug)]
 pub struct Metrics {
     about: About,
+    /// Calls as aimock counts them, where its names stand beside ours.
+    aimock: Option<aimock::Requests>,
     /// By source and status; status 0 is none.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
@@ -75,6 +89,7 @@ impl Metrics {
     /// Those of a run in which nothing has happened yet.
     pub fn new(about: About) -> Self {
         Self {
+            aimock: about.compat.then(aimock::Requests::new),
             about,
             requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
             replays: Default::default(),
@@ -93,6 +108,9 @@ impl Metrics {
 
     /// Adds a call that is over.
     pub fn over(&self, seen: &Seen) {
+        if let Some(aimock) = &self.aimock {
+            aimock.add(seen);
+        }
         let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
         let source = place(&SOURCES, seen.source().word().unwrap_or(OURSELVES));
         count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
@@ -162,17 +180,11 @@ impl Metrics {
         self.fold.add(took);
     }
 
-    /// All of it as text, with what the receipt tells; `mode` is what the run does,
-    /// `loaded` how many takes it answers from.
-    pub fn scrape(
-        self: &Arc<Self>,
-        tally: &Arc<Tally>,
-        (mode, loaded): (&'static str, u64),
-        open_metrics: bool,
-    ) -> String {
+    /// All of it as text, with what the receipt tells and what else is told.
+    pub fn scrape(self: &Arc<Self>, tally: &Arc<Tally>, told: Told, open_metrics: bool) -> String {
         let (metrics, tally) = (Arc::clone(self), Arc::clone(tally));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Collected { metrics, tally, mode, loaded }));
+        registry.register_collector(Box::new(Collected { metrics, tally, told }));
         let mut text = String::new();
         // Writing to a text fails at no time.
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));

@@ -11,9 +11,16 @@ use crate::server::seen::Facts;
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
 
+/// The labels of aimock's for those calls.
+const AIMOCKS: &str = "method=\"POST\",path=\"{unknown}\"";
+
 fn metrics(compat: bool) -> (Arc<Metrics>, Arc<Tally>) {
     let about = About { workflow: "agent".to_owned(), compat };
     (Arc::new(Metrics::new(about)), Arc::default())
+}
+
+fn told(loaded: u64) -> Told {
+    Told { mode: "replay", loaded, journal_lost: 3 }
 }
 
 /// A call for a model, answered so.
@@ -72,8 +79,9 @@ fn value(text: &str, series: &str) -> f64 {
 fn scrape_tells_what_was_counted() {
     let (metrics, tally) = metrics(false);
     fill(&metrics, &tally);
-    let text = metrics.scrape(&tally, ("replay", 41), false);
+    let text = metrics.scrape(&tally, told(41), false);
     for (series, expected) in [
+        ("loomrec_journal_lost_total", 3.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"fault\",status=\"none\"}", 1.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"loomrec\",status=\"422\"}", 1.0),
@@ -105,14 +113,17 @@ fn scrape_tells_what_was_counted() {
         assert_eq!(value(&text, series), expected, "{series}");
     }
     assert!(!text.contains("agentloom_") && !text.contains("aimock_"));
-    assert!(metrics.scrape(&tally, ("replay", 41), true).ends_with("\n# EOF\n"));
+    assert!(metrics.scrape(&tally, told(41), true).ends_with("\n# EOF\n"));
 }
 
 #[test]
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, tally) = metrics(true);
     fill(&metrics, &tally);
-    let text = metrics.scrape(&tally, ("replay", 0), false);
+    let mut sent = seen(Provider::OpenAi, "gpt", "served", Some(200));
+    (sent.end, sent.total) = (Ending::Complete, Duration::from_millis(30));
+    metrics.over(&sent);
+    let text = metrics.scrape(&tally, told(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
         (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
@@ -122,6 +133,10 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
             1.0,
         ),
         ("loomrec_replays_total{matched_by=\"step_id\"}", 1.0),
+        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"200\"}", 1.0),
+        ("aimock_requests_total{method=\"POST\",path=\"{unknown}\",status=\"destroyed\"}", 6.0),
+        (&format!("aimock_request_duration_seconds_bucket{{le=\"0.05\",{AIMOCKS}}}"), 6.0),
+        (&format!("aimock_request_duration_seconds_count{{{AIMOCKS}}}"), 7.0),
     ] {
         assert_eq!(value(&text, series), expected, "{series}");
     }

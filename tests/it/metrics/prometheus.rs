@@ -1,26 +1,98 @@
 //! Debian's own Prometheus: what it makes of the metrics of a run.
 
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::{agree, calls, get, of_model, receipt, scraped, sum, upstream};
 use crate::support::chance::skipped;
 use crate::support::gate::PATIENCE;
 use crate::support::loomrec::{Process, finish};
-use crate::support::shape::chat;
-use crate::support::{Call, Client, Scene};
+use crate::support::shape::{chat, message};
+use crate::support::{Call, Client, Scene, Server};
 
-/// A program of the package, where `tests/prometheus/install` has put it.
-fn program(name: &str, test: &str) -> Option<PathBuf> {
+/// A program of the package, where `tests/prometheus/install` has put it. Only a machine
+/// of somebody's own may do without.
+#[track_caller]
+pub(super) fn program(name: &str, test: &str) -> Option<PathBuf> {
     let bin = Path::new(env!("CARGO_MANIFEST_DIR")).join(".cache/prometheus/root/usr/bin");
     let path = bin.join(name);
     if !path.is_file() {
+        let ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
+        assert!(!ci, "{name} is not there: tests/prometheus/install");
         skipped(test, "Prometheus is not there: tests/prometheus/install");
         return None;
     }
     Some(path)
+}
+
+/// What `promtool` says of a scrape.
+#[track_caller]
+pub(super) fn check_metrics(promtool: &Path, text: &str) {
+    let mut check = Command::new(promtool);
+    let checked = finish(check.args(["check", "metrics"]), text.as_bytes()).expect(0);
+    assert_eq!((checked.stdout.as_str(), checked.stderr.as_str()), ("", ""), "{text}");
+}
+
+/// A Prometheus of a test's own.
+pub(super) struct Prometheus {
+    process: Process,
+    address: SocketAddr,
+}
+
+impl Prometheus {
+    /// Starts it with what the scene's `prometheus.yml` says.
+    #[track_caller]
+    pub(super) fn start(program: &Path, scene: &Scene) -> Self {
+        let data = tempfile::TempDir::with_prefix_in("data-", scene.dir()).unwrap().keep();
+        let mut command = Command::new(program);
+        // In a group of its own, as which it is ended.
+        command.process_group(0).current_dir(scene.dir()).stdin(Stdio::null()).args([
+            "--config.file=prometheus.yml",
+            &format!("--storage.tsdb.path={}", data.display()),
+            "--web.listen-address=127.0.0.1:0",
+        ]);
+        let mut process = Process::spawn(&mut command);
+        let listening = "msg=\"Listening on\" address=";
+        let said = process.wait_for(listening);
+        let address = said.split(listening).nth(1).unwrap().split_whitespace().next().unwrap();
+        Self { process, address: address.parse().unwrap() }
+    }
+
+    /// What a query gives; `Err` with all that is said where it is none.
+    pub(super) fn ask(&self, query: &str) -> Result<Vec<Value>, String> {
+        let query: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
+        let mut client = Client::connect(self.address);
+        let answer = client.exchange(&Call::get(&format!("/api/v1/query?query={query}")));
+        let text = answer.text();
+        // While it starts it says in plain words that it is not ready.
+        let answer: Value = serde_json::from_str(&text).map_err(|_| text.clone())?;
+        match answer["data"]["result"].as_array() {
+            Some(result) if answer["status"] == "success" => Ok(result.clone()),
+            _ => Err(text),
+        }
+    }
+
+    /// The one value that a query gives; nothing is none.
+    pub(super) fn value(&self, query: &str) -> Option<f64> {
+        let result = self.ask(query).ok()?;
+        result.first()?.pointer("/value/1")?.as_str()?.parse().ok()
+    }
+
+    /// Waits until a query gives this.
+    #[track_caller]
+    pub(super) fn wait_for(&self, query: &str, expected: f64) {
+        let until = Instant::now() + PATIENCE;
+        while self.value(query) != Some(expected) {
+            let said = self.process.stderr();
+            assert!(Instant::now() < until, "{query}: {:?}\n{said}", self.ask(query));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 #[test]
@@ -38,26 +110,63 @@ fn promtool_finds_nothing_wrong_when_labels_are_hostile() {
     let text = get(&server, "/metrics", &[]).expect(200).text();
     server.stop();
     assert!(!text.contains(['\u{1b}', '\0', '\r']), "{text}");
-    let mut check = std::process::Command::new(promtool);
-    let checked = finish(check.args(["check", "metrics"]), text.as_bytes()).expect(0);
-    assert_eq!((checked.stdout.as_str(), checked.stderr.as_str()), ("", ""), "{text}");
-}
-
-/// The sum that a query gives; nothing is none.
-fn asked(prometheus: std::net::SocketAddr, query: &str) -> Option<f64> {
-    let query: String = url::form_urlencoded::byte_serialize(query.as_bytes()).collect();
-    let mut client = Client::try_connect(prometheus)?;
-    let answer = client.exchange(&Call::get(&format!("/api/v1/query?query={query}")));
-    answer.json().pointer("/data/result/0/value/1")?.as_str()?.parse().ok()
+    check_metrics(&promtool, &text);
 }
 
 #[test]
-fn prometheus_tells_what_the_receipt_tells() {
-    let test = "prometheus_tells_what_the_receipt_tells";
-    let Some(program) = program("prometheus", test) else { return };
+fn promtool_finds_nothing_wrong_whatever_a_run_does() {
+    let test = "promtool_finds_nothing_wrong_whatever_a_run_does";
+    let Some(promtool) = program("promtool", test) else { return };
     let (scene, upstream) = (Scene::new(), upstream());
-    scene.recorded(&upstream, &calls());
-    let server = scene.replay(&["--receipt", "receipt.json", "--control-token", "s3cret"]);
+    let check = |server: Server, calls: &[Call]| {
+        check_metrics(&promtool, &get(&server, "/metrics", &[]).expect(200).text());
+        calls.iter().for_each(|call| drop(server.call(call)));
+        scraped(&server, calls.len() as f64);
+        check_metrics(&promtool, &get(&server, "/metrics", &[]).expect(200).text());
+        server.stop();
+    };
+    check(scene.record(&upstream, &[]), &calls());
+    let missed = [calls(), vec![chat("nobody knows")]].concat();
+    for more in [
+        &["--metrics-compat"][..],
+        &["--fault", "greet=http_error:503"],
+        &["--chaos-rate-limit", "0.5", "--metrics-compat"],
+        &["--on-miss", "default", "--repeat", "last"],
+        &["--journal", "run.jsonl", "--log", "info"],
+    ] {
+        check(scene.replay(more), &missed);
+    }
+}
+
+/// The sum over series as they were scraped last: the run is over by now.
+fn last(series: &str) -> String {
+    format!("sum(last_over_time({series}[5m])) or vector(0)")
+}
+
+/// The receipt's numbers as queries, each with what the receipt says.
+fn questions(receipt: &Value) -> Vec<(String, f64)> {
+    let number = |pointer: &str| receipt.pointer(pointer).and_then(Value::as_f64).unwrap();
+    let mut all: Vec<(String, f64)> = [
+        ("loomrec_captures_total", number("/recorded")),
+        ("loomrec_requests_total{source=\"recording\"}", number("/served")),
+        ("loomrec_mismatches_total", number("/missed")),
+        ("loomrec_requests_total{source=\"fault\"}", number("/faulted")),
+        ("loomrec_tokens_total{kind=\"input\"}", number("/tokens/input")),
+        ("loomrec_tokens_total{kind=\"output\"}", number("/tokens/output")),
+        ("loomrec_lost_total", number("/not_kept")),
+    ]
+    .map(|(series, expected)| (last(series), expected))
+    .into();
+    for (reason, count) in receipt["missed_by_reason"].as_object().unwrap() {
+        let series = format!("loomrec_mismatches_total{{reason=\"{reason}\"}}");
+        all.push((last(&series), count.as_f64().unwrap()));
+    }
+    all
+}
+
+/// Has Prometheus scrape a run of these calls, and compares what it tells with the receipt.
+#[track_caller]
+fn compare(program: &Path, scene: &Scene, server: Server, calls: &[Call]) {
     let config = format!(
         "global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}\n\
          scrape_configs:\n\
@@ -66,45 +175,46 @@ fn prometheus_tells_what_the_receipt_tells() {
         server.address
     );
     std::fs::write(scene.path("prometheus.yml"), config).unwrap();
-    // A port that is free now; nobody else on this machine draws it so soon.
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut command = std::process::Command::new(program);
-    // In a group of its own, as which it is ended.
-    command.process_group(0).current_dir(scene.dir()).stdin(Stdio::null()).args([
-        "--config.file=prometheus.yml",
-        "--storage.tsdb.path=data",
-        &format!("--web.listen-address={free}"),
-    ]);
-    let prometheus = Process::spawn(&mut command);
-    calls().iter().for_each(|call| drop(server.call(call)));
-    server.call(&chat("nobody knows")).expect(422);
+    let prometheus = Prometheus::start(program, scene);
+    calls.iter().for_each(|call| drop(server.call(call)));
+    prometheus.wait_for("sum(loomrec_requests_total)", calls.len() as f64);
     let token = ["x-loomrec-token: s3cret"];
-    let until = Instant::now() + PATIENCE;
-    while asked(free, "sum(loomrec_requests_total)") != Some(6.0) {
-        assert!(Instant::now() < until, "{}", prometheus.stderr());
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
     let told = super::series(&get(&server, "/metrics", &token).expect(200).text());
-    for name in [
-        "loomrec_requests_total",
-        "loomrec_replays_total",
-        "loomrec_mismatches_total",
-        "loomrec_tokens_total",
-        "loomrec_cost_usd_total",
-        "loomrec_streams_ended_total",
-        "loomrec_request_overhead_seconds_count",
-        "loomrec_recording_entries",
-        "loomrec_build_info",
-    ] {
-        assert_eq!(asked(free, &format!("sum({name})")), Some(sum(&told, name)), "{name}");
+    let mut names: Vec<&str> =
+        told.keys().map(|series| series.split('{').next().unwrap()).collect();
+    names.dedup();
+    // Buckets are no sums: they hold what is in those before them too.
+    for name in names.into_iter().filter(|name| !name.ends_with("_bucket")) {
+        assert_eq!(prometheus.value(&format!("sum({name})")), Some(sum(&told, name)), "{name}");
     }
-    let served = "sum(loomrec_requests_total{source=\"recording\"})";
     let p95 = "histogram_quantile(0.95, sum by (le) (loomrec_request_overhead_seconds_bucket))";
-    assert!(asked(free, p95).is_some_and(|p95| p95 > 0.0));
-    let served = asked(free, served);
-    drop(prometheus);
+    let undisturbed = sum(&told, "loomrec_request_overhead_seconds_count") > 0.0;
+    assert_eq!(prometheus.value(p95).is_some_and(|p95| p95 > 0.0), undisturbed);
     server.stop();
-    let receipt = receipt(&scene);
-    assert_eq!(served, receipt["served"].as_f64());
+    let receipt = receipt(scene);
     agree(&told, &receipt);
+    for (query, expected) in questions(&receipt) {
+        assert_eq!(prometheus.value(&query), Some(expected), "{query}: {receipt:#}");
+    }
+    let cost = prometheus.value(&last("loomrec_cost_usd_total")).unwrap();
+    assert!((cost - receipt["cost_usd"].as_f64().unwrap()).abs() < 1e-6, "{cost}");
+}
+
+#[test]
+fn prometheus_tells_what_the_receipt_tells() {
+    let test = "prometheus_tells_what_the_receipt_tells";
+    let Some(program) = program("prometheus", test) else { return };
+    let (scene, upstream) = (Scene::new(), upstream());
+    let receipt = ["--receipt", "receipt.json", "--control-token", "s3cret"];
+    compare(&program, &scene, scene.record(&upstream, &receipt), &calls());
+    let faulted = [&receipt[..], &["--fault", "greet=http_error:503", "--metrics-compat"]].concat();
+    let more = vec![
+        message("hi").header("x-loomrec-step-id: greet"),
+        chat("hi"),
+        chat("nobody knows"),
+        chat("nor this"),
+    ];
+    compare(&program, &scene, scene.replay(&faulted), &[calls(), more].concat());
+    let chaos = [&receipt[..], &["--chaos-rate-limit", "1"]].concat();
+    compare(&program, &scene, scene.replay(&chaos), &calls());
 }
