@@ -5,6 +5,7 @@
 mod read;
 mod row;
 mod sum;
+pub(super) mod whole;
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};

@@ -12,6 +12,7 @@ use super::terminal;
 use crate::replay::RecordingMismatchError;
 use crate::server::Notice;
 use crate::server::journal::line;
+use crate::server::log;
 
 /// Writes messages to stderr, in colour on a terminal, above the live line where
 /// there is one.
@@ -67,7 +68,8 @@ impl Output {
     /// What the server has to say.
     pub fn notice(&self, notice: &Notice<'_>) {
         match notice {
-            Notice::Call(seen) if self.verbose => self.call(&line::of(seen)),
+            // The log has told it: one line is enough.
+            Notice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::of(seen)),
             Notice::Call(_) => {}
             Notice::Missed(error) => self.mismatch(error),
             Notice::Refused(text) => self.error(text),
@@ -93,7 +95,7 @@ impl Output {
             line["head_ms"],
         );
         match self.format {
-            LogFormat::Human => self.line(&human),
+            LogFormat::Human => self.line(&terminal::line(&human)),
             LogFormat::Json => self.line(&json!({ "level": "debug", "call": line }).to_string()),
         }
     }

@@ -44,7 +44,9 @@ pub async fn handle(
 ) -> Result<Response<OutBody>, Abandoned> {
     let gateway = &caller.gateway;
     let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
-    if control::is_control(request.uri().path()) {
+    let ours = control::is_control(request.uri().path());
+    caller.connection.asks_for_ours(ours);
+    if ours {
         return Ok(tie(control::handle(caller, &request), None));
     }
     let (mut parts, body) = request.into_parts();

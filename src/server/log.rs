@@ -5,9 +5,14 @@
 
 use std::time::Duration;
 
-use tracing::{debug, info, trace};
+use tracing::{Level, debug, enabled, info, trace};
 
 use super::seen::Seen;
+
+/// Whether each call is told.
+pub fn tells_calls() -> bool {
+    enabled!(target: "loomrec::call", Level::INFO)
+}
 
 /// A call is over.
 pub(super) fn call(seen: &Seen) {

@@ -15,7 +15,7 @@ mod head;
 pub mod journal;
 mod known;
 mod live;
-mod log;
+pub mod log;
 mod memo;
 pub mod metric;
 pub mod observe;
@@ -223,23 +223,30 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
     });
 }
 
-/// Serves a connection until it is over, or its client has had no request for us
-/// for too long.
+/// Serves a connection until it is over, or its client has had no request for us, or has
+/// not taken a text of our own, for too long.
 async fn attend(serving: impl Future, connection: &Connection, silence: Duration) {
     let mut serving = std::pin::pin!(serving);
-    let mut seen = [None; 2];
+    let (mut seen, mut stuck) = ([None; 2], None);
     // A connection's end is the client's business, and a recorded cut is an error here.
     while tokio::time::timeout(silence, serving.as_mut()).await.is_err() {
-        let idle = connection.idle();
+        // An answer that its client is slow to take is not over.
+        let idle = connection.idle().filter(|_| !connection.is_full());
         if idle.is_some() && seen == [idle; 2] {
             break;
         }
         seen = [seen[1], idle];
+        let before = std::mem::replace(&mut stuck, connection.stuck());
+        if stuck.is_some() && stuck == before {
+            break;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     const SHORT: Duration = Duration::from_millis(5);
@@ -250,6 +257,34 @@ mod tests {
         connection.begin();
         connection.end();
         attend(std::future::pending::<()>(), &connection, SHORT).await;
+    }
+
+    /// A socket whose other end takes nothing any more, and that end.
+    async fn full() -> (Socket, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut socket = Socket::new(listener.accept().await.unwrap().0);
+        let more = async { while socket.write(&[b'x'; 1 << 16]).await.is_ok() {} };
+        assert!(tokio::time::timeout(SHORT * 20, more).await.is_err());
+        (socket, other)
+    }
+
+    #[tokio::test]
+    async fn connection_is_left_when_a_text_of_ours_is_not_taken() {
+        let (mut socket, mut other) = full().await;
+        let connection = socket.connection();
+        connection.begin();
+        connection.end();
+        let attended = || attend(std::future::pending::<()>(), &connection, SHORT);
+        // A call may be answered as slowly as its client likes.
+        assert!(tokio::time::timeout(SHORT * 20, attended()).await.is_err());
+        connection.asks_for_ours(true);
+        attended().await;
+        // One that is read, however slowly, is not.
+        let before = connection.stuck();
+        other.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
+        socket.write_all(b"x").await.unwrap();
+        assert!(before.is_some() && connection.stuck().is_none());
     }
 
     #[tokio::test]

@@ -26,6 +26,12 @@ pub struct Connection {
     /// What goes out behind the last response.
     behind: Mutex<Option<Bytes>>,
     flushes: AtomicU64,
+    /// Bytes that the system has taken.
+    taken: AtomicU64,
+    /// Whether it takes no more for now.
+    full: AtomicBool,
+    /// Whether the last request was for a text of our own.
+    ours: AtomicBool,
     /// Told when it is to end at once.
     abandoned: Notify,
     waiting: Mutex<Option<Waker>>,
@@ -46,6 +52,32 @@ impl Connection {
     pub fn idle(&self) -> Option<u64> {
         let ended = self.ended.load(Ordering::Relaxed);
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
+    }
+
+    /// Says whether the last request was for a text of our own, such as the metrics: nobody
+    /// takes long to read those.
+    pub fn asks_for_ours(&self, ours: bool) {
+        self.ours.store(ours, Ordering::Relaxed);
+    }
+
+    /// Whether something waits until the client takes it.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// How much the client has let us send of a text of our own, if it does not take the
+    /// rest of it.
+    pub fn stuck(&self) -> Option<u64> {
+        let stuck = self.is_full() && self.ours.load(Ordering::Relaxed);
+        stuck.then(|| self.taken.load(Ordering::Relaxed))
+    }
+
+    /// Notes what became of a write.
+    fn wrote(&self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.taken.fetch_add(*bytes as u64, Ordering::Relaxed);
+        }
+        self.full.store(written.is_pending(), Ordering::Relaxed);
     }
 
     /// Makes the connection end in a TCP reset instead of a close.
@@ -150,7 +182,9 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.connection.wrote(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -158,7 +192,9 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.connection.wrote(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -80,6 +80,37 @@ fn each_call_has_a_line_at_info_and_none_when_no_log_is_asked_for() {
 }
 
 #[test]
+fn each_call_has_one_line_when_it_is_asked_for_in_two_ways() {
+    for (asked, logged) in [
+        (&["-v"][..], false),
+        (&["-v", "--log", "info"], true),
+        (&["-v", "--log", "loomrec::call=debug"], true),
+        (&["-v", "--log", "loomrec::fault=debug"], false),
+        (&["-v", "--log", "warn"], false),
+    ] {
+        let (scene, upstream) = (Scene::new(), upstream());
+        let server = scene.record(&upstream, asked);
+        (0..2).for_each(|_| drop(server.call(&chat("hi")).expect(200)));
+        let said = server.stop().expect(0).stderr;
+        let lines = said.lines().filter(|line| line.contains("/v1/chat/completions"));
+        let lines: Vec<&str> = lines.collect();
+        assert_eq!(lines.len(), 2, "{asked:?}: {said}");
+        assert!(lines.iter().all(|line| line.contains("loomrec::call") == logged), "{said}");
+    }
+}
+
+#[test]
+fn name_that_acts_on_a_terminal_is_escaped_when_calls_are_told() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &["-v"]);
+    let body = r#"{"model":"\u001b[2Jx\u202e","messages":[{"role":"user","content":"hi"}]}"#;
+    server.call(&Call::post("/openai/v1/chat/completions", body)).expect(200);
+    let said = server.stop().expect(0).stderr;
+    let line = said.lines().find(|line| line.contains("/v1/chat/completions")).unwrap();
+    assert!(!line.contains(['\u{1b}', '\u{202e}']), "{line:?}");
+}
+
+#[test]
 fn name_that_acts_on_a_terminal_is_escaped_in_the_log() {
     let (scene, upstream) = (Scene::new(), upstream());
     let server = scene.record(&upstream, &["--log", "loomrec::call=info"]);

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::chance::rounds;
 use crate::support::gate::PATIENCE;
 use crate::support::shape::{
     chat, chat_answer, chat_events, chat_streamed, message, message_answer,
@@ -199,6 +200,38 @@ fn series_are_bounded_when_every_call_names_another_model() {
     assert_eq!(models, 101);
     assert_eq!(told["loomrec_captures_total{provider=\"openai\",model=\"other\"}"], 300.0);
     assert!(told.len() < 6_000, "{}", told.len());
+}
+
+/// The kibibytes that a process has in memory.
+fn resident(server: &Server) -> u64 {
+    let path = format!("/proc/{}/status", server.process.pid());
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn memory_is_bounded_when_every_call_names_another_model() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("hi")]);
+    let place = format!("openai={}", upstream.url());
+    let server = scene.replay(&["--metrics-compat", "--on-miss", "forward", "--upstream", &place]);
+    let mut client = server.connect();
+    let mut calls = |numbers: std::ops::Range<usize>| {
+        for number in numbers {
+            let name = format!("model {number} {}", "x".repeat(100));
+            client.exchange(&of_model(&name)).expect(200);
+        }
+    };
+    // The journal in memory is full by then.
+    calls(0..2_000);
+    let (before, all) = (resident(&server), rounds(5_000, 40_000));
+    calls(2_000..all);
+    let grown = resident(&server).saturating_sub(before);
+    assert!(grown < 16 << 10, "{grown} KiB more");
+    let told = scraped(&server, all as f64);
+    assert_eq!(sum(&told, "loomrec_upstream_latency_seconds_count"), all as f64);
+    server.stop();
 }
 
 #[test]

@@ -82,6 +82,27 @@ fn journal_tells_of_names() {
 }
 
 #[test]
+fn journal_tells_of_names_in_its_older_parts_too() {
+    let scene = sample();
+    replay(&scene, "a", &[chat("again"), message("two"), step("turn two")], &[], 0);
+    let whole = std::fs::read_to_string(scene.path("a.jsonl")).unwrap();
+    let parts: Vec<&str> = whole.split_inclusive('\n').collect();
+    assert_eq!(parts.len(), 3);
+    for (name, part) in [("a.jsonl.2", 0), ("a.jsonl.1", 1), ("a.jsonl", 2)] {
+        std::fs::write(scene.path(name), parts[part]).unwrap();
+    }
+    let dry = told(&scene, &["--journal", "a.jsonl"]);
+    assert_eq!(keys(&dry, "pruned"), ["hash#"]);
+    // What is wrong is told with the part it is in.
+    std::fs::write(scene.path("a.jsonl.1"), "{\"v\":1,\"outcome\":\"missed\"}\n").unwrap();
+    let ended = scene.run(&["prune", "run.json", "--journal", "a.jsonl"]).expect(2);
+    ended.says(&["a.jsonl.1, line 1: a call was missed"]);
+    // A journal that begins a run has nothing before it.
+    std::fs::write(scene.path("a.jsonl"), &whole).unwrap();
+    assert_eq!(keys(&told(&scene, &["--journal", "a.jsonl"]), "pruned"), ["hash#"]);
+}
+
+#[test]
 fn criteria_narrow_each_other() {
     let scene = sample();
     let pruned = |more: &[&str]| told(&scene, more)["pruned"].as_array().unwrap().len();

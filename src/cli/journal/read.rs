@@ -52,6 +52,16 @@ impl Tail {
         &self.path
     }
 
+    /// The number of the line that was read last, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The line that was read last.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
     /// The next line. One that is not whole may still be, unless this is the `end`.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::label;
 use crate::cli::args::PruneArgs;
 use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::journal::whole::{Read, Whole};
 use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
 use crate::store::sha256;
@@ -104,20 +105,11 @@ impl Used {
     }
 
     fn add_journal(&mut self, path: &Path) -> Result<(), Failure> {
-        let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-        let mut file = BufReader::new(file);
-        let (served, mut line) = (self.served.get_or_insert_default(), Vec::new());
-        for number in 1.. {
-            line.clear();
-            let limited = &mut (&mut file).take(LARGEST);
-            let read = limited.read_until(b'\n', &mut line);
-            if read.map_err(|error| unreadable(path, &error))? == 0 {
-                break;
-            }
-            let wrong =
-                |why: &str| Failure::usage(format!("{}, line {number}: {why}", label(path)));
+        let (mut whole, served) = (Whole::open(path)?, self.served.get_or_insert_default());
+        while whole.read()? != Read::End {
+            let wrong = |why: &str| Failure::usage(format!("{}: {why}", whole.place()));
             let none = "this is no line of a journal; name the file that --journal wrote";
-            let told: Value = serde_json::from_slice(&line).map_err(|_| wrong(none))?;
+            let told: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
             let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
             let entry = told.pointer("/more/entry").and_then(Value::as_str);
             match (outcome, entry) {

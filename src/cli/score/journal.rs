@@ -2,14 +2,13 @@
 //! and when the call was answered well.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::exit::Failure;
+use crate::cli::journal::whole::{Read, Whole};
 use crate::recovery::Marks;
 use crate::recovery::score::milliseconds;
 
@@ -203,37 +202,28 @@ fn twice(id: u64) -> String {
     format!("fault {id} struck before: these are two journals in one")
 }
 
-/// Reads a journal.
+/// Reads a journal, its older parts too.
 ///
 /// # Errors
 /// A file that cannot be read, or is no journal: which line, and why.
 pub(super) fn read(path: &Path) -> Result<Reading, Failure> {
-    let unreadable = |error: std::io::Error| {
-        let hint = "; name the file that --journal wrote";
-        Failure::new(RECORDING, format!("failed to read {}: {error}{hint}", path.display()))
-    };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
-    let (mut reading, mut line) = (Reading::default(), Vec::new());
-    for number in 1.. {
-        line.clear();
-        if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
-            break;
-        }
-        let added = match serde_json::from_slice::<Value>(&line) {
-            Ok(value) => reading.add(&value),
+    let (mut whole, mut reading) = (Whole::open(path)?, Reading::default());
+    loop {
+        match whole.read()? {
+            Read::Line => {}
             // A run that was killed may have left half a line.
-            Err(error) if error.is_eof() && number > 1 && !line.ends_with(b"\n") => {
+            Read::Cut => {
                 reading.cut = true;
-                Ok(())
+                continue;
             }
+            Read::End => return Ok(reading),
+        }
+        let added = match serde_json::from_slice::<Value>(whole.line()) {
+            Ok(value) => reading.add(&value),
             Err(_) => Err("it is not JSON".to_owned()),
         };
-        added.map_err(|why| {
-            let place = format!("{}, line {number}", path.display());
-            Failure::usage(format!("{place}: this is no line of a journal: {why}"))
-        })?;
+        added.map_err(|why| whole.no_line(&why))?;
     }
-    Ok(reading)
 }
 
 fn text(object: &Map<String, Value>, name: &str) -> Option<String> {

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// What every line begins with.
 const BEGINNING: &[u8] = br#"{"v":"#;
 
+/// What the first line of a run begins with.
+const FIRST: &[u8] = br#"{"v":1,"seq":1,"#;
+
 /// When a file gives way to the next, and what becomes of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
@@ -39,12 +42,18 @@ pub(super) fn part(path: &Path, number: u32) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The files of a journal, the oldest first: its older parts, then itself.
+/// The files of a journal, the oldest first: its older parts, then itself. What lies behind
+/// the beginning of a run is of another.
 pub fn parts(path: &Path) -> Vec<PathBuf> {
-    let older = (1..).map(|number| part(path, number)).take_while(|part| is_ours(part));
-    let mut all: Vec<PathBuf> = older.collect();
+    let mut all = vec![path.to_owned()];
+    for number in 1.. {
+        let part = part(path, number);
+        if all.last().is_some_and(|last| begins_with(last, FIRST)) || !is_ours(&part) {
+            break;
+        }
+        all.push(part);
+    }
     all.reverse();
-    all.push(path.to_owned());
     all
 }
 
@@ -141,8 +150,14 @@ fn create(path: &Path) -> io::Result<std::fs::File> {
 
 /// Whether a file begins as a journal does.
 fn is_ours(path: &Path) -> bool {
-    let mut start = [0; BEGINNING.len()];
     let is_file = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    is_file && begins_with(path, BEGINNING)
+}
+
+/// Whether a file begins with this. A pipe is not looked into: it would be gone.
+fn begins_with(path: &Path, beginning: &[u8]) -> bool {
+    let mut start = vec![0; beginning.len()];
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut read = || std::fs::File::open(path)?.read_exact(&mut start);
-    is_file && read().is_ok() && start == BEGINNING
+    is_file && read().is_ok() && start == beginning
 }
