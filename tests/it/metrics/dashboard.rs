@@ -198,8 +198,9 @@ fn prometheus_answers_every_panel_with_what_the_runs_did() {
     prometheus.wait_for("sum(loomrec_requests_total)", calls as f64);
     calls += round(&servers);
     prometheus.wait_for("sum(loomrec_requests_total)", calls as f64);
+    let variable = Regex::new(r#""\$\w+""#).unwrap();
     for Query { place, expression, .. } in queries(&dashboard()) {
-        let asked = Regex::new(r#""\$\w+""#).unwrap().replace_all(&expression, "\".*\"");
+        let asked = variable.replace_all(&expression, "\".*\"");
         let asked = asked.replace("$__rate_interval", "1m");
         assert!(!asked.contains('$'), "{asked}");
         let given = prometheus.ask(&asked).unwrap_or_else(|said| panic!("{asked}: {said}"));
