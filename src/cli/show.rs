@@ -3,7 +3,6 @@
 pub(super) mod choice;
 pub(super) mod contents;
 mod damage;
-mod message;
 mod page;
 mod pretty;
 pub(super) mod review;

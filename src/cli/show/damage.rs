@@ -3,7 +3,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::message;
+use crate::inspection::event as message;
 use crate::provider::framing::{self, Event};
 use crate::provider::{Framing, Operation};
 

@@ -4,7 +4,7 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
-use super::message;
+use crate::inspection::event;
 use crate::provider::Framing;
 use crate::recording::Chunk;
 
@@ -26,7 +26,7 @@ const HEX: usize = 16;
 /// A line for each chunk; the middle of hundreds is folded. Where they are framed in
 /// bytes, what their messages say stands there in place of these.
 pub(super) fn text(chunks: &[Chunk], framing: Option<Framing>, width: Option<usize>) -> String {
-    let decoded = (framing == Some(Framing::EventStream)).then(|| message::texts(chunks));
+    let decoded = (framing == Some(Framing::EventStream)).then(|| event::texts(chunks));
     let room = width.map_or(PREVIEW, |width| width.saturating_sub(BEFORE).max(LEAST));
     let head = format!("{:>10} {:>9} {:>8}  chunk", "ms", "+ms", "bytes");
     let mut out = format!("{}\n", head.dimmed());

@@ -10,7 +10,7 @@ use crate::recording::Chunk;
 
 /// For each chunk, the messages that end in it: what their headers call them, and
 /// their payload, a model's own JSON out of its base64.
-pub(super) fn texts(chunks: &[Chunk]) -> Vec<String> {
+pub fn texts(chunks: &[Chunk]) -> Vec<String> {
     let bytes: Vec<u8> = chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).collect();
     let mut texts = vec![String::new(); chunks.len()];
     let mut ends = chunks.iter().scan(0, |end, chunk| {
@@ -53,7 +53,7 @@ fn said(event: &Event<'_>) -> String {
 }
 
 /// A model's own event, in the base64 of a chunk of Bedrock's.
-pub(super) fn inner(chunk: &Value) -> Option<Vec<u8>> {
+pub fn inner(chunk: &Value) -> Option<Vec<u8>> {
     STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()
 }
 

@@ -1,0 +1,210 @@
+//! Parts of messages: text, tool calls and their results, reasoning, images; by the shape
+//! that each provider gives them.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use super::text;
+
+/// What a part of a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    ToolCall,
+    ToolResult,
+    Reasoning,
+    Image,
+    Other,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::ToolCall => "tool_call",
+            Self::ToolResult => "tool_result",
+            Self::Reasoning => "reasoning",
+            Self::Image => "image",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) kind: Kind,
+    pub(super) text: String,
+    /// The tool's name, or the id of the call that a result is of.
+    pub(super) name: Option<String>,
+}
+
+impl Part {
+    pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), name: None }
+    }
+
+    fn named(kind: Kind, text: String, name: Option<&str>) -> Self {
+        Self { kind, text, name: name.map(str::to_owned) }
+    }
+
+    /// A tool call with arguments as a value, or as text that may be one.
+    pub(super) fn call(name: Option<&str>, arguments: Option<&Value>) -> Self {
+        let text = match arguments {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(raw)) => match serde_json::from_str::<Value>(raw) {
+                Ok(value) => text::json(&value),
+                Err(_) => raw.clone(),
+            },
+            Some(value) => text::json(value),
+        };
+        Self::named(Kind::ToolCall, text, name)
+    }
+
+    pub(super) fn to_json(&self, budget: &mut usize) -> Value {
+        let text = text::bounded(&self.text, *budget);
+        *budget = budget.saturating_sub(text.len());
+        json!({ "kind": self.kind.word(), "text": text, "name": self.name })
+    }
+}
+
+/// The parts that stand in a message's content: a text, a block, or a list of these.
+pub(super) fn parts(content: &Value) -> Vec<Part> {
+    match content {
+        Value::Null => Vec::new(),
+        Value::Array(blocks) => blocks.iter().flat_map(parts).collect(),
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![Part::new(Kind::Text, text.as_str())],
+        block => of_block(block),
+    }
+}
+
+/// A member that is text.
+pub(super) fn word<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
+}
+
+/// The first of these members that is there.
+fn first<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
+    names.iter().find_map(|name| value.get(*name))
+}
+
+fn of_block(block: &Value) -> Vec<Part> {
+    let name = word(block, "name");
+    let part = match word(block, "type").unwrap_or_default() {
+        "text" | "input_text" | "output_text" | "summary_text" | "refusal" => {
+            let said = first(block, &["text", "refusal"]).and_then(Value::as_str);
+            Part::new(Kind::Text, said.unwrap_or_default())
+        }
+        "thinking" => Part::new(Kind::Reasoning, flat(first(block, &["thinking", "text"]))),
+        "redacted_thinking" => Part::new(Kind::Reasoning, "(encrypted)"),
+        "reasoning" | "reasoning_text" => return vec![reasoning(block)],
+        "tool_use" | "server_tool_use" | "mcp_tool_use" | "function_call" | "custom_tool_call"
+        | "mcp_call" => Part::call(name, first(block, &["input", "arguments"])),
+        "function" => return vec![of_call(block)],
+        kind if kind.ends_with("tool_result") || kind.ends_with("_call_output") => {
+            let said = flat(first(block, &["content", "output"]));
+            let of = first(block, &["tool_use_id", "call_id"]).and_then(Value::as_str);
+            Part::named(Kind::ToolResult, said, of)
+        }
+        "image" | "image_url" | "input_image" => Part::new(Kind::Image, image(block)),
+        "message" => return parts(block.get("content").unwrap_or(&Value::Null)),
+        "" => return untyped(block),
+        _ => Part::new(Kind::Other, described(block)),
+    };
+    vec![part]
+}
+
+/// A block without a type: Gemini's, and those of Bedrock's Converse.
+fn untyped(block: &Value) -> Vec<Part> {
+    let inside = |names: &[&str]| first(block, names);
+    if let Some(text) = word(block, "text") {
+        let thought = block.get("thought") == Some(&Value::Bool(true));
+        return vec![Part::new(if thought { Kind::Reasoning } else { Kind::Text }, text)];
+    }
+    let part = if let Some(call) = inside(&["functionCall", "function_call", "toolUse"]) {
+        Part::call(word(call, "name"), first(call, &["args", "input"]))
+    } else if let Some(result) = inside(&["functionResponse", "function_response", "toolResult"]) {
+        let said = flat(first(result, &["response", "content"]));
+        let of = first(result, &["name", "toolUseId"]).and_then(Value::as_str);
+        Part::named(Kind::ToolResult, said, of)
+    } else if let Some(reasoning) = block.get("reasoningContent") {
+        let said = reasoning.pointer("/reasoningText/text").and_then(Value::as_str);
+        Part::new(Kind::Reasoning, said.unwrap_or("(encrypted)"))
+    } else if inside(&["inlineData", "inline_data", "image"]).is_some() {
+        Part::new(Kind::Image, image(block))
+    } else if let Some(inner) = inside(&["parts", "content"]) {
+        return parts(inner);
+    } else {
+        Part::new(Kind::Other, described(block))
+    };
+    vec![part]
+}
+
+/// A reasoning item: its summary, or the text itself.
+fn reasoning(block: &Value) -> Part {
+    let said: Vec<String> = ["summary", "content", "text"]
+        .iter()
+        .filter_map(|name| block.get(*name))
+        .map(|value| flat(Some(value)))
+        .filter(|text| !text.is_empty())
+        .collect();
+    let said = if said.is_empty() { "(not told)".to_owned() } else { said.join("\n\n") };
+    Part::new(Kind::Reasoning, said)
+}
+
+/// A tool call as OpenAI's messages and Ollama's have it.
+pub(super) fn of_call(call: &Value) -> Part {
+    let function = first(call, &["function", "custom"]).unwrap_or(call);
+    Part::call(word(function, "name"), first(function, &["arguments", "input", "parameters"]))
+}
+
+/// The text of a content on its own: its texts one below the other, or its JSON.
+fn flat(content: Option<&Value>) -> String {
+    match content {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => {
+            let texts: Vec<Cow<'_, str>> = blocks.iter().map(text_of).collect();
+            texts.join("\n")
+        }
+        Some(value) => text::json(value),
+    }
+}
+
+fn text_of(block: &Value) -> Cow<'_, str> {
+    match block.as_str().or_else(|| word(block, "text")) {
+        Some(text) => Cow::Borrowed(text),
+        None if is_image(block) => Cow::Owned(image(block)),
+        None => Cow::Owned(text::json(block.get("json").unwrap_or(block))),
+    }
+}
+
+fn is_image(block: &Value) -> bool {
+    word(block, "type").is_some_and(|kind| kind.contains("image")) || block.get("image").is_some()
+}
+
+/// What an image is, without its data.
+fn image(block: &Value) -> String {
+    let source = first(block, &["source", "image_url", "inlineData", "inline_data", "image"]);
+    let source = source.unwrap_or(block);
+    let at = |names: &[&str]| first(source, names).and_then(Value::as_str);
+    let media = at(&["media_type", "mimeType", "mime_type", "format"]).unwrap_or("image");
+    match source.as_str().or_else(|| at(&["url"])) {
+        Some(url) if !url.starts_with("data:") => text::bounded(url, 500),
+        Some(data) => {
+            let media = data["data:".len()..].split([';', ',']).next().unwrap_or_default();
+            format!("{}, {} characters of base64", text::bounded(media, 100), data.len())
+        }
+        None => match at(&["data"]).or_else(|| source.pointer("/source/bytes")?.as_str()) {
+            Some(data) => format!("{media}, {} characters of base64", data.len()),
+            None => media.to_owned(),
+        },
+    }
+}
+
+/// A block that nobody knows, its long texts cut.
+fn described(block: &Value) -> String {
+    text::bounded(&text::json(block), 4000)
+}

@@ -1,0 +1,220 @@
+//! Messages of a call: who says what, read from any provider's request or complete answer
+//! by its shape.
+
+use serde_json::{Value, json};
+
+use super::block::{Kind, Part, of_call, parts, word};
+use super::text::MOST;
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) role: String,
+    pub(super) parts: Vec<Part>,
+}
+
+/// Members of a request that are its messages: all others are settings.
+pub(super) const SPOKEN: [&str; 21] = [
+    "system",
+    "instructions",
+    "systemInstruction",
+    "system_instruction",
+    "preamble",
+    "chat_history",
+    "messages",
+    "contents",
+    "content",
+    "requests",
+    "input",
+    "inputs",
+    "inputText",
+    "message",
+    "prompt",
+    "texts",
+    "query",
+    "documents",
+    "suffix",
+    "images",
+    "tool_results",
+];
+
+/// What a request says; `None` where nothing is said in it.
+pub(super) fn asked(body: &Value) -> Option<Vec<Message>> {
+    let mut messages = Vec::new();
+    for name in SPOKEN {
+        let Some(said) = body.get(name).filter(|said| !said.is_null()) else { continue };
+        match name {
+            "system" | "instructions" | "systemInstruction" | "system_instruction" | "preamble" => {
+                push(&mut messages, "system", parts(said));
+            }
+            "chat_history" | "messages" | "contents" => items(&mut messages, said),
+            "input" if is_talk(said) => items(&mut messages, said),
+            "requests" => items(&mut messages, said),
+            "documents" => push(&mut messages, "documents", parts(said)),
+            "images" => push(&mut messages, "user", images(said)),
+            "tool_results" => push(&mut messages, "tool", parts(said)),
+            _ => push(&mut messages, "user", parts(said)),
+        }
+    }
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// What a complete answer says; `None` where it says nothing that is known.
+pub(super) fn answered(body: &Value) -> Option<Vec<Message>> {
+    let mut messages = Vec::new();
+    let list = |name: &str| body.get(name).and_then(Value::as_array);
+    if let Some(choices) = list("choices") {
+        for choice in choices {
+            match choice.get("message") {
+                Some(message) => messages.extend(of_item(message, "assistant")),
+                None => push(&mut messages, "assistant", text(choice.get("text"))),
+            }
+        }
+    } else if let Some(candidates) = list("candidates") {
+        let contents = candidates.iter().filter_map(|candidate| candidate.get("content"));
+        messages.extend(contents.filter_map(|content| of_item(content, "model")));
+    } else if let Some(items) = list("output") {
+        push(&mut messages, "assistant", items.iter().flat_map(|item| parts(item)).collect());
+    } else if let Some(message) = body.pointer("/output/message").or_else(|| body.get("message")) {
+        messages.extend(of_item(message, "assistant"));
+    } else if list("content").is_some() {
+        messages.extend(of_item(body, "assistant"));
+    } else {
+        push(&mut messages, "assistant", bare(body));
+    }
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// Answers that are a text of some name, or vectors.
+fn bare(body: &Value) -> Vec<Part> {
+    let mut said: Vec<Part> = text(body.get("thinking"))
+        .into_iter()
+        .map(|part| Part { kind: Kind::Reasoning, ..part })
+        .collect();
+    for name in ["response", "text", "completion", "generation", "outputText"] {
+        said.extend(text(body.get(name)));
+    }
+    if let Some(results) = body.get("results").and_then(Value::as_array) {
+        said.extend(results.iter().flat_map(|result| text(result.get("outputText"))));
+    }
+    said.extend(calls(body));
+    said.extend(vectors(body));
+    said
+}
+
+/// How many vectors there are, and how long they are.
+fn vectors(body: &Value) -> Option<Part> {
+    let rows: Vec<&Value> = match (body.get("data"), body.get("embeddings")) {
+        (Some(Value::Array(data)), _) => {
+            data.iter().filter_map(|row| row.get("embedding")).collect()
+        }
+        (_, Some(Value::Array(rows))) => {
+            rows.iter().map(|row| row.get("values").unwrap_or(row)).collect()
+        }
+        (_, Some(Value::Object(kinds))) => {
+            kinds.get("float").and_then(Value::as_array).into_iter().flatten().collect()
+        }
+        _ => body.pointer("/embedding/values").or(body.get("embedding")).into_iter().collect(),
+    };
+    let length = match rows.first()? {
+        Value::Array(numbers) => format!(" of {} numbers", numbers.len()),
+        _ => String::new(),
+    };
+    let vectors = if rows.len() == 1 { "vector" } else { "vectors" };
+    Some(Part::new(Kind::Other, format!("{} {vectors}{length}", rows.len())))
+}
+
+/// Whether the input of a request is a conversation, not texts or numbers.
+fn is_talk(input: &Value) -> bool {
+    input.as_array().is_some_and(|items| items.iter().any(Value::is_object))
+}
+
+/// A message for each item of a list.
+fn items(messages: &mut Vec<Message>, said: &Value) {
+    match said {
+        Value::Array(items) => {
+            messages.extend(items.iter().filter_map(|item| of_item(item, "user")));
+        }
+        other => messages.extend(of_item(other, "user")),
+    }
+}
+
+/// One item of a conversation: a message, or a call or result on its own.
+fn of_item(item: &Value, default: &str) -> Option<Message> {
+    if let Some(said) = item.as_str() {
+        return Some(Message { role: default.to_owned(), parts: parts(&Value::from(said)) });
+    }
+    let role = word(item, "role").unwrap_or_else(|| match word(item, "type") {
+        Some("reasoning") => "assistant",
+        Some(kind) if kind.ends_with("_call") => "assistant",
+        Some(kind) if kind.ends_with("_call_output") => "tool",
+        _ => default,
+    });
+    let mut said = Vec::new();
+    for name in ["reasoning_content", "reasoning", "thinking"] {
+        let thought = text(item.get(name)).into_iter();
+        said.extend(thought.map(|part| Part { kind: Kind::Reasoning, ..part }));
+        if !said.is_empty() {
+            break;
+        }
+    }
+    let content = ["content", "parts", "message"].iter().find_map(|name| item.get(*name));
+    match content {
+        Some(content) if matches!(role, "tool" | "function") => {
+            let of = word(item, "tool_call_id").or_else(|| word(item, "name"));
+            let result = |part: Part| match part.kind {
+                Kind::Text => Part { kind: Kind::ToolResult, name: of.map(str::to_owned), ..part },
+                _ => part,
+            };
+            said.extend(parts(content).into_iter().map(result));
+        }
+        Some(content) => said.extend(parts(content)),
+        None if item.get("tool_calls").is_none() => said.extend(parts(item)),
+        None => {}
+    }
+    said.extend(text(item.get("refusal")));
+    said.extend(item.get("images").map(images).unwrap_or_default());
+    said.extend(calls(item));
+    Some(Message { role: role.to_owned(), parts: said })
+}
+
+/// The tool calls beside a message's content.
+fn calls(item: &Value) -> Vec<Part> {
+    let listed = item.get("tool_calls").and_then(Value::as_array);
+    let old = item.get("function_call").filter(|call| call.is_object());
+    listed.into_iter().flatten().chain(old).map(of_call).collect()
+}
+
+/// Images in base64 on their own, as Ollama takes them.
+fn images(said: &Value) -> Vec<Part> {
+    let images = said.as_array().into_iter().flatten().filter_map(Value::as_str);
+    images
+        .map(|data| Part::new(Kind::Image, format!("image, {} characters of base64", data.len())))
+        .collect()
+}
+
+/// A text that says something.
+fn text(said: Option<&Value>) -> Vec<Part> {
+    said.filter(|said| said.is_string()).map(parts).unwrap_or_default()
+}
+
+fn push(messages: &mut Vec<Message>, role: &str, parts: Vec<Part>) {
+    if !parts.is_empty() {
+        messages.push(Message { role: role.to_owned(), parts });
+    }
+}
+
+/// Messages as JSON, no more text in them than of a body.
+pub(super) fn to_json(messages: &[Message]) -> Value {
+    let mut budget = MOST;
+    let message = |message: &Message| {
+        let parts: Vec<Value> =
+            message.parts.iter().map(|part| part.to_json(&mut budget)).collect();
+        json!({ "role": message.role, "parts": parts })
+    };
+    messages.iter().map(message).collect()
+}
+
+#[cfg(test)]
+#[path = "talk_tests.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! Texts of bounded length: of a body, of one of its parts, of a chunk.
+
+use std::borrow::Cow;
+
+use super::pretty::Layout;
+
+/// The most bytes of a body's text.
+pub(super) const MOST: usize = 1 << 20;
+
+/// Bodies are laid out whole; what is too long is cut behind it.
+const LAYOUT: Layout =
+    Layout { body: 4 << 20, text: usize::MAX, row: usize::MAX, clean: |text| Cow::Borrowed(text) };
+
+/// A body's text.
+pub(super) struct Text {
+    pub(super) text: String,
+    /// Whether there is more of it.
+    pub(super) cut: bool,
+}
+
+impl Text {
+    /// A body, laid out where it is JSON.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        if let Some(text) = LAYOUT.body(bytes) {
+            return Self::within(text);
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self { text: start(text, MOST).to_owned(), cut: text.len() > MOST },
+            Err(_) => {
+                let text = format!("({} bytes that are no text)", bytes.len());
+                Self { text, cut: false }
+            }
+        }
+    }
+
+    fn within(mut text: String) -> Self {
+        let kept = start(&text, MOST).len();
+        let cut = kept < text.len();
+        text.truncate(kept);
+        Self { text, cut }
+    }
+}
+
+/// The beginning of a text, of at most `most` bytes, up to a whole character.
+pub(super) fn start(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// A text of at most about `most` bytes; one that is cut says so.
+pub(super) fn bounded(text: &str, most: usize) -> String {
+    match start(text, most) {
+        all if all.len() == text.len() => text.to_owned(),
+        part => format!("{part}… ({} more bytes)", text.len() - part.len()),
+    }
+}
+
+/// A JSON value laid out.
+pub(super) fn json(value: &serde_json::Value) -> String {
+    LAYOUT.json(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_cut_at_a_character_when_it_is_too_long() {
+        let long = "é".repeat(MOST);
+        let text = Text::of(format!("x{long}").as_bytes());
+        assert!(text.cut && text.text.len() == MOST - 1, "{}", text.text.len());
+        let json = Text::of(format!("{{\"a\":\"{long}\"}}").as_bytes());
+        assert!(json.cut && json.text.len() <= MOST && json.text.starts_with("{\n  \"a\": \"é"));
+    }
+
+    #[test]
+    fn a_body_is_laid_out_when_it_means_the_same_to_everyone() {
+        let text = |bytes: &[u8]| Text::of(bytes).text;
+        assert_eq!(
+            text(br#"{"a":[1.50,18446744073709551616]}"#),
+            "{\n  \"a\": [1.50, 18446744073709551616]\n}"
+        );
+        assert_eq!(text(br#"{"a":1,"a":2}"#), r#"{"a":1,"a":2}"#);
+        assert_eq!(text(b"\xff"), "(1 bytes that are no text)");
+        assert_eq!(text("<script>\u{1b}\u{202e}".as_bytes()), "<script>\u{1b}\u{202e}");
+    }
+
+    #[test]
+    fn a_bounded_text_says_how_much_is_left_out() {
+        assert_eq!(bounded("abc", 3), "abc");
+        assert_eq!(bounded("aéb", 2), "a… (3 more bytes)");
+    }
+}
