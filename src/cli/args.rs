@@ -16,6 +16,7 @@ mod replay;
 mod rerecord;
 mod review;
 mod salvage;
+mod ui;
 mod verify;
 
 use std::ffi::OsString;
@@ -40,6 +41,7 @@ pub use replay::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 pub use salvage::SalvageArgs;
+pub use ui::UiArgs;
 pub use verify::VerifyArgs;
 
 /// Record every call a program makes to LLM APIs, and replay it strictly.
@@ -115,6 +117,8 @@ pub enum Command {
     Export(ExportArgs),
     /// Read journals: calls that are sought, as they come, or summed up.
     Journal(JournalArgs),
+    /// Look at a recording or a journal in the browser: calls, conversations, streams.
+    Ui(UiArgs),
     /// Tell how well the program recovered from faults, by a journal and a budget.
     Score(ScoreArgs),
     /// Say which settings are in force, and where each of them comes from.

@@ -44,6 +44,7 @@ mod table;
 mod terminal;
 mod trace;
 mod transfer;
+mod ui;
 mod verify;
 mod wrap;
 
@@ -222,6 +223,7 @@ async fn dispatch(
         Command::Import(args) => import::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Journal(args) => journal::run(&args),
+        Command::Ui(args) => ui::run(&args).await,
         Command::Score(args) => score::run(&args),
         Command::Config(args) => config::run(&args, settings, line),
         Command::Doctor(args) => doctor::run(&args, settings).await,

@@ -29,6 +29,7 @@ use crate::recording::redact::Redactor;
 use crate::recovery::Budget;
 use crate::replay::{Missed, Replayer};
 use crate::server::fault::Faults;
+use crate::server::inspector::Inspector;
 use crate::server::metric::Metrics;
 use crate::server::observe::Observer;
 use crate::server::tally::Tally;
@@ -55,6 +56,8 @@ pub struct Ground {
     /// Where messages go.
     pub output: Output,
     bar: Option<Arc<ProgressBar>>,
+    /// The run's recordings.
+    recordings: Vec<PathBuf>,
 }
 
 /// The engines of a run.
@@ -133,6 +136,7 @@ impl Ground {
             current,
             output,
             bar,
+            recordings: recordings.to_vec(),
         })
     }
 
@@ -211,6 +215,7 @@ impl Ground {
             metrics: self.metrics,
             journal,
             spans,
+            inspector: Inspector::new(self.recordings),
             notify,
             clock: AtomicI64::new(0),
         });
@@ -247,6 +252,9 @@ async fn serve(
         drop(stopped.await);
     }));
     output.info(&format!("loomrec listening on {origin}"));
+    if args.verbose {
+        output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
+    }
     let outcome = if args.cmd.is_empty() {
         stop_signals.first().await;
         Ok(None)

@@ -81,6 +81,14 @@ impl EntryName {
         if take <= 1 { self.to_string() } else { format!("{self}#{take}") }
     }
 
+    /// Whether it is written so.
+    pub fn is(&self, text: &str) -> bool {
+        match self {
+            Self::Step(id) => id == text,
+            Self::Hash(key) => key.as_str() == text,
+        }
+    }
+
     /// The step id, for a name that is one.
     pub fn step_id(&self) -> Option<&str> {
         match self {

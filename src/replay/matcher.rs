@@ -327,6 +327,22 @@ impl Matcher {
         self.sources[take.source].recording.entry(&take.place).ok()
     }
 
+    /// The entry of a take, read again by the take's [`Hit::index`]; `None` where that
+    /// cannot be done any more.
+    pub fn entry_of(&self, index: usize) -> Option<Entry> {
+        self.entry(self.takes.get(index)?)
+    }
+
+    /// The entry of a take, read again by its name and number; of the first recording that
+    /// has it, or of that of this label.
+    pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
+        let is_it = |take: &&Take| {
+            let of = label.is_none_or(|label| self.labels[take.source] == label);
+            of && take.number == number && take.name.is(name)
+        };
+        self.entry(self.takes.iter().find(is_it)?)
+    }
+
     /// The takes that no call was answered by, in file order.
     pub fn unused(&self) -> impl Iterator<Item = &Take> {
         self.takes.iter().filter(|take| !take.is_used())

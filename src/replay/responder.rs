@@ -47,6 +47,8 @@ pub struct Answered {
     pub by: MatchedBy,
     /// Which take of its name it is, from 1.
     pub take: usize,
+    /// The same take, as [`Hit::index`] has it.
+    pub index: usize,
 }
 
 /// A script's answer.
@@ -155,7 +157,7 @@ impl Replayer {
             response.headers_mut().insert(MATCHED_BY, by);
         }
         let (usage, cost_usd) = (take.usage, take.cost_usd);
-        Ok(Answered { response, usage, cost_usd, by: hit.by, take: number })
+        Ok(Answered { response, usage, cost_usd, by: hit.by, take: number, index: hit.index })
     }
 
     /// What the script answers to `observed`, due from `arrived` on; `None` where there

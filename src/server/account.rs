@@ -62,6 +62,7 @@ impl Account {
     pub(super) fn serve(&self, answered: &Answered) {
         let mut seen = self.seen();
         (seen.matched_by, seen.take) = (Some(answered.by.as_str()), Some(answered.take));
+        seen.hit = Some(answered.index);
         seen.tell(answered.usage.prompt_tokens, answered.usage.completion_tokens);
         seen.cost_usd = Some(answered.cost_usd);
     }

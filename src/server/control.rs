@@ -1,52 +1,64 @@
-//! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset;
-//! and `/metrics`, where scrapers look.
-//!
-//! They answer callers on this machine whose `Host` is one that loomrec serves
-//! (a web page must not reach them through a name of its own), or callers that
-//! hold the control token.
-
-use std::net::SocketAddr;
+//! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset,
+//! the inspector; and `/metrics`, where scrapers look.
 
 use http::{Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::caller::Caller;
+use super::door::Door;
+use super::inspector::{self, Asked};
 use super::journal::follow::{Follower, Wanted};
 use super::respond::{self, AnyBody};
-use super::route::is_local;
 use super::tally::Tally;
 use super::{Gateway, log, metric};
 
 /// Where the control endpoints live.
 const PREFIX: &str = "/__loomrec/";
 
-/// What stands before a token in `authorization`.
-const BEARER: &[u8] = b"bearer ";
-
 /// Where scrapers look for metrics.
 const METRICS: &str = "/metrics";
 
 /// Whether a path is one of ours.
 pub fn is_control(path: &str) -> bool {
-    path.starts_with(PREFIX) || path == METRICS
+    path.starts_with(PREFIX) || path == METRICS || inspector::asked(path).is_some()
 }
 
 /// Answers a control request.
-pub(super) fn handle<B>(caller: &Caller, request: &Request<B>) -> Response<AnyBody> {
-    let response = answer(caller, request);
+pub(super) async fn handle(caller: &Caller, request: Request<()>) -> Response<AnyBody> {
+    let response = match inspector::asked(request.uri().path()) {
+        Some(asked) => inspect(caller, asked, &request).await,
+        None => answer(caller, &request),
+    };
     log::control(response.status().as_u16());
     response
 }
 
-fn answer<B>(caller: &Caller, request: &Request<B>) -> Response<AnyBody> {
+/// Answers whoever looks at the run.
+async fn inspect(caller: &Caller, asked: Asked, request: &Request<()>) -> Response<AnyBody> {
+    let gateway = &caller.gateway;
+    let query = request.uri().query().unwrap_or_default();
+    let from = inspector::From { door: door(gateway), peer: caller.peer };
+    match inspector::admit(from, asked, request.method(), request.headers()) {
+        Some(reply) => reply,
+        None if asked == Asked::Run => inspector::data(&inspector::about(gateway)),
+        None if asked == Asked::Call => inspector::call(gateway, query).await,
+        None => journal(caller, query),
+    }
+}
+
+/// Who is let in.
+fn door(gateway: &Gateway) -> Door<'_> {
+    Door { token: gateway.config.control_token.as_deref() }
+}
+
+fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
     let gateway = &*caller.gateway;
-    if let Err(why) = admit(gateway, request, caller.peer) {
+    if let Err(why) = door(gateway).admit(request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
     }
     let path = request.uri().path().trim_start_matches(PREFIX);
     match (request.method(), path) {
         (&Method::GET, "health") => reply(StatusCode::OK, &health(gateway)),
-        (&Method::GET, "journal") => journal(caller, request.uri().query().unwrap_or_default()),
         (&Method::GET, "metrics" | METRICS) => metrics(gateway, request),
         (&Method::GET, "mismatches") => {
             let mismatches: Vec<Value> =
@@ -65,6 +77,7 @@ fn answer<B>(caller: &Caller, request: &Request<B>) -> Response<AnyBody> {
             StatusCode::NOT_FOUND,
             &json!({ "error": "no such control endpoint", "endpoints": [
                 "GET /__loomrec/health", "GET /__loomrec/journal[?since=SEQ|TIME][&follow=1]",
+                "GET /__loomrec/", "GET /__loomrec/run", "GET /__loomrec/call?seq=SEQ",
                 "GET /__loomrec/metrics", "GET /metrics",
                 "GET /__loomrec/mismatches", "POST /__loomrec/reset[?session=NAME]",
             ]}),
@@ -86,10 +99,7 @@ fn journal(caller: &Caller, query: &str) -> Response<AnyBody> {
         let why = "too many follow the journal already";
         return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
-    let mut response = Response::new(AnyBody::Follow(Box::new(follower)));
-    let kind = header::HeaderValue::from_static("application/x-ndjson");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
+    inspector::lines(AnyBody::Follow(Box::new(follower)))
 }
 
 /// What this run is doing.
@@ -118,7 +128,7 @@ fn health(gateway: &Gateway) -> Value {
 }
 
 /// The numbers of this run, in the form that the scraper asks for.
-fn metrics<B>(gateway: &Gateway, request: &Request<B>) -> Response<AnyBody> {
+fn metrics(gateway: &Gateway, request: &Request<()>) -> Response<AnyBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
     let loaded = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
@@ -132,57 +142,8 @@ fn metrics<B>(gateway: &Gateway, request: &Request<B>) -> Response<AnyBody> {
     respond::full(StatusCode::OK, media, text.into_bytes())
 }
 
-/// The token that a caller shows: in our header, or as scrapers can, as a bearer's.
-fn token<B>(request: &Request<B>) -> Option<&[u8]> {
-    let header = |name| request.headers().get(name).map(header::HeaderValue::as_bytes);
-    let bearer = |value: &'_ [u8]| {
-        value.len() >= BEARER.len() && value[..BEARER.len()].eq_ignore_ascii_case(BEARER)
-    };
-    header("x-loomrec-token").or_else(|| {
-        let value = header("authorization").filter(|value| bearer(value))?;
-        Some(value[BEARER.len()..].trim_ascii())
-    })
-}
-
-/// Whether the caller may use the control paths.
-fn admit<B>(gateway: &Gateway, request: &Request<B>, peer: SocketAddr) -> Result<(), &'static str> {
-    if let Some(expected) = &gateway.config.control_token {
-        return match token(request) {
-            Some(given) if given == expected.as_bytes() => Ok(()),
-            _ => {
-                Err("the control paths need this run's token in x-loomrec-token, or as a bearer's")
-            }
-        };
-    }
-    if !peer.ip().to_canonical().is_loopback() {
-        return Err("the control paths answer this machine only; see --control-token");
-    }
-    let ours = |name: header::HeaderName| {
-        // A header that is no text names no host of ours; one that is missing, none at all.
-        let mut values = request.headers().get_all(name).iter();
-        values.all(|value| value.to_str().is_ok_and(names_this_machine))
-    };
-    if !ours(header::HOST) {
-        return Err("this Host is not one that loomrec serves");
-    }
-    if !ours(header::ORIGIN) {
-        return Err("web pages of another origin may not use the control paths");
-    }
-    Ok(())
-}
-
-/// Whether `[SCHEME://]HOST[:PORT]` is a name of the loopback interface.
-fn names_this_machine(text: &str) -> bool {
-    let authority = text.split_once("://").map_or(text, |(_, authority)| authority);
-    let name = match authority.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => authority,
-    };
-    is_local(name)
-}
-
 /// The session named in `?session=`.
-fn session_of<B>(request: &Request<B>) -> Option<String> {
+fn session_of(request: &Request<()>) -> Option<String> {
     let query = request.uri().query()?;
     url::form_urlencoded::parse(query.as_bytes())
         .find(|(name, _)| name == "session")
@@ -193,36 +154,4 @@ fn reply(status: StatusCode, value: &Value) -> Response<AnyBody> {
     let mut text = value.to_string().into_bytes();
     text.push(b'\n');
     respond::full(status, "application/json", text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_names_of_the_loopback_interface_are_ours() {
-        for ours in [
-            "localhost",
-            "LOCALHOST:80",
-            "127.0.0.1:4141",
-            "[::1]:4141",
-            "[::1]",
-            "http://localhost:3000",
-        ] {
-            assert!(names_this_machine(ours), "{ours}");
-        }
-        for other in [
-            "",
-            "evil.example",
-            "evil.example:80",
-            "localhost.evil.example",
-            "127.0.0.1@evil.example",
-            "localhost:evil",
-            "https://evil.example",
-            "null",
-            "10.0.0.1",
-        ] {
-            assert!(!names_this_machine(other), "{other}");
-        }
-    }
 }

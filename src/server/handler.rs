@@ -47,7 +47,7 @@ pub async fn handle(
     let ours = control::is_control(request.uri().path());
     caller.connection.asks_for_ours(ours);
     if ours {
-        return Ok(tie(control::handle(caller, &request), None));
+        return Ok(tie(control::handle(caller, request.map(drop)).await, None));
     }
     let (mut parts, body) = request.into_parts();
     if let Some(name) = &gateway.config.step_header {
@@ -328,6 +328,7 @@ async fn explain(
     let explained = tokio::task::spawn_blocking(move || {
         let observed = known.seen.storable();
         let error = gateway.replayer.as_ref()?.explain(&miss, observed);
+        gateway.inspector.shelf.keep(at, &observed.request);
         if let Some(missed) = &gateway.missed {
             let recorded_at = timestamp_of(at, missed.place());
             let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);

@@ -251,6 +251,27 @@ impl Journal {
         lines.iter().map(Numbered::to_json).collect()
     }
 
+    /// The line of this number, while it is in memory, and the call that it is of.
+    pub(super) fn find(&self, number: u64) -> Option<(Value, Option<Arc<Seen>>)> {
+        let place = &self.recent[number as usize % KEPT];
+        let line = place.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let seen = match &line.item {
+            Item::Call(seen) => Some(Arc::clone(seen)),
+            Item::Befallen(_) | Item::Mark(_) => None,
+        };
+        (line.number == number).then(|| (line.to_json(), seen))
+    }
+
+    /// How many lines there were so far.
+    pub(super) fn count(&self) -> u64 {
+        self.last.load(Ordering::Relaxed)
+    }
+
+    /// Whether the run is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// How it does, for the control endpoint.
     pub fn health(&self) -> Value {
         let file = self.queue.as_ref().map(|queue| queue.counts().to_json());

@@ -9,9 +9,11 @@ mod caller;
 pub mod clock;
 pub mod control;
 mod credential;
+mod door;
 pub mod fault;
 pub mod handler;
 mod head;
+pub mod inspector;
 pub mod journal;
 mod known;
 mod live;
@@ -46,6 +48,7 @@ use crate::replay::{Missed, RecordingMismatchError, Replayer};
 use crate::upstream::Client;
 use caller::Caller;
 use fault::Faults;
+use inspector::Inspector;
 use journal::Journal;
 use metric::Metrics;
 use observe::Observer;
@@ -133,6 +136,8 @@ pub struct Gateway {
     pub journal: Journal,
     /// A span for each call, where they are made.
     pub spans: Spans,
+    /// What is kept for those who look at the run in a browser.
+    pub inspector: Inspector,
     /// Told at once of what went wrong.
     pub notify: OnNotice,
     /// The last arrival time given out, in microseconds since 1970.

@@ -209,6 +209,8 @@ pub struct Seen {
     pub matched_by: Option<&'static str>,
     /// Which take of its entry answered it, from 1.
     pub take: Option<usize>,
+    /// The same take, as an index of the matcher's.
+    pub hit: Option<usize>,
     /// Until its answer's head.
     pub head: Duration,
     /// How much of that was waiting: for an upstream, or until the answer was due.
@@ -254,6 +256,7 @@ impl Seen {
             status: None,
             matched_by: None,
             take: None,
+            hit: None,
             head: Duration::ZERO,
             waited: Duration::ZERO,
             first_byte: None,

@@ -75,7 +75,7 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::open`].
-    pub(super) fn look(path: &Path) -> Result<Self, StoreError> {
+    pub fn look(path: &Path) -> Result<Self, StoreError> {
         let source = Source::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
@@ -113,6 +113,20 @@ impl Recording {
             name: None,
             window: Window::default(),
         }
+    }
+
+    /// Where the takes of a name stand, the first first; none where it holds no such name.
+    ///
+    /// # Errors
+    /// A list of takes that cannot be read.
+    pub fn takes(&self, name: &EntryName) -> Result<Vec<Place>, StoreError> {
+        let (source, filed) = (&self.source, self.source.outline.names());
+        if let Some(at) = filed.iter().position(|named| named.name == *name) {
+            let changed = source.plan.changed.get(&at);
+            return changed.map_or_else(|| source.takes_of(&filed[at]), |takes| Ok(takes.clone()));
+        }
+        let new = source.plan.new.iter().find(|(new, _)| new == name);
+        Ok(new.map(|(_, takes)| takes.clone()).unwrap_or_default())
     }
 
     /// The recording's name for people.

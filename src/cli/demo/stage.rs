@@ -22,6 +22,7 @@ use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, Replayer, Source};
 use crate::server::fault::Faults;
+use crate::server::inspector::Inspector;
 use crate::server::journal::Journal;
 use crate::server::metric::{About, Metrics};
 use crate::server::observe::Observer;
@@ -103,6 +104,7 @@ impl Stage {
             metrics: metrics(),
             journal: Journal::new(None),
             spans: Spans::none(),
+            inspector: Inspector::new(Vec::new()),
             notify: silent(),
             clock: AtomicI64::new(0),
         });

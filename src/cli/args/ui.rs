@@ -1,0 +1,30 @@
+//! `loomrec ui`, as it is typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `loomrec ui`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The same page is at /__loomrec/ of every run of record and replay, while it runs.
+Of a journal the calls' facts are shown; with -r, what was said too.
+
+Examples:
+  loomrec ui recordings/agent.json
+  loomrec ui run.jsonl -r recordings/agent.json
+  loomrec ui recordings/ --port 8080 --no-open")]
+pub struct UiArgs {
+    /// The recording to look at, or the journal that --journal wrote
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The recording that the journal's calls are in
+    #[arg(short, long, value_name = "FILE")]
+    pub recording: Option<PathBuf>,
+    /// The port on 127.0.0.1 [default: one that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Do not open a browser
+    #[arg(long)]
+    pub no_open: bool,
+}

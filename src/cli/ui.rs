@@ -1,0 +1,81 @@
+//! `loomrec ui`: a recording or a journal, looked at in a browser.
+
+use std::io::IsTerminal as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use super::args::{LogFormat, UiArgs};
+use super::exit::{Failure, RECORDING, UNEXPECTED};
+use super::output::Output;
+use super::session::Stop;
+use super::setup;
+use crate::server::inspector::file::{JournalFile, Shown, is_journal};
+use crate::server::inspector::serve::serve;
+
+/// What opens a page in the user's browser.
+const OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {
+    &[&["open"]]
+} else if cfg!(windows) {
+    &[&["cmd", "/c", "start", ""]]
+} else {
+    &[&["xdg-open"]]
+};
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that is missing, damaged or neither a recording nor a journal (4); a port that
+/// cannot be had (6).
+pub(super) async fn run(args: &UiArgs) -> Result<u8, Failure> {
+    let output = Output::new(LogFormat::Human, false, false);
+    let shown = open(args, &output)?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
+    let listener = setup::listener(address).await?;
+    let origin = setup::origin(&listener)?;
+    let unexpected = |error| Failure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
+    let mut stop = Stop::watch().map_err(unexpected)?;
+    let page = format!("{origin}/__loomrec/");
+    output.info(&format!("loomrec ui: {page}"));
+    if !args.no_open && std::io::stderr().is_terminal() {
+        show(&page);
+    }
+    serve(listener, shown, stop.first()).await;
+    Ok(0)
+}
+
+/// What is to be shown.
+fn open(args: &UiArgs, output: &Output) -> Result<Shown, Failure> {
+    let file = &args.file;
+    if !is_journal(file) {
+        if args.recording.is_some() {
+            let text = format!(
+                "{} is no journal: -r names the recording that a journal's calls are in",
+                file.display()
+            );
+            return Err(Failure::usage(text));
+        }
+        return Ok(Shown::recording(file.clone(), setup::look(file, output)?)?);
+    }
+    let recording = args.recording.as_ref();
+    let recording = recording.map(|path| Ok((path.clone(), setup::look(path, output)?)));
+    let recording = recording.transpose().map_err(|failure: Failure| failure)?;
+    let journal = JournalFile::open(file).map_err(|error| {
+        Failure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
+    })?;
+    Ok(Shown::journal(journal, recording)?)
+}
+
+/// Opens the page in the user's browser, where that can be done: its address is printed.
+fn show(page: &str) {
+    for opener in OPENERS {
+        let Some((program, before)) = opener.split_first() else { continue };
+        let mut command = Command::new(program);
+        command.args(before).arg(page);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if command.spawn().is_ok() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The inspector's page: one document, and what it is allowed to do.
+//!
+//! It is composed of the files in `page/` when loomrec is built. Its policy names its
+//! script and its style by their hashes, so that nothing else runs in it, whatever text a
+//! recording brings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use sha2::{Digest as _, Sha256};
+
+/// The document, with a place for the style and one for the script.
+const PAGE: &str = include_str!("page/page.html");
+/// Its style.
+const STYLE: &str = include_str!("page/style.css");
+/// Its scripts, in the order in which they run as one.
+const SCRIPTS: &[&str] = &[include_str!("page/main.js")];
+
+/// The document as it is sent.
+pub(super) struct Document {
+    pub(super) text: String,
+    /// The value of `content-security-policy`.
+    policy: String,
+}
+
+impl Document {
+    /// Puts it together.
+    pub(super) fn compose() -> Self {
+        Self::of(PAGE, STYLE, &SCRIPTS.join("\n"))
+    }
+
+    fn of(page: &str, style: &str, script: &str) -> Self {
+        let policy = format!(
+            "default-src 'none'; script-src '{}'; style-src '{}'; connect-src 'self'; \
+             img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            hash(script),
+            hash(style)
+        );
+        // Neither place can stand in what is put into the other before it.
+        let (head, rest) = page.split_once("/*STYLE*/").unwrap_or((page, ""));
+        let (between, end) = rest.split_once("/*SCRIPT*/").unwrap_or((rest, ""));
+        Self { text: [head, style, between, script, end].concat(), policy }
+    }
+
+    /// The headers it is sent with, beside those of all answers.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let mut headers = guarded();
+        if let Ok(policy) = HeaderValue::from_str(&self.policy) {
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        let opener = HeaderName::from_static("cross-origin-opener-policy");
+        headers.insert(opener, HeaderValue::from_static("same-origin"));
+        headers
+    }
+}
+
+/// The headers of every answer of the inspector's.
+pub(super) fn guarded() -> HeaderMap {
+    let pairs = [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    let pair = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+    pairs.map(pair).into_iter().collect()
+}
+
+/// A text's hash as a policy has it.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}

@@ -1,0 +1,143 @@
+//! The inspector: a page in the browser that shows each call, and the data it asks for.
+//!
+//! The same is served by a run (`record`, `replay`) of its own calls, and by [`serve`] of
+//! what stands in files. [`Looked`] is what is looked at; every answer is made here.
+
+mod document;
+pub mod file;
+mod route;
+mod run;
+pub mod serve;
+mod shelf;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+pub(super) use route::{Asked, From, admit, asked, data, lines};
+pub(super) use run::{about, call};
+pub(super) use shelf::Shelf;
+
+/// How many calls are looked up at once: each may hold a large body a few times over.
+const AT_ONCE: usize = 2;
+
+/// What a run keeps for those who look at it.
+#[derive(Debug)]
+pub struct Inspector {
+    /// The recordings of the run, as they were named.
+    recordings: Vec<PathBuf>,
+    /// The requests of calls that were missed.
+    pub(super) shelf: Shelf,
+    turns: Semaphore,
+}
+
+impl Inspector {
+    /// That of a run with these recordings.
+    pub fn new(recordings: Vec<PathBuf>) -> Self {
+        Self { recordings, shelf: Shelf::default(), turns: Semaphore::new(AT_ONCE) }
+    }
+}
+
+/// What is looked at, in the answer to `run`.
+struct Subject<'a> {
+    kind: &'static str,
+    mode: Option<&'a str>,
+    files: Vec<String>,
+    live: bool,
+    token_needed: bool,
+    calls: Option<u64>,
+}
+
+impl Subject<'_> {
+    fn to_json(&self) -> Value {
+        json!({
+            "v": 1,
+            "kind": self.kind,
+            "mode": self.mode,
+            "version": env!("CARGO_PKG_VERSION"),
+            "files": self.files,
+            "live": self.live,
+            "token_needed": self.token_needed,
+            "calls": self.calls,
+        })
+    }
+}
+
+/// Why there is nothing to show of a call. Messages are for people.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// The query names no call.
+    #[error("say which call: ?seq=NUMBER, or ?key=ENTRY&take=NUMBER")]
+    Unnamed,
+    /// There is no such line any more, or none yet.
+    #[error("there is no line {0} here any more, or none yet")]
+    NoLine(u64),
+    /// There is no such take.
+    #[error("no recording here holds take {take} of {key:?}")]
+    NoTake {
+        /// The entry.
+        key: String,
+        /// The take.
+        take: usize,
+    },
+    /// It could not be read.
+    #[error("failed to {0}")]
+    Unread(String),
+}
+
+/// Which call is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The one of this line.
+    Line(u64),
+    /// A take of a recording.
+    Take {
+        /// The entry's name.
+        key: String,
+        /// Which take of it, from 1.
+        take: usize,
+    },
+}
+
+impl Which {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// One that names no call.
+    pub(super) fn of(query: &str) -> Result<Self, CallError> {
+        let (mut seq, mut key, mut take) = (None, None, 1);
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            let number = || value.parse::<u64>().map_err(|_| CallError::Unnamed);
+            match &*name {
+                "seq" => seq = Some(number()?),
+                "take" => take = number()?,
+                "key" => key = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+        match (seq, key) {
+            (Some(seq), None) => Ok(Self::Line(seq)),
+            (None, Some(key)) => {
+                Ok(Self::Take { key, take: usize::try_from(take).unwrap_or(usize::MAX) })
+            }
+            _ => Err(CallError::Unnamed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_named_by_its_line_or_by_its_take() {
+        assert_eq!(Which::of("seq=7").unwrap(), Which::Line(7));
+        let take = |key: &str, take| Which::Take { key: key.to_owned(), take };
+        assert_eq!(Which::of("key=plan%20a&take=2").unwrap(), take("plan a", 2));
+        assert_eq!(Which::of("key=plan").unwrap(), take("plan", 1));
+        for wrong in ["", "seq=", "seq=-1", "seq=1&key=a", "key=a&take=x", "other=1"] {
+            assert!(Which::of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

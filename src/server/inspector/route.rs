@@ -1,0 +1,144 @@
+//! The inspector's paths, and what every answer to them has in common.
+
+use std::net::SocketAddr;
+
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use super::super::door::Door;
+use super::super::respond::{self, AnyBody};
+use super::CallError;
+use super::document::{Document, guarded};
+
+/// Where the page is.
+const PAGE: &str = "/__loomrec/";
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Asked {
+    /// The page by another of its names.
+    Redirect,
+    /// The page.
+    Page,
+    /// What is looked at.
+    Run,
+    /// All of one call.
+    Call,
+    /// The lines of the journal.
+    Journal,
+}
+
+/// What is asked for by a path, where it is one of the inspector's.
+pub(in crate::server) fn asked(path: &str) -> Option<Asked> {
+    Some(match path {
+        "/__loomrec" => Asked::Redirect,
+        PAGE => Asked::Page,
+        "/__loomrec/run" => Asked::Run,
+        "/__loomrec/call" => Asked::Call,
+        "/__loomrec/journal" => Asked::Journal,
+        _ => return None,
+    })
+}
+
+/// An answer.
+pub(in crate::server) type Reply = Response<AnyBody>;
+
+/// Where a request comes from, and who is let in there.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::server) struct From<'a> {
+    pub(in crate::server) door: Door<'a>,
+    pub(in crate::server) peer: SocketAddr,
+}
+
+/// Answers what needs no data: refusals, and the page itself. `None` where the data is
+/// to be given.
+pub(in crate::server) fn admit(
+    from: From<'_>,
+    asked: Asked,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Option<Reply> {
+    let From { door, peer } = from;
+    let admitted = match asked {
+        Asked::Page | Asked::Redirect => door.admit_to_page(headers, peer),
+        Asked::Run | Asked::Call | Asked::Journal => door.admit_reader(headers, peer),
+    };
+    if let Err(why) = admitted {
+        return Some(refuse(StatusCode::FORBIDDEN, why, door.token.is_some()));
+    }
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        let why = "the inspector only reads: use GET";
+        return Some(refuse(StatusCode::METHOD_NOT_ALLOWED, why, false));
+    }
+    match asked {
+        Asked::Page => Some(page()),
+        Asked::Redirect => Some(redirect()),
+        // Nobody waits for the lines to come of which none will be read.
+        Asked::Journal if method == Method::HEAD => Some(lines(AnyBody::Full(Full::default()))),
+        Asked::Run | Asked::Call | Asked::Journal => None,
+    }
+}
+
+/// The page.
+fn page() -> Reply {
+    let document = Document::compose();
+    let headers = document.headers();
+    guard(
+        respond::full(StatusCode::OK, "text/html; charset=utf-8", document.text.into_bytes()),
+        headers,
+    )
+}
+
+/// Where the page is.
+fn redirect() -> Reply {
+    let mut response = respond::full(StatusCode::PERMANENT_REDIRECT, "text/plain", Vec::new());
+    let place = header::HeaderValue::from_static(PAGE);
+    response.headers_mut().insert(header::LOCATION, place);
+    guard(response, guarded())
+}
+
+/// Data.
+pub(in crate::server) fn data(value: &Value) -> Reply {
+    reply(StatusCode::OK, value)
+}
+
+/// A refusal: who it is, or what method it uses, is why.
+fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
+    let mut response = reply(status, &json!({ "error": why, "token_needed": token_needed }));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed = header::HeaderValue::from_static("GET, HEAD");
+        response.headers_mut().insert(header::ALLOW, allowed);
+    }
+    response
+}
+
+/// Why there is nothing to show of a call.
+pub(super) fn no_call(error: &CallError) -> Reply {
+    let status = match error {
+        CallError::Unnamed => StatusCode::BAD_REQUEST,
+        CallError::NoLine(_) | CallError::NoTake { .. } => StatusCode::NOT_FOUND,
+        CallError::Unread(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    reply(status, &json!({ "error": error.to_string() }))
+}
+
+fn reply(status: StatusCode, value: &Value) -> Reply {
+    let mut text = value.to_string().into_bytes();
+    text.push(b'\n');
+    guard(respond::full(status, "application/json", text), guarded())
+}
+
+/// An answer with these headers too.
+pub(super) fn guard(mut response: Reply, headers: HeaderMap) -> Reply {
+    response.headers_mut().extend(headers);
+    response
+}
+
+/// The lines of a journal.
+pub(in crate::server) fn lines(body: AnyBody) -> Reply {
+    let mut response = Response::new(body);
+    let kind = header::HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    guard(response, guarded())
+}

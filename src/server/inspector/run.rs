@@ -1,0 +1,203 @@
+//! What is shown of a run: its calls, from its journal, its recordings, and what it keeps
+//! of missed calls.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::Gateway;
+use super::super::clock::timestamp;
+use super::super::seen::Seen;
+use super::{CallError, Subject, Which, route};
+use crate::inspection::{Call, line};
+use crate::recording::{Entry, EntryName, RecordedRequest};
+use crate::replay::Matcher;
+use crate::store::{Recording, StoreError};
+
+/// How many takes of one name are looked through for one that was just recorded.
+const LOOKED_THROUGH: usize = 2000;
+
+/// What is looked at.
+pub(in crate::server) fn about(gateway: &Gateway) -> Value {
+    let files = gateway.inspector.recordings.iter();
+    Subject {
+        kind: "run",
+        mode: Some(gateway.mode()),
+        files: files.map(|path| path.display().to_string()).collect(),
+        live: !gateway.journal.is_over(),
+        token_needed: gateway.config.control_token.is_some(),
+        calls: Some(gateway.journal.count()),
+    }
+    .to_json()
+}
+
+/// All of one call, looked up where that may wait for files.
+pub(in crate::server) async fn call(gateway: &Arc<Gateway>, query: &str) -> route::Reply {
+    let found = match Which::of(query) {
+        Err(error) => Err(error),
+        Ok(which) => {
+            // Never closed: a turn always comes.
+            let _turn = gateway.inspector.turns.acquire().await;
+            let looking = Arc::clone(gateway);
+            let found = tokio::task::spawn_blocking(move || find(&looking, &which)).await;
+            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
+        }
+    };
+    match found {
+        Ok(value) => route::data(&value),
+        Err(error) => route::no_call(&error),
+    }
+}
+
+fn find(gateway: &Gateway, which: &Which) -> Result<Value, CallError> {
+    match which {
+        Which::Line(seq) => of_line(gateway, *seq),
+        Which::Take { key, take } => {
+            let none = || CallError::NoTake { key: key.clone(), take: *take };
+            let (name, entry) = take_of(gateway, key, *take)?.ok_or_else(none)?;
+            let line = line::of(None, &name, *take, &entry);
+            Ok(Call { line, entry: Some(&entry), ..Call::default() }.to_json())
+        }
+    }
+}
+
+/// The call of a line that is still in memory.
+fn of_line(gateway: &Gateway, seq: u64) -> Result<Value, CallError> {
+    let (line, seen) = gateway.journal.find(seq).ok_or(CallError::NoLine(seq))?;
+    let mut parts = Parts::default();
+    match &seen {
+        Some(seen) => parts.fill(gateway, seen, &line),
+        None => parts.why = Some("this line is of no call".to_owned()),
+    }
+    let Parts { entry, request, nearest, why } = &parts;
+    let call = Call {
+        seq: Some(seq),
+        line,
+        entry: entry.as_ref(),
+        request: request.as_ref(),
+        nearest: nearest.as_ref(),
+        why: why.clone(),
+    };
+    Ok(call.to_json())
+}
+
+/// What is found of a call.
+#[derive(Default)]
+struct Parts {
+    entry: Option<Entry>,
+    request: Option<RecordedRequest>,
+    nearest: Option<RecordedRequest>,
+    why: Option<String>,
+}
+
+impl Parts {
+    fn fill(&mut self, gateway: &Gateway, seen: &Seen, line: &Value) {
+        let matcher = gateway.replayer.as_ref().map(|replayer| replayer.matcher());
+        let why = match (seen.outcome, matcher) {
+            ("served", Some(matcher)) => {
+                self.entry = seen.hit.and_then(|hit| matcher.entry_of(hit));
+                "the recording was changed since it was loaded, and cannot be read any more"
+            }
+            ("recorded", _) => {
+                match recorded(gateway, seen) {
+                    Ok(entry) => self.entry = entry,
+                    Err(error) => self.why = Some(format!("failed to {}", error.chain())),
+                }
+                match seen.kept {
+                    Some(true) => "the recording does not hold this exchange any more",
+                    Some(false) => "this exchange could not be kept in the recording",
+                    None => "this exchange was not over when its client was gone",
+                }
+            }
+            ("missed", Some(matcher)) => {
+                self.nearest = nearest(matcher, line).and_then(|entry| entry.request);
+                self.request = gateway.inspector.shelf.find(seen.at);
+                match self.request {
+                    Some(_) => "a missed call has no recorded answer; its client got the mismatch",
+                    None => "the requests of the last 256 missed calls are kept, 16 MiB of them",
+                }
+            }
+            (outcome, _) => why_none(outcome),
+        };
+        if self.entry.is_none() && self.why.is_none() {
+            self.why = Some(why.to_owned());
+        }
+    }
+}
+
+/// Why nothing is kept of calls with such an outcome.
+fn why_none(outcome: &str) -> &'static str {
+    match outcome {
+        "forwarded" => "what is forwarded is not kept",
+        "scripted" | "unscripted" => "what a script answers is not kept",
+        "default" => "it was answered with the placeholder, and is not kept",
+        "faulted" => "a fault stood in place of any answer; nothing is kept of the call",
+        "unreachable" => "no upstream answered; nothing is kept of the call",
+        "refused" => "the request was not taken on",
+        "left" => "its client left before there was an answer; nothing is kept of the call",
+        _ => "nothing is kept of the call",
+    }
+}
+
+/// The entry that was made of a call of this run, read from its recording.
+fn recorded(gateway: &Gateway, seen: &Seen) -> Result<Option<Entry>, StoreError> {
+    let (Some(path), Some(true)) = (gateway.inspector.recordings.first(), seen.kept) else {
+        return Ok(None);
+    };
+    let step = seen.facts.step.as_deref().map(EntryName::step);
+    let name = match (step, &seen.facts.key) {
+        (Some(Ok(step)), _) => step,
+        (None, Some(key)) => EntryName::Hash(key.clone()),
+        _ => return Ok(None),
+    };
+    let recording = Recording::look(path)?;
+    let arrived = timestamp(seen.at);
+    // Recorders of one run that share a moment are told apart by further digits.
+    let arrived = arrived.trim_end_matches('Z');
+    for place in recording.takes(&name)?.iter().rev().take(LOOKED_THROUGH) {
+        let entry = recording.entry(place)?;
+        if entry.recorded_at.as_deref().is_some_and(|at| at.starts_with(arrived)) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
+/// The nearest take of a missed call.
+fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
+    let nearest = line.get("mismatch")?.get("nearest")?;
+    let text = |name: &str| nearest.get(name)?.as_str();
+    let take = usize::try_from(nearest.get("take")?.as_u64()?).ok()?;
+    matcher.entry_named(text("recording"), text("entry")?, take)
+}
+
+/// A take by its name, in the recordings of the run.
+fn take_of(
+    gateway: &Gateway,
+    key: &str,
+    take: usize,
+) -> Result<Option<(EntryName, Entry)>, CallError> {
+    let matcher = gateway.replayer.as_ref().map(|replayer| replayer.matcher());
+    let name = EntryName::of_key(key).0;
+    if let Some(entry) = matcher.and_then(|matcher| matcher.entry_named(None, key, take)) {
+        return Ok(Some((name, entry)));
+    }
+    let Some(path) = gateway.inspector.recordings.first().filter(|_| gateway.recorder.is_some())
+    else {
+        return Ok(None);
+    };
+    match in_file(path, &name, take) {
+        Ok(entry) => Ok(entry.map(|entry| (name, entry))),
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(CallError::Unread(error.chain().to_string())),
+    }
+}
+
+/// A take by its name, in the file of a recording and what stands beside it.
+fn in_file(path: &Path, name: &EntryName, take: usize) -> Result<Option<Entry>, StoreError> {
+    let recording = Recording::look(path)?;
+    let places = recording.takes(name)?;
+    let place = take.checked_sub(1).and_then(|at| places.get(at));
+    place.map(|place| recording.entry(place)).transpose()
+}

@@ -1,0 +1,184 @@
+//! Serves what stands in files to a browser on this machine.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::super::door::Door;
+use super::super::journal::follow::Wanted;
+use super::super::respond::{self, AnyBody};
+use super::file::Shown;
+use super::{AT_ONCE, Asked, CallError, From, Which, route};
+use crate::recording::entry::Cut;
+
+/// How long a client may take to send a request's head.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a journal is looked at for new lines.
+const LOOK: Duration = Duration::from_millis(100);
+/// Pieces of lines that wait for their reader.
+const AHEAD: usize = 2;
+
+/// Everything a request needs.
+struct Desk {
+    shown: Arc<Shown>,
+    turns: Semaphore,
+}
+
+/// Serves connections of `listener` until `stop` is ready.
+pub async fn serve(listener: TcpListener, shown: Shown, stop: impl Future<Output = ()>) {
+    let desk = Arc::new(Desk { shown: Arc::new(shown), turns: Semaphore::new(AT_ONCE) });
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => return,
+        };
+        let Ok((stream, peer)) = accepted else {
+            // Out of file descriptors, or a client gone before it was accepted.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let desk = Arc::clone(&desk);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (desk, request) = (Arc::clone(&desk), request.map(drop));
+            async move { Ok::<_, std::convert::Infallible>(answer(&desk, peer, request).await) }
+        });
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(TokioIo::new(stream), service);
+        tokio::spawn(async move {
+            // A connection's end is the client's business.
+            drop(serving.await);
+        });
+    }
+}
+
+async fn answer(desk: &Desk, peer: SocketAddr, request: Request<()>) -> Response<Out> {
+    let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
+    let Some(asked) = route::asked(path) else {
+        let mut text = json!({ "error": "there is nothing here: see /__loomrec/" }).to_string();
+        text.push('\n');
+        return respond::full(StatusCode::NOT_FOUND, "application/json", text.into_bytes())
+            .map(Out::Whole);
+    };
+    let from = From { door: Door { token: None }, peer };
+    if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
+        return reply.map(Out::Whole);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    match asked {
+        Asked::Journal => lines(desk, query),
+        Asked::Call => call(desk, query).await.map(Out::Whole),
+        _ => route::data(&desk.shown.about()).map(Out::Whole),
+    }
+}
+
+/// All of one call.
+async fn call(desk: &Desk, query: &str) -> Response<AnyBody> {
+    let found = match Which::of(query) {
+        Err(error) => Err(error),
+        Ok(which) => {
+            // Never closed: a turn always comes.
+            let _turn = desk.turns.acquire().await;
+            let shown = Arc::clone(&desk.shown);
+            let found = tokio::task::spawn_blocking(move || shown.call(&which)).await;
+            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
+        }
+    };
+    match found {
+        Ok(value) => route::data(&value),
+        Err(error) => route::no_call(&error),
+    }
+}
+
+/// The lines that are wanted; all that there are, where nothing is said.
+fn lines(desk: &Desk, query: &str) -> Response<Out> {
+    match Wanted::of(query) {
+        Ok(wanted) => {
+            let (sender, receiver) = mpsc::channel(AHEAD);
+            let shown = Arc::clone(&desk.shown);
+            tokio::spawn(hand_out(shown, wanted.unwrap_or_default(), sender));
+            route::lines(AnyBody::Full(http_body_util::Full::default()))
+                .map(|_| Out::Lines(receiver))
+        }
+        Err(why) => {
+            let text = json!({ "error": why }).to_string().into_bytes();
+            respond::full(StatusCode::BAD_REQUEST, "application/json", text).map(Out::Whole)
+        }
+    }
+}
+
+/// Hands out lines, and those to come, until their reader is gone.
+async fn hand_out(shown: Arc<Shown>, mut wanted: Wanted, sender: mpsc::Sender<Bytes>) {
+    loop {
+        let reading = Arc::clone(&shown);
+        let read = tokio::task::spawn_blocking(move || (reading.lines(&mut wanted), wanted)).await;
+        let Ok((piece, reached)) = read else { return };
+        let moved = reached.after > wanted.after;
+        wanted = reached;
+        if !piece.is_empty() && sender.send(piece.into()).await.is_err() {
+            return;
+        }
+        if moved {
+            continue;
+        }
+        if !wanted.follow || !shown.may_grow() {
+            return;
+        }
+        tokio::select! {
+            () = sender.closed() => return,
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// A body on its way out.
+enum Out {
+    /// One that is whole.
+    Whole(AnyBody),
+    /// Lines, as they are handed out.
+    Lines(mpsc::Receiver<Bytes>),
+}
+
+impl Body for Out {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Whole(body) => Pin::new(body).poll_frame(cx),
+            Self::Lines(lines) => lines.poll_recv(cx).map(|piece| Some(Ok(Frame::data(piece?)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(body) => body.is_end_stream(),
+            Self::Lines(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            Self::Whole(body) => body.size_hint(),
+            Self::Lines(_) => http_body::SizeHint::new(),
+        }
+    }
+}
