@@ -1,1 +1,12 @@
-document.getElementById("app").textContent = "loomrec";
+// The beginning: everything is set up, then the calls are followed.
+
+startTheme();
+startFilter();
+startList();
+startKeys();
+startDivider();
+startToken();
+readFragment();
+shownCall.byHand = state.tab !== null;
+drawFilter();
+follow();

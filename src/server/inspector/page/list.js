@@ -1,0 +1,178 @@
+// The list of calls: its columns, what is in sight, which row is selected.
+
+const COLUMNS = [
+  ["seq", "#", "right"], ["time", "Time", "right"], ["outcome", "Outcome", ""], ["status", "Status", "right"],
+  ["provider", "Provider", ""], ["model", "Model", ""], ["call", "Step or path", ""],
+  ["first", "First byte", "right"], ["total", "Total", "right"], ["tokens", "Tokens", "right"], ["cost", "Cost", "right"],
+];
+const ROW_HEIGHT = 26;
+
+/** Outcomes: the shape of their sign, and what they mean. */
+const OUTCOMES = {
+  served: ["ring", "answered from a recording"],
+  recorded: ["disc", "answered by the upstream, and recorded"],
+  forwarded: ["arrow", "answered by the upstream, not kept"],
+  scripted: ["square", "answered by a script"],
+  default: ["square", "answered with the placeholder"],
+  missed: ["diamond", "no recording answers it"],
+  faulted: ["bolt", "a fault stood in place of an answer"],
+  unscripted: ["diamond", "the script had no answer"],
+  unreachable: ["cross", "no upstream answered"],
+  refused: ["cross", "not taken on"],
+  left: ["cross", "its client left before there was an answer"],
+};
+
+const list = { rows: null, stick: true, slowest: 1, newest: 0 };
+
+function startList() {
+  $("columns").append(...COLUMNS.map(([name, title, side]) =>
+    el("span", { role: "columnheader", class: `c-${name} ${side}` }, title)));
+  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow });
+  $("list").addEventListener("scroll", () => {
+    list.stick = list.rows.atEnd;
+    if (list.stick) list.newest = state.shown.length;
+    showToEnd();
+  }, { passive: true });
+  $("rows").addEventListener("click", (event) => {
+    const row = event.target.closest(".row");
+    if (row && row.call) select(row.call.seq);
+  });
+  $("to-end").addEventListener("click", () => {
+    list.stick = true;
+    list.rows.toEnd();
+    $("list").focus();
+  });
+}
+
+function makeRow() {
+  const row = el("div", { class: "row", role: "row" }, COLUMNS.map(([name, , side]) =>
+    el("span", { role: "gridcell", class: `c-${name} ${side}` })));
+  row.cells = Object.fromEntries(COLUMNS.map(([name], place) => [name, row.children[place]]));
+  row.cells.outcome.append(el("i", { class: "sign", "aria-hidden": "true" }), el("span", {}));
+  row.cells.total.append(el("span", {}), el("i", { class: "length", "aria-hidden": "true" }));
+  row.cells.call.append(el("span", { class: "mark-fault" }), el("bdi", {}));
+  return row;
+}
+
+function fillRow(row, index) {
+  const call = state.shown[index];
+  if (!call) return;
+  const chosen = call.seq === state.selected;
+  row.classList.toggle("odd-row", index % 2 === 1);
+  row.classList.toggle("selected", chosen);
+  row.setAttribute("aria-selected", String(chosen));
+  if (chosen) $("list").setAttribute("aria-activedescendant", row.id || "");
+  row.setAttribute("aria-rowindex", String(index + 2));
+  drawTotal(row, call);
+  if (row.call === call) return;
+  row.call = call;
+  row.id = "call-" + call.seq;
+  if (chosen) $("list").setAttribute("aria-activedescendant", row.id);
+  row.classList.toggle("failed", call.failed);
+  const cells = row.cells;
+  setText(cells.seq, String(call.seq));
+  setText(cells.time, clock(call.at));
+  const sign = OUTCOMES[call.outcome] || ["square", ""];
+  cells.outcome.firstChild.className = `sign ${sign[0]} o-${call.outcome.replace(/[^a-z]/g, "")}`;
+  setText(cells.outcome.lastChild, plain(call.outcome));
+  cells.outcome.title = sign[1] + (call.source ? ` (source: ${plain(call.source)})` : "");
+  setText(cells.status, call.status === null ? "—" : String(call.status));
+  setText(cells.provider, plain(call.provider || ""));
+  setText(cells.model, oneLine(call.model || ""));
+  cells.model.title = oneLine(call.model || "");
+  const where = call.step || call.path;
+  setText(cells.call.lastChild, oneLine(where));
+  setText(cells.call.firstChild, call.fault && call.outcome !== "faulted" ? call.fault : "");
+  cells.call.classList.toggle("is-step", call.step !== null);
+  cells.call.title = oneLine(call.step ? `${call.step} (${call.path})` : call.path);
+  setText(cells.first, call.first === null || call.first === undefined ? "" : duration(call.first));
+  const tokens = call.input || call.output;
+  setText(cells.tokens, tokens ? `${short(call.input || 0)} → ${short(call.output || 0)}` : "");
+  setText(cells.cost, call.cost ? money(call.cost) : "");
+}
+
+/** How long it took: said, and drawn against the longest that is shown (by roots). */
+function drawTotal(row, call) {
+  const cell = row.cells.total;
+  const known = typeof call.total === "number";
+  setText(cell.firstChild, known ? duration(call.total) : "");
+  const width = known ? Math.max(2, Math.round(100 * Math.sqrt(call.total / list.slowest))) : 0;
+  cell.lastChild.style.width = Math.min(100, width) + "%";
+}
+
+/** 17:04:05.123, in the reader's time zone. */
+function clock(at) {
+  const time = at ? new Date(at) : null;
+  if (!time || Number.isNaN(time.getTime())) return "";
+  const two = (value) => String(value).padStart(2, "0");
+  const ms = String(time.getMilliseconds()).padStart(3, "0");
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}.${ms}`;
+}
+
+/** Draws the list and the sums after something changed. */
+function drawList() {
+  const { shown } = state;
+  list.slowest = 1;
+  for (let place = Math.max(0, shown.length - 2000); place < shown.length; place += 1) {
+    if (shown[place].total > list.slowest) list.slowest = shown[place].total;
+  }
+  if (list.stick) list.newest = shown.length;
+  list.rows.resize(shown.length);
+  $("list").setAttribute("aria-rowcount", String(shown.length + 1));
+  if (!shown.some || !shown.length) $("list").removeAttribute("aria-activedescendant");
+  if (list.stick && state.run && state.run.live) list.rows.toEnd();
+  showToEnd();
+  drawSums();
+}
+
+function showToEnd() {
+  const fresh = state.shown.length - list.newest;
+  const button = $("to-end");
+  button.hidden = !(state.run && state.run.live) || fresh <= 0;
+  if (!button.hidden) setText(button, `↓ ${number(fresh)} new`);
+}
+
+function drawSums() {
+  const sums = filtered() ? state.shownSums : state.sums;
+  const all = state.calls.length;
+  setText($("sum-calls"), number(filtered() ? state.shown.length : all));
+  setText($("sum-failed"), number(sums.failed));
+  $("sum-failed-box").classList.toggle("some", sums.failed > 0);
+  setText($("sum-in"), short(sums.input));
+  setText($("sum-out"), short(sums.output));
+  setText($("sum-cost"), money(sums.cost));
+  $("totals").classList.toggle("filtered", filtered());
+  const gone = state.gone ? `, ${number(state.gone)} older ones let go` : "";
+  setText($("shown"), filtered() ? `${number(state.shown.length)} of ${number(all)}${gone}` : `${plural(all, "call")}${gone}`);
+  $("f-clear").hidden = !filtered();
+  const nothing = state.shown.length === 0;
+  $("empty").hidden = !nothing;
+  if (nothing) setText($("empty"), emptyText());
+}
+
+function emptyText() {
+  if (state.calls.length) return "No call matches these filters.";
+  if (!state.run) return "";
+  return state.run.live ? "No calls yet. They appear here as they come." : "There are no calls in it.";
+}
+
+/** Selects a call, shows it, and keeps it in sight. */
+function select(seq) {
+  state.selected = seq;
+  const place = state.shown.findIndex((call) => call.seq === seq);
+  if (place >= 0) {
+    if (state.run && state.run.live) list.stick = place === state.shown.length - 1 && list.stick;
+    list.rows.reveal(place);
+  } else list.rows.now();
+  writeFragment();
+  showCall();
+}
+
+/** Moves the selection by some rows among those that are shown. */
+function move(by) {
+  const { shown } = state;
+  if (!shown.length) return;
+  const place = shown.findIndex((call) => call.seq === state.selected);
+  const next = place < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(shown.length - 1, Math.max(0, place + by));
+  select(shown[next].seq);
+}
