@@ -11,10 +11,24 @@ use sha2::{Digest as _, Sha256};
 
 /// The document, with a place for the style and one for the script.
 const PAGE: &str = include_str!("page/page.html");
-/// Its style.
-const STYLE: &str = include_str!("page/style.css");
-/// Its scripts, in the order in which they run as one.
-const SCRIPTS: &[&str] = &[include_str!("page/main.js")];
+/// Its style: that of the whole, then that of a call's details.
+const STYLES: &[&str] = &[include_str!("page/style.css"), include_str!("page/detail.css")];
+/// Its scripts, in the order in which they run as one; the last begins.
+const SCRIPTS: &[&str] = &[
+    include_str!("page/text.js"),
+    include_str!("page/state.js"),
+    include_str!("page/filter.js"),
+    include_str!("page/rows.js"),
+    include_str!("page/list.js"),
+    include_str!("page/diff.js"),
+    include_str!("page/conversation.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/mismatch.js"),
+    include_str!("page/detail.js"),
+    include_str!("page/keys.js"),
+    include_str!("page/live.js"),
+    include_str!("page/main.js"),
+];
 
 /// The document as it is sent.
 pub(super) struct Document {
@@ -26,7 +40,7 @@ pub(super) struct Document {
 impl Document {
     /// Puts it together.
     pub(super) fn compose() -> Self {
-        Self::of(PAGE, STYLE, &SCRIPTS.join("\n"))
+        Self::of(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))
     }
 
     fn of(page: &str, style: &str, script: &str) -> Self {
