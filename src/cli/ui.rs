@@ -4,10 +4,11 @@ use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Stdio;
 
+use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::args::{LogFormat, UiArgs};
-use super::exit::{Failure, RECORDING, UNEXPECTED};
+use super::exit::{Failure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::session::Stop;
 use super::setup;
@@ -32,7 +33,10 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
     let shown = open(args, &output)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
-    let listener = setup::listener(address).await?;
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let hint = "; choose another port with --port, or leave it to the system";
+        Failure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
+    })?;
     let origin = setup::origin(&listener)?;
     let unexpected = |error| Failure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
     let mut stop = Stop::watch().map_err(unexpected)?;

@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::text;
 
+/// Bytes of a name.
+const NAME: usize = 300;
+
 /// What a part of a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -64,8 +67,9 @@ impl Part {
 
     pub(super) fn to_json(&self, budget: &mut usize) -> Value {
         let text = text::bounded(&self.text, *budget);
-        *budget = budget.saturating_sub(text.len());
-        json!({ "kind": self.kind.word(), "text": text, "name": self.name })
+        *budget = budget.saturating_sub(text.len() + text::AROUND);
+        let name = self.name.as_deref().map(|name| text::bounded(name, NAME));
+        json!({ "kind": self.kind.word(), "text": text, "name": name })
     }
 }
 

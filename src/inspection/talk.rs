@@ -4,7 +4,10 @@
 use serde_json::{Value, json};
 
 use super::block::{Kind, Part, of_call, parts, word};
-use super::text::MOST;
+use super::text::{AROUND, MOST, bounded};
+
+/// Bytes of a role.
+const ROLE: usize = 100;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,15 +207,28 @@ fn push(messages: &mut Vec<Message>, role: &str, parts: Vec<Part>) {
     }
 }
 
-/// Messages as JSON, no more text in them than of a body.
+/// Messages as JSON, no more text in them than of a body; those beyond it are counted.
 pub(super) fn to_json(messages: &[Message]) -> Value {
-    let mut budget = MOST;
-    let message = |message: &Message| {
-        let parts: Vec<Value> =
-            message.parts.iter().map(|part| part.to_json(&mut budget)).collect();
-        json!({ "role": message.role, "parts": parts })
-    };
-    messages.iter().map(message).collect()
+    let (mut budget, mut told) = (MOST, Vec::new());
+    for (at, message) in messages.iter().enumerate() {
+        if budget == 0 {
+            let rest = format!("({} more messages: see the body)", messages.len() - at);
+            let part = Part::new(Kind::Other, rest).to_json(&mut MOST.clone());
+            told.push(json!({ "role": "", "parts": [part] }));
+            break;
+        }
+        let mut parts = Vec::new();
+        for part in &message.parts {
+            if budget == 0 {
+                break;
+            }
+            parts.push(part.to_json(&mut budget));
+        }
+        // Thousands of empty ones take their room too.
+        budget = budget.saturating_sub(AROUND);
+        told.push(json!({ "role": bounded(&message.role, ROLE), "parts": parts }));
+    }
+    Value::Array(told)
 }
 
 #[cfg(test)]

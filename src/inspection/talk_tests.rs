@@ -169,6 +169,10 @@ fn the_text_of_all_messages_is_bounded() {
     let body = json!({ "messages": [message.clone(), message.clone(), message] });
     let told = to_json(&asked(&body).unwrap());
     assert!(told.to_string().len() < 1_100_000, "{}", told.to_string().len());
-    let last = told[2]["parts"][0]["text"].as_str().unwrap();
-    assert!(last.ends_with("more bytes)"), "{}", &last[last.len() - 40..]);
+    let cut = told[1]["parts"][0]["text"].as_str().unwrap();
+    assert!(cut.ends_with("more bytes)"), "{}", &cut[cut.len() - 40..]);
+    assert_eq!(told[2]["parts"][0]["text"], "(1 more messages: see the body)");
+    let many = vec![json!({ "role": "user", "content": "" }); 200_000];
+    let told = to_json(&asked(&json!({ "messages": many })).unwrap());
+    assert!(told.to_string().len() < 2_000_000, "{}", told.to_string().len());
 }

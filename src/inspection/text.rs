@@ -6,6 +6,8 @@ use super::pretty::Layout;
 
 /// The most bytes of a body's text.
 pub(super) const MOST: usize = 1 << 20;
+/// Bytes that a message or a part of one takes beside its text, about.
+pub(super) const AROUND: usize = 64;
 
 /// Bodies are laid out whole; what is too long is cut behind it.
 const LAYOUT: Layout =

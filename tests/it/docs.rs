@@ -8,7 +8,7 @@ use std::process::Command;
 use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
 use regex::Regex;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "record",
     "replay",
     "ls",
@@ -34,6 +34,7 @@ const COMMANDS: [&str; 25] = [
     "verify",
     "salvage",
     "journal",
+    "ui",
 ];
 
 fn root() -> PathBuf {

@@ -33,6 +33,8 @@ mod header;
 #[cfg(test)]
 mod inspect;
 #[cfg(test)]
+mod inspector;
+#[cfg(test)]
 mod interchange;
 #[cfg(test)]
 mod interchange_words;

@@ -89,7 +89,9 @@ impl Takes {
         match text("outcome")? {
             "served" => {
                 let take = usize::try_from(line.get("take")?.as_u64()?).ok()?;
-                Some(self.named(text("entry")?, take)?.1)
+                // A header holds a hash in the place of some names.
+                let found = text("entry").and_then(|name| self.named(name, take));
+                Some(found.or_else(|| self.named(text("step_id")?, take))?.1)
             }
             "recorded" => {
                 let at = micros(text("at")?)?;

@@ -1,0 +1,280 @@
+//! `loomrec ui`: recordings and journals in a browser.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use super::*;
+use crate::support::Client;
+
+/// `loomrec ui` at work.
+struct Ui {
+    process: Process,
+    address: std::net::SocketAddr,
+}
+
+impl Ui {
+    #[track_caller]
+    fn start(scene: &Scene, args: &[&str]) -> Self {
+        let args: Vec<&str> = ["ui", "--no-open"].iter().chain(args).copied().collect();
+        let mut process = Process::spawn(&mut command(scene.dir(), &args));
+        let said = process.wait_for("loomrec ui: http://");
+        let address = between(&said, "loomrec ui: http://", "/__loomrec/").parse().unwrap();
+        Self { process, address }
+    }
+
+    #[track_caller]
+    fn call(&self, call: &Call) -> Response {
+        Client::call(self.address, call)
+    }
+
+    #[track_caller]
+    fn lines(&self, query: &str) -> Vec<Value> {
+        let answer = self.call(&get(&format!("journal?{query}"))).expect(200);
+        assert_eq!(answer.header("content-type"), Some("application/x-ndjson"));
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[track_caller]
+    fn details(&self, seq: u64) -> Value {
+        self.call(&get(&format!("call?seq={seq}"))).expect(200).json()
+    }
+
+    /// Ends it as Ctrl-C does.
+    #[track_caller]
+    fn stop(self) {
+        self.process.signal("INT");
+        self.process.wait().expect(0);
+    }
+}
+
+#[test]
+fn a_recording_is_told_take_by_take_in_the_order_of_its_calls() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.text().contains("claude") {
+        true => Answer::json(200, message_answer("from anthropic")),
+        false => Answer::json(200, chat_answer("from openai")),
+    });
+    let again = || chat("one").header("x-loomrec-session: s");
+    scene.recorded(&upstream, &[again(), message("two"), again()]);
+    let ui = Ui::start(&scene, &[scene.name()]);
+    let run = ui.call(&get("run")).expect(200).json();
+    let expected = json!({ "v": 1, "kind": "recording", "mode": null, "version": run["version"],
+        "files": [scene.name()], "live": false, "token_needed": false, "calls": 3 });
+    assert_eq!(run, expected);
+    let lines = ui.lines("since=0&follow=1");
+    let of = |name: &str| lines.iter().map(|line| line[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("seq"), [1, 2, 3]);
+    assert_eq!(of("upstream"), ["openai", "anthropic", "openai"]);
+    assert_eq!(of("take"), [1, 1, 2]);
+    assert_eq!(of("outcome"), ["recorded"; 3]);
+    assert_eq!(of("source"), ["recording"; 3]);
+    assert_eq!(of("status"), [200; 3]);
+    assert_eq!(of("session"), [json!("s"), json!(null), json!("s")]);
+    assert_eq!(ui.lines("since=2").len(), 1);
+    assert_eq!(ui.lines("").len(), 3);
+    let told = ui.details(2);
+    assert_eq!(told["line"], lines[1]);
+    assert_eq!(
+        (said(&told["request"]), said(&told["answer"])),
+        (vec!["two".to_owned()], vec!["from anthropic".to_owned()])
+    );
+    let key = lines[2]["entry"].as_str().unwrap();
+    let named = ui.call(&get(&format!("call?key={key}&take=2"))).expect(200).json();
+    assert_eq!(named["line"]["at"], lines[2]["at"]);
+    ui.call(&get("call?seq=0")).expect(404);
+    ui.call(&get("call?seq=4")).expect(404);
+    assert_eq!(
+        ui.call(&get("")).expect(200).header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    ui.call(&Call::get("/").header("host: localhost")).expect(308);
+    ui.call(&Call::get("/other").header("host: localhost")).expect(404);
+    ui.call(&Call::get("/__loomrec/").header("host: evil.example")).expect(403);
+    ui.call(&get("run").header("origin: https://evil.example")).expect(403);
+    ui.call(&Call::post("/__loomrec/run", "").header("host: localhost")).expect(405);
+    ui.stop();
+}
+
+#[test]
+fn a_takes_line_has_the_fields_of_a_journals_line() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&[]);
+    server.call(&chat("one")).expect(200);
+    let of_run = details(&server, 1)["line"].clone();
+    server.stop().expect(0);
+    let ui = Ui::start(&scene, &[scene.name()]);
+    let of_file = ui.lines("since=0").remove(0);
+    let names = |line: &Value| line.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&of_run), names(&of_file));
+    for name in [
+        "path",
+        "operation",
+        "provider",
+        "upstream",
+        "model",
+        "streamed",
+        "key",
+        "entry",
+        "take",
+        "bytes",
+        "status",
+        "end",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+    ] {
+        assert_eq!(of_run[name], of_file[name], "{name}");
+    }
+    ui.stop();
+}
+
+#[test]
+fn a_journal_is_told_as_it_grows_with_what_its_recording_holds() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&["--journal", "run.jsonl", "--repeat", "last"]);
+    server.call(&chat("one")).expect(200);
+    server.call(&chat("other")).expect(422);
+    let until = Instant::now() + Duration::from_secs(20);
+    while std::fs::read_to_string(scene.path("run.jsonl")).unwrap().lines().count() < 2 {
+        assert!(Instant::now() < until, "the journal is not written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ui = Ui::start(&scene, &["run.jsonl", "-r", scene.name()]);
+    let run = ui.call(&get("run")).expect(200).json();
+    assert_eq!(
+        (&run["kind"], &run["live"], &run["calls"]),
+        (&json!("journal"), &json!(true), &json!(2))
+    );
+    let mut follower = Client::connect(ui.address);
+    follower.send(&get("journal?since=2&follow=1"));
+    follower.head();
+    server.call(&chat("one")).expect(200);
+    let line: Value = serde_json::from_slice(&follower.until("\n")).unwrap();
+    assert_eq!((&line["seq"], &line["outcome"]), (&json!(3), &json!("served")));
+    drop(follower);
+    let served = ui.details(1);
+    assert_eq!(
+        (said(&served["request"]), said(&served["answer"])),
+        (vec!["one".to_owned()], vec!["hi".to_owned()])
+    );
+    let missed = ui.details(2);
+    assert_eq!(said(&missed["nearest_request"]), ["one"]);
+    assert_eq!(missed["request"], json!(null));
+    assert!(missed["mismatch"]["reason"].is_string() && missed["why_no_bodies"].is_string());
+    ui.stop();
+    let ui = Ui::start(&scene, &["run.jsonl"]);
+    assert!(ui.details(1)["why_no_bodies"].as_str().unwrap().contains("-r"));
+    ui.stop();
+    server.stop();
+}
+
+#[test]
+fn a_journal_in_parts_is_told_whole_and_damage_is_passed_over() {
+    let scene = Scene::new();
+    let line = |seq: u64| json!({ "v": 1, "seq": seq, "outcome": "served" }).to_string() + "\n";
+    std::fs::write(scene.path("j.jsonl.2"), line(5) + &line(6)).unwrap();
+    std::fs::write(scene.path("j.jsonl.1"), line(7) + "not json\n" + &line(9)).unwrap();
+    std::fs::write(scene.path("j.jsonl"), line(10) + "{\"v\":1,\"half").unwrap();
+    let ui = Ui::start(&scene, &["j.jsonl"]);
+    let told = |lines: Vec<Value>| {
+        let both = |line: Value| {
+            (line["seq"].as_u64().unwrap(), line["outcome"].as_str().unwrap().to_owned())
+        };
+        lines.into_iter().map(both).collect::<Vec<_>>()
+    };
+    let lines = told(ui.lines("since=0"));
+    let word = |(number, _): &(u64, String)| *number;
+    assert_eq!(lines.iter().map(word).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(lines[3].1, "skipped");
+    let mut follower = Client::connect(ui.address);
+    follower.send(&get("journal?since=6&follow=1"));
+    follower.head();
+    let mut file = std::fs::OpenOptions::new().append(true).open(scene.path("j.jsonl")).unwrap();
+    file.write_all(b"\":1}\n").unwrap();
+    let whole: Value = serde_json::from_slice(&follower.until("\n")).unwrap();
+    assert_eq!((&whole["seq"], &whole["half"]), (&json!(7), &json!(1)));
+    std::fs::rename(scene.path("j.jsonl.1"), scene.path("j.jsonl.2")).unwrap();
+    std::fs::rename(scene.path("j.jsonl"), scene.path("j.jsonl.1")).unwrap();
+    std::fs::write(scene.path("j.jsonl"), line(12)).unwrap();
+    let next: Value = serde_json::from_slice(&follower.until("\n")).unwrap();
+    assert_eq!((&next["seq"], &next["outcome"]), (&json!(8), &json!("served")));
+    assert_eq!(ui.lines("since=0").len(), 8, "what is gone by its name is still held open");
+    ui.stop();
+}
+
+#[test]
+fn ten_thousand_calls_are_listed_and_any_of_them_is_told() {
+    let scene = Scene::new();
+    let mut text = String::from("{\"_version\": 2");
+    for number in 0..10_000 {
+        let entry = json!({ "content": format!("answer {number}"), "model": "m",
+            "request": { "method": "POST", "path": "/v1/chat/completions",
+                         "body": { "messages": [{ "role": "user", "content": number.to_string() }] } } });
+        write!(text, ",\n\"step-{number}\": {entry}").unwrap();
+    }
+    scene.write(text + "\n}\n");
+    let ui = Ui::start(&scene, &[scene.name()]);
+    let lines = ui.lines("since=0&follow=1");
+    assert_eq!(lines.len(), 10_000);
+    assert_eq!(
+        (&lines[9_999]["seq"], &lines[9_999]["step_id"]),
+        (&json!(10_000), &json!("step-9999"))
+    );
+    let told = ui.details(7_001);
+    assert_eq!(
+        (said(&told["request"]), said(&told["answer"])),
+        (vec!["7000".to_owned()], vec!["answer 7000".to_owned()])
+    );
+    ui.stop();
+}
+
+#[test]
+fn a_recording_is_told_in_each_of_its_forms() {
+    let scene = Scene::split();
+    scene.recorded(
+        &Upstream::always(Answer::json(200, chat_answer("hi"))),
+        &[chat("one"), chat("two")],
+    );
+    let folder = scene.recording().display().to_string();
+    let ui = Ui::start(&scene, &[&folder]);
+    assert_eq!(ui.lines("since=0").len(), 2);
+    assert_eq!(said(&ui.details(1)["answer"]), ["hi"]);
+    ui.stop();
+    let scene = recording_of(&["one"]);
+    let upstream = Upstream::always(Answer::json(200, chat_answer("new")));
+    let server = scene.record(&upstream, &["--mode", "new_episodes"]);
+    server.call(&chat("two")).expect(200);
+    let ui = Ui::start(&scene, &[scene.name()]);
+    assert_eq!(ui.lines("since=0").len(), 2, "what is in the log of a run that goes on is there");
+    assert_eq!(said(&ui.details(2)["answer"]), ["new"]);
+    ui.stop();
+    server.stop();
+}
+
+#[test]
+fn files_that_cannot_be_looked_at_are_refused() {
+    let scene = recording_of(&["one"]);
+    std::fs::write(scene.path("empty"), "").unwrap();
+    std::fs::write(scene.path("list.json"), "[1, 2]").unwrap();
+    std::fs::write(scene.path("half.json"), &scene.text()[..scene.text().len() / 2]).unwrap();
+    let line = json!({ "v": 1, "seq": 1, "outcome": "served" });
+    std::fs::write(scene.path("j.jsonl"), format!("{line}\n")).unwrap();
+    for (args, code) in [
+        (vec!["missing.json"], 4),
+        (vec!["empty"], 4),
+        (vec!["list.json"], 4),
+        (vec!["half.json"], 4),
+        (vec!["j.jsonl", "-r", "missing.json"], 4),
+        (vec![scene.name(), "-r", scene.name()], 2),
+        (vec![], 2),
+        (vec![scene.name(), "--port", "99999"], 2),
+    ] {
+        let all: Vec<&str> = ["ui", "--no-open"].iter().chain(&args).copied().collect();
+        let ended = scene.run(&all);
+        assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    scene.run(&["ui", "--no-open", scene.name(), "--port", &port]).expect(6).says(&["--port"]);
+}

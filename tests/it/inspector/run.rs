@@ -1,0 +1,206 @@
+//! What is told of a run's calls.
+
+use super::*;
+
+#[test]
+fn a_run_says_what_it_is() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&[]);
+    server.call(&chat("one")).expect(200);
+    details(&server, 1);
+    let run = server.call(&get("run")).expect(200).json();
+    let file = scene.recording().display().to_string();
+    let expected = json!({ "v": 1, "kind": "run", "mode": "replay", "version": run["version"],
+        "files": [file], "live": true, "token_needed": false, "calls": 1 });
+    assert_eq!(run, expected);
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_served_call_is_told_with_what_was_recorded() {
+    let scene = recording_of(&["one", "two"]);
+    let server = scene.replay(&[]);
+    server.call(&chat("two")).expect(200);
+    let told = details(&server, 1);
+    assert_eq!((&told["v"], &told["seq"]), (&json!(1), &json!(1)));
+    assert_eq!(told["line"]["outcome"], "served");
+    assert_eq!(told["request"]["method"], "POST");
+    assert_eq!(told["request"]["path"], "/v1/chat/completions");
+    assert_eq!(said(&told["request"]), ["two"]);
+    assert_eq!(told["request"]["settings"], json!([["model", "gpt-4o-mini"]]));
+    assert_eq!(told["answer"]["status"], 200);
+    assert_eq!(said(&told["answer"]), ["hi"]);
+    assert_eq!(told["answer"]["finish"], "stop");
+    assert_eq!(told["answer"]["chunks"], json!(null));
+    let text = told["answer"]["text"].as_str().unwrap();
+    assert!(text.starts_with("{\n  \"id\": \"chatcmpl-1\""), "{text}");
+    for absent in ["mismatch", "nearest_request", "fault", "why_no_bodies"] {
+        assert_eq!(told[absent], json!(null), "{absent}");
+    }
+    let key = told["line"]["entry"].as_str().unwrap();
+    let named = server.call(&get(&format!("call?key={key}&take=1"))).expect(200).json();
+    assert_eq!(named["request"], told["request"]);
+    assert_eq!(named["answer"], told["answer"]);
+    assert_eq!(named["line"]["outcome"], "recorded");
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_recorded_call_is_told_as_soon_as_it_is_kept() {
+    let scene = Scene::new();
+    let events = chat_events(&["a", "b"]);
+    let gate = Gate::new();
+    let stream = Answer::stream().chunk(&events[0]).wait(&gate).chunk(events[1..].concat()).end();
+    let upstream = Upstream::script(vec![Answer::json(200, chat_answer("hi")), stream]);
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("one").header("x-loomrec-step-id: plan")).expect(200);
+    let told = details(&server, 1);
+    assert_eq!(told["line"]["outcome"], "recorded");
+    assert_eq!(
+        (said(&told["request"]), said(&told["answer"])),
+        (vec!["one".to_owned()], vec!["hi".to_owned()])
+    );
+    let named = server.call(&get("call?key=plan&take=1")).expect(200).json();
+    assert_eq!(named["answer"], told["answer"]);
+    let mut client = server.connect();
+    client.send(&chat_streamed("two"));
+    client.head();
+    client.until("\n\n");
+    server.call(&get("call?seq=2")).expect(404);
+    gate.open();
+    let told = details(&server, 2);
+    assert_eq!(said(&told["answer"]), ["ab"], "{:#}", told["answer"]);
+    let chunks = &told["answer"]["chunks"];
+    assert_eq!((&chunks["total"], &chunks["more"]), (&json!(2), &json!(false)));
+    let list = chunks["list"].as_array().unwrap();
+    assert_eq!(list[0]["text"], events[0]);
+    assert_eq!(list[0]["bytes"], events[0].len());
+    let ms = |at: usize, name: &str| list[at][name].as_f64().unwrap();
+    let gap = ms(1, "at_ms") - ms(0, "at_ms");
+    assert!(ms(0, "at_ms") >= 0.0 && (gap - ms(1, "gap_ms")).abs() < 0.01, "{chunks:#}");
+    assert_eq!(server.call(&get("run")).json()["mode"], "record");
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_call_is_told_while_its_exchange_is_folded_into_the_recording() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("hi")));
+    let server = scene.record(&upstream, &[]);
+    for _ in 0..4 {
+        server.call(&chat("again")).expect(200);
+    }
+    let at = |seq| details(&server, seq)["request"]["messages"].clone();
+    assert!((1..=4).all(|seq| at(seq) == at(1) && at(seq).is_array()));
+    let third = server.call(&get(&format!(
+        "call?key={}&take=3",
+        details(&server, 3)["line"]["key"].as_str().unwrap()
+    )));
+    assert_eq!(third.expect(200).json()["line"]["at"], details(&server, 3)["line"]["at"]);
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_missed_call_is_told_with_what_has_drifted() {
+    let scene = recording_of(&["what is the weather"]);
+    let server = scene.replay(&[]);
+    let secret = format!("sk-proj-{}", "a1B2".repeat(12));
+    let drifted = chat("what was the weather").header(&format!("authorization: Bearer {secret}"));
+    server.call(&drifted).expect(422);
+    let told = details(&server, 1);
+    assert_eq!(told["line"]["outcome"], "missed");
+    assert_eq!(said(&told["request"]), ["what was the weather"]);
+    assert_eq!(said(&told["nearest_request"]), ["what is the weather"]);
+    assert_eq!(told["answer"], json!(null));
+    assert!(told["why_no_bodies"].as_str().unwrap().contains("missed"), "{told:#}");
+    let mismatch = &told["mismatch"];
+    let difference = &mismatch["differences"][0];
+    assert_eq!(difference["pointer"], "/messages/0/content", "{mismatch:#}");
+    assert!(difference["recorded"].as_str().unwrap().contains("what is"), "{mismatch:#}");
+    assert!(mismatch["remedy"].as_str().unwrap().contains("loomrec record"), "{mismatch:#}");
+    assert_eq!(mismatch["nearest"]["take"], 1);
+    assert!(!told.to_string().contains(&secret));
+    server.stop().expect(1);
+}
+
+#[test]
+fn requests_of_missed_calls_are_kept_up_to_a_number() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&[]);
+    let mut client = server.connect();
+    for number in 0..260 {
+        client.exchange(&chat(&format!("other {number}"))).expect(422);
+    }
+    assert_eq!(said(&details(&server, 260)["request"]), ["other 259"]);
+    assert_eq!(said(&details(&server, 5)["request"]), ["other 4"]);
+    let gone = details(&server, 4);
+    assert_eq!(gone["request"], json!(null));
+    assert!(gone["why_no_bodies"].as_str().unwrap().contains("256"), "{gone:#}");
+    assert_eq!(said(&gone["nearest_request"]), ["one"]);
+    server.stop().expect(1);
+}
+
+#[test]
+fn calls_of_which_nothing_is_kept_say_why() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&["--on-miss", "default"]);
+    let fault = "x-loomrec-fault: {\"type\":\"http_error\",\"status_code\":503}";
+    server.call(&chat("one").header(fault)).expect(503);
+    server.call(&chat("nobody recorded this")).expect(200);
+    server.call(&Call::get("/nowhere/x").header("host: localhost")).expect(404);
+    let told = details(&server, 1);
+    assert_eq!(told["fault"]["type"], "http_error");
+    let outcomes =
+        [(1, "faulted", "fault"), (2, "default", "placeholder"), (3, "refused", "not taken")];
+    for (seq, outcome, why) in outcomes {
+        let line = server.call(&get("journal?since=0")).text();
+        let is_it = |told: &Value| told["line"]["outcome"] == outcome;
+        let told = (1..=4).map(|seq| server.call(&get(&format!("call?seq={seq}"))));
+        let told: Vec<Value> =
+            told.filter(|told| told.status == 200).map(|told| told.json()).collect();
+        let told = told.iter().find(|told| is_it(told));
+        let told = told.unwrap_or_else(|| panic!("{seq}: no {outcome} in {line}"));
+        assert_eq!((&told["request"], &told["answer"]), (&json!(null), &json!(null)));
+        assert!(told["why_no_bodies"].as_str().unwrap().contains(why), "{told:#}");
+    }
+    server.stop();
+}
+
+#[test]
+fn hostile_texts_come_as_text_and_huge_bodies_are_cut() {
+    let hostile =
+        "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{1b}]0;x\u{7}\u{202e}";
+    let huge = "é".repeat(700_000);
+    let scene = Scene::new();
+    let answers =
+        vec![Answer::json(200, chat_answer(hostile)), Answer::json(200, chat_answer(&huge))];
+    let upstream = Upstream::script(answers);
+    scene.recorded(&upstream, &[chat("one"), chat(&huge)]);
+    let server = scene.replay(&[]);
+    server.call(&chat("one")).expect(200);
+    server.call(&chat(&huge)).expect(200);
+    let raw = server.call(&get("call?seq=1"));
+    assert_eq!(raw.header("content-type"), Some("application/json"));
+    assert_eq!(said(&details(&server, 1)["answer"]), [hostile]);
+    let told = details(&server, 2);
+    for side in ["request", "answer"] {
+        let text = told[side]["text"].as_str().unwrap();
+        assert_eq!(told[side]["cut"], true, "{side}");
+        assert!(text.len() <= 1 << 20 && text.len() > (1 << 20) - 4, "{side}: {}", text.len());
+        assert!(told[side]["bytes"].as_u64().unwrap() > 1_400_000, "{side}");
+    }
+    assert!(told.to_string().len() < 6 << 20, "{}", told.to_string().len());
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_scripted_call_says_that_nothing_of_it_is_kept() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("script.json"), json!([[{ "text": "only" }]]).to_string()).unwrap();
+    let server = Server::start(scene.dir(), &["replay", "--script", "script.json"]);
+    server.call(&chat("x")).expect(200);
+    let told = details(&server, 1);
+    assert_eq!((&told["line"]["outcome"], &told["answer"]), (&json!("scripted"), &json!(null)));
+    assert!(told["why_no_bodies"].as_str().unwrap().contains("script"), "{told:#}");
+    server.stop();
+}
