@@ -77,7 +77,7 @@ pub(super) fn answered(body: &Value) -> Option<Vec<Message>> {
         let contents = candidates.iter().filter_map(|candidate| candidate.get("content"));
         messages.extend(contents.filter_map(|content| of_item(content, "model")));
     } else if let Some(items) = list("output") {
-        push(&mut messages, "assistant", items.iter().flat_map(|item| parts(item)).collect());
+        push(&mut messages, "assistant", items.iter().flat_map(parts).collect());
     } else if let Some(message) = body.pointer("/output/message").or_else(|| body.get("message")) {
         messages.extend(of_item(message, "assistant"));
     } else if list("content").is_some() {

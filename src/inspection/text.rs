@@ -45,7 +45,11 @@ impl Text {
 
 /// The beginning of a text, of at most `most` bytes, up to a whole character.
 pub(super) fn start(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// A text of at most about `most` bytes; one that is cut says so.
