@@ -110,10 +110,8 @@ fn data_is_given_as_data_and_only_read() {
         let head = server.call(&Call::new("HEAD", &target).header("host: localhost"));
         assert!([200, 404].contains(&head.status) && head.body().is_empty(), "{path}: {head:?}");
     }
-    assert_eq!(
-        server.call(&get("call?seq=x")).expect(400).json()["error"].as_str().unwrap().len() > 9,
-        true
-    );
+    let unnamed = server.call(&get("call?seq=x")).expect(400).json();
+    assert!(unnamed["error"].as_str().unwrap().contains("?seq=NUMBER"), "{unnamed}");
     server.call(&get("call?seq=99")).expect(404);
     server.call(&get("call?key=nobody&take=1")).expect(404);
     server.stop();
