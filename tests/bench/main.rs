@@ -27,6 +27,7 @@ mod table;
 mod target;
 mod usage;
 mod verify;
+mod watch;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -79,6 +80,7 @@ fn scale(options: &[&str]) -> Option<Scale> {
             "--quick" => {}
             "--no-peers" => scale.peers = false,
             "--only" => scale.only = options.next()?.split(',').map(str::to_owned).collect(),
+            "--before" => scale.before = Some(options.next()?.into()),
             "--rounds" => scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?,
             _ => return None,
         }

@@ -1,5 +1,6 @@
 //! What is measured: the workloads, who takes part, and how long for.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::load::Amount;
@@ -7,8 +8,9 @@ use crate::peer::Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
 use crate::peer::Task;
 use crate::sample::Kind;
 use crate::system::System::{
-    self, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee,
+    self, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee, Watched,
 };
+use crate::watch::Watch;
 
 /// Who answers one call again and again.
 const REPLAYS: &[System] = &[
@@ -56,6 +58,22 @@ const PROXIES: &[System] = &[
     Peer(Wiremock, Task::Record),
 ];
 
+/// A replaying loomrec, watched in every way.
+const WATCHED_REPLAYS: &[System] = &watched(Replay, Task::Replay);
+/// A recording one.
+const WATCHED_RECORDS: &[System] = &watched(Record, Task::Record);
+
+const fn watched(nobody: System, task: Task) -> [System; 6] {
+    [
+        nobody,
+        Watched(Watch::Journal, task),
+        Watched(Watch::Scraper, task),
+        Watched(Watch::Both, task),
+        Watched(Watch::Follower, task),
+        Watched(Watch::Before, task),
+    ]
+}
+
 /// The same calls to several systems.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
@@ -86,6 +104,8 @@ pub struct Scale {
     pub rounds: usize,
     /// Whether peers take part.
     pub peers: bool,
+    /// An earlier loomrec, where it is to be compared with.
+    pub before: Option<PathBuf>,
     /// The only workloads to run, where not all.
     pub only: Vec<String>,
     /// Whether the page is to be written.
@@ -110,6 +130,7 @@ impl Scale {
         Self {
             rounds: 9,
             peers: true,
+            before: None,
             only: Vec::new(),
             writes: true,
             patience: Duration::from_secs(60),
@@ -152,6 +173,7 @@ impl Scale {
     pub fn workloads(&self) -> Vec<Workload> {
         let mut all = self.replays();
         all.extend(self.records());
+        all.extend(self.seen());
         all.retain(|workload| self.wants(workload.name));
         all
     }
@@ -233,5 +255,29 @@ impl Scale {
             ..w2
         };
         vec![w2, streamed, slow]
+    }
+
+    fn seen(&self) -> [Workload; 2] {
+        let replay = Workload {
+            name: "seen",
+            what: "replay: the calls of W1, nobody watching and watched",
+            kind: Kind::Call,
+            connections: &[16],
+            distinct: Some(1),
+            once: false,
+            // A scraper asks once in it.
+            amount: Amount { calls: usize::MAX, time: self.slice * 5 / 2 },
+            systems: WATCHED_REPLAYS,
+            reference: Replay,
+        };
+        let record = Workload {
+            name: "seenrec",
+            what: "record: the calls of W2, nobody watching and watched",
+            distinct: None,
+            systems: WATCHED_RECORDS,
+            reference: Record,
+            ..replay
+        };
+        [replay, record]
     }
 }

@@ -12,6 +12,7 @@ use crate::peer::Setting;
 use crate::plan::{Scale, Workload};
 use crate::sample::Kind;
 use crate::system::System;
+use crate::watch::{Watch, Watcher};
 
 /// Connections over which a recording is made.
 const MAKERS: usize = 32;
@@ -76,7 +77,12 @@ impl<'a> Stage<'a> {
         let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
         let mut stage = Self { workload, scale, origin, stands: Vec::new() };
         for &system in workload.systems {
-            if matches!(system, System::Peer(..)) && !scale.peers {
+            let there = match system {
+                System::Peer(..) => scale.peers,
+                System::Watched(Watch::Before, _) => scale.before.is_some(),
+                _ => true,
+            };
+            if !there {
                 continue;
             }
             let stand = stage.stand(system, folder).await.map_err(|fault| fault.to_string());
@@ -109,13 +115,17 @@ impl<'a> Stage<'a> {
     /// Whether a process is started for each round: one whose past would show, and whose
     /// start is quick.
     fn is_fresh(&self, system: System) -> bool {
-        system == System::Record || (self.workload.once && system == System::Replay)
+        system.records() || (self.workload.once && system == System::Replay)
     }
 
     fn start(&self, stand: &Stand, folder: &Path) -> Result<Server, Fault> {
         let Workload { kind, .. } = self.workload;
         let at = Setting { folder, origin: self.origin.address(), kind };
-        Server::start(stand.system.launch(&at)?)
+        let mut launch = stand.system.launch(&at)?;
+        if let (Some(Watch::Before), Some(before)) = (stand.system.watch(), &self.scale.before) {
+            launch.program = before.into();
+        }
+        Server::start(launch)
     }
 
     /// All rounds at one number of connections.
@@ -155,7 +165,7 @@ impl<'a> Stage<'a> {
         let fresh = match &stand.server {
             Some(_) => None,
             None => {
-                if system == System::Record {
+                if system.records() {
                     // A recording of its own.
                     folder = folder.join(format!("{connections}-{round}"));
                     std::fs::create_dir_all(&folder)
@@ -185,13 +195,17 @@ impl<'a> Stage<'a> {
             amount: self.workload.amount,
             numbers,
         };
+        let watch = system.watch();
+        let watcher =
+            watch.map(|watch| watch.begin(system.name(), server.address())).transpose()?;
         let sample = load.run().await?;
+        watcher.flatten().map_or(Ok(()), Watcher::end)?;
         if let Some(server) = fresh {
             // A recorder that could not keep everything does not end in success.
-            let strict = system == System::Record;
+            let strict = system.records();
             server.stop(strict)?;
         }
-        if system == System::Record {
+        if system.records() {
             drop(std::fs::remove_dir_all(folder));
         }
         Ok(sample)

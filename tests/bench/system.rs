@@ -8,6 +8,7 @@ use crate::child::Launch;
 use crate::fault::Fault;
 use crate::peer::{Peer, Setting, Task};
 use crate::sample::Kind;
+use crate::watch::Watch;
 
 /// Something that answers calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub enum System {
     Replay,
     /// `loomrec record` in front of the bare server.
     Record,
+    /// One of these two, while it is watched.
+    Watched(Watch, Task),
 }
 
 impl System {
@@ -55,12 +58,30 @@ impl System {
             Self::Peer(Wiremock, Task::Record) => "WireMock, proxy and record",
             Self::Replay => "loomrec replay",
             Self::Record => "loomrec record",
+            Self::Watched(Watch::Before, _) => "the earlier loomrec",
+            Self::Watched(Watch::Journal, _) => "with a journal",
+            Self::Watched(Watch::Scraper, _) => "scraped each second",
+            Self::Watched(Watch::Both, _) => "journal and scraper",
+            Self::Watched(Watch::Follower, _) => "journal followed",
         }
     }
 
     /// Whether it is loomrec.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Replay | Self::Record)
+        matches!(self, Self::Replay | Self::Record | Self::Watched(..))
+    }
+
+    /// Whether it is a loomrec that records.
+    pub fn records(self) -> bool {
+        matches!(self, Self::Record | Self::Watched(_, Task::Record))
+    }
+
+    /// How it is watched, where it is.
+    pub fn watch(self) -> Option<Watch> {
+        match self {
+            Self::Watched(watch, _) => Some(watch),
+            _ => None,
+        }
     }
 
     /// The answer it gives in a workload about `kind`.
@@ -80,7 +101,7 @@ impl System {
     /// Who makes the recording that it replays, if it replays one.
     pub fn recorder(self) -> Option<Self> {
         match self {
-            Self::Replay => Some(Self::Record),
+            Self::Replay | Self::Watched(_, Task::Replay) => Some(Self::Record),
             Self::Peer(Peer::Nginx, _) => None,
             Self::Peer(peer, Task::Replay) => Some(Self::Peer(peer, Task::Record)),
             _ => None,
@@ -108,10 +129,14 @@ impl System {
             }
             Self::Peer(peer, task) => peer.launch(name, task, at),
             Self::Replay => Ok(Launch::loomrec(name, replay_words(&recording, "127.0.0.1:0"))),
-            Self::Record => {
-                let words = ["record", "--listen", "127.0.0.1:0", "--upstream", &origin, "-r"];
-                let words = words.into_iter().map(OsString::from).chain([recording]);
-                Ok(Launch::loomrec(name, words))
+            Self::Record => Ok(Launch::loomrec(name, record_words(recording, &origin))),
+            Self::Watched(watch, task) => {
+                let words = match task {
+                    Task::Replay => replay_words(&recording, "127.0.0.1:0"),
+                    Task::Record => record_words(recording, &origin),
+                };
+                let more = watch.words(at.folder);
+                Ok(Launch::loomrec(name, words.into_iter().chain(more)))
             }
         }
     }
@@ -126,4 +151,10 @@ pub fn recording(folder: &Path) -> OsString {
 pub fn replay_words(recording: &OsString, listen: &str) -> Vec<OsString> {
     let words = ["replay", "--strict", "--repeat", "cycle", "--listen", listen, "-r"];
     words.into_iter().map(OsString::from).chain([recording.clone()]).collect()
+}
+
+/// What `loomrec record` is told.
+fn record_words(recording: OsString, origin: &str) -> Vec<OsString> {
+    let words = ["record", "--listen", "127.0.0.1:0", "--upstream", origin, "-r"];
+    words.into_iter().map(OsString::from).chain([recording]).collect()
 }

@@ -3,6 +3,7 @@
 use crate::growth;
 use crate::key;
 use crate::load::Sample;
+use crate::peer::Task;
 use crate::quantile::median;
 use crate::round::Outcome;
 use crate::sample::EVENTS;
@@ -10,6 +11,7 @@ use crate::start;
 use crate::system::System;
 use crate::table::Findings;
 use crate::verify;
+use crate::watch::Watch;
 
 /// What a value is to be.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +54,7 @@ impl Target {
 pub fn all(findings: &Findings) -> Vec<Target> {
     let mut targets = replays(findings);
     targets.extend(records(findings));
+    targets.extend(watched(findings));
     targets.extend(growing(findings));
     targets.extend(starting(findings));
     targets.push(hashing(findings));
@@ -139,6 +142,26 @@ fn records(findings: &Findings) -> Vec<Target> {
     ]
 }
 
+/// What is left of the calls per second when a journal is written and a scraper comes.
+fn watched(findings: &Findings) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (workload, task) in [("seen", Task::Replay), ("seenrec", Task::Record)] {
+        let outcome = findings.outcome(workload, 16);
+        let both = System::Watched(Watch::Both, task);
+        let before = System::Watched(Watch::Before, task);
+        let mut target = |what: &str, value| {
+            let what = format!("{workload}: calls/s with journal and scraper, against {what}");
+            let (bound, aim, but) = (Bound::AtLeast(0.95), None, None);
+            targets.push(Target { workload, what, bound, aim, value, but });
+        };
+        target("nobody watching", outcome.and_then(|outcome| throughput(outcome, both)));
+        if let Some(outcome) = outcome.filter(|outcome| !outcome.of(before).is_empty()) {
+            target("the earlier loomrec", against(outcome, both, before));
+        }
+    }
+    targets
+}
+
 fn growing(findings: &Findings) -> Option<Target> {
     let results = findings.growth.as_ref()?;
     let found = results.iter().find(|(system, _)| *system == System::Record);
@@ -194,7 +217,12 @@ fn hashing(findings: &Findings) -> Target {
 
 /// Requests per second over the reference's, round by round.
 fn throughput(outcome: &Outcome, system: System) -> Option<(f64, f64, f64)> {
-    let (own, base) = (outcome.of(system), outcome.of(outcome.workload.reference));
+    against(outcome, system, outcome.workload.reference)
+}
+
+/// Requests per second over those of another system.
+fn against(outcome: &Outcome, system: System, other: System) -> Option<(f64, f64, f64)> {
+    let (own, base) = (outcome.of(system), outcome.of(other));
     let rate = |(own, base): (&Sample, &Sample)| own.per_second / base.per_second;
     let ratios: Vec<f64> = own.iter().zip(base).map(rate).collect();
     (!ratios.is_empty()).then(|| spread(&ratios))

@@ -1,0 +1,163 @@
+//! What seeing costs: loomrec while somebody watches it, beside loomrec that nobody does.
+
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::fault::Fault;
+
+/// How often a scraper asks: more often than most do.
+const SCRAPED_EVERY: Duration = Duration::from_secs(1);
+/// The first time a scraper asks: in the midst of what is measured.
+const FIRST_SCRAPE: Duration = Duration::from_millis(300);
+/// How long a watcher waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a loomrec is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// Not at all, and it is an earlier one: `scripts/bench --before COMMIT` builds it.
+    Before,
+    /// It writes a journal.
+    Journal,
+    /// Its metrics are read each second.
+    Scraper,
+    /// Both.
+    Both,
+    /// Somebody follows its journal.
+    Follower,
+}
+
+impl Watch {
+    /// What it is told beside the rest.
+    pub fn words(self, folder: &Path) -> Vec<OsString> {
+        match self {
+            Self::Journal | Self::Both => {
+                vec!["--journal".into(), folder.join("journal.jsonl").into()]
+            }
+            Self::Before | Self::Scraper | Self::Follower => Vec::new(),
+        }
+    }
+
+    /// Begins to watch, where that takes somebody.
+    ///
+    /// # Errors
+    /// A server that does not let itself be watched.
+    pub fn begin(self, name: &'static str, address: &str) -> Result<Option<Watcher>, Fault> {
+        let failed = |error: std::io::Error| wrong(name, error);
+        match self {
+            Self::Before | Self::Journal => Ok(None),
+            Self::Scraper | Self::Both => Watcher::scrape(name, address).map(Some).map_err(failed),
+            Self::Follower => Watcher::follow(name, address).map(Some).map_err(failed),
+        }
+    }
+}
+
+fn wrong(name: &'static str, detail: impl ToString) -> Fault {
+    Fault::Child { name, detail: format!("it cannot be watched: {}", detail.to_string()) }
+}
+
+/// Somebody who watches.
+pub struct Watcher {
+    name: &'static str,
+    stream: TcpStream,
+    /// Gone when it is to stop.
+    stop: Option<Sender<()>>,
+    /// Gives back how often something was read.
+    thread: Option<JoinHandle<std::io::Result<u64>>>,
+}
+
+impl Watcher {
+    fn connect(address: &str) -> std::io::Result<TcpStream> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+
+    /// Reads the metrics each second.
+    fn scrape(name: &'static str, address: &str) -> std::io::Result<Self> {
+        let stream = Self::connect(address)?;
+        let (mut own, (stop, stopped)) = (stream.try_clone()?, channel());
+        let thread = std::thread::spawn(move || {
+            let (mut scrapes, mut wait) = (0, FIRST_SCRAPE);
+            while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                own.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
+                let text = answer(&mut own)?;
+                if !text.contains("\nloomrec_requests_total{") {
+                    return Err(std::io::Error::other("its metrics name no calls"));
+                }
+                (scrapes, wait) = (scrapes + 1, SCRAPED_EVERY);
+            }
+            Ok(scrapes)
+        });
+        Ok(Self { name, stream, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Reads the journal as it grows.
+    fn follow(name: &'static str, address: &str) -> std::io::Result<Self> {
+        let mut stream = Self::connect(address)?;
+        let request = "GET /__loomrec/journal?follow=1 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        stream.write_all(request.as_bytes())?;
+        let mut own = stream.try_clone()?;
+        let thread = std::thread::spawn(move || {
+            let (mut reads, mut piece) = (0, vec![0; 64 << 10]);
+            while own.read(&mut piece)? > 0 {
+                reads += 1;
+            }
+            Ok(reads)
+        });
+        Ok(Self { name, stream, stop: None, thread: Some(thread) })
+    }
+
+    /// Stops watching.
+    ///
+    /// # Errors
+    /// A watcher that saw nothing.
+    pub fn end(mut self) -> Result<(), Fault> {
+        let name = self.name;
+        match self.join() {
+            Some(Ok(0)) => Err(wrong(name, "it told nothing")),
+            Some(Err(error)) => Err(wrong(name, error)),
+            Some(Ok(_)) | None => Ok(()),
+        }
+    }
+
+    fn join(&mut self) -> Option<std::io::Result<u64>> {
+        if self.stop.take().is_none() {
+            drop(self.stream.shutdown(Shutdown::Both));
+        }
+        self.thread.take().and_then(|thread| thread.join().ok())
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // What it saw of a run that went wrong does not matter.
+        drop(self.join());
+    }
+}
+
+/// The text of an answer of known length.
+fn answer(stream: &mut TcpStream) -> std::io::Result<String> {
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        let whole = text.split_once("\r\n\r\n").filter(|(head, body)| {
+            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+            let length = lines.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+            length.and_then(|(_, length)| length.parse().ok()) == Some(body.len())
+        });
+        if let Some((_, body)) = whole {
+            return Ok(body.to_owned());
+        }
+        match stream.read(&mut piece)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            some => bytes.extend_from_slice(&piece[..some]),
+        }
+    }
+}
