@@ -1,5 +1,7 @@
 //! Moments as text.
 
+use std::ops::Range;
+
 use time::format_description::well_known::{Rfc2822, Rfc3339};
 use time::{Duration, OffsetDateTime, UtcOffset};
 
@@ -7,9 +9,21 @@ use time::{Duration, OffsetDateTime, UtcOffset};
 /// six digits of a second.
 pub fn timestamp(micros: i64) -> String {
     let time = OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros);
-    let seconds = time.replace_nanosecond(0).unwrap_or(time);
-    let text = seconds.format(&Rfc3339).unwrap_or_default();
-    format!("{}.{:06}Z", text.trim_end_matches('Z'), micros.rem_euclid(1_000_000))
+    let mut text = *b"0000-00-00T00:00:00.000000Z";
+    let mut put = |place: Range<usize>, mut number: u32| {
+        for digit in text[place].iter_mut().rev() {
+            *digit = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+    };
+    put(0..4, u32::try_from(time.year()).unwrap_or_default());
+    put(5..7, u8::from(time.month()).into());
+    put(8..10, time.day().into());
+    put(11..13, time.hour().into());
+    put(14..16, time.minute().into());
+    put(17..19, time.second().into());
+    put(20..26, time.microsecond());
+    text.map(char::from).iter().collect()
 }
 
 /// A moment in any of the spellings that other tools have (RFC 3339 with any offset or
@@ -35,6 +49,20 @@ pub fn micros(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn moments_are_written_as_they_are_read() {
+        for (moment, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (-1, "1969-12-31T23:59:59.999999Z"),
+            (951_827_696_789_012, "2000-02-29T12:34:56.789012Z"),
+            (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
+            (-62_167_219_200_000_000, "0000-01-01T00:00:00.000000Z"),
+        ] {
+            assert_eq!(timestamp(moment), text);
+            assert_eq!(micros(text), Some(moment));
+        }
+    }
 
     #[test]
     fn moments_are_read_in_the_spellings_of_other_tools() {

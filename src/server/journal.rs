@@ -12,7 +12,7 @@ mod queue;
 
 pub use file::{File, Rotation, parts};
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use super::clock::timestamp;
 use super::seen::Seen;
-use line::{Line, versioned};
+use line::versioned;
 use queue::Queue;
 
 /// Lines kept in memory.
@@ -100,9 +100,9 @@ impl Item {
         }
     }
 
-    fn to_json(&self) -> Value {
-        match self {
-            Self::Call(seen) => line::of(seen),
+    fn to_json(&self, number: u64) -> Value {
+        let mut line = match self {
+            Self::Call(seen) => return line::read(seen, Some(number)),
             Self::Befallen(Befallen { at, connection, fault }) => versioned([
                 ("at", json!(timestamp(*at))),
                 ("outcome", json!("faulted")),
@@ -110,7 +110,12 @@ impl Item {
                 ("fault", json!(**fault)),
             ]),
             Self::Mark(mark) => mark.to_json(),
+        };
+        if let Value::Object(fields) = &mut line {
+            // Behind the version.
+            fields.shift_insert(1, "seq".to_owned(), Value::from(number));
         }
+        line
     }
 }
 
@@ -119,27 +124,22 @@ impl Item {
 struct Numbered {
     number: u64,
     item: Item,
+    /// The bytes it takes in memory, about.
+    weight: usize,
 }
 
 impl Numbered {
     fn to_json(&self) -> Value {
-        let mut line = self.item.to_json();
-        if let Value::Object(fields) = &mut line {
-            // Behind the version.
-            fields.shift_insert(1, "seq".to_owned(), Value::from(self.number));
-        }
-        line
+        self.item.to_json(self.number)
     }
 
     /// Writes it as a line of text.
     fn write(&self, out: &mut Vec<u8>) {
-        // Writing to memory does not fail.
-        drop(match &self.item {
-            Item::Call(seen) => {
-                serde_json::to_writer(&mut *out, &Line::of(seen, Some(self.number)))
-            }
-            _ => serde_json::to_writer(&mut *out, &self.to_json()),
-        });
+        match &self.item {
+            Item::Call(seen) => line::write(seen, Some(self.number), out),
+            // Writing to memory does not fail.
+            _ => drop(serde_json::to_writer(&mut *out, &self.to_json())),
+        }
         out.push(b'\n');
     }
 }
@@ -161,8 +161,8 @@ pub struct Journal {
     /// The latest lines, each at its number's place, so that calls which are answered at
     /// once do not wait for each other.
     recent: Box<[Mutex<Option<Numbered>>]>,
-    /// The bytes they take.
-    bytes: AtomicUsize,
+    /// The bytes they take; less for a moment, where a line goes that is yet to be counted.
+    bytes: AtomicIsize,
     /// The number of the oldest that may still be there.
     oldest: AtomicU64,
     /// The last number given out.
@@ -182,7 +182,7 @@ impl Journal {
     pub fn new(file: Option<(File, OnTold)>) -> Self {
         Self {
             recent: (0..KEPT).map(|_| Mutex::default()).collect(),
-            bytes: AtomicUsize::new(0),
+            bytes: AtomicIsize::new(0),
             oldest: AtomicU64::new(1),
             last: AtomicU64::new(0),
             queue: file.map(|(file, told)| Queue::start(file, told)),
@@ -210,23 +210,40 @@ impl Journal {
     fn keep(&self, item: Item) {
         let weight = item.weight();
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let line = Numbered { number, item };
+        let line = Numbered { number, item, weight };
         if let Some(queue) = &self.queue {
-            queue.add(line.clone(), weight);
+            queue.add(line.clone());
         }
-        self.bytes.fetch_add(weight, Ordering::Relaxed);
-        self.put(number, Some(line));
-        while self.bytes.load(Ordering::Relaxed) > KEPT_BYTES {
-            let oldest = self.oldest.fetch_add(1, Ordering::Relaxed);
-            if oldest >= number {
-                break;
-            }
-            self.put(oldest, None);
+        let freed = self.put(number, Some(line));
+        self.weigh(weight, freed);
+        while self.bytes.load(Ordering::Relaxed) > KEPT_BYTES as isize
+            && let Some(oldest) = self.let_go(number)
+        {
+            let freed = self.put(oldest, None);
+            self.weigh(0, freed);
         }
     }
 
-    /// Puts a line into its place, or takes the one of this number out of it.
-    fn put(&self, number: u64, line: Option<Numbered>) {
+    /// Notes what is more, and what is less. Mostly one is the other: calls that are
+    /// answered at once do not meet here.
+    fn weigh(&self, more: usize, less: usize) {
+        if more != less {
+            self.bytes.fetch_add(more as isize - less as isize, Ordering::Relaxed);
+        }
+    }
+
+    /// The number of the oldest line that may still be there and is older than this one,
+    /// which is to go; those whose place has been taken are passed over.
+    fn let_go(&self, number: u64) -> Option<u64> {
+        let first = |oldest: u64| oldest.max(number.saturating_sub(KEPT as u64));
+        let next = |oldest: u64| (first(oldest) < number).then(|| first(oldest) + 1);
+        let taken = self.oldest.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        taken.ok().map(first)
+    }
+
+    /// Puts a line into its place, or takes the one of this number out of it; how many
+    /// bytes that frees.
+    fn put(&self, number: u64, line: Option<Numbered>) -> usize {
         let place = &self.recent[number as usize % KEPT];
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
         // A line that was held up must not take the place of a later one.
@@ -236,8 +253,7 @@ impl Journal {
             _ => std::mem::replace(&mut *place, line),
         };
         drop(place);
-        let freed = other.map_or(0, |other| other.item.weight());
-        self.bytes.fetch_sub(freed, Ordering::Relaxed);
+        other.map_or(0, |other| other.weight)
     }
 
     /// The latest lines, oldest first.

@@ -38,14 +38,36 @@ fn oldest_lines_go_when_lines_are_large() {
         journal.add(Seen { more, ..seen(at) });
     }
     let held = journal.bytes.load(Ordering::Relaxed);
-    assert!(held <= KEPT_BYTES, "{held}");
+    assert!(held <= KEPT_BYTES as isize, "{held}");
     let lines = journal.recent();
     assert!((10..17).contains(&lines.len()), "{}", lines.len());
     assert_eq!(lines.last().unwrap()["seq"], 100);
     (100..1200).for_each(|at| journal.add(seen(at)));
     assert_eq!(journal.recent().len(), KEPT);
     let held = journal.bytes.load(Ordering::Relaxed);
-    assert_eq!(held, KEPT * Item::Call(Arc::new(seen(0))).weight());
+    assert_eq!(held as usize, KEPT * Item::Call(Arc::new(seen(0))).weight());
+}
+
+#[test]
+fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
+    let journal = Journal::new(None);
+    (0..5_000).for_each(|at| journal.add(seen(at)));
+    for at in 5_000..5_010 {
+        let more = More::Value(json!("x".repeat(KEPT_BYTES)));
+        journal.add(Seen { more, ..seen(at) });
+        let lines = journal.recent();
+        assert_eq!((lines.len(), &lines[0]["seq"]), (1, &json!(at + 1)));
+    }
+}
+
+#[test]
+fn lines_weigh_what_their_texts_take() {
+    let long = || Some("x".repeat(1000));
+    let light = seen(0);
+    let facts = Facts { model: long(), step: long(), session: long(), ..(*light.facts).clone() };
+    let fault = Some(Arc::new(json!({ "type": "y".repeat(1000) })));
+    let heavy = Seen { facts: Arc::new(facts), answered_by: long(), fault, ..light.clone() };
+    assert!(heavy.weight() >= light.weight() + 5_000, "{}", heavy.weight());
 }
 
 #[test]
@@ -61,7 +83,7 @@ fn file_holds_every_line_once_the_journal_is_closed() {
 
 #[test]
 fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
-    let line = Numbered { number: 1, item: Item::Call(Arc::new(seen(0))) };
+    let line = Numbered { number: 1, item: Item::Call(Arc::new(seen(0))), weight: 0 };
     let max_size = line.to_json().to_string().len() as u64 * 10;
     let (journal, path, folder) = journal(Some(Rotation { max_size, keep: 2 }));
     (0..500).for_each(|at| journal.add(seen(at)));

@@ -80,6 +80,19 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// The bytes they take in memory, about.
+    fn weight(&self) -> usize {
+        let texts = [&self.method, &self.path, &self.upstream].map(String::len);
+        let more = [&self.model, &self.step, &self.session].map(|text| {
+            // What is not there takes nothing.
+            text.as_ref().map_or(0, String::len)
+        });
+        let key = self.key.as_ref().map_or(0, |key| key.as_str().len());
+        size_of::<Self>() + texts.iter().chain(&more).sum::<usize>() + key
+    }
+}
+
 /// A text that is kept, cut where it is too long.
 pub(super) fn clip(text: &str) -> String {
     if text.len() <= LONGEST {
@@ -174,13 +187,29 @@ pub enum More {
 
 impl More {
     fn weight(&self) -> usize {
-        let text = |value: &Value| value.to_string().len();
         match self {
-            Self::Nothing | Self::Entry(_) => 0,
-            Self::Mismatch(value) => text(value),
-            Self::Value(value) => text(value),
+            Self::Nothing => 0,
+            Self::Entry(entry) => entry.as_ref().map_or(0, HeaderValue::len),
+            Self::Mismatch(value) => held(value),
+            Self::Value(value) => held(value),
         }
     }
+}
+
+/// The bytes that a value takes in memory, about.
+fn held(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) => 0,
+        Value::Number(number) => number.as_str().len(),
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(held).sum(),
+        Value::Object(fields) => {
+            // A name, its hash, and the place that the hash leads to.
+            let name = |name: &String| size_of::<String>() + name.len() + 2 * size_of::<usize>();
+            fields.iter().map(|(own, value)| name(own) + held(value)).sum()
+        }
+    };
+    size_of::<Value>() + inside
 }
 
 /// Tokens of an answer.
@@ -276,9 +305,11 @@ impl Seen {
         }
     }
 
-    /// The bytes it takes in memory, about.
+    /// The bytes it takes in memory, about; those that it shares with others too.
     pub(super) fn weight(&self) -> usize {
-        size_of::<Self>() + size_of::<Facts>() + self.more.weight()
+        let fault = self.fault.as_deref().map_or(0, held);
+        let answered_by = self.answered_by.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.facts.weight() + fault + answered_by + self.more.weight()
     }
 
     /// Says what tokens its answer tells.

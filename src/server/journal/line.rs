@@ -1,11 +1,11 @@
 //! The lines of a journal as JSON; docs/journal.md describes them field by field.
 //!
-//! The line of a call is written straight from what is known of it: there may be one for
-//! each of very many calls a second.
+//! The line of a call is written straight from what is known of it, without a serializer:
+//! there may be one for each of very many calls a second, and a serializer would look at
+//! every letter of every name again.
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::super::clock::timestamp;
@@ -24,125 +24,146 @@ pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>)
 
 /// The line of a call, by itself.
 pub fn of(seen: &Seen) -> Value {
-    // Its fields are text, numbers and JSON: there is nothing that could not be written.
-    serde_json::to_value(Line::of(seen, None)).unwrap_or_default()
+    read(seen, None)
 }
 
-/// The line of a call, in the order of its fields.
-#[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
-    v: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<u64>,
-    at: String,
-    outcome: &'static str,
-    status: Option<u16>,
-    mode: &'static str,
-    source: Option<&'static str>,
-    method: &'a str,
-    path: &'a str,
-    upstream: &'a str,
-    provider: &'static str,
-    operation: &'static str,
-    model: Option<&'a str>,
-    streamed: bool,
-    session: Option<&'a str>,
-    step_id: Option<&'a str>,
-    key: Option<&'a str>,
-    matched_by: Option<&'static str>,
-    entry: Option<&'a str>,
-    take: Option<usize>,
-    head_ms: f64,
-    first_byte_ms: Option<f64>,
-    total_ms: f64,
-    waited_ms: f64,
-    bytes: u64,
-    chunks: u64,
-    end: &'static str,
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
-    cost_usd: Option<f64>,
-    answered_by: Option<&'a str>,
-    kept: Option<bool>,
-    attempt: Option<u64>,
-    fault: Option<&'a Value>,
-    mismatch: Option<&'a Value>,
-    more: Option<Also<'a>>,
+/// The line of a call, with this number where it has one, as JSON.
+pub(super) fn read(seen: &Seen, seq: Option<u64>) -> Value {
+    let mut text = Vec::new();
+    write(seen, seq, &mut text);
+    // A test reads what is written: it is JSON.
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// What stands in the field `more`.
-#[derive(Debug)]
-enum Also<'a> {
-    Entry(Option<&'a str>),
-    Value(&'a Value),
+/// Writes fields, each of its kind, behind others.
+macro_rules! fields {
+    ($out:ident, $($name:literal: $kind:ident($value:expr),)+) => {
+        $(
+            $out.extend_from_slice(concat!(",\"", $name, "\":").as_bytes());
+            $kind($out, $value);
+        )+
+    };
 }
 
-impl Serialize for Also<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Entry(entry) => serializer.collect_map([("entry", entry)]),
-            Self::Value(value) => value.serialize(serializer),
+/// Writes the line of a call, with this number where it has one, without its end.
+pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
+    let facts = &*seen.facts;
+    out.extend_from_slice(br#"{"v":"#);
+    number(out, Some(VERSION));
+    if seq.is_some() {
+        fields! { out, "seq": number(seq), }
+    }
+    fields! { out,
+        "at": word(Some(&timestamp(seen.at))),
+        "outcome": word(Some(seen.outcome)),
+        "status": number(seen.status.map(|status| status.as_u16().into())),
+        "mode": word(Some(seen.mode)),
+        "source": word(seen.source().word()),
+        "method": text(Some(&facts.method)),
+        "path": text(Some(&facts.path)),
+        "upstream": text(Some(&facts.upstream)),
+        "provider": word(Some(facts.provider.name())),
+        "operation": word(Some(facts.operation.name())),
+        "model": text(facts.model.as_deref()),
+        "streamed": flag(Some(facts.streamed)),
+        "session": text(facts.session.as_deref()),
+        "step_id": text(facts.step.as_deref()),
+        "key": text(facts.key.as_ref().map(|key| key.as_str())),
+        "matched_by": word(seen.matched_by),
+        "entry": text(entry(seen)),
+        "take": number(seen.take.map(|take| take as u64)),
+        "head_ms": milliseconds(Some(seen.head)),
+        "first_byte_ms": milliseconds(seen.first_byte),
+        "total_ms": milliseconds(Some(seen.total)),
+        "waited_ms": milliseconds(Some(seen.waited)),
+        "bytes": number(Some(seen.bytes)),
+        "chunks": number(Some(seen.chunks)),
+        "end": word(Some(seen.end.word())),
+        "input_tokens": number(seen.tokens.map(|tokens| tokens.input)),
+        "output_tokens": number(seen.tokens.map(|tokens| tokens.output)),
+        "cost_usd": dollars(seen.cost_usd),
+        "answered_by": text(seen.answered_by.as_deref()),
+        "kept": flag(seen.kept),
+        "attempt": number(seen.attempt()),
+        "fault": value(seen.fault.as_deref()),
+        "mismatch": value(mismatch(seen)),
+    }
+    match &seen.more {
+        More::Nothing | More::Mismatch(_) => out.extend_from_slice(b",\"more\":null}"),
+        More::Entry(_) => {
+            out.extend_from_slice(b",\"more\":{\"entry\":");
+            text(out, entry(seen));
+            out.extend_from_slice(b"}}");
+        }
+        More::Value(more) => {
+            fields! { out, "more": value(Some(more)), }
+            out.push(b'}');
         }
     }
 }
 
-impl<'a> Line<'a> {
-    /// The line of a call, with this number where it has one.
-    pub(super) fn of(seen: &'a Seen, seq: Option<u64>) -> Self {
-        let facts = &*seen.facts;
-        let entry = match &seen.more {
-            More::Entry(entry) => entry.as_ref().and_then(|value| value.to_str().ok()),
-            _ => None,
-        };
-        Self {
-            v: VERSION,
-            seq,
-            at: timestamp(seen.at),
-            outcome: seen.outcome,
-            status: seen.status.map(|status| status.as_u16()),
-            mode: seen.mode,
-            source: seen.source().word(),
-            method: &facts.method,
-            path: &facts.path,
-            upstream: &facts.upstream,
-            provider: facts.provider.name(),
-            operation: facts.operation.name(),
-            model: facts.model.as_deref(),
-            streamed: facts.streamed,
-            session: facts.session.as_deref(),
-            step_id: facts.step.as_deref(),
-            key: facts.key.as_ref().map(|key| key.as_str()),
-            matched_by: seen.matched_by,
-            entry,
-            take: seen.take,
-            head_ms: milliseconds(seen.head),
-            first_byte_ms: seen.first_byte.map(milliseconds),
-            total_ms: milliseconds(seen.total),
-            waited_ms: milliseconds(seen.waited),
-            bytes: seen.bytes,
-            chunks: seen.chunks,
-            end: seen.end.word(),
-            input_tokens: seen.tokens.map(|tokens| tokens.input),
-            output_tokens: seen.tokens.map(|tokens| tokens.output),
-            cost_usd: seen.cost_usd,
-            answered_by: seen.answered_by.as_deref(),
-            kept: seen.kept,
-            attempt: seen.attempt(),
-            fault: seen.fault.as_deref(),
-            mismatch: match &seen.more {
-                More::Mismatch(mismatch) => Some(mismatch),
-                _ => None,
-            },
-            more: match &seen.more {
-                More::Nothing | More::Mismatch(_) => None,
-                More::Entry(_) => Some(Also::Entry(entry)),
-                More::Value(value) => Some(Also::Value(value)),
-            },
-        }
+/// The entry it was answered from.
+fn entry(seen: &Seen) -> Option<&str> {
+    match &seen.more {
+        More::Entry(entry) => entry.as_ref()?.to_str().ok(),
+        _ => None,
     }
+}
+
+fn mismatch(seen: &Seen) -> Option<&Value> {
+    match &seen.more {
+        More::Mismatch(mismatch) => Some(mismatch),
+        _ => None,
+    }
+}
+
+const NULL: &[u8] = b"null";
+
+/// One of loomrec's own words, in which nothing has to be escaped.
+fn word(out: &mut Vec<u8>, word: Option<&str>) {
+    let Some(word) = word else { return out.extend_from_slice(NULL) };
+    out.push(b'"');
+    out.extend_from_slice(word.as_bytes());
+    out.push(b'"');
+}
+
+fn text(out: &mut Vec<u8>, text: Option<&str>) {
+    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    match text {
+        Some(text) if !text.bytes().all(plain) => json(out, &text),
+        text => word(out, text),
+    }
+}
+
+fn number(out: &mut Vec<u8>, number: Option<u64>) {
+    json(out, &number);
+}
+
+fn dollars(out: &mut Vec<u8>, dollars: Option<f64>) {
+    json(out, &dollars);
+}
+
+fn value(out: &mut Vec<u8>, value: Option<&Value>) {
+    json(out, &value);
+}
+
+fn flag(out: &mut Vec<u8>, flag: Option<bool>) {
+    out.extend_from_slice(flag.map_or(NULL, |flag| if flag { b"true" } else { b"false" }));
 }
 
 /// With one digit behind the point.
-fn milliseconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 10_000.0).round() / 10.0
+fn milliseconds(out: &mut Vec<u8>, time: Option<Duration>) {
+    let Some(time) = time else { return out.extend_from_slice(NULL) };
+    let tenths = (time.as_nanos() + 50_000) / 100_000;
+    json(out, &(tenths / 10));
+    out.extend_from_slice(&[b'.', b'0' + (tenths % 10) as u8]);
 }
+
+fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    // Writing to memory does not fail, and there is nothing that JSON could not say.
+    drop(serde_json::to_writer(out, value));
+}
+
+#[cfg(test)]
+#[path = "line_tests.rs"]
+mod tests;

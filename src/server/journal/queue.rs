@@ -63,7 +63,7 @@ impl Counts {
 }
 
 enum Task {
-    Line(Numbered, usize),
+    Line(Numbered),
     Close,
 }
 
@@ -99,10 +99,11 @@ impl Queue {
     }
 
     /// Has a line written, unless too much waits already.
-    pub(super) fn add(&self, line: Numbered, weight: usize) {
+    pub(super) fn add(&self, line: Numbered) {
+        let weight = line.weight;
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
         let fits = waiting + weight <= BYTES;
-        if !fits || self.tasks.try_send(Task::Line(line, weight)).is_err() {
+        if !fits || self.tasks.try_send(Task::Line(line)).is_err() {
             self.waiting.fetch_sub(weight, Ordering::Relaxed);
             self.counts.left_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -169,8 +170,8 @@ impl Work {
 
     /// Adds a line to the batch; whether there may be more.
     fn take(&mut self, task: Task) -> bool {
-        let Task::Line(line, weight) = task else { return false };
-        self.waiting.fetch_sub(weight, Ordering::Relaxed);
+        let Task::Line(line) = task else { return false };
+        self.waiting.fetch_sub(line.weight, Ordering::Relaxed);
         let before = self.batch.len();
         line.write(&mut self.batch);
         if self.file.is_over(self.batch.len()) && before > 0 {

@@ -71,6 +71,10 @@ impl Model {
 /// A name as a label: what would act on the terminal of who reads it is taken out of it.
 /// The encoder sees to line ends.
 pub(super) fn printable(name: &str) -> Cow<'_, str> {
+    // Nearly every name is of this kind, and quickly known to be.
+    if name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return name.into();
+    }
     let acts = |c: char| c.is_control() && c != '\n';
     if name.contains(acts) { name.replace(acts, "\u{fffd}").into() } else { name.into() }
 }
