@@ -3,6 +3,7 @@
 mod dashboard;
 mod expression;
 mod prometheus;
+mod storm;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

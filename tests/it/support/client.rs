@@ -213,6 +213,14 @@ impl Client {
         }
     }
 
+    /// Whether an answer begins.
+    pub(crate) fn begins(&mut self) -> bool {
+        self.wire.head().is_ok_and(|head| {
+            self.begin(&head);
+            true
+        })
+    }
+
     /// The next piece of the body; `None` once it is over (see `end`).
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let next = match &mut self.rest {
