@@ -136,7 +136,9 @@ function block(text) {
     setText(button, `Show more: ${number(text.length - shown)} characters are left`);
   }
   more();
-  return [pre, button];
+  const out = document.createDocumentFragment();
+  out.append(pre, button);
+  return out;
 }
 
 /** Request and answer: first line, headers, body. */

@@ -30,6 +30,7 @@ function showCall() {
   $("split").classList.toggle("open", open);
   shownCall.seq = open ? call.seq : null;
   if (!open) return;
+  $("detail").setAttribute("aria-busy", "true");
   drawHead(call, null);
   // Who runs through the list asks only for the call where the run ends.
   shownCall.timer = setTimeout(() => loadCall(call), shownCall.details ? 60 : 0);
@@ -55,6 +56,7 @@ async function loadCall(call) {
   shownCall.details = details;
   drawHead(call, details);
   drawTabs(call);
+  $("detail").setAttribute("aria-busy", "false");
 }
 
 function drawHead(call, details) {
@@ -103,6 +105,9 @@ function drawTabs(call) {
   openTab(wanted && !passing ? wanted : telling(names, call));
 }
 
+/** Whether what is shown is still that of the call before. */
+const busy = () => $("detail").getAttribute("aria-busy") === "true";
+
 /** The tab that says most. */
 function telling(names, call) {
   if (call.missed && names.includes("mismatch")) return "mismatch";
@@ -112,6 +117,8 @@ function telling(names, call) {
 
 function chooseTab(name) {
   state.tab = name;
+  // Of a call that is on its way it opens this one.
+  shownCall.byHand = busy();
   openTab(name);
   writeFragment();
 }

@@ -94,7 +94,7 @@ function back(target) {
 /** Copies what the open tab is about. */
 function copyPanel() {
   const { details, tab } = shownCall;
-  if ($("detail").hidden || !details) return;
+  if ($("detail").hidden || !details || busy()) return;
   const selection = String(window.getSelection() || "");
   if (selection) return void copy(selection);
   const call = state.bySeq.get(shownCall.seq);

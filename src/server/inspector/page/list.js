@@ -173,6 +173,7 @@ function move(by) {
   const { shown } = state;
   if (!shown.length) return;
   const place = shown.findIndex((call) => call.seq === state.selected);
-  const next = place < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(shown.length - 1, Math.max(0, place + by));
+  const from = place < 0 ? (by > 0 ? -1 : shown.length) : place;
+  const next = Math.min(shown.length - 1, Math.max(0, from + by));
   select(shown[next].seq);
 }

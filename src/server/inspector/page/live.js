@@ -30,7 +30,7 @@ async function follow() {
     try {
       await learnRun();
       const got = await readLines();
-      if (got) pause = 500;
+      if (got) pause = 250;
       if (!state.run.live) {
         setLive("still", state.run.kind === "journal" ? "journal" : "recording");
         return;
@@ -55,21 +55,27 @@ async function learnRun() {
   const response = await ask("run");
   if (!response.ok) throw new Error("status " + response.status);
   const run = await response.json();
-  const other = state.run && ((run.started || null) !== (state.run.started || null)
-    || (typeof run.calls === "number" && run.calls < state.calls.length));
   state.run = run;
-  if (other) {
-    startOver();
-    notice("Another run answers now: the list begins anew.");
-  } else unnotice("gone");
+  unnotice("gone");
+  if (typeof run.calls === "number" && run.calls < state.last) anotherRun();
   if (!run.live) list.stick = false;
   drawRun();
+  drawList();
   $("token").hidden = true;
+}
+
+/** Another run than before answers: what came of that one is no part of it. */
+function anotherRun() {
+  startOver();
+  showCall();
+  notice("Another run answers now: the list begins anew.", "anew");
 }
 
 /** Reads lines until there are no more. Returns whether there were any. */
 async function readLines() {
-  const response = await ask(`journal?since=${state.last}&follow=1`);
+  // The last line that is known is asked for once more: another run has another.
+  const known = state.last > 0 ? state.lastRaw : null;
+  const response = await ask(`journal?since=${Math.max(0, state.last - 1)}&follow=1`);
   if (!response.ok) {
     const why = await response.json().catch(() => ({}));
     notice(`The calls cannot be followed: ${plain(why.error || "status " + response.status)}`);
@@ -84,6 +90,15 @@ async function readLines() {
     if (done) break;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
+    if (known !== null && !any && lines.length) {
+      any = true;
+      if (lines[0] === known) lines.shift();
+      else if (numberOf(lines[0]) === state.last) {
+        await reader.cancel();
+        anotherRun();
+        return true;
+      }
+    }
     any = any || lines.length > 0;
     for (const line of lines) if (line) waiting.push(line);
     if (waiting.length) soon();
@@ -91,6 +106,14 @@ async function readLines() {
   if (rest.trim()) waiting.push(rest);
   takeWaiting();
   return any;
+}
+
+function numberOf(raw) {
+  try {
+    return JSON.parse(raw).seq;
+  } catch {
+    return null;
+  }
 }
 
 /** Takes lines in before the next frame; a tab in the background has none. */
@@ -103,12 +126,17 @@ function soon() {
 
 function takeWaiting() {
   frame = false;
+  const [bad, skipped] = [state.bad, state.skipped];
   const options = takeIn(waiting.splice(0));
   if (options) drawOptions();
   drawList();
-  if (state.bad) notice(`${plural(state.bad, "line")} could not be read.`, "bad");
-  if (state.skipped) notice(`${plural(state.skipped, "earlier line")} could not be had any more.`, "skipped");
-  if (state.selected !== null && shownCall.seq !== state.selected && state.bySeq.has(state.selected)) showCall();
+  if (state.bad > bad) notice(`${plural(state.bad, "line")} could not be read.`, "bad");
+  if (state.skipped > skipped) notice(`${plural(state.skipped, "earlier line")} could not be had any more.`, "skipped");
+  if (state.selected !== null && shownCall.seq !== state.selected && state.bySeq.has(state.selected)) {
+    // It was named by the address before it was here.
+    list.stick = false;
+    select(state.selected);
+  }
 }
 
 /** The details of a call: by its number, or by its entry where that is no longer known. */

@@ -3,6 +3,7 @@
 
 /** Lines around a change that are shown; and the most rows in all. */
 const AROUND = 3;
+const WORTH_FOLDING = 4;
 const MOST_ROWS = 4000;
 
 const REASONS = {
@@ -39,7 +40,7 @@ function nearestName(nearest) {
 function remedyOf(remedy) {
   const pieces = remedy.split(/`([^`]*)`/);
   return el("p", { class: "remedy" }, pieces.map((piece, place) => (place % 2 === 0 ? visible(piece)
-    : [el("code", {}, visible(piece)), " ", copyButton(() => piece, "Copy the command")])));
+    : el("span", { class: "command" }, el("code", { title: oneLine(piece) }, visible(piece)), copyButton(() => piece, "Copy the command")))));
 }
 
 const asText = (value) => (value === null || value === undefined ? null : typeof value === "string" ? value : JSON.stringify(value));
@@ -67,6 +68,10 @@ function sideBySide(before, after) {
     if (!hidden.length) return;
     const held = hidden;
     hidden = [];
+    if (held.length < WORTH_FOLDING) {
+      body.append(...held.map((place) => lineRow(rows[place], a, b)));
+      return;
+    }
     const row = el("tr", { class: "same-lines" }, el("td", { colspan: "4" }, el("button", { class: "fold", type: "button", on: {
       click: () => row.replaceWith(...held.slice(0, MOST_ROWS).map((place) => lineRow(rows[place], a, b))),
     } }, `${plural(held.length, "line")} alike`)));

@@ -14,6 +14,7 @@ const state = {
   skipped: 0,
   bad: 0,
   last: 0,
+  lastRaw: null,
   selected: null,
   tab: null,
   faults: new Map(),
@@ -71,7 +72,7 @@ function takeIn(lines) {
       state.bad += 1;
       continue;
     }
-    state.last = Math.max(state.last, line.seq);
+    if (line.seq >= state.last) Object.assign(state, { last: line.seq, lastRaw: raw });
     if (line.outcome === "skipped") {
       state.skipped += Number(line.lines) || 0;
     } else if (FAULT_EVENTS.has(line.outcome)) {
@@ -122,7 +123,7 @@ function forget() {
 
 /** Begins anew: another run answers now. */
 function startOver() {
-  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, selected: null });
+  Object.assign(state, { calls: [], shown: [], gone: 0, skipped: 0, bad: 0, last: 0, lastRaw: null, selected: null });
   state.bySeq.clear();
   state.faults.clear();
   state.sums = { failed: 0, input: 0, output: 0, cost: 0 };

@@ -36,6 +36,12 @@ const ODD_NAMES = {
 /** How many of them a text may have as boxes of their own; more are put in as text. */
 const MOST_BOXES = 2000;
 
+const CONTROLS = ("NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB "
+  + "ESC FS GS RS US").split(" ");
+
+/** What stands in a box: letters, which can be read at that size. */
+const oddBox = (character) => CONTROLS[character.codePointAt(0)] || oddSign(character);
+
 function oddSign(character) {
   const code = character.codePointAt(0);
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
@@ -60,7 +66,7 @@ function visible(text) {
   for (const found of text.matchAll(ODD)) {
     if (++boxes > MOST_BOXES) break;
     if (found.index > from) out.append(text.slice(from, found.index));
-    out.append(el("span", { class: "odd", title: oddTitle(found[0]) }, oddSign(found[0])));
+    out.append(el("span", { class: "odd", title: oddTitle(found[0]) }, oddBox(found[0])));
     from = found.index + found[0].length;
   }
   if (from < text.length) out.append(boxes > MOST_BOXES ? plain(text.slice(from)) : text.slice(from));
@@ -125,12 +131,12 @@ function byteSize(bytes) {
   return bytes < 1e6 ? (bytes / 1e3).toFixed(1) + " kB" : (bytes / 1e6).toFixed(2) + " MB";
 }
 
-/** $0.000104, $0.0231, $1.24: two digits at least that say something. */
+/** $0.000035, $0.0231, $1.24: two digits at least that say something. */
 function money(value) {
   if (value === null || value === undefined) return "";
   if (value === 0) return "$0";
   if (value >= 1) return "$" + value.toFixed(2);
-  return "$" + value.toFixed(Math.min(8, Math.max(4, 2 - Math.floor(Math.log10(value)))));
+  return "$" + value.toFixed(Math.min(8, Math.max(4, 1 - Math.floor(Math.log10(value)))));
 }
 
 const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;

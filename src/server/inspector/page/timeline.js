@@ -59,7 +59,7 @@ function steer({ items, chart, readout, scroller, body }) {
     const chunk = items[current];
     readout.replaceChildren(el("b", {}, "#" + (current + 1)), ` at ${duration(chunk.at)} · `,
       current === 0 ? "the first" : `${duration(chunk.gap)} after the one before`, ` · ${byteSize(chunk.bytes)}`,
-      el("code", {}, clipped(oneLine(chunk.text), 300)));
+      el("code", { dir: "auto" }, visible(clipped(chunk.text.trimEnd(), 600))));
     chart.setAttribute("aria-valuenow", String(current + 1));
     chart.setAttribute("aria-valuetext", `chunk ${current + 1} at ${duration(chunk.at)}, gap ${duration(chunk.gap)}, ${byteSize(chunk.bytes)}`);
     if (drawing) drawing.mark(current);
