@@ -85,7 +85,7 @@ test("the keyboard does it all", async (t) => {
   await press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "panel");
   await press("2");
-  await page.locator("#panel.p-line").waitFor();
+  await page.locator("#panel.p-line .why", { hasText: "No request and no answer" }).waitFor();
   await press("1");
   await page.locator("#panel.p-mismatch").waitFor();
   await press("c");

@@ -164,6 +164,7 @@ function closeDetail() {
 /** What happened with a fault: what it is, and what became of it. */
 function drawFault(panel, details) {
   const fault = faultOf(details);
+  drawWhy(panel, details);
   panel.append(el("p", { class: "lead" }, fault.only_delays
     ? "A fault delayed this answer." : "A fault stood in the way of this answer."));
   panel.append(table(Object.entries(fault).filter(([, value]) => value !== null)
@@ -174,7 +175,15 @@ function drawFault(panel, details) {
     [String(event.outcome).replace("_", " "), `${duration(event.at_ms)} into the run${event.by ? `, by ${event.by}` : ""}`])));
 }
 
+/** Why there is neither request nor answer. */
+function drawWhy(panel, details) {
+  if (details.why_no_bodies && !details.request && !details.answer) {
+    panel.append(el("p", { class: "why" }, "No request and no answer: ", visible(details.why_no_bodies), "."));
+  }
+}
+
 function drawLine(panel, details) {
+  drawWhy(panel, details);
   const call = state.bySeq.get(shownCall.seq);
   const text = indented(call ? call.raw : JSON.stringify(details.line));
   panel.append(el("div", { class: "over" }, el("h3", {}, "The journal's line"), copyButton(() => text, "Copy the line")), block(text));

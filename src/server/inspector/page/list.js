@@ -27,7 +27,7 @@ const list = { rows: null, stick: true, slowest: 1, newest: 0 };
 function startList() {
   $("columns").append(...COLUMNS.map(([name, title, side]) =>
     el("span", { role: "columnheader", class: `c-${name} ${side}` }, title)));
-  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow });
+  list.rows = new Rows({ scroller: $("list"), body: $("rows"), height: ROW_HEIGHT, make: makeRow, fill: fillRow, drawn: tellChosen });
   $("list").addEventListener("scroll", () => {
     list.stick = list.rows.atEnd;
     if (list.stick) list.newest = state.shown.length;
@@ -42,6 +42,13 @@ function startList() {
     list.rows.toEnd();
     $("list").focus();
   });
+}
+
+/** Says which row is selected, where it is in the document. */
+function tellChosen() {
+  const row = state.selected === null ? null : $("call-" + state.selected);
+  if (row) $("list").setAttribute("aria-activedescendant", row.id);
+  else $("list").removeAttribute("aria-activedescendant");
 }
 
 function makeRow() {
@@ -61,13 +68,11 @@ function fillRow(row, index) {
   row.classList.toggle("odd-row", index % 2 === 1);
   row.classList.toggle("selected", chosen);
   row.setAttribute("aria-selected", String(chosen));
-  if (chosen) $("list").setAttribute("aria-activedescendant", row.id || "");
   row.setAttribute("aria-rowindex", String(index + 2));
   drawTotal(row, call);
   if (row.call === call) return;
   row.call = call;
   row.id = "call-" + call.seq;
-  if (chosen) $("list").setAttribute("aria-activedescendant", row.id);
   row.classList.toggle("failed", call.failed);
   const cells = row.cells;
   setText(cells.seq, String(call.seq));
@@ -119,7 +124,6 @@ function drawList() {
   if (list.stick) list.newest = shown.length;
   list.rows.resize(shown.length);
   $("list").setAttribute("aria-rowcount", String(shown.length + 1));
-  if (!shown.some || !shown.length) $("list").removeAttribute("aria-activedescendant");
   if (list.stick && state.run && state.run.live) list.rows.toEnd();
   showToEnd();
   drawSums();

@@ -3,6 +3,9 @@
 /** Lines that wait to be shown; they are taken in once a frame. */
 const waiting = [];
 let frame = false;
+/** How many lines are taken in for one frame. */
+const AT_ONCE = 2000;
+let following = false;
 
 class Refused extends Error {}
 
@@ -25,6 +28,13 @@ async function ask(what, options) {
 
 /** Follows the calls for as long as the page is open. */
 async function follow() {
+  if (following) return;
+  following = true;
+  await followOn();
+  following = false;
+}
+
+async function followOn() {
   let pause = 500;
   for (;;) {
     try {
@@ -32,7 +42,7 @@ async function follow() {
       const got = await readLines();
       if (got) pause = 250;
       if (!state.run.live) {
-        setLive("still", state.run.kind === "journal" ? "journal" : "recording");
+        setLive("still", "not live");
         return;
       }
       setLive("gone", "ended");
@@ -66,6 +76,7 @@ async function learnRun() {
 
 /** Another run than before answers: what came of that one is no part of it. */
 function anotherRun() {
+  waiting.length = 0;
   startOver();
   showCall();
   notice("Another run answers now: the list begins anew.", "anew");
@@ -104,7 +115,7 @@ async function readLines() {
     if (waiting.length) soon();
   }
   if (rest.trim()) waiting.push(rest);
-  takeWaiting();
+  while (waiting.length) takeWaiting();
   return any;
 }
 
@@ -127,9 +138,12 @@ function soon() {
 function takeWaiting() {
   frame = false;
   const [bad, skipped] = [state.bad, state.skipped];
-  const options = takeIn(waiting.splice(0));
+  const before = state.calls.length;
+  const options = takeIn(waiting.splice(0, AT_ONCE));
+  if (waiting.length) soon();
   if (options) drawOptions();
   drawList();
+  if (state.run.live) announce(state.calls.length - before);
   if (state.bad > bad) notice(`${plural(state.bad, "line")} could not be read.`, "bad");
   if (state.skipped > skipped) notice(`${plural(state.skipped, "earlier line")} could not be had any more.`, "skipped");
   if (state.selected !== null && shownCall.seq !== state.selected && state.bySeq.has(state.selected)) {
@@ -137,6 +151,18 @@ function takeWaiting() {
     list.stick = false;
     select(state.selected);
   }
+}
+
+/** Tells a screen reader of new calls, not more often than it can say. */
+const unsaid = { calls: 0, timer: 0 };
+
+function announce(calls) {
+  unsaid.calls += Math.max(0, calls);
+  if (unsaid.timer || !unsaid.calls) return;
+  unsaid.timer = setTimeout(() => {
+    say(`${plural(unsaid.calls, "new call")}, ${number(state.sums.failed)} of ${number(state.calls.length)} failed`);
+    Object.assign(unsaid, { calls: 0, timer: 0 });
+  }, 5000);
 }
 
 /** The details of a call: by its number, or by its entry where that is no longer known. */

@@ -5,11 +5,11 @@ const OVERSCAN = 6;
 
 class Rows {
   /**
-   * `scroller` scrolls; `body` holds the rows; `make()` gives a new row's element and
-   * `fill(row, index)` says in it what the row at a place holds.
+   * `scroller` scrolls; `body` holds the rows; `make()` gives a new row's element,
+   * `fill(row, index)` says in it what the row at a place holds, `drawn()` hears of all.
    */
-  constructor({ scroller, body, height, make, fill }) {
-    Object.assign(this, { scroller, body, height, make, fill });
+  constructor({ scroller, body, height, make, fill, drawn }) {
+    Object.assign(this, { scroller, body, height, make, fill, drawn });
     this.count = 0;
     this.pool = [];
     this.wanted = false;
@@ -59,6 +59,7 @@ class Rows {
       row.style.transform = `translateY(${index * this.height}px)`;
       this.fill(row, index);
     }
+    if (this.drawn) this.drawn();
   }
 
   /** Scrolls as little as needed to have a row in sight. */
