@@ -309,7 +309,9 @@ impl Seen {
     pub(super) fn weight(&self) -> usize {
         let fault = self.fault.as_deref().map_or(0, held);
         let answered_by = self.answered_by.as_ref().map_or(0, String::len);
-        size_of::<Self>() + self.facts.weight() + fault + answered_by + self.more.weight()
+        let parent =
+            self.parent.as_ref().map_or(0, |parent| size_of_val(&**parent) + parent.state.len());
+        size_of::<Self>() + self.facts.weight() + fault + answered_by + parent + self.more.weight()
     }
 
     /// Says what tokens its answer tells.
