@@ -1,7 +1,7 @@
 //! The inspector: a page in the browser that shows each call, and the data it asks for.
 //!
 //! The same is served by a run (`record`, `replay`) of its own calls, and by [`serve`] of
-//! what stands in files. [`Looked`] is what is looked at; every answer is made here.
+//! what stands in files. Every answer is made here.
 
 mod document;
 pub mod file;
