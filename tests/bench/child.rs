@@ -26,6 +26,8 @@ pub struct Launch {
     pub program: OsString,
     /// With which words.
     pub words: Vec<OsString>,
+    /// What its environment says beside ours.
+    pub settings: Vec<(&'static str, String)>,
     /// Where it was told to listen; one that was not says so on stderr.
     pub port: Option<u16>,
 }
@@ -42,7 +44,7 @@ impl Launch {
         let program = std::env::current_exe()
             .map_err(|source| Fault::Io { what: "find this program", source })?;
         let words = words.into_iter().map(Into::into).collect();
-        Ok(Self { name, program: program.into(), words, port: None })
+        Ok(Self { name, program: program.into(), words, settings: Vec::new(), port: None })
     }
 
     /// loomrec itself.
@@ -51,7 +53,8 @@ impl Launch {
         words: impl IntoIterator<Item = W>,
     ) -> Self {
         let words = words.into_iter().map(Into::into).collect();
-        Self { name, program: env!("CARGO_BIN_EXE_loomrec").into(), words, port: None }
+        let program = env!("CARGO_BIN_EXE_loomrec").into();
+        Self { name, program, words, settings: Vec::new(), port: None }
     }
 }
 
@@ -80,17 +83,19 @@ impl Server {
     /// # Errors
     /// A process that does not come to serve.
     pub fn start(launch: Launch) -> Result<Self, Fault> {
-        let Launch { name, program, words, port } = launch;
+        let Launch { name, program, words, settings, port } = launch;
         let failed = |detail: String| Fault::Child { name, detail };
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         // Settings of whoever runs this are no part of what is measured.
         for (variable, _) in std::env::vars_os() {
             let text = variable.to_string_lossy().to_ascii_lowercase();
-            if text.starts_with("loomrec_") || text.ends_with("_proxy") {
+            let ours = text.starts_with("loomrec_") || text.starts_with("otel_");
+            if ours || text.ends_with("_proxy") {
                 command.env_remove(variable);
             }
         }
+        command.envs(settings);
         let mut process = command.spawn().map_err(|error| failed(error.to_string()))?;
         let stderr = process.stderr.take();
         let (sender, announced) = channel();

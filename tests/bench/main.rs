@@ -7,6 +7,7 @@
 mod bare;
 mod child;
 mod client;
+mod collect;
 mod fault;
 mod growth;
 mod key;
@@ -63,6 +64,7 @@ fn run(words: &[&str]) -> Result<(), Fault> {
         ["flat", word] => bare::run(kind(word)?, Writes::Flat),
         ["keyed", word] => keyed::run(kind(word)?),
         ["load", file, port] => keyed::load(Path::new(file), port.parse().map_err(|_| unknown())?),
+        [collect::WORD] => collect::run(),
         ["pass", origin] => pass::run(origin, None),
         ["tee", origin, file] => pass::run(origin, Some(Path::new(file))),
         options => drive(scale(options).ok_or_else(unknown)?),

@@ -171,7 +171,7 @@ impl Peer {
         };
         // The folders are the benchmark's own: no blanks within.
         words.extend(text.split_whitespace().map(OsString::from));
-        Ok(Launch { name, program, words, port: Some(port) })
+        Ok(Launch { name, program, words, settings: Vec::new(), port: Some(port) })
     }
 }
 

@@ -63,13 +63,15 @@ const WATCHED_REPLAYS: &[System] = &watched(Replay, Task::Replay);
 /// A recording one.
 const WATCHED_RECORDS: &[System] = &watched(Record, Task::Record);
 
-const fn watched(nobody: System, task: Task) -> [System; 6] {
+const fn watched(nobody: System, task: Task) -> [System; 8] {
     [
         nobody,
         Watched(Watch::Journal, task),
         Watched(Watch::Scraper, task),
         Watched(Watch::Both, task),
         Watched(Watch::Follower, task),
+        Watched(Watch::Traced, task),
+        Watched(Watch::All, task),
         Watched(Watch::Before, task),
     ]
 }

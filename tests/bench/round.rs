@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::child::Server;
+use crate::collect;
 use crate::fault::Fault;
 use crate::load::{Amount, Load, Numbers, Sample};
 use crate::peer::Setting;
@@ -49,6 +50,8 @@ struct Stage<'a> {
     workload: Workload,
     scale: &'a Scale,
     origin: Server,
+    /// Where traces go, where any are sent.
+    collector: Option<Server>,
     stands: Vec<(System, Result<Stand, String>)>,
 }
 
@@ -75,7 +78,9 @@ impl<'a> Stage<'a> {
     async fn set(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
         let nowhere = Setting { folder, origin: "", kind: workload.kind };
         let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
-        let mut stage = Self { workload, scale, origin, stands: Vec::new() };
+        let traced = |system: &System| system.watch().is_some_and(Watch::is_traced);
+        let collector = workload.systems.iter().any(traced).then(collect::start).transpose()?;
+        let mut stage = Self { workload, scale, origin, collector, stands: Vec::new() };
         for &system in workload.systems {
             let there = match system {
                 System::Peer(..) => scale.peers,
@@ -125,7 +130,15 @@ impl<'a> Stage<'a> {
         if let (Some(Watch::Before), Some(before)) = (stand.system.watch(), &self.scale.before) {
             launch.program = before.into();
         }
+        if let Some(watch) = stand.system.watch() {
+            launch.settings = watch.settings(self.collector());
+        }
         Server::start(launch)
+    }
+
+    /// Where the collector listens.
+    fn collector(&self) -> &str {
+        self.collector.as_ref().map_or("", Server::address)
     }
 
     /// All rounds at one number of connections.
@@ -195,11 +208,11 @@ impl<'a> Stage<'a> {
             amount: self.workload.amount,
             numbers,
         };
-        let watch = system.watch();
-        let watcher =
-            watch.map(|watch| watch.begin(system.name(), server.address())).transpose()?;
+        let (name, address) = (system.name(), server.address());
+        let watchers = system.watch().map(|watch| watch.begin(name, address, self.collector()));
+        let watchers = watchers.transpose()?.unwrap_or_default();
         let sample = load.run().await?;
-        watcher.flatten().map_or(Ok(()), Watcher::end)?;
+        watchers.into_iter().try_for_each(Watcher::end)?;
         if let Some(server) = fresh {
             // A recorder that could not keep everything does not end in success.
             let strict = system.records();

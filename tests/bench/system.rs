@@ -63,6 +63,8 @@ impl System {
             Self::Watched(Watch::Scraper, _) => "scraped each second",
             Self::Watched(Watch::Both, _) => "journal and scraper",
             Self::Watched(Watch::Follower, _) => "journal followed",
+            Self::Watched(Watch::Traced, _) => "with traces",
+            Self::Watched(Watch::All, _) => "journal, scraper and traces",
         }
     }
 

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::fault::Fault;
 
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 const SCRAPED_EVERY: Duration = Duration::from_secs(1);
 /// The first time a scraper asks: in the midst of what is measured.
 const FIRST_SCRAPE: Duration = Duration::from_millis(300);
-/// How long a watcher waits for an answer.
+/// How long a watcher waits for an answer, or for the first span.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How a loomrec is watched.
@@ -30,16 +30,38 @@ pub enum Watch {
     Both,
     /// Somebody follows its journal.
     Follower,
+    /// It sends traces to a collector.
+    Traced,
+    /// Journal, scraper and traces.
+    All,
 }
 
 impl Watch {
     /// What it is told beside the rest.
     pub fn words(self, folder: &Path) -> Vec<OsString> {
-        match self {
-            Self::Journal | Self::Both => {
-                vec!["--journal".into(), folder.join("journal.jsonl").into()]
-            }
-            Self::Before | Self::Scraper | Self::Follower => Vec::new(),
+        let mut words = Vec::new();
+        if matches!(self, Self::Journal | Self::Both | Self::All) {
+            words.extend(["--journal".into(), folder.join("journal.jsonl").into()]);
+        }
+        if self.is_traced() {
+            words.push("--otel".into());
+        }
+        words
+    }
+
+    /// Whether it sends traces.
+    pub fn is_traced(self) -> bool {
+        matches!(self, Self::Traced | Self::All)
+    }
+
+    /// What its environment says, where it sends traces to this collector.
+    pub fn settings(self, collector: &str) -> Vec<(&'static str, String)> {
+        match self.is_traced() {
+            true => vec![
+                ("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{collector}")),
+                ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".to_owned()),
+            ],
+            false => Vec::new(),
         }
     }
 
@@ -47,13 +69,24 @@ impl Watch {
     ///
     /// # Errors
     /// A server that does not let itself be watched.
-    pub fn begin(self, name: &'static str, address: &str) -> Result<Option<Watcher>, Fault> {
+    pub fn begin(
+        self,
+        name: &'static str,
+        address: &str,
+        collector: &str,
+    ) -> Result<Vec<Watcher>, Fault> {
         let failed = |error: std::io::Error| wrong(name, error);
-        match self {
-            Self::Before | Self::Journal => Ok(None),
-            Self::Scraper | Self::Both => Watcher::scrape(name, address).map(Some).map_err(failed),
-            Self::Follower => Watcher::follow(name, address).map(Some).map_err(failed),
+        let mut watchers = Vec::new();
+        if matches!(self, Self::Scraper | Self::Both | Self::All) {
+            watchers.push(Watcher::scrape(name, address).map_err(failed)?);
         }
+        if self == Self::Follower {
+            watchers.push(Watcher::follow(name, address).map_err(failed)?);
+        }
+        if self.is_traced() {
+            watchers.push(Watcher::trace(name, collector).map_err(failed)?);
+        }
+        Ok(watchers)
     }
 }
 
@@ -114,6 +147,28 @@ impl Watcher {
         Ok(Self { name, stream, stop: None, thread: Some(thread) })
     }
 
+    /// Asks the collector for spans that came meanwhile.
+    fn trace(name: &'static str, collector: &str) -> std::io::Result<Self> {
+        let stream = Self::connect(collector)?;
+        let (mut own, (stop, stopped)) = (stream.try_clone()?, channel::<()>());
+        // Those of a time before.
+        spans(&mut own)?;
+        let thread = std::thread::spawn(move || {
+            // Nothing is ever sent: its other end is gone when it is over.
+            let _ = stopped.recv();
+            let end = Instant::now() + PATIENCE;
+            loop {
+                // Few spans wait a while for others.
+                let came = spans(&mut own)?;
+                if came > 0 || Instant::now() > end {
+                    return Ok(came);
+                }
+                std::thread::sleep(FIRST_SCRAPE);
+            }
+        });
+        Ok(Self { name, stream, stop: Some(stop), thread: Some(thread) })
+    }
+
     /// Stops watching.
     ///
     /// # Errors
@@ -140,6 +195,13 @@ impl Drop for Watcher {
         // What it saw of a run that went wrong does not matter.
         drop(self.join());
     }
+}
+
+/// How many spans the collector has taken since it was asked last.
+fn spans(collector: &mut TcpStream) -> std::io::Result<u64> {
+    collector.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
+    let text = answer(collector)?;
+    text.parse().map_err(|_| std::io::Error::other(format!("its spans are none: {text}")))
 }
 
 /// The text of an answer of known length.
