@@ -23,7 +23,7 @@ pub fn timestamp(micros: i64) -> String {
     put(14..16, time.minute().into());
     put(17..19, time.second().into());
     put(20..26, time.microsecond());
-    text.map(char::from).iter().collect()
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// A moment in any of the spellings that other tools have (RFC 3339 with any offset or

@@ -128,9 +128,11 @@ fn word(out: &mut Vec<u8>, word: Option<&str>) {
 }
 
 fn text(out: &mut Vec<u8>, text: Option<&str>) {
-    let plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    // To look at all of it takes less time than to stop in the middle.
+    let any = |text: &str| text.bytes().fold(false, |any, byte| any | escaped(byte));
     match text {
-        Some(text) if !text.bytes().all(plain) => json(out, &text),
+        Some(text) if any(text) => json(out, &text),
         text => word(out, text),
     }
 }

@@ -208,7 +208,7 @@ impl Work {
             return;
         }
         let outcome = self.file.append(&self.batch);
-        let lines = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let lines = |bytes: &[u8]| memchr::memchr_iter(b'\n', bytes).count() as u64;
         let (written, error) = match outcome {
             Ok(()) => (self.batch.len(), None),
             Err((written, error)) => (written, Some(error)),
