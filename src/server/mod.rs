@@ -41,6 +41,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
@@ -215,17 +216,30 @@ fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &
         .serve_connection(TokioIo::new(socket), service);
     let serving = graceful.watch(serving);
     let mut open = gateway.journal.open();
+    let attended = Arc::clone(&connection);
+    let mut task = tokio::spawn(async move { attend(serving, &attended, SILENCE).await });
+    // A task of its own: what it waits for comes once, and is not looked for again and again
+    // while requests come and go.
     tokio::spawn(async move {
         tokio::select! {
-            () = attend(serving, &connection, SILENCE) => {}
-            () = connection.abandoned() => {}
-            () = async { open.last_word().await; connection.cut() } => {}
+            _ = &mut task => {}
+            () = connection.abandoned() => end(task).await,
+            () = open.last_word() => {
+                connection.cut();
+                end(task).await;
+            }
         }
         log::closed(number);
         if !connection.is_cut() {
             fault::left(&gateway, number);
         }
     });
+}
+
+/// Ends a task, and waits until all that it held is gone.
+async fn end(task: JoinHandle<()>) {
+    task.abort();
+    drop(task.await);
 }
 
 /// Serves a connection until it is over, or its client has had no request for us, or has
