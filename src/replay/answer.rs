@@ -12,8 +12,8 @@ use crate::recording::entry::{Cut, End};
 
 /// By what the answer was found.
 pub(super) const MATCHED_BY: HeaderName = HeaderName::from_static("x-loomrec-matched-by");
-/// Under which name it stands.
-pub(super) const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
+/// Names the entry that an answer stands in.
+pub const ENTRY: HeaderName = HeaderName::from_static("x-loomrec-entry");
 
 /// An answer that can be sent any number of times.
 #[derive(Debug)]

@@ -30,6 +30,7 @@ pub mod script;
 pub mod take;
 mod trouble;
 
+pub use answer::ENTRY;
 pub use body::ReplayBody;
 pub use explain::Miss;
 pub use latency::Latency;

@@ -83,7 +83,9 @@ impl Drop for Account {
                 seen.end = Ending::Aborted;
             }
         }
-        self.caller.gateway.over(seen.clone());
+        // Nobody reads what is left in its place.
+        let rest = Seen::new(seen.at, Arc::clone(&seen.facts), seen.mode);
+        self.caller.gateway.over(std::mem::replace(seen, rest));
     }
 }
 
@@ -104,9 +106,9 @@ pub(super) struct Sent {
 impl Sent {
     /// Nothing, of an answer whose body has this length.
     pub(super) fn new(account: Arc<Account>, status: StatusCode, length: Option<u64>) -> Self {
-        let bodiless =
-            matches!(status.as_u16(), 204 | 304) || account.seen().facts.method == "HEAD";
-        if account.seen().facts.streamed {
+        let facts = Arc::clone(&account.seen().facts);
+        let bodiless = matches!(status.as_u16(), 204 | 304) || facts.method == "HEAD";
+        if facts.streamed {
             account.caller.gateway.metrics.stream_begins();
         }
         let (over, cut) = (length == Some(0), false);

@@ -28,11 +28,14 @@ use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
-use crate::replay::{Answered, Miss, RecordingMismatchError, Replayer};
+use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
 
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
 const READ_BEFORE_PLACING: u64 = 1 << 20;
+
+/// Counts the tries of a call, from 0.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// Answers one request.
 ///
@@ -161,7 +164,7 @@ fn join(account: &Account, headers: &HeaderMap) {
 
 /// Which try of a call this is, where its SDK tells.
 fn attempt(headers: &HeaderMap) -> Option<u64> {
-    let retries: u32 = headers.get("x-stainless-retry-count")?.to_str().ok()?.parse().ok()?;
+    let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
     Some(u64::from(retries) + 1)
 }
 
@@ -250,7 +253,7 @@ pub(super) async fn served(
     asked.account.serve(&answered);
     asked.wait_until(answered.response.body().first_due()).await;
     let response = answered.response.map(AnyBody::Replay);
-    let more = More::Entry(response.headers().get("x-loomrec-entry").cloned());
+    let more = More::Entry(response.headers().get(ENTRY).cloned());
     note(asked, "served", Some(response.status()), more);
     response
 }

@@ -88,8 +88,7 @@ impl Facts {
             // What is not there takes nothing.
             text.as_ref().map_or(0, String::len)
         });
-        let key = self.key.as_ref().map_or(0, |key| key.as_str().len());
-        size_of::<Self>() + texts.iter().chain(&more).sum::<usize>() + key
+        size_of::<Self>() + texts.iter().chain(&more).sum::<usize>()
     }
 }
 

@@ -1,11 +1,11 @@
 //! Faults that a call asks for itself, in its headers.
 
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::fault::{Fault, Rates};
 
 /// Names the fault of one call.
-const FAULT: &str = "x-loomrec-fault";
+const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 
 /// What the headers of a call declare.
 #[derive(Debug, Default)]
@@ -20,8 +20,8 @@ impl Headers {
     /// # Errors
     /// What is wrong with one, naming it.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, String> {
-        let text = |name: &str| -> Result<Option<&str>, String> {
-            let mut values = headers.get_all(name).iter();
+        let text = |name: HeaderName| -> Result<Option<&str>, String> {
+            let mut values = headers.get_all(&name).iter();
             let Some(value) = values.next() else { return Ok(None) };
             if values.next().is_some() {
                 return Err(format!("{name}: it is given twice"));

@@ -5,7 +5,6 @@
 //! without a lock: places are taken once and never given back.
 
 use std::borrow::Cow;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -79,6 +78,16 @@ pub(super) fn printable(name: &str) -> Cow<'_, str> {
     if name.contains(acts) { name.replace(acts, "\u{fffd}").into() } else { name.into() }
 }
 
+/// Where to begin the search for a model (FNV-1a). Whoever chooses names that all begin at
+/// one place makes others look at as many as are told apart, and no more.
+fn start(provider: Provider, name: &str) -> usize {
+    let bytes = provider.name().bytes().chain(name.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash as usize % PLACES
+}
+
 /// All models.
 #[derive(Debug)]
 pub(super) struct Models {
@@ -87,7 +96,6 @@ pub(super) struct Models {
     taken: AtomicUsize,
     /// For each provider, all the models that are not told apart.
     others: [OnceLock<Box<Model>>; PROVIDERS.len()],
-    state: RandomState,
 }
 
 impl Models {
@@ -97,7 +105,6 @@ impl Models {
             seen: (0..PLACES).map(|_| OnceLock::new()).collect(),
             taken: AtomicUsize::new(0),
             others: [const { OnceLock::new() }; PROVIDERS.len()],
-            state: RandomState::new(),
         }
     }
 
@@ -111,7 +118,7 @@ impl Models {
     }
 
     fn find(&self, provider: Provider, name: &str) -> Option<&Model> {
-        let start = self.state.hash_one((provider.name(), name)) as usize % PLACES;
+        let start = start(provider, name);
         for step in 0..PLACES {
             let place = &self.seen[(start + step) % PLACES];
             let model = match place.get() {
