@@ -56,7 +56,8 @@ fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
     if let Err(why) = door(gateway).admit(request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
     }
-    let path = request.uri().path().trim_start_matches(PREFIX);
+    let path = request.uri().path();
+    let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
         (&Method::GET, "health") => reply(StatusCode::OK, &health(gateway)),
         (&Method::GET, "metrics" | METRICS) => metrics(gateway, request),

@@ -113,6 +113,11 @@ fn refuse(status: StatusCode, why: &str, token_needed: bool) -> Reply {
     response
 }
 
+/// A query that cannot be understood, or a path at which there is nothing.
+pub(super) fn wrong(status: StatusCode, why: &str) -> Reply {
+    reply(status, &json!({ "error": why }))
+}
+
 /// Why there is nothing to show of a call.
 pub(super) fn no_call(error: &CallError) -> Reply {
     let status = match error {

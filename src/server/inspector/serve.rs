@@ -13,13 +13,12 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::super::door::Door;
 use super::super::journal::follow::Wanted;
-use super::super::respond::{self, AnyBody};
+use super::super::respond::AnyBody;
 use super::file::Shown;
 use super::{AT_ONCE, Asked, CallError, From, Which, route};
 use crate::recording::entry::Cut;
@@ -70,10 +69,8 @@ pub async fn serve(listener: TcpListener, shown: Shown, stop: impl Future<Output
 async fn answer(desk: &Desk, peer: SocketAddr, request: Request<()>) -> Response<Out> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
     let Some(asked) = route::asked(path) else {
-        let mut text = json!({ "error": "there is nothing here: see /__loomrec/" }).to_string();
-        text.push('\n');
-        return respond::full(StatusCode::NOT_FOUND, "application/json", text.into_bytes())
-            .map(Out::Whole);
+        let why = "there is nothing here: see /__loomrec/";
+        return route::wrong(StatusCode::NOT_FOUND, why).map(Out::Whole);
     };
     let from = From { door: Door { token: None }, peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
@@ -115,10 +112,7 @@ fn lines(desk: &Desk, query: &str) -> Response<Out> {
             route::lines(AnyBody::Full(http_body_util::Full::default()))
                 .map(|_| Out::Lines(receiver))
         }
-        Err(why) => {
-            let text = json!({ "error": why }).to_string().into_bytes();
-            respond::full(StatusCode::BAD_REQUEST, "application/json", text).map(Out::Whole)
-        }
+        Err(why) => route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
     }
 }
 

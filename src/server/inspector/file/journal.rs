@@ -18,33 +18,72 @@ const RECENT: Duration = Duration::from_secs(60);
 /// Bytes that are read at once.
 const BLOCK: usize = 256 << 10;
 
+/// How many files are held open that nobody finds by a name any more: their room on the
+/// disk is free only when they are closed.
+const DELETED: usize = 4;
+
 /// A journal and its older parts.
 #[derive(Debug)]
 pub struct JournalFile {
     path: PathBuf,
-    lines: RwLock<Vec<Spot>>,
+    lines: RwLock<Lines>,
     end: Mutex<End>,
+}
+
+/// Where its lines stand.
+#[derive(Debug, Default)]
+struct Lines {
+    spots: Vec<Spot>,
+    /// The files they stand in, the oldest first; `None` for one that was let go.
+    files: Vec<Option<Arc<File>>>,
 }
 
 /// Where a line stands.
 #[derive(Debug)]
 struct Spot {
-    file: Arc<File>,
-    at: u64,
+    file: u32,
     length: u32,
+    at: u64,
 }
 
-/// How far it has been read.
+/// How far it has been read. Whoever reads on holds it until the end.
 #[derive(Debug)]
 struct End {
     file: Arc<File>,
     /// Where the next line begins.
     at: u64,
+    /// How far that line has been looked through.
+    seen: u64,
+}
+
+impl End {
+    fn before(file: Arc<File>) -> Self {
+        Self { file, at: 0, seen: 0 }
+    }
+}
+
+impl Lines {
+    /// Goes on with another file. Of those that are deleted, the older are let go.
+    fn go_on(&mut self, file: &Arc<File>) {
+        self.files.push(Some(Arc::clone(file)));
+        let is_deleted = |file: &Arc<File>| file.metadata().is_ok_and(|found| found.nlink() == 0);
+        let deleted = |file: &Option<Arc<File>>| file.as_ref().is_some_and(is_deleted);
+        let gone: Vec<usize> =
+            (0..self.files.len()).filter(|&index| deleted(&self.files[index])).collect();
+        for index in &gone[..gone.len().saturating_sub(DELETED)] {
+            self.files[*index] = None;
+        }
+    }
 }
 
 /// Whether a file begins as a journal does: with a line that is a JSON object of its
-/// version and says what became of a call.
+/// version and says what became of a call. One that is empty is taken by its name for one
+/// whose run has just begun.
 pub fn is_journal(path: &Path) -> bool {
+    let is_empty = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    if is_empty && path.extension().is_some_and(|ending| ending == "jsonl") {
+        return true;
+    }
     let first = || -> io::Result<Vec<u8>> {
         let mut line = Vec::new();
         let file = File::open(path)?;
@@ -72,12 +111,10 @@ impl JournalFile {
         let journal = Self {
             path: path.to_owned(),
             lines: RwLock::default(),
-            end: Mutex::new(End { file: first, at: 0 }),
+            end: Mutex::new(End::before(Arc::clone(&first))),
         };
-        journal.read_on()?;
-        for file in files {
-            journal.go_on(file?);
-            journal.read_on()?;
+        for file in std::iter::once(Ok(first)).chain(files) {
+            journal.read_all(&mut journal.end(), file?)?;
         }
         Ok(journal)
     }
@@ -89,7 +126,7 @@ impl JournalFile {
 
     /// How many lines it has so far.
     pub(super) fn count(&self) -> usize {
-        self.lines.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.lines.read().unwrap_or_else(PoisonError::into_inner).spots.len()
     }
 
     /// Whether it was written to a short while ago.
@@ -101,13 +138,13 @@ impl JournalFile {
     /// Looks for lines that were written since, in this file and in those that came after
     /// it. What cannot be read now is looked for again the next time.
     pub(super) fn grow(&self) {
-        if self.read_on().is_err() {
+        let mut end = self.end();
+        if self.read_on(&mut end).is_err() {
             return;
         }
-        for path in self.moved().unwrap_or_default() {
+        for path in self.moved(&end).unwrap_or_default() {
             let Ok(file) = File::open(path) else { return };
-            self.go_on(Arc::new(file));
-            if self.read_on().is_err() {
+            if self.read_all(&mut end, Arc::new(file)).is_err() {
                 return;
             }
         }
@@ -119,8 +156,8 @@ impl JournalFile {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let (file, at, length) = {
             let lines = self.lines.read().unwrap_or_else(PoisonError::into_inner);
-            let spot = lines.get(index)?;
-            (Arc::clone(&spot.file), spot.at, spot.length)
+            let spot = lines.spots.get(index)?;
+            (Arc::clone(lines.files.get(spot.file as usize)?.as_ref()?), spot.at, spot.length)
         };
         let mut text = vec![0; length as usize];
         file.read_exact_at(&mut text, at).ok()?;
@@ -133,44 +170,43 @@ impl JournalFile {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn go_on(&self, file: Arc<File>) {
-        *self.end() = End { file, at: 0 };
+    /// Goes on with another file, and finds its lines.
+    fn read_all(&self, end: &mut End, file: Arc<File>) -> io::Result<()> {
+        self.lines.write().unwrap_or_else(PoisonError::into_inner).go_on(&file);
+        *end = End::before(file);
+        self.read_on(end)
     }
 
     /// Finds the whole lines behind the place that was reached.
-    fn read_on(&self) -> io::Result<()> {
-        let mut end = self.end();
-        let (mut block, mut line) = (vec![0; BLOCK], end.at);
-        let mut at = end.at;
+    fn read_on(&self, end: &mut End) -> io::Result<()> {
+        let mut block = vec![0; BLOCK];
         loop {
-            let read = end.file.read_at(&mut block, at)?;
+            let read = end.file.read_at(&mut block, end.seen)?;
             if read == 0 {
                 return Ok(());
             }
             let mut lines = self.lines.write().unwrap_or_else(PoisonError::into_inner);
+            let file = lines.files.len().saturating_sub(1) as u32;
             for place in memchr::memchr_iter(b'\n', &block[..read]) {
-                let behind = at + place as u64;
+                let behind = end.seen + place as u64;
                 // A longer one has a place too, and cannot be read there.
-                let length = (behind - line).min(LONGEST as u64) as u32;
-                lines.push(Spot { file: Arc::clone(&end.file), at: line, length });
-                line = behind + 1;
+                let length = (behind - end.at).min(LONGEST as u64) as u32;
+                lines.spots.push(Spot { file, length, at: end.at });
+                end.at = behind + 1;
             }
-            drop(lines);
-            at += read as u64;
-            end.at = line;
+            end.seen += read as u64;
         }
     }
 
     /// The files that come after the one that was read last, where there are some.
-    fn moved(&self) -> Option<Vec<PathBuf>> {
-        let end = self.end();
+    fn moved(&self, end: &End) -> Option<Vec<PathBuf>> {
         let here = end.file.metadata().ok()?;
         let there = std::fs::metadata(&self.path).ok()?;
         let same =
             |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
         if same(&here, &there) {
             // Emptied, it begins anew.
-            return (here.len() < end.at).then(|| vec![self.path.clone()]);
+            return (here.len() < end.seen).then(|| vec![self.path.clone()]);
         }
         let all = parts(&self.path);
         let is_this =
@@ -181,3 +217,7 @@ impl JournalFile {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+use std::io::Write as _;
+
+use super::super::super::super::journal::{File as Written, Rotation};
+use super::*;
+
+fn line(seq: u64) -> String {
+    format!("{{\"v\":1,\"seq\":{seq},\"outcome\":\"served\"}}\n")
+}
+
+fn begun() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("j.jsonl");
+    std::fs::write(&path, line(1)).unwrap();
+    (folder, path)
+}
+
+/// What a rotation does that keeps one older part.
+fn rotate(path: &Path, seq: u64) {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".1");
+    std::fs::rename(path, part).unwrap();
+    std::fs::write(path, line(seq)).unwrap();
+}
+
+#[test]
+fn lines_are_found_once_however_many_look_for_them() {
+    let (_folder, path) = begun();
+    let journal = JournalFile::open(&path).unwrap();
+    for seq in 2..60 {
+        rotate(&path, seq);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| journal.grow());
+            }
+        });
+        assert_eq!(journal.count() as u64, seq);
+    }
+}
+
+#[test]
+fn files_that_are_deleted_are_let_go() {
+    let (_folder, path) = begun();
+    let journal = JournalFile::open(&path).unwrap();
+    for seq in 2..40 {
+        rotate(&path, seq);
+        journal.grow();
+    }
+    let lines = journal.lines.read().unwrap();
+    let held = lines.files.iter().flatten().count();
+    assert!(held <= DELETED + 2, "{held} are held open");
+    drop(lines);
+    assert!(journal.line(1).is_none() && journal.line(2).is_none());
+    assert_eq!(journal.line(39).unwrap()["outcome"], "served");
+    assert_eq!(journal.line(36).unwrap()["seq"], 36);
+}
+
+#[test]
+fn line_that_grows_is_looked_through_once() {
+    let (_folder, path) = begun();
+    let journal = JournalFile::open(&path).unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let (head, tail) = (line(2), "\"}\n");
+    file.write_all(head.trim_end().strip_suffix("\"}").unwrap().as_bytes()).unwrap();
+    journal.grow();
+    let end = journal.end();
+    assert_eq!((end.at, end.seen), (line(1).len() as u64, std::fs::metadata(&path).unwrap().len()));
+    drop(end);
+    file.write_all(tail.as_bytes()).unwrap();
+    journal.grow();
+    assert_eq!(journal.line(2).unwrap()["outcome"], "served");
+    std::fs::write(&path, line(1)).unwrap();
+    journal.grow();
+    assert_eq!(journal.count(), 3, "a file that was emptied is read anew");
+}
+
+#[test]
+fn journal_that_has_no_line_yet_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.jsonl");
+    drop(Written::create(&path, None::<Rotation>).unwrap());
+    assert!(is_journal(&path));
+    let journal = JournalFile::open(&path).unwrap();
+    std::fs::write(&path, line(1)).unwrap();
+    journal.grow();
+    assert_eq!(journal.count(), 1);
+    std::fs::write(folder.path().join("run.json"), "").unwrap();
+    assert!(!is_journal(&folder.path().join("run.json")));
+}
