@@ -6,6 +6,19 @@ use std::path::{Path, PathBuf};
 use super::exit::Failure;
 use crate::store;
 
+/// Where a path leads to, as far as it exists: two that are the same name one file, which
+/// need not be there yet.
+pub(super) fn real(path: &Path) -> PathBuf {
+    if let Ok(place) = std::fs::canonicalize(path) {
+        return place;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return path.to_owned();
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    std::fs::canonicalize(folder).map_or_else(|_| path.to_owned(), |folder| folder.join(name))
+}
+
 /// Refuses a file that would be taken for an entry of one of these recordings; `flag`
 /// is what named it.
 ///
@@ -70,6 +83,17 @@ mod tests {
             let told = refuse_within("-o", &dir.path().join(path), &recordings);
             assert_eq!(told.is_ok(), fits, "{path}");
         }
+    }
+
+    #[test]
+    fn paths_of_one_file_are_the_same_before_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        let at = |path: &str| real(&dir.path().join(path));
+        assert_eq!(at("new.json"), at("./sub/../new.json"));
+        assert_ne!(at("new.json"), at("sub/new.json"));
+        assert_eq!(real(Path::new("new.json")), real(Path::new("./new.json")));
+        assert_eq!(real(Path::new("none/new.json")), Path::new("none/new.json"));
     }
 
     #[test]

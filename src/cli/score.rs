@@ -15,6 +15,7 @@ use super::args::{LogFormat, ScoreArgs};
 use super::exit::{Failure, NO, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
+use super::place::real;
 use super::table::{Column, Table};
 use super::{script, setup, terminal};
 use crate::recovery::score::milliseconds;
@@ -33,9 +34,8 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
         (None, Some(text)) => Some(budget_text(text)?),
         (None, None) => None,
     };
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     for taken in [Some(&args.journal), args.budget.as_ref()].into_iter().flatten() {
-        if args.junit.as_ref().is_some_and(|junit| place(junit) == place(taken)) {
+        if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
             let name = taken.display();
             return Err(Failure::usage(format!("--junit would write over {name}: name another")));
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::args::ServeArgs;
 use super::exit::Failure;
+use super::place;
 use crate::replay::{Notation, Script};
 
 /// Reads a script: YAML in a file whose name says so, else JSON.
@@ -24,14 +25,13 @@ pub fn read(path: &Path, args: &ServeArgs) -> Result<Script, Failure> {
 /// # Errors
 /// Two flags that name one file.
 pub fn refuse_overwriting(path: &Path, read: &str, args: &ServeArgs) -> Result<(), Failure> {
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = [
         ("--journal", &args.journal),
         ("--receipt", &args.receipt),
         ("--junit", &args.trouble.junit),
     ];
     for (flag, file) in written {
-        if file.as_ref().is_some_and(|file| place(file) == place(path)) {
+        if file.as_ref().is_some_and(|file| place::real(file) == place::real(path)) {
             return Err(Failure::usage(format!(
                 "{flag} and {read} both name {}: give each a file of its own",
                 path.display()

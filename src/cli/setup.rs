@@ -206,7 +206,6 @@ pub fn unused(replayer: &Replayer) -> Vec<String> {
 /// # Errors
 /// Two flags that name one file.
 pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<(), Failure> {
-    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let written = [
         ("--journal", &args.journal),
         ("--receipt", &args.receipt),
@@ -217,7 +216,7 @@ pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<()
     for (index, (flag, path)) in written.iter().enumerate() {
         let others = recordings.iter().map(|recording| ("--recording", recording));
         for (other, taken) in others.chain(written[..index].iter().copied()) {
-            if real(path) == real(taken) {
+            if place::real(path) == place::real(taken) {
                 return Err(Failure::usage(format!(
                     "{flag} and {other} both name {}: give each a file of its own",
                     path.display()

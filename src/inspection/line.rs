@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer::media;
 use super::stream::rounded;
-use crate::provider::{Call, Framing, Operation};
+use crate::provider::{Call, Framing};
 use crate::recording::{End, Entry, EntryName, RecordedResponse};
 
 /// The line of a take: what a recording does not tell is null.
@@ -31,7 +31,7 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "path": request.map(|request| request.path.as_str()),
         "upstream": entry.upstream,
         "provider": entry.provider,
-        "operation": call.as_ref().map(|call| call.operation).filter(is_known).map(Operation::name),
+        "operation": call.as_ref().and_then(|call| call.operation.known()),
         "model": asked.or(entry.model.as_deref()),
         "streamed": response.map(|response| is_streamed(call.as_ref(), response)),
         "session": entry.session,
@@ -57,10 +57,6 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
         "mismatch": null,
         "more": null,
     })
-}
-
-fn is_known(operation: &Operation) -> bool {
-    *operation != Operation::Other
 }
 
 fn is_streamed(call: Option<&Call>, response: &RecordedResponse) -> bool {

@@ -268,6 +268,11 @@ impl Operation {
         }
     }
 
+    /// The same, where it is one that is known.
+    pub fn known(self) -> Option<&'static str> {
+        (self != Self::Other).then(|| self.name())
+    }
+
     /// A word for tables and JSON.
     pub fn word(self) -> &'static str {
         match self {

@@ -114,7 +114,9 @@ fn a_replayed_a_missed_and_a_refused_call_say_where_their_answers_came_from() {
     let mismatch = &all[1]["mismatch"];
     assert!(mismatch["reason"].is_string(), "{mismatch:#}");
     assert!(mismatch["nearest"]["differences"].is_array(), "{mismatch:#}");
-    says(&all[2], &json!({ "outcome": "refused", "source": null, "status": 404, "key": null }));
+    let refused = json!({ "outcome": "refused", "source": null, "status": 404, "key": null,
+                          "upstream": null, "operation": null });
+    says(&all[2], &refused);
     assert_eq!(all[2]["path"], "/nowhere/secret");
     assert_eq!(all.len(), 3, "{all:#?}");
     assert!(!all[2].to_string().contains("sk-abc"), "{}", all[2]);
@@ -317,4 +319,27 @@ fn a_pipe_that_nobody_reads_stops_neither_the_traffic_nor_the_end() {
     assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
     assert!(said.contains("the journal is not whole: the file takes nothing"), "{said}");
     drop(reader);
+}
+
+#[test]
+fn journal_of_a_run_that_goes_on_is_not_taken_by_another() {
+    let scene = recording_of(&["one"]);
+    let server = scene.replay(&[&JOURNAL[..], &["--repeat", "last"]].concat());
+    server.call(&chat("one")).expect(200);
+    line_with(&server, |line| line["seq"] == 1);
+    let other =
+        ["replay", "-r", scene.name(), "--journal", "run.jsonl", "--allow-empty", "--", "true"];
+    scene.run(&other).expect(2).says(&["another run writes its journal there"]);
+    server.call(&chat("one")).expect(200);
+    server.stop().expect(0);
+    assert_eq!(lines(&scene, "run.jsonl").len(), 2, "nothing of it is lost");
+    scene.run(&other).expect(0);
+}
+
+#[test]
+fn journal_does_not_take_the_place_of_a_recording_that_is_not_there_yet() {
+    let scene = Scene::new();
+    let args = ["record", "-r", "new.json", "--journal", "./new.json", "--", "true"];
+    scene.run(&args).expect(2).says(&["both name"]);
+    assert!(!scene.path("new.json").exists());
 }

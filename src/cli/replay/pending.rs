@@ -29,9 +29,8 @@ pub(super) fn begin(
         ));
     }
     place::refuse_within("--pending", path, &args.recordings)?;
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let others = args.recordings.iter().chain(&args.serve.journal).chain(&args.serve.receipt);
-    if others.into_iter().any(|other| place(other) == place(path)) {
+    if others.into_iter().any(|other| place::real(other) == place::real(path)) {
         return Err(Failure::usage(format!(
             "--pending {}: this is another file of this run; name one of its own, such as \
              FILE.pending",

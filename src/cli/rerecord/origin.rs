@@ -56,14 +56,9 @@ impl Origin {
             ));
         };
         let new = args.output.clone().unwrap_or_else(|| beside_recording(&file, ".new"));
-        let same = |one: &Path, other: &Path| {
-            let place =
-                |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-            place(one) == place(other)
-        };
         let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
         for other in taken {
-            if same(other, &new) {
+            if place::real(other) == place::real(&new) {
                 return Err(Failure::usage(format!(
                     "-o {}: the new answers go into a file of their own",
                     new.display()

@@ -5,7 +5,7 @@
 //! taken back.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -64,11 +64,7 @@ impl File {
     /// # Errors
     /// A file that cannot be written; one that is not plain, where it is to be rotated.
     pub fn create(path: &Path, rotation: Option<Rotation>) -> io::Result<Self> {
-        let file = create(path)?;
-        if rotation.is_some() && !file.metadata()?.is_file() {
-            let why = "only a plain file can be rotated";
-            return Err(io::Error::new(ErrorKind::InvalidInput, why));
-        }
+        let file = create(path, rotation.is_some())?;
         for number in 1.. {
             let part = part(path, number);
             if !is_ours(&part) {
@@ -107,7 +103,7 @@ impl File {
             0 => std::fs::remove_file(&self.path)?,
             _ => std::fs::rename(&self.path, part(1))?,
         }
-        self.file = create(&self.path)?;
+        self.file = create(&self.path, true)?;
         self.length = 0;
         Ok(true)
     }
@@ -142,10 +138,24 @@ impl File {
     }
 }
 
-/// Creates a file that only its owner may read, or empties it.
-fn create(path: &Path) -> io::Result<std::fs::File> {
+/// Creates a file that only its owner may read, or empties it, unless another run writes
+/// to it: each would write over what the other has written.
+fn create(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600).open(path)
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let is_plain = file.metadata()?.is_file();
+    if is_rotated && !is_plain {
+        let why = "only a plain file can be rotated";
+        return Err(io::Error::new(ErrorKind::InvalidInput, why));
+    }
+    if is_plain {
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let why = "another run writes its journal there; give each run a file of its own";
+            return Err(io::Error::new(ErrorKind::WouldBlock, why));
+        }
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 /// Whether a file begins as a journal does.

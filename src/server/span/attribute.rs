@@ -152,7 +152,7 @@ fn ours(out: &mut Attributes, seen: &Seen) {
     out.put("loomrec.mode", seen.mode);
     out.put("loomrec.outcome", seen.outcome);
     out.maybe("loomrec.source", seen.source().word());
-    out.put("loomrec.upstream", facts.upstream.clone());
+    out.text("loomrec.upstream", Some(&*facts.upstream).filter(|name| !name.is_empty()));
     out.put("loomrec.operation", facts.operation.word());
     out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
     out.text("loomrec.step_id", facts.step.as_deref());
