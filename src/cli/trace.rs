@@ -9,6 +9,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use url::Url;
 
 use super::args::ServeArgs;
@@ -138,6 +142,8 @@ fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> 
     let queue = size(number("OTEL_BSP_MAX_QUEUE_SIZE", 2_048));
     let batch = size(number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512)).min(queue);
     warnings.extend(sampler(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG")));
+    warnings.extend(of_traces("HEADERS").and_then(headers));
+    warnings.extend(of_traces("COMPRESSION").and_then(compression));
     let given = get("OTEL_BSP_EXPORT_TIMEOUT").is_some();
     let config = Config {
         endpoint: endpoint(&get, protocol)?,
@@ -148,7 +154,7 @@ fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> 
         delay,
         queue,
         batch,
-        roots: of_traces("CERTIFICATE").map(|file| read(&file)).transpose()?,
+        roots: of_traces("CERTIFICATE").map(|file| certificates(&file)).transpose()?,
         identity: identity(of_traces("CLIENT_CERTIFICATE"), of_traces("CLIENT_KEY"))?,
         about,
     };
@@ -237,7 +243,7 @@ fn identity(
 ) -> Result<Option<Identity>, Failure> {
     match (certificate, key) {
         (Some(certificate), Some(key)) => {
-            Ok(Some(Identity { certificate: read(&certificate)?, key: read(&key)? }))
+            Ok(Some(Identity { certificate: certificates(&certificate)?, key: self::key(&key)? }))
         }
         (None, None) => Ok(None),
         _ => Err(Failure::usage(
@@ -245,6 +251,54 @@ fn identity(
              or neither",
         )),
     }
+}
+
+/// What is wrong with the headers; no value is said, as it may be a credential.
+fn headers((name, text): Given<'_>) -> Option<String> {
+    let is_one = |pair: &str| {
+        let (key, value) = pair.split_once('=')?;
+        let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+        let fits =
+            HeaderName::try_from(key.trim()).is_ok() && HeaderValue::try_from(&*value).is_ok();
+        (fits && !value.is_empty()).then_some(())
+    };
+    let mut pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    let wrong = pairs.any(|pair| is_one(pair).is_none());
+    wrong.then(|| {
+        format!(
+            "{name}: it takes key=value,key=value, with what is not plain as %20; what is no \
+             header is not sent"
+        )
+    })
+}
+
+/// What is wrong with the compression.
+fn compression((name, text): Given<'_>) -> Option<String> {
+    let known = ["gzip", "none"].iter().any(|known| text.eq_ignore_ascii_case(known));
+    (!known).then(|| format!("{name}={text}: it takes gzip, or none; none is used"))
+}
+
+/// Reads certificates from a file that a variable names.
+fn certificates(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
+    let pem = read(given)?;
+    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    match all.is_ok_and(|all| !all.is_empty()) {
+        true => Ok(pem),
+        false => Err(no_pem(given, "certificates")),
+    }
+}
+
+/// Reads a key from a file that a variable names.
+fn key(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
+    let pem = read(given)?;
+    match PrivateKeyDer::from_pem_slice(&pem) {
+        Ok(_) => Ok(pem),
+        Err(_) => Err(no_pem(given, "a key")),
+    }
+}
+
+fn no_pem((name, path): &Given<'_>, what: &str) -> Failure {
+    Failure::usage(format!("{name}: {path} holds no PEM of {what}"))
 }
 
 /// Reads a file that a variable names.

@@ -52,6 +52,35 @@ fn what_cannot_be_sent_is_refused_and_no_password_is_said() {
 }
 
 #[test]
+fn what_is_no_certificate_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "no certificate").unwrap();
+    let path = file.path().to_str().unwrap();
+    let told = refusal(&[("OTEL_EXPORTER_OTLP_CERTIFICATE", path)]);
+    assert!(told.contains("holds no PEM of certificates"), "{told}");
+    let both =
+        [("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", path), ("OTEL_EXPORTER_OTLP_CLIENT_KEY", path)];
+    assert!(refusal(&both).contains("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
+}
+
+#[test]
+fn headers_and_compressions_that_are_none_are_warned_of_and_no_value_is_said() {
+    let told = |name: &str, text: &str| {
+        asked(&variables(&[(name, text)]), About::default()).unwrap().unwrap().warnings
+    };
+    let (headers, compression) = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_COMPRESSION");
+    for fine in ["authorization=Bearer%20abc", "a=b, C=d=e,", " x-y = z "] {
+        assert!(told(headers, fine).is_empty(), "{fine}");
+    }
+    for wrong in ["sesame", "a=b,sesame", "a b=sesame", "a=sesame%0Ab", "a=%ff%fesesame", "a="] {
+        let warnings = told(headers, wrong);
+        assert!(warnings.len() == 1 && !warnings[0].contains("sesame"), "{wrong}: {warnings:?}");
+    }
+    assert!(told(compression, "GZIP").is_empty() && told(compression, "none").is_empty());
+    assert!(told(compression, "zstd")[0].contains("gzip"));
+}
+
+#[test]
 fn traces_are_off_when_the_variables_say_so() {
     for off in [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")] {
         assert!(asked(&variables(&[off]), About::default()).unwrap().is_none(), "{off:?}");
