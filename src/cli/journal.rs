@@ -101,6 +101,9 @@ fn follow(
 ) -> Result<u8, Failure> {
     loop {
         std::thread::sleep(LOOK);
+        if terminal::nobody_reads(&io::stdout()) {
+            return Ok(0);
+        }
         for (file, tail) in &mut tails {
             let moved = tail.has_moved(file);
             if !all_of(tail, false, show, output)? {

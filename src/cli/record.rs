@@ -157,7 +157,7 @@ pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
         let (input, output) = kept.tokens;
         tally.spend(input, output, kept.cost_usd.unwrap_or(0.0));
         if let (None, Some(model)) = (kept.cost_usd, &kept.model)
-            && input + output > 0
+            && (input, output) != (0, 0)
         {
             tally.unpriced(model);
         }

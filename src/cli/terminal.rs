@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 /// The width of the terminal that stdout is; `None` where it is none.
 pub(super) fn width() -> Option<usize> {
@@ -14,6 +17,15 @@ pub(super) fn width() -> Option<usize> {
     }
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Whether the other end of a pipe is gone, or of a terminal.
+pub(super) fn nobody_reads(out: &impl AsFd) -> bool {
+    // Only what went wrong is asked for, which is always told.
+    let mut polled = [PollFd::new(out, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(gone)
 }
 
 /// The text on one line: line feeds and whatever else a terminal would act on

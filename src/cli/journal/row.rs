@@ -131,7 +131,7 @@ impl Line {
             notes.push_str(text);
         };
         if let (Some(input), Some(output)) = (self.input_tokens, self.output_tokens)
-            && input + output > 0
+            && (input, output) != (0, 0)
         {
             note(&format!("{input}+{output} tokens"));
         }

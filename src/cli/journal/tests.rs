@@ -66,6 +66,12 @@ fn rows_hold_nothing_that_a_terminal_would_act_on() {
 }
 
 #[test]
+fn numbers_may_be_as_large_as_they_are() {
+    let most = json!({ "input_tokens": u64::MAX, "output_tokens": u64::MAX, "total_ms": 1e308 });
+    assert!(call(&most).row(None).contains(&format!("{0}+{0} tokens", u64::MAX)));
+}
+
+#[test]
 fn lines_that_are_none_say_why() {
     for (text, told) in [
         ("{", "not JSON"),

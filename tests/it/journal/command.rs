@@ -1,7 +1,8 @@
 //! `loomrec journal`: lines that are sought, summed up, and those that are none.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, Read as _, Write as _};
+use std::process::Stdio;
 
 use super::*;
 use crate::support::chance::rounds;
@@ -172,4 +173,25 @@ fn a_large_journal_is_summed_up_in_bounded_memory() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(kib < 64 << 10, "{kib} KiB for {written} bytes");
+}
+
+#[test]
+fn a_journal_is_followed_no_longer_than_somebody_reads() {
+    let scene = sample();
+    let mut follow = command(scene.dir(), &["journal", "run.jsonl", "--follow", "--json"]);
+    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+    let mut told = follow.stdout.take().unwrap();
+    told.read_exact(&mut [0; 1]).unwrap();
+    drop(told);
+    let until = Instant::now() + Duration::from_secs(20);
+    let ended = loop {
+        match follow.try_wait().unwrap() {
+            Some(ended) => break Some(ended),
+            None if Instant::now() > until => break None,
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    follow.kill().ok();
+    follow.wait().unwrap();
+    assert_eq!(ended.and_then(|ended| ended.code()), Some(0), "it waits for lines to come");
 }
