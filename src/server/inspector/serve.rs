@@ -14,7 +14,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::error::Elapsed;
+use tokio::time::timeout;
 
 use super::super::door::Door;
 use super::super::journal::follow::Wanted;
@@ -23,22 +25,29 @@ use super::file::Shown;
 use super::{AT_ONCE, Asked, CallError, From, Which, route};
 use crate::recording::entry::Cut;
 
-/// How long a client may take to send a request's head.
+/// How long a client may take to send a request's head, or to take lines.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a journal is looked at for new lines.
 const LOOK: Duration = Duration::from_millis(100);
 /// Pieces of lines that wait for their reader.
 const AHEAD: usize = 2;
+/// Bytes of an answer that wait in a connection, about.
+const BUFFER: usize = 64 << 10;
+/// How many may be given lines at once.
+const MOST: usize = 64;
 
 /// Everything a request needs.
 struct Desk {
     shown: Arc<Shown>,
     turns: Semaphore,
+    /// Places of those who are given lines.
+    places: Arc<Semaphore>,
 }
 
 /// Serves connections of `listener` until `stop` is ready.
 pub async fn serve(listener: TcpListener, shown: Shown, stop: impl Future<Output = ()>) {
-    let desk = Arc::new(Desk { shown: Arc::new(shown), turns: Semaphore::new(AT_ONCE) });
+    let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
+    let desk = Arc::new(Desk { shown: Arc::new(shown), turns, places });
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -50,35 +59,48 @@ pub async fn serve(listener: TcpListener, shown: Shown, stop: impl Future<Output
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let desk = Arc::clone(&desk);
+        let (desk, stuck) = (Arc::clone(&desk), Arc::<Notify>::default());
+        let caller = Caller { peer, stuck: Arc::clone(&stuck) };
         let service = service_fn(move |request: Request<Incoming>| {
-            let (desk, request) = (Arc::clone(&desk), request.map(drop));
-            async move { Ok::<_, std::convert::Infallible>(answer(&desk, peer, request).await) }
+            let (desk, caller, request) = (Arc::clone(&desk), caller.clone(), request.map(drop));
+            async move { Ok::<_, std::convert::Infallible>(answer(&desk, &caller, request).await) }
         });
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
+            .max_buf_size(BUFFER)
             .serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
-            // A connection's end is the client's business.
-            drop(serving.await);
+            tokio::select! {
+                // A connection's end is the client's business.
+                _ = serving => {}
+                () = stuck.notified() => {}
+            }
         });
     }
 }
 
-async fn answer(desk: &Desk, peer: SocketAddr, request: Request<()>) -> Response<Out> {
+/// Who asks.
+#[derive(Clone)]
+struct Caller {
+    peer: SocketAddr,
+    /// Told once its connection is to end, as it takes nothing.
+    stuck: Arc<Notify>,
+}
+
+async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<Out> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
     let Some(asked) = route::asked(path) else {
         let why = "there is nothing here: see /__loomrec/";
         return route::wrong(StatusCode::NOT_FOUND, why).map(Out::Whole);
     };
-    let from = From { door: Door { token: None }, peer };
+    let from = From { door: Door { token: None }, peer: caller.peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
         return reply.map(Out::Whole);
     }
     let query = request.uri().query().unwrap_or_default();
     match asked {
-        Asked::Journal => lines(desk, query),
+        Asked::Journal => lines(desk, query, caller),
         Asked::Call => call(desk, query).await.map(Out::Whole),
         _ => route::data(&desk.shown.about()).map(Out::Whole),
     }
@@ -103,38 +125,52 @@ async fn call(desk: &Desk, query: &str) -> Response<AnyBody> {
 }
 
 /// The lines that are wanted; all that there are, where nothing is said.
-fn lines(desk: &Desk, query: &str) -> Response<Out> {
-    match Wanted::of(query) {
-        Ok(wanted) => {
-            let (sender, receiver) = mpsc::channel(AHEAD);
-            let shown = Arc::clone(&desk.shown);
-            tokio::spawn(hand_out(shown, wanted.unwrap_or_default(), sender));
-            route::lines(AnyBody::Full(http_body_util::Full::default()))
-                .map(|_| Out::Lines(receiver))
+fn lines(desk: &Desk, query: &str, caller: &Caller) -> Response<Out> {
+    let wanted = match Wanted::of(query) {
+        Ok(wanted) => wanted.unwrap_or_default(),
+        Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
+    };
+    let Ok(place) = Arc::clone(&desk.places).try_acquire_owned() else {
+        let why = "too many follow the journal already";
+        return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(Out::Whole);
+    };
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (shown, stuck) = (Arc::clone(&desk.shown), Arc::clone(&caller.stuck));
+    tokio::spawn(async move {
+        if hand_out(shown, wanted, sender).await.is_err() {
+            stuck.notify_one();
         }
-        Err(why) => route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
-    }
+    });
+    route::lines(AnyBody::Full(http_body_util::Full::default()))
+        .map(|_| Out::Lines { lines: receiver, _place: place })
 }
 
 /// Hands out lines, and those to come, until their reader is gone.
-async fn hand_out(shown: Arc<Shown>, mut wanted: Wanted, sender: mpsc::Sender<Bytes>) {
+///
+/// # Errors
+/// A reader that takes nothing for too long.
+async fn hand_out(
+    shown: Arc<Shown>,
+    mut wanted: Wanted,
+    sender: mpsc::Sender<Bytes>,
+) -> Result<(), Elapsed> {
     loop {
         let reading = Arc::clone(&shown);
         let read = tokio::task::spawn_blocking(move || (reading.lines(&mut wanted), wanted)).await;
-        let Ok((piece, reached)) = read else { return };
+        let Ok((piece, reached)) = read else { return Ok(()) };
         let moved = reached.after > wanted.after;
         wanted = reached;
-        if !piece.is_empty() && sender.send(piece.into()).await.is_err() {
-            return;
+        if !piece.is_empty() && timeout(PATIENCE, sender.send(piece.into())).await?.is_err() {
+            return Ok(());
         }
         if moved {
             continue;
         }
         if !wanted.follow || !shown.may_grow() {
-            return;
+            return Ok(());
         }
         tokio::select! {
-            () = sender.closed() => return,
+            () = sender.closed() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {}
         }
     }
@@ -145,7 +181,11 @@ enum Out {
     /// One that is whole.
     Whole(AnyBody),
     /// Lines, as they are handed out.
-    Lines(mpsc::Receiver<Bytes>),
+    Lines {
+        lines: mpsc::Receiver<Bytes>,
+        /// Held for as long as any of it is to be sent.
+        _place: OwnedSemaphorePermit,
+    },
 }
 
 impl Body for Out {
@@ -158,21 +198,23 @@ impl Body for Out {
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
-            Self::Lines(lines) => lines.poll_recv(cx).map(|piece| Some(Ok(Frame::data(piece?)))),
+            Self::Lines { lines, .. } => {
+                lines.poll_recv(cx).map(|piece| Some(Ok(Frame::data(piece?))))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(body) => body.is_end_stream(),
-            Self::Lines(_) => false,
+            Self::Lines { .. } => false,
         }
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
         match self {
             Self::Whole(body) => body.size_hint(),
-            Self::Lines(_) => http_body::SizeHint::new(),
+            Self::Lines { .. } => http_body::SizeHint::new(),
         }
     }
 }

@@ -278,3 +278,27 @@ fn files_that_cannot_be_looked_at_are_refused() {
     let port = taken.local_addr().unwrap().port().to_string();
     scene.run(&["ui", "--no-open", scene.name(), "--port", &port]).expect(6).says(&["--port"]);
 }
+
+#[test]
+fn those_who_are_given_lines_are_bounded_in_number() {
+    let scene = Scene::new();
+    let line = json!({ "v": 1, "seq": 1, "outcome": "served" });
+    std::fs::write(scene.path("j.jsonl"), format!("{line}\n")).unwrap();
+    let ui = Ui::start(&scene, &["j.jsonl"]);
+    let follow = || {
+        let mut client = Client::connect(ui.address);
+        client.send(&get("journal?follow=1"));
+        let line = client.head().line;
+        (line.split(' ').nth(1).unwrap().to_owned(), client)
+    };
+    let followers: Vec<_> = (0..64).map(|_| follow()).collect();
+    assert!(followers.iter().all(|(status, _)| status == "200"));
+    assert_eq!(follow().0, "503");
+    drop(followers);
+    let until = Instant::now() + Duration::from_secs(20);
+    while follow().0 != "200" {
+        assert!(Instant::now() < until, "places are not given free");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    ui.stop();
+}
