@@ -59,9 +59,9 @@ fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
-        (&Method::GET, "health") => reply(StatusCode::OK, &health(gateway)),
-        (&Method::GET, "metrics" | METRICS) => metrics(gateway, request),
-        (&Method::GET, "mismatches") => {
+        (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(gateway)),
+        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(gateway, request),
+        (&Method::GET | &Method::HEAD, "mismatches") => {
             let mismatches: Vec<Value> =
                 gateway.tally.more().mismatches.iter().map(|error| error.to_json()).collect();
             reply(StatusCode::OK, &json!({ "mismatches": mismatches }))

@@ -248,6 +248,8 @@ fn only_who_may_use_the_control_paths_may_scrape() {
         assert_eq!(plain.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
         let open = get(&server, path, &["accept: application/openmetrics-text"]).expect(200);
         assert!(open.text().ends_with("# EOF\n"));
+        let head = server.call(&Call::new("HEAD", path).header("host: localhost")).expect(200);
+        assert_eq!(head.text(), "");
     }
     server.stop().expect(0);
     let server = scene.replay(&["--control-token", "s3cret"]);
