@@ -195,6 +195,17 @@ pub struct ToolCall {
 }
 
 impl Provider {
+    /// Every provider.
+    pub const ALL: [Self; 7] = [
+        Self::OpenAi,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::Bedrock,
+        Self::Ollama,
+        Self::Cohere,
+        Self::Unknown,
+    ];
+
     /// The provider's name, as it stands in a recording.
     pub fn name(self) -> &'static str {
         match self {

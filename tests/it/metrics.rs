@@ -12,35 +12,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::stats::{calls, upstream};
 use crate::support::chance::rounds;
 use crate::support::gate::PATIENCE;
-use crate::support::shape::{
-    chat, chat_answer, chat_events, chat_streamed, message, message_answer,
-};
-use crate::support::{Answer, Call, Response, Scene, Server, Upstream};
-
-fn upstream() -> Upstream {
-    Upstream::start(|request| match request.target.as_str() {
-        "/v1/messages" => Answer::json(200, message_answer("Bonjour.")),
-        _ if request.text().contains("\"stream\":true") => {
-            Answer::events(&chat_events(&["Hel", "lo."]))
-        }
-        _ if request.text().contains("fail") => {
-            Answer::json(429, "{\"error\":{\"message\":\"no\"}}")
-        }
-        _ => Answer::json(200, chat_answer("Hello.")),
-    })
-}
-
-fn calls() -> Vec<Call> {
-    vec![
-        chat("hi"),
-        chat("hi"),
-        chat_streamed("hi"),
-        message("hi").header("x-loomrec-step-id: greet"),
-        chat("fail"),
-    ]
-}
+use crate::support::shape::{chat, chat_streamed, message};
+use crate::support::{Call, Response, Scene, Server};
 
 fn get(server: &Server, path: &str, more: &[&str]) -> Response {
     let call = Call::get(path).header("host: localhost");

@@ -10,7 +10,8 @@ use crate::support::shape::{
 };
 use crate::support::{Answer, Call, Scene, Upstream};
 
-fn upstream() -> Upstream {
+/// Answers chats and messages, complete or streamed; what asks it to fails.
+pub(crate) fn upstream() -> Upstream {
     Upstream::start(|request| match request.target.as_str() {
         "/v1/messages" => Answer::json(200, message_answer("Bonjour.")),
         _ if request.text().contains("\"stream\":true") => {
@@ -23,7 +24,8 @@ fn upstream() -> Upstream {
     })
 }
 
-fn calls() -> Vec<Call> {
+/// Five calls: a repeated one, a streamed one, one of a step, one that fails.
+pub(crate) fn calls() -> Vec<Call> {
     vec![
         chat("hi"),
         chat("hi"),

@@ -98,7 +98,7 @@ impl Match {
             step_id: words(fields, "step_id")?,
             request_hash: hashes(fields)?,
             upstream: words(fields, "upstream")?,
-            provider: among(fields, "provider", &PROVIDERS.map(Provider::name))?,
+            provider: among(fields, "provider", &Provider::ALL.map(Provider::name))?,
             operation: among(fields, "operation", &Operation::ALL.map(Operation::word))?,
             model: words(fields, "model")?,
             path: words(fields, "path")?,
@@ -176,17 +176,6 @@ impl Match {
         Value::Object(out)
     }
 }
-
-/// The providers that a call may be of.
-const PROVIDERS: [Provider; 7] = [
-    Provider::OpenAi,
-    Provider::Anthropic,
-    Provider::Gemini,
-    Provider::Bedrock,
-    Provider::Ollama,
-    Provider::Cohere,
-    Provider::Unknown,
-];
 
 /// A single value as itself, several as a list.
 fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values: &[T]) {

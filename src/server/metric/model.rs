@@ -23,17 +23,6 @@ const OTHER: &str = "other";
 /// Places; more than can be taken, so that every search ends soon.
 const PLACES: usize = 4 * MOST;
 
-/// Every provider that a label can name.
-const PROVIDERS: [Provider; 7] = [
-    Provider::OpenAi,
-    Provider::Anthropic,
-    Provider::Gemini,
-    Provider::Bedrock,
-    Provider::Ollama,
-    Provider::Cohere,
-    Provider::Unknown,
-];
-
 /// What is counted of one model.
 #[derive(Debug)]
 pub struct Model {
@@ -95,7 +84,7 @@ pub(super) struct Models {
     /// How many places are taken, or about to be.
     taken: AtomicUsize,
     /// For each provider, all the models that are not told apart.
-    others: [OnceLock<Box<Model>>; PROVIDERS.len()],
+    others: [OnceLock<Box<Model>>; Provider::ALL.len()],
 }
 
 impl Models {
@@ -104,7 +93,7 @@ impl Models {
         Self {
             seen: (0..PLACES).map(|_| OnceLock::new()).collect(),
             taken: AtomicUsize::new(0),
-            others: [const { OnceLock::new() }; PROVIDERS.len()],
+            others: [const { OnceLock::new() }; Provider::ALL.len()],
         }
     }
 
@@ -153,7 +142,7 @@ impl Models {
     }
 
     fn other(&self, provider: Provider) -> &Model {
-        let place = PROVIDERS.iter().position(|known| *known == provider).unwrap_or(0);
+        let place = Provider::ALL.iter().position(|known| *known == provider).unwrap_or(0);
         self.others[place].get_or_init(|| Box::new(Model::new(provider, OTHER)))
     }
 
