@@ -62,9 +62,10 @@ fn open(args: &UiArgs, output: &Output) -> Result<Shown, Failure> {
         }
         return Ok(Shown::recording(file.clone(), setup::look(file, output)?)?);
     }
-    let recording = args.recording.as_ref();
-    let recording = recording.map(|path| Ok((path.clone(), setup::look(path, output)?)));
-    let recording = recording.transpose().map_err(|failure: Failure| failure)?;
+    let recording = match &args.recording {
+        Some(path) => Some((path.clone(), setup::look(path, output)?)),
+        None => None,
+    };
     let journal = JournalFile::open(file).map_err(|error| {
         Failure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
     })?;

@@ -126,6 +126,28 @@ impl Which {
     }
 }
 
+/// Answers with all of the call that a query names. It is found on a thread that may wait
+/// for files, when its turn has come.
+async fn look_up(
+    query: &str,
+    turns: &Semaphore,
+    find: impl FnOnce(&Which) -> Result<Value, CallError> + Send + 'static,
+) -> route::Reply {
+    let found = match Which::of(query) {
+        Err(error) => Err(error),
+        Ok(which) => {
+            // Never closed: a turn always comes.
+            let _turn = turns.acquire().await;
+            let found = tokio::task::spawn_blocking(move || find(&which)).await;
+            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
+        }
+    };
+    match found {
+        Ok(value) => route::data(&value),
+        Err(error) => route::no_call(&error),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::Gateway;
 use super::super::clock::timestamp;
 use super::super::seen::Seen;
-use super::{CallError, Subject, Which, route};
+use super::{CallError, Subject, Which, look_up, route};
 use crate::inspection::{Call, line};
 use crate::recording::{Entry, EntryName, RecordedRequest};
 use crate::replay::Matcher;
@@ -34,20 +34,8 @@ pub(in crate::server) fn about(gateway: &Gateway) -> Value {
 
 /// All of one call, looked up where that may wait for files.
 pub(in crate::server) async fn call(gateway: &Arc<Gateway>, query: &str) -> route::Reply {
-    let found = match Which::of(query) {
-        Err(error) => Err(error),
-        Ok(which) => {
-            // Never closed: a turn always comes.
-            let _turn = gateway.inspector.turns.acquire().await;
-            let looking = Arc::clone(gateway);
-            let found = tokio::task::spawn_blocking(move || find(&looking, &which)).await;
-            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
-        }
-    };
-    match found {
-        Ok(value) => route::data(&value),
-        Err(error) => route::no_call(&error),
-    }
+    let looking = Arc::clone(gateway);
+    look_up(query, &gateway.inspector.turns, move |which| find(&looking, which)).await
 }
 
 fn find(gateway: &Gateway, which: &Which) -> Result<Value, CallError> {

@@ -22,7 +22,7 @@ use super::super::door::Door;
 use super::super::journal::follow::Wanted;
 use super::super::respond::AnyBody;
 use super::file::Shown;
-use super::{AT_ONCE, Asked, CallError, From, Which, route};
+use super::{AT_ONCE, Asked, From, look_up, route};
 use crate::recording::entry::Cut;
 
 /// How long a client may take to send a request's head, or to take lines.
@@ -101,26 +101,11 @@ async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<
     let query = request.uri().query().unwrap_or_default();
     match asked {
         Asked::Journal => lines(desk, query, caller),
-        Asked::Call => call(desk, query).await.map(Out::Whole),
-        _ => route::data(&desk.shown.about()).map(Out::Whole),
-    }
-}
-
-/// All of one call.
-async fn call(desk: &Desk, query: &str) -> Response<AnyBody> {
-    let found = match Which::of(query) {
-        Err(error) => Err(error),
-        Ok(which) => {
-            // Never closed: a turn always comes.
-            let _turn = desk.turns.acquire().await;
+        Asked::Call => {
             let shown = Arc::clone(&desk.shown);
-            let found = tokio::task::spawn_blocking(move || shown.call(&which)).await;
-            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
+            look_up(query, &desk.turns, move |which| shown.call(which)).await.map(Out::Whole)
         }
-    };
-    match found {
-        Ok(value) => route::data(&value),
-        Err(error) => route::no_call(&error),
+        _ => route::data(&desk.shown.about()).map(Out::Whole),
     }
 }
 
