@@ -6,20 +6,28 @@
 //!
 //! [`Gateway::over`]: super::Gateway
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::Value;
 
 use super::caller::Caller;
 use super::seen::{Ending, Facts, More, Seen};
+use super::span::parent::Parent;
 use crate::replay::Answered;
+
+/// Counts the tries of a call, from 0.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// The account of one call.
 pub(super) struct Account {
     caller: Arc<Caller>,
     arrived: Instant,
+    /// Whether the call asks for a stream.
+    streamed: bool,
+    /// Whether it asks for a head only.
+    headless: bool,
     seen: Mutex<Seen>,
 }
 
@@ -29,19 +37,21 @@ impl Account {
         caller: &Arc<Caller>,
         (arrived, at): (Instant, i64),
         facts: Arc<Facts>,
+        headers: &HeaderMap,
     ) -> Arc<Self> {
-        let seen = Mutex::new(Seen::new(at, facts, caller.gateway.mode()));
-        Arc::new(Self { caller: Arc::clone(caller), arrived, seen })
+        let gateway = &*caller.gateway;
+        let (streamed, headless) = (facts.streamed, facts.method == "HEAD");
+        let attempt = attempt(headers);
+        let parent = if gateway.spans.is_on() { Parent::of(headers) } else { None };
+        let parent = parent.map(Box::new);
+        let seen = Seen { attempt, parent, ..Seen::new(at, facts, gateway.mode()) };
+        let (caller, seen) = (Arc::clone(caller), Mutex::new(seen));
+        Arc::new(Self { caller, arrived, streamed, headless, seen })
     }
 
     /// Writes something down.
-    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether a span is made of the call.
-    pub(super) fn makes_spans(&self) -> bool {
-        self.caller.gateway.spans.is_on()
+    pub(super) fn write(&self, work: impl FnOnce(&mut Seen)) {
+        work(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Writes down what the call was answered with, just now.
@@ -53,18 +63,20 @@ impl Account {
         fault: Option<Arc<Value>>,
     ) {
         let head = self.elapsed();
-        let mut seen = self.seen();
-        (seen.outcome, seen.status, seen.head, seen.more) = (outcome, status, head, more);
-        seen.fault = fault;
+        self.write(|seen| {
+            (seen.outcome, seen.status, seen.head, seen.more) = (outcome, status, head, more);
+            seen.fault = fault;
+        });
     }
 
     /// Writes down what a take answers.
     pub(super) fn serve(&self, answered: &Answered) {
-        let mut seen = self.seen();
-        (seen.matched_by, seen.take) = (Some(answered.by.as_str()), Some(answered.take));
-        seen.hit = Some(answered.index);
-        seen.tell(answered.usage.prompt_tokens, answered.usage.completion_tokens);
-        seen.cost_usd = Some(answered.cost_usd);
+        self.write(|seen| {
+            (seen.matched_by, seen.take) = (Some(answered.by.as_str()), Some(answered.take));
+            seen.hit = Some(answered.index);
+            seen.tell(answered.usage.prompt_tokens, answered.usage.completion_tokens);
+            seen.cost_usd = Some(answered.cost_usd);
+        });
     }
 
     /// How long ago the call arrived.
@@ -83,10 +95,14 @@ impl Drop for Account {
                 seen.end = Ending::Aborted;
             }
         }
-        // Nobody reads what is left in its place.
-        let rest = Seen::new(seen.at, Arc::clone(&seen.facts), seen.mode);
-        self.caller.gateway.over(std::mem::replace(seen, rest));
+        self.caller.gateway.over(seen);
     }
+}
+
+/// Which try of a call this is, where its SDK tells.
+fn attempt(headers: &HeaderMap) -> Option<u64> {
+    let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
+    Some(u64::from(retries) + 1)
 }
 
 /// What of an answer has been sent.
@@ -99,47 +115,54 @@ pub(super) struct Sent {
     bytes: u64,
     chunks: u64,
     first: Option<Duration>,
-    pub(super) over: bool,
+    /// When all of it was, where that is so.
+    total: Option<Duration>,
     pub(super) cut: bool,
 }
 
 impl Sent {
     /// Nothing, of an answer whose body has this length.
     pub(super) fn new(account: Arc<Account>, status: StatusCode, length: Option<u64>) -> Self {
-        let facts = Arc::clone(&account.seen().facts);
-        let bodiless = matches!(status.as_u16(), 204 | 304) || facts.method == "HEAD";
-        if facts.streamed {
+        let bodiless = account.headless || matches!(status.as_u16(), 204 | 304);
+        if account.streamed {
             account.caller.gateway.metrics.stream_begins();
         }
-        let (over, cut) = (length == Some(0), false);
-        Self { account, length, bodiless, bytes: 0, chunks: 0, first: None, over, cut }
+        let (first, total) = (None, None);
+        Self { account, length, bodiless, bytes: 0, chunks: 0, first, total, cut: false }
     }
 
-    /// A piece of this many bytes is on its way.
-    pub(super) fn add(&mut self, bytes: usize) {
+    /// A piece of this many bytes is on its way; whether it is the last one.
+    pub(super) fn add(&mut self, bytes: usize, last: bool) {
+        let is_first = bytes > 0 && self.first.is_none();
+        let now = (is_first || last).then(|| self.account.elapsed());
         if bytes > 0 {
-            self.first.get_or_insert_with(|| self.account.elapsed());
+            self.first = self.first.or(now);
             self.bytes += bytes as u64;
             self.chunks += 1;
+        }
+        if last {
+            self.total = self.total.or(now);
         }
     }
 }
 
 impl Drop for Sent {
     fn drop(&mut self) {
-        let total = self.account.elapsed().max(Duration::from_nanos(1));
-        let all = self.over || self.bodiless || self.length == Some(self.bytes);
-        let mut seen = self.account.seen();
-        (seen.bytes, seen.chunks, seen.first_byte) = (self.bytes, self.chunks, self.first);
-        seen.total = total;
-        seen.end = match all {
+        let account = &*self.account;
+        let over = self.total.is_some() || self.length.is_some_and(|all| all == self.bytes);
+        let total = self.total.unwrap_or_else(|| account.elapsed()).max(Duration::from_nanos(1));
+        let end = match over || self.bodiless {
             _ if self.cut => Ending::Aborted,
             true => Ending::Complete,
-            false if self.account.caller.connection.is_cut() => Ending::Aborted,
+            false if account.caller.connection.is_cut() => Ending::Aborted,
             false => Ending::ClientLeft,
         };
-        if seen.facts.streamed {
-            self.account.caller.gateway.metrics.stream_ends(seen.end);
+        account.write(|seen| {
+            (seen.bytes, seen.chunks, seen.first_byte) = (self.bytes, self.chunks, self.first);
+            (seen.total, seen.end) = (total, end);
+        });
+        if account.streamed {
+            account.caller.gateway.metrics.stream_ends(end);
         }
     }
 }

@@ -56,7 +56,7 @@ impl Asked {
     /// What went by since then was waiting for somebody else.
     pub(super) fn waited_since(&self, before: Duration) {
         let after = self.account.elapsed();
-        self.account.seen().waited += after.saturating_sub(before);
+        self.account.write(|seen| seen.waited += after.saturating_sub(before));
     }
 
     /// Its credentials.

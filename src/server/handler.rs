@@ -23,7 +23,6 @@ use super::observe::STEP_HEADER;
 use super::respond::{self, AnyBody, OutBody};
 use super::route::Place;
 use super::seen::{Facts, More};
-use super::span::parent::Parent;
 use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, script};
 use crate::provider::Provider;
@@ -33,9 +32,6 @@ use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
 const READ_BEFORE_PLACING: u64 = 1 << 20;
-
-/// Counts the tries of a call, from 0.
-const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// Answers one request.
 ///
@@ -100,19 +96,20 @@ fn refuse(
     let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
     let facts = Facts::refused(parts.method.as_str(), &path, refusal.provider);
     let come = (Instant::now(), arrival(&gateway.clock));
-    let account = Account::new(caller, come, Arc::new(facts));
-    join(&account, &parts.headers);
-    let mut seen = account.seen();
-    (seen.outcome, seen.status) = ("refused", Some(refusal.status));
-    seen.more = More::Value(json!({ "error": refusal.kind, "message": &*message }));
-    drop(seen);
+    let account = Account::new(caller, come, Arc::new(facts), &parts.headers);
+    let more = More::value(json!({ "error": refusal.kind, "message": &*message }));
+    account.note("refused", Some(refusal.status), more, None);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
     (response, account)
 }
 
 /// Reads a request, and knows it again or observes it; or says why that cannot
 /// be. The head is taken out of `parts` only where it can.
-async fn read(caller: &Arc<Caller>, parts: &mut Parts, body: Incoming) -> Result<Asked, Refusal> {
+async fn read(
+    caller: &Arc<Caller>,
+    parts: &mut Parts,
+    body: Incoming,
+) -> Result<Box<Asked>, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
@@ -149,23 +146,8 @@ async fn read(caller: &Arc<Caller>, parts: &mut Parts, body: Incoming) -> Result
     let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
-    let account = Account::new(caller, (arrived, at), Arc::clone(&known.facts));
-    account.seen().attempt = attempt(&headers);
-    join(&account, &headers);
-    Ok(Asked { known, method, headers, body, arrived, at, fault: None, account })
-}
-
-/// Notes the trace that a call belongs to, where spans are made.
-fn join(account: &Account, headers: &HeaderMap) {
-    if account.makes_spans() {
-        account.seen().parent = Parent::of(headers).map(Box::new);
-    }
-}
-
-/// Which try of a call this is, where its SDK tells.
-fn attempt(headers: &HeaderMap) -> Option<u64> {
-    let retries: u32 = headers.get(RETRIES)?.to_str().ok()?.parse().ok()?;
-    Some(u64::from(retries) + 1)
+    let account = Account::new(caller, (arrived, at), Arc::clone(&known.facts), &headers);
+    Ok(Box::new(Asked { known, method, headers, body, arrived, at, fault: None, account }))
 }
 
 /// Where a request goes, or that it has no place.
@@ -221,7 +203,7 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Has the engines of this run answer a request.
-pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Asked) -> Response<AnyBody> {
+pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Box<Asked>) -> Response<AnyBody> {
     let Some(replayer) = &gateway.replayer else { return unanswered(gateway, asked, None).await };
     let seen = &asked.known.seen;
     let find =
@@ -261,7 +243,7 @@ pub(super) async fn served(
 /// What a call gets that no recording answers: it is recorded, where this run records.
 pub(super) async fn unanswered(
     gateway: &Arc<Gateway>,
-    asked: Asked,
+    asked: Box<Asked>,
     miss: Option<Miss>,
 ) -> Response<AnyBody> {
     match (&gateway.replayer, miss) {
@@ -276,7 +258,7 @@ pub(super) async fn unanswered(
 async fn missed(
     gateway: &Arc<Gateway>,
     replayer: &Replayer,
-    asked: Asked,
+    asked: Box<Asked>,
     miss: Miss,
 ) -> Response<AnyBody> {
     let observed = asked.known.seen.storable();
@@ -291,7 +273,7 @@ async fn missed(
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
         Tally::count(&gateway.tally.defaulted);
-        asked.account.seen().matched_by = Some("default");
+        asked.account.write(|seen| seen.matched_by = Some("default"));
         note(&asked, "default", Some(response.status()), More::Nothing);
         return response.map(AnyBody::Replay);
     }

@@ -13,7 +13,7 @@ mod queue;
 pub use file::{File, Rotation, parts};
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -75,12 +75,25 @@ pub struct Befallen {
     pub fault: Arc<Value>,
 }
 
-/// What stands in a journal.
+impl Befallen {
+    /// As JSON.
+    fn to_json(&self) -> Value {
+        let Self { at, connection, fault } = self;
+        versioned([
+            ("at", json!(timestamp(*at))),
+            ("outcome", json!("faulted")),
+            ("connection", json!(connection)),
+            ("fault", json!(**fault)),
+        ])
+    }
+}
+
+/// What stands in a journal. Nearly all are calls.
 #[derive(Clone, Debug)]
 enum Item {
     Call(Arc<Seen>),
-    Befallen(Befallen),
-    Mark(Mark),
+    Befallen(Box<Befallen>),
+    Mark(Box<Mark>),
 }
 
 impl Item {
@@ -88,27 +101,15 @@ impl Item {
     fn at(&self) -> i64 {
         match self {
             Self::Call(seen) => seen.at,
-            Self::Befallen(Befallen { at, .. }) | Self::Mark(Mark { at, .. }) => *at,
-        }
-    }
-
-    /// The bytes it takes in memory, about.
-    fn weight(&self) -> usize {
-        match self {
-            Self::Call(seen) => seen.weight(),
-            Self::Befallen(_) | Self::Mark(_) => size_of::<Seen>(),
+            Self::Befallen(befallen) => befallen.at,
+            Self::Mark(mark) => mark.at,
         }
     }
 
     fn to_json(&self, number: u64) -> Value {
         let mut line = match self {
             Self::Call(seen) => return line::read(seen, Some(number)),
-            Self::Befallen(Befallen { at, connection, fault }) => versioned([
-                ("at", json!(timestamp(*at))),
-                ("outcome", json!("faulted")),
-                ("connection", json!(connection)),
-                ("fault", json!(**fault)),
-            ]),
+            Self::Befallen(befallen) => befallen.to_json(),
             Self::Mark(mark) => mark.to_json(),
         };
         if let Value::Object(fields) = &mut line {
@@ -144,6 +145,18 @@ impl Numbered {
     }
 }
 
+/// The place of a line in memory. Those who put lines into places beside one another do not
+/// share a line of the processor's cache.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Place(Mutex<Option<Numbered>>);
+
+impl Place {
+    fn lock(&self) -> MutexGuard<'_, Option<Numbered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A connection that is open.
 pub(super) struct Open(watch::Receiver<bool>);
 
@@ -160,7 +173,7 @@ impl Open {
 pub struct Journal {
     /// The latest lines, each at its number's place, so that calls which are answered at
     /// once do not wait for each other.
-    recent: Box<[Mutex<Option<Numbered>>]>,
+    recent: Box<[Place]>,
     /// The bytes they take; less for a moment, where a line goes that is yet to be counted.
     bytes: AtomicIsize,
     /// The number of the oldest that may still be there.
@@ -181,7 +194,7 @@ impl Journal {
     /// wrong with it.
     pub fn new(file: Option<(File, OnTold)>) -> Self {
         Self {
-            recent: (0..KEPT).map(|_| Mutex::default()).collect(),
+            recent: (0..KEPT).map(|_| Place::default()).collect(),
             bytes: AtomicIsize::new(0),
             oldest: AtomicU64::new(1),
             last: AtomicU64::new(0),
@@ -192,36 +205,59 @@ impl Journal {
         }
     }
 
-    /// Adds the line of a call.
-    pub fn add(&self, seen: impl Into<Arc<Seen>>) {
-        self.keep(Item::Call(seen.into()));
+    /// Adds the line of a call; gives back the call. What is left in its place is of no use.
+    pub fn add(&self, seen: &mut Seen) -> Arc<Seen> {
+        let weight = seen.weight();
+        self.keep(weight, |old| {
+            let seen = in_place_of(old, seen);
+            (Item::Call(Arc::clone(&seen)), seen)
+        })
     }
 
     /// Adds the line of a connection that asked for nothing.
     pub fn add_befallen(&self, befallen: Befallen) {
-        self.keep(Item::Befallen(befallen));
+        self.keep(size_of::<Seen>(), |_| (Item::Befallen(Box::new(befallen)), ()));
     }
 
     /// Adds what became of a fault.
     pub fn mark(&self, mark: Mark) {
-        self.keep(Item::Mark(mark));
+        self.keep(size_of::<Seen>(), |_| (Item::Mark(Box::new(mark)), ()));
     }
 
-    fn keep(&self, item: Item) {
-        let weight = item.weight();
+    /// Keeps a line of this weight in memory and has it written. It is made of the one whose
+    /// place it takes.
+    fn keep<T>(&self, weight: usize, make: impl FnOnce(Option<Item>) -> (Item, T)) -> T {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut place = self.place(number).lock();
+        // A line that was held up must not take the place of a later one.
+        let is_late = place.as_ref().is_some_and(|there| there.number > number);
+        let (old, freed) = match place.take_if(|_| !is_late) {
+            Some(there) => (Some(there.item), there.weight),
+            None => (None, if is_late { weight } else { 0 }),
+        };
+        let (item, made) = make(old);
         let line = Numbered { number, item, weight };
-        if let Some(queue) = &self.queue {
-            queue.add(line.clone());
+        let queued = self.queue.as_ref().map(|queue| (queue, line.clone()));
+        if !is_late {
+            *place = Some(line);
         }
-        let freed = self.put(number, Some(line));
+        drop(place);
+        if let Some((queue, line)) = queued {
+            queue.add(line);
+        }
         self.weigh(weight, freed);
         while self.bytes.load(Ordering::Relaxed) > KEPT_BYTES as isize
             && let Some(oldest) = self.let_go(number)
         {
-            let freed = self.put(oldest, None);
-            self.weigh(0, freed);
+            let gone = self.place(oldest).lock().take_if(|there| there.number == oldest);
+            self.weigh(0, gone.map_or(0, |line| line.weight));
         }
+        made
+    }
+
+    /// The place of the line of this number.
+    fn place(&self, number: u64) -> &Place {
+        &self.recent[number as usize % KEPT]
     }
 
     /// Notes what is more, and what is less. Mostly one is the other: calls that are
@@ -241,27 +277,9 @@ impl Journal {
         taken.ok().map(first)
     }
 
-    /// Puts a line into its place, or takes the one of this number out of it; how many
-    /// bytes that frees.
-    fn put(&self, number: u64, line: Option<Numbered>) -> usize {
-        let place = &self.recent[number as usize % KEPT];
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-        // A line that was held up must not take the place of a later one.
-        let other = match &*place {
-            Some(there) if there.number > number => line,
-            Some(there) if line.is_none() && there.number != number => None,
-            _ => std::mem::replace(&mut *place, line),
-        };
-        drop(place);
-        other.map_or(0, |other| other.weight)
-    }
-
     /// The latest lines, oldest first.
     pub fn recent(&self) -> Vec<Value> {
-        let lines = self
-            .recent
-            .iter()
-            .filter_map(|place| place.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let lines = self.recent.iter().filter_map(|place| place.lock().clone());
         let mut lines: Vec<Numbered> = lines.collect();
         lines.sort_unstable_by_key(|line| line.number);
         lines.iter().map(Numbered::to_json).collect()
@@ -269,8 +287,7 @@ impl Journal {
 
     /// The line of this number, while it is in memory, and the call that it is of.
     pub(super) fn find(&self, number: u64) -> Option<(Value, Option<Arc<Seen>>)> {
-        let place = &self.recent[number as usize % KEPT];
-        let line = place.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
             Item::Call(seen) => Some(Arc::clone(seen)),
             Item::Befallen(_) | Item::Mark(_) => None,
@@ -334,6 +351,18 @@ impl Journal {
         self.end_following();
         self.queue.as_ref().map_or(Ok(()), Queue::close)
     }
+}
+
+/// A call that is kept where an old line was: in the same memory, where nobody else has it.
+fn in_place_of(old: Option<Item>, seen: &mut Seen) -> Arc<Seen> {
+    if let Some(Item::Call(mut old)) = old
+        && let Some(place) = Arc::get_mut(&mut old)
+    {
+        std::mem::swap(place, seen);
+        return old;
+    }
+    let rest = Seen::new(seen.at, Arc::clone(&seen.facts), seen.mode);
+    Arc::new(std::mem::replace(seen, rest))
 }
 
 #[cfg(test)]

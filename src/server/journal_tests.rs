@@ -1,6 +1,7 @@
 use super::*;
 use crate::provider::Provider;
-use crate::server::seen::{Facts, More};
+use crate::record::Times;
+use crate::server::seen::{Exchange, Facts, More};
 
 pub(super) fn seen(at: i64) -> Seen {
     Seen::new(at, Arc::new(Facts::refused("POST", "/v1/x", Provider::OpenAi)), "replay")
@@ -23,7 +24,7 @@ fn journal(rotation: Option<Rotation>) -> (Journal, std::path::PathBuf, tempfile
 #[test]
 fn latest_lines_come_oldest_first_when_more_were_added_than_are_kept() {
     let journal = Journal::new(None);
-    (0..KEPT as i64 + 5).for_each(|at| journal.add(seen(at)));
+    (0..KEPT as i64 + 5).for_each(|at| drop(journal.add(&mut seen(at))));
     let lines = journal.recent();
     assert_eq!(lines.len(), KEPT);
     assert_eq!((&lines[0]["at"], &lines[0]["seq"]), (&json!(timestamp(5)), &json!(6)));
@@ -31,30 +32,42 @@ fn latest_lines_come_oldest_first_when_more_were_added_than_are_kept() {
 }
 
 #[test]
+fn a_call_that_somebody_reads_stays_as_it_is_when_others_come_in_its_place() {
+    let journal = Journal::new(None);
+    let first = journal.add(&mut seen(0));
+    let places =
+        || (0..KEPT as i64).map(|at| Arc::as_ptr(&journal.add(&mut seen(1 + at)))).collect();
+    let (second, third): (Vec<_>, Vec<_>) = (places(), places());
+    assert_eq!((first.at, journal.find(1).is_none()), (0, true));
+    let again = second.iter().zip(&third).filter(|(one, other)| one == other).count();
+    assert_eq!(again, KEPT, "those that nobody reads make room for others where they are");
+}
+
+#[test]
 fn oldest_lines_go_when_lines_are_large() {
     let journal = Journal::new(None);
     for at in 0..100 {
         let more = More::Mismatch(Arc::new(json!({ "reason": "x".repeat(1 << 20) })));
-        journal.add(Seen { more, ..seen(at) });
+        journal.add(&mut Seen { more, ..seen(at) });
     }
     let held = journal.bytes.load(Ordering::Relaxed);
     assert!(held <= KEPT_BYTES as isize, "{held}");
     let lines = journal.recent();
     assert!((10..17).contains(&lines.len()), "{}", lines.len());
     assert_eq!(lines.last().unwrap()["seq"], 100);
-    (100..1200).for_each(|at| journal.add(seen(at)));
+    (100..1200).for_each(|at| drop(journal.add(&mut seen(at))));
     assert_eq!(journal.recent().len(), KEPT);
     let held = journal.bytes.load(Ordering::Relaxed);
-    assert_eq!(held as usize, KEPT * Item::Call(Arc::new(seen(0))).weight());
+    assert_eq!(held as usize, KEPT * seen(0).weight());
 }
 
 #[test]
 fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
     let journal = Journal::new(None);
-    (0..5_000).for_each(|at| journal.add(seen(at)));
+    (0..5_000).for_each(|at| drop(journal.add(&mut seen(at))));
     for at in 5_000..5_010 {
-        let more = More::Value(json!("x".repeat(KEPT_BYTES)));
-        journal.add(Seen { more, ..seen(at) });
+        let more = More::value(json!("x".repeat(KEPT_BYTES)));
+        journal.add(&mut Seen { more, ..seen(at) });
         let lines = journal.recent();
         assert_eq!((lines.len(), &lines[0]["seq"]), (1, &json!(at + 1)));
     }
@@ -66,18 +79,20 @@ fn lines_weigh_what_their_texts_take() {
     let light = seen(0);
     let facts = Facts { model: long(), step: long(), session: long(), ..(*light.facts).clone() };
     let fault = Some(Arc::new(json!({ "type": "y".repeat(1000) })));
-    let heavy = Seen { facts: Arc::new(facts), answered_by: long(), fault, ..light.clone() };
+    let exchange = Exchange { kept: true, times: Times::default(), answered_by: long() };
+    let exchange = Some(Box::new(exchange));
+    let heavy = Seen { facts: Arc::new(facts), exchange, fault, ..light.clone() };
     assert!(heavy.weight() >= light.weight() + 5_000, "{}", heavy.weight());
 }
 
 #[test]
 fn file_holds_every_line_once_the_journal_is_closed() {
     let (journal, path, _folder) = journal(None);
-    (0..3).for_each(|at| journal.add(seen(at)));
+    (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
     assert_eq!(written(&path), journal.recent());
     assert_eq!(journal.health()["file"]["written"], 3);
-    journal.add(seen(4));
+    journal.add(&mut seen(4));
     assert_eq!(journal.health()["file"]["lost"], 1, "a line behind the end is lost, and said");
 }
 
@@ -86,7 +101,7 @@ fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
     let line = Numbered { number: 1, item: Item::Call(Arc::new(seen(0))), weight: 0 };
     let max_size = line.to_json().to_string().len() as u64 * 10;
     let (journal, path, folder) = journal(Some(Rotation { max_size, keep: 2 }));
-    (0..500).for_each(|at| journal.add(seen(at)));
+    (0..500).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
     let parts = [file::part(&path, 2), file::part(&path, 1), path];
     let mut lines = Vec::new();
@@ -116,7 +131,7 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let heard = Arc::clone(&told);
     let on_told: OnTold = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_told)));
-    (0..3).for_each(|at| journal.add(seen(at)));
+    (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
     assert_eq!(written(&path).len(), 3, "it grows on");
     assert_eq!(std::fs::read_to_string(file::part(&path, 1)).unwrap(), "mine too");
@@ -133,7 +148,7 @@ fn lines_are_counted_and_said_once_when_the_file_takes_none() {
     let on_told: OnTold = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_told)));
     for at in 0..30 {
-        journal.add(seen(at));
+        journal.add(&mut seen(at));
         std::thread::sleep(Duration::from_millis(1));
     }
     let why = journal.close().unwrap_err();

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::asked::{Asked, forward_of, note};
 use super::clock::timestamp_of;
 use super::respond::{self, AnyBody};
-use super::seen::{More, clip};
+use super::seen::{Exchange, More, clip};
 use super::tally::Tally;
 use super::{Gateway, Notice};
 use crate::provider::Provider;
@@ -18,7 +18,7 @@ use crate::recording::EntryName;
 use crate::upstream::{Client, UpstreamError};
 
 /// Sends the call on and records it.
-pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody> {
+pub(super) async fn record(gateway: &Gateway, asked: Box<Asked>) -> Response<AnyBody> {
     let shape = asked.shape();
     let Some(recorder) = &gateway.recorder else {
         return respond::error(
@@ -58,17 +58,25 @@ pub(super) async fn record(gateway: &Gateway, asked: Asked) -> Response<AnyBody>
 fn word(asked: &Asked) -> Word {
     let account = Arc::clone(&asked.account);
     Word::new(move |kept| {
-        let mut seen = account.seen();
-        seen.tell(kept.tokens.0, kept.tokens.1);
-        seen.cost_usd = kept.cost_usd;
-        seen.answered_by = kept.model.as_deref().map(clip);
-        seen.kept = Some(kept.outcome.is_ok());
-        seen.upstream = Some(kept.times);
+        let exchange = Exchange {
+            kept: kept.outcome.is_ok(),
+            times: kept.times,
+            answered_by: kept.model.as_deref().map(clip),
+        };
+        account.write(|seen| {
+            seen.tell(kept.tokens.0, kept.tokens.1);
+            seen.cost_usd = kept.cost_usd;
+            seen.exchange = Some(Box::new(exchange));
+        });
     })
 }
 
 /// Sends the call on and keeps nothing of it (`--on-miss forward`).
-pub(super) async fn pass(gateway: &Gateway, client: &Client, asked: Asked) -> Response<AnyBody> {
+pub(super) async fn pass(
+    gateway: &Gateway,
+    client: &Client,
+    asked: Box<Asked>,
+) -> Response<AnyBody> {
     let shape = asked.shape();
     let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
     let before = asked.account.elapsed();
@@ -98,7 +106,7 @@ fn refuse(
     (gateway.notify)(Notice::Refused(&message));
     let status = StatusCode::BAD_REQUEST;
     let response = respond::error(shape, status, "BadRequest", &message);
-    note(asked, "refused", Some(status), More::Value(json!({ "message": message })));
+    note(asked, "refused", Some(status), More::value(json!({ "message": message })));
     response
 }
 
@@ -117,7 +125,7 @@ fn no_base(gateway: &Gateway, shape: Provider, asked: &Asked) -> Response<AnyBod
     (gateway.notify)(Notice::Refused(&message));
     let status = StatusCode::BAD_GATEWAY;
     let response = respond::error(shape, status, "UpstreamUnknown", &message);
-    note(asked, "unreachable", Some(status), More::Value(json!({ "message": message })));
+    note(asked, "unreachable", Some(status), More::value(json!({ "message": message })));
     response
 }
 
@@ -135,7 +143,7 @@ fn unreachable_upstream(
     Tally::count(&gateway.tally.unreachable);
     (gateway.notify)(Notice::Refused(&message));
     let response = respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnreachable", &message);
-    let more = More::Value(json!({ "message": message }));
+    let more = More::value(json!({ "message": message }));
     note(asked, "unreachable", Some(response.status()), more);
     response
 }

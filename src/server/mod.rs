@@ -156,13 +156,13 @@ impl Gateway {
     }
 
     /// A call is over: everybody who counts or writes down calls learns of it here, once.
-    pub(crate) fn over(&self, seen: Seen) {
-        log::call(&seen);
-        self.metrics.over(&seen);
-        (self.notify)(Notice::Call(&seen));
-        let seen = Arc::new(seen);
+    /// What is left in its place is of no use.
+    pub(crate) fn over(&self, seen: &mut Seen) {
+        log::call(seen);
+        self.metrics.over(seen);
+        (self.notify)(Notice::Call(seen));
+        let seen = self.journal.add(seen);
         self.spans.add(&seen);
-        self.journal.add(seen);
     }
 }
 

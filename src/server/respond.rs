@@ -95,8 +95,12 @@ impl Body for AnyBody {
     }
 }
 
-/// A body that ends its connection as it is told to.
-pub struct OutBody {
+/// A body that ends its connection as it is told to. It goes through many hands: in a box, it
+/// is no burden to any.
+pub struct OutBody(Box<Sending>);
+
+/// An answer while it is sent.
+struct Sending {
     body: AnyBody,
     /// What of it has been sent, where it answers a call.
     sent: Option<Sent>,
@@ -109,33 +113,19 @@ pub struct OutBody {
 impl OutBody {
     /// `body` on `connection`.
     fn new(body: AnyBody, connection: Arc<Connection>, sent: Option<Sent>) -> Self {
-        Self { body, sent, connection, cut: None, before_reset: None }
+        Self(Box::new(Sending { body, sent, connection, cut: None, before_reset: None }))
     }
+}
 
+impl Sending {
     /// What a poll gave, counted.
     fn count(&mut self, polled: Option<&Frame<Bytes>>) {
         let Some(sent) = &mut self.sent else { return };
-        if let Some(data) = polled.and_then(Frame::data_ref) {
-            sent.add(data.len());
-        }
-        sent.over |= polled.is_none() || self.body.is_end_stream();
+        let bytes = polled.and_then(Frame::data_ref).map_or(0, Bytes::len);
+        sent.add(bytes, polled.is_none() || self.body.is_end_stream());
     }
-}
 
-impl Drop for OutBody {
-    fn drop(&mut self) {
-        self.connection.end();
-    }
-}
-
-impl Body for OutBody {
-    type Data = Bytes;
-    type Error = Cut;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         if self.cut.is_none() {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // An error makes the server drop what it has not yet written, so
@@ -164,13 +154,31 @@ impl Body for OutBody {
         }
         Poll::Ready(Some(Err(cut)))
     }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.connection.end();
+    }
+}
+
+impl Body for OutBody {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        self.get_mut().0.poll_frame(cx)
+    }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.0.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.body.size_hint()
     }
 }
 

@@ -46,8 +46,8 @@ pub(super) async fn answer(
     if let Some(call) = call {
         response.extensions_mut().insert(Call(call));
     }
-    let more = More::Value(json!({ "script": { "call": call } }));
-    asked.account.seen().matched_by = Some("script");
+    let more = More::value(json!({ "script": { "call": call } }));
+    asked.account.write(|seen| seen.matched_by = Some("script"));
     note(asked, "scripted", Some(response.status()), more);
     response
 }
@@ -61,6 +61,6 @@ fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Respons
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    note(asked, "unscripted", Some(status), More::Value(json!({ "error": message })));
+    note(asked, "unscripted", Some(status), More::value(json!({ "error": message })));
     response
 }

@@ -181,10 +181,15 @@ pub enum More {
     /// It was missed: the mismatch as JSON.
     Mismatch(Arc<Value>),
     /// Anything else.
-    Value(Value),
+    Value(Box<Value>),
 }
 
 impl More {
+    /// This.
+    pub(super) fn value(value: Value) -> Self {
+        Self::Value(Box::new(value))
+    }
+
     fn weight(&self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -218,6 +223,17 @@ pub struct Tokens {
     pub input: u64,
     /// Those of the answer.
     pub output: u64,
+}
+
+/// What became of an exchange with an upstream that was to be kept.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Whether it was.
+    pub kept: bool,
+    /// When what happened at the upstream.
+    pub times: Times,
+    /// The model that answered, where the answer tells it.
+    pub answered_by: Option<String>,
 }
 
 /// A call that is over. All times count from its arrival.
@@ -257,12 +273,8 @@ pub struct Seen {
     pub tokens: Option<Tokens>,
     /// What it cost in US dollars, or had when it was recorded, where that is known.
     pub cost_usd: Option<f64>,
-    /// The model that answered, where the answer tells it.
-    pub answered_by: Option<String>,
-    /// When what happened at the upstream, where it was asked and its answer was kept.
-    pub upstream: Option<Times>,
-    /// Whether the exchange was kept, where it was to be.
-    pub kept: Option<bool>,
+    /// The exchange with the upstream, where it was to be kept.
+    pub exchange: Option<Box<Exchange>>,
     /// The fault it got.
     pub fault: Option<Arc<Value>>,
     /// Which try of the call it is, from 1, where its client tells.
@@ -294,9 +306,7 @@ impl Seen {
             end: Ending::ClientLeft,
             tokens: None,
             cost_usd: None,
-            answered_by: None,
-            upstream: None,
-            kept: None,
+            exchange: None,
             fault: None,
             attempt: None,
             parent: None,
@@ -307,15 +317,27 @@ impl Seen {
     /// The bytes it takes in memory, about; those that it shares with others too.
     pub(super) fn weight(&self) -> usize {
         let fault = self.fault.as_deref().map_or(0, held);
-        let answered_by = self.answered_by.as_ref().map_or(0, String::len);
+        let exchange = self.exchange.as_ref().map_or(0, |exchange| {
+            size_of_val(&**exchange) + exchange.answered_by.as_ref().map_or(0, String::len)
+        });
         let parent =
             self.parent.as_ref().map_or(0, |parent| size_of_val(&**parent) + parent.state.len());
-        size_of::<Self>() + self.facts.weight() + fault + answered_by + parent + self.more.weight()
+        size_of::<Self>() + self.facts.weight() + fault + exchange + parent + self.more.weight()
     }
 
     /// Says what tokens its answer tells.
     pub(super) fn tell(&mut self, input: u64, output: u64) {
         self.tokens = Some(Tokens { input, output });
+    }
+
+    /// The model that answered, where the answer tells it.
+    pub fn answered_by(&self) -> Option<&str> {
+        self.exchange.as_ref()?.answered_by.as_deref()
+    }
+
+    /// Whether the exchange was kept, where it was to be.
+    pub fn kept(&self) -> Option<bool> {
+        self.exchange.as_ref().map(|exchange| exchange.kept)
     }
 
     /// Where its answer came from.

@@ -64,7 +64,7 @@ impl Owed<'_> {
 /// [`Abandoned`] where the fault leaves it without an answer.
 pub(in crate::server) async fn answer(
     caller: &Caller,
-    mut asked: Asked,
+    mut asked: Box<Asked>,
 ) -> Result<Response<AnyBody>, Abandoned> {
     let gateway = &caller.gateway;
     let headers = match Headers::of(&asked.headers) {
@@ -152,7 +152,7 @@ fn chaos(
 fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(why));
-    note(asked, "refused", Some(REFUSED), More::Value(json!({ "message": why })));
+    note(asked, "refused", Some(REFUSED), More::value(json!({ "message": why })));
     let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     response
@@ -257,7 +257,7 @@ async fn deliver(
 async fn replace(
     caller: &Caller,
     mark: Mark,
-    asked: Asked,
+    asked: Box<Asked>,
     missed: Option<Miss>,
     instead: Instead,
 ) -> Result<Response<AnyBody>, Abandoned> {
@@ -298,7 +298,7 @@ fn response(made: Made) -> Response<AnyBody> {
 async fn befall(
     caller: &Caller,
     mut mark: Mark,
-    mut asked: Asked,
+    mut asked: Box<Asked>,
     mut found: Option<Result<Owed<'_>, Miss>>,
 ) -> Result<Response<AnyBody>, Abandoned> {
     let gateway = &caller.gateway;
@@ -352,7 +352,7 @@ async fn befall(
 async fn unowed(
     gateway: &Arc<Gateway>,
     mark: &mut Mark,
-    asked: Asked,
+    asked: Box<Asked>,
     miss: Option<Miss>,
 ) -> Response<AnyBody> {
     let response = handler::unanswered(gateway, asked, miss).await;

@@ -92,7 +92,7 @@ impl Parts {
                     Ok(entry) => self.entry = entry,
                     Err(error) => self.why = Some(format!("failed to {}", error.chain())),
                 }
-                match seen.kept {
+                match seen.kept() {
                     Some(true) => "the recording does not hold this exchange any more",
                     Some(false) => "this exchange could not be kept in the recording",
                     None => "this exchange was not over when its client was gone",
@@ -130,7 +130,7 @@ fn why_none(outcome: &str) -> &'static str {
 
 /// The entry that was made of a call of this run, read from its recording.
 fn recorded(gateway: &Gateway, seen: &Seen) -> Result<Option<Entry>, StoreError> {
-    let (Some(path), Some(true)) = (gateway.inspector.recordings.first(), seen.kept) else {
+    let (Some(path), Some(true)) = (gateway.inspector.recordings.first(), seen.kept()) else {
         return Ok(None);
     };
     let step = seen.facts.step.as_deref().map(EntryName::step);

@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -175,8 +175,7 @@ impl Journal {
                 (missed, wanted.after) = (missed + gone, wanted.after + gone);
                 continue;
             }
-            let place = &self.recent[number as usize % KEPT];
-            let line = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let line = self.place(number).lock().clone();
             match line {
                 Some(line) if line.number == number => {
                     if wanted.from.is_none_or(|from| line.item.at() >= from) {

@@ -19,14 +19,14 @@ fn read(journal: &Journal, wanted: &mut Wanted) -> Vec<Value> {
 #[test]
 fn lines_come_once_each_from_the_place_that_is_asked_for() {
     let journal = Journal::new(None);
-    (1..=10).for_each(|at| journal.add(seen(at * 1_000_000)));
+    (1..=10).for_each(|at| drop(journal.add(&mut seen(at * 1_000_000))));
     let mut wanted = Wanted::of("since=7").unwrap().unwrap();
     let numbers = |lines: &[Value]| -> Vec<u64> {
         lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect()
     };
     assert_eq!(numbers(&read(&journal, &mut wanted)), [8, 9, 10]);
     assert_eq!(read(&journal, &mut wanted), [] as [Value; 0]);
-    journal.add(seen(11_000_000));
+    journal.add(&mut seen(11_000_000));
     assert_eq!(numbers(&read(&journal, &mut wanted)), [11]);
     let mut timed = Wanted::of("since=1970-01-01T00:00:09Z").unwrap().unwrap();
     assert_eq!(numbers(&read(&journal, &mut timed)), [9, 10, 11]);
@@ -37,7 +37,7 @@ fn lines_come_once_each_from_the_place_that_is_asked_for() {
 #[test]
 fn who_falls_behind_is_told_how_many_lines_are_gone() {
     let journal = Journal::new(None);
-    (0..KEPT as i64 + 234).for_each(|at| journal.add(seen(at)));
+    (0..KEPT as i64 + 234).for_each(|at| drop(journal.add(&mut seen(at))));
     let lines = read(&journal, &mut Wanted::default());
     assert_eq!((&lines[0]["outcome"], &lines[0]["lines"]), (&"skipped".into(), &234.into()));
     assert_eq!(lines[0]["seq"], 234);

@@ -28,7 +28,7 @@ fn times_have_one_digit_behind_the_point() {
 #[test]
 fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     let mut one = seen(1_700_000_000_000_042);
-    one.more = More::Value(json!({ "message": "a \"b\"\n" }));
+    one.more = More::value(json!({ "message": "a \"b\"\n" }));
     let line = written(&one);
     assert_eq!((&line["v"], &line["seq"]), (&json!(VERSION), &json!(7)));
     assert_eq!(line["at"], "2023-11-14T22:13:20.000042Z");

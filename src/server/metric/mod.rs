@@ -123,12 +123,12 @@ impl Metrics {
         }
         let tokens = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0);
         let times = times(seen);
-        let kept = seen.kept == Some(true);
+        let kept = seen.kept() == Some(true);
         if tokens.is_none() && times.is_none() && !kept {
             return;
         }
         let facts = &*seen.facts;
-        let name = facts.model.as_deref().or(seen.answered_by.as_deref());
+        let name = facts.model.as_deref().or(seen.answered_by());
         let model = self.models.of(facts.provider, name);
         if let Some(tokens) = tokens {
             model.input.fetch_add(tokens.input, Ordering::Relaxed);
@@ -206,7 +206,7 @@ fn count(counter: &AtomicU64) {
 /// How long an upstream's first byte took, and its last, counted from when it was asked.
 fn times(seen: &Seen) -> Option<(Option<Duration>, Duration)> {
     let since = |sent: Duration| move |at: Duration| at.saturating_sub(sent);
-    match seen.upstream {
+    match seen.exchange.as_ref().map(|exchange| exchange.times) {
         Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),
         // Nothing was kept of what went by: the client's times are the upstream's.
         None if seen.outcome == "forwarded" => {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::provider::Provider;
 use crate::record::Times;
-use crate::server::seen::Facts;
+use crate::server::seen::{Exchange, Facts};
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
@@ -49,8 +49,8 @@ fn fill(metrics: &Metrics, tally: &Tally) {
     let mut recorded = seen(Provider::Anthropic, "claude \"x\"\n日本", "recorded", Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
-    recorded.upstream = Some(Times { sent, head, first: Some(first), last });
-    recorded.kept = Some(true);
+    let times = Times { sent, head, first: Some(first), last };
+    recorded.exchange = Some(Box::new(Exchange { kept: true, times, answered_by: None }));
     metrics.over(&recorded);
     let mut forwarded = seen(Provider::Cohere, "command", "forwarded", Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));

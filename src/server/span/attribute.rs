@@ -125,7 +125,7 @@ fn of_conventions(out: &mut Attributes, seen: &Seen, about: &About) {
     if operation(facts.operation).is_some() {
         out.put("gen_ai.request.stream", facts.streamed);
     }
-    out.text("gen_ai.response.model", seen.answered_by.as_deref());
+    out.text("gen_ai.response.model", seen.answered_by());
     if let Some(tokens) = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0) {
         out.put("gen_ai.usage.input_tokens", whole(tokens.input));
         out.put("gen_ai.usage.output_tokens", whole(tokens.output));
@@ -164,7 +164,7 @@ fn ours(out: &mut Attributes, seen: &Seen) {
     out.maybe("loomrec.take", seen.take.map(|take| whole(take as u64)));
     out.maybe("loomrec.attempt", seen.attempt().map(whole));
     out.maybe("loomrec.cost_usd", seen.cost_usd);
-    out.maybe("loomrec.kept", seen.kept);
+    out.maybe("loomrec.kept", seen.kept());
     out.put("loomrec.end", seen.end.word());
     out.put("loomrec.bytes", whole(seen.bytes));
     out.put("loomrec.chunks", whole(seen.chunks));
@@ -182,9 +182,10 @@ fn agentlooms(out: &mut Attributes, seen: &Seen) {
         out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
     }
     out.text("mock.fault_type", seen.fault_words().map(|(kind, _)| kind));
-    if let (Some(true), Some(times)) = (seen.kept, seen.upstream) {
+    if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.kept) {
+        let times = &exchange.times;
         out.put("agentloom.recording.provider", seen.facts.provider.name());
-        let model = seen.facts.model.as_deref().or(seen.answered_by.as_deref());
+        let model = seen.facts.model.as_deref().or(seen.answered_by());
         out.text("agentloom.recording.model", model);
         let latency = times.last.saturating_sub(times.sent).as_secs_f64();
         out.put("agentloom.recording.latency_s", latency);
