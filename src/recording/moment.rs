@@ -3,12 +3,21 @@
 use std::ops::Range;
 
 use time::format_description::well_known::{Rfc2822, Rfc3339};
-use time::{Duration, OffsetDateTime, UtcOffset};
+use time::{OffsetDateTime, UtcOffset};
+
+/// Microseconds in a second.
+const SECOND: i64 = 1_000_000;
 
 /// A moment in microseconds since 1970 as a recording has it: RFC 3339, UTC, always
 /// six digits of a second.
 pub fn timestamp(micros: i64) -> String {
-    let time = OffsetDateTime::UNIX_EPOCH + Duration::microseconds(micros);
+    String::from_utf8_lossy(&letters(micros)).into_owned()
+}
+
+/// The letters of that; what no date can be made of is a moment of 1970.
+pub fn letters(micros: i64) -> [u8; 27] {
+    let seconds = OffsetDateTime::from_unix_timestamp(micros.div_euclid(SECOND));
+    let time = seconds.unwrap_or(OffsetDateTime::UNIX_EPOCH);
     let mut text = *b"0000-00-00T00:00:00.000000Z";
     let mut put = |place: Range<usize>, mut number: u32| {
         for digit in text[place].iter_mut().rev() {
@@ -22,8 +31,8 @@ pub fn timestamp(micros: i64) -> String {
     put(11..13, time.hour().into());
     put(14..16, time.minute().into());
     put(17..19, time.second().into());
-    put(20..26, time.microsecond());
-    String::from_utf8_lossy(&text).into_owned()
+    put(20..26, micros.rem_euclid(SECOND) as u32);
+    text
 }
 
 /// A moment in any of the spellings that other tools have (RFC 3339 with any offset or
@@ -62,6 +71,7 @@ mod tests {
             assert_eq!(timestamp(moment), text);
             assert_eq!(micros(text), Some(moment));
         }
+        assert!(timestamp(i64::MAX).starts_with("1970-01-01T00:00:00."), "and nothing panics");
     }
 
     #[test]

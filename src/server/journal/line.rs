@@ -4,12 +4,13 @@
 //! there may be one for each of very many calls a second, and a serializer would look at
 //! every letter of every name again.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::super::clock::timestamp;
 use super::super::seen::{More, Seen};
+use crate::recording::moment::letters;
 
 /// The version of the lines. Fields may be added within one; none changes what it means.
 pub const VERSION: u64 = 1;
@@ -35,32 +36,54 @@ pub(super) fn read(seen: &Seen, seq: Option<u64>) -> Value {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// Writes fields, each of its kind, behind others.
+/// Writes fields, each of its kind, behind others; null where there is nothing.
 macro_rules! fields {
     ($out:ident, $($name:literal: $kind:ident($value:expr),)+) => {
         $(
-            $out.extend_from_slice(concat!(",\"", $name, "\":").as_bytes());
-            $kind($out, $value);
+            match $value {
+                None => $out.extend_from_slice(concat!(",\"", $name, "\":null").as_bytes()),
+                Some(value) => {
+                    $out.extend_from_slice(concat!(",\"", $name, "\":").as_bytes());
+                    $kind($out, value);
+                }
+            }
         )+
     };
 }
 
 /// Writes the line of a call, with this number where it has one, without its end.
 pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
-    let facts = &*seen.facts;
     out.extend_from_slice(br#"{"v":"#);
-    number(out, Some(VERSION));
+    number(out, VERSION);
     if seq.is_some() {
         fields! { out, "seq": number(seq), }
     }
+    let entry = answer(seen, out);
+    match &seen.more {
+        More::Nothing | More::Mismatch(_) => out.extend_from_slice(b",\"more\":null}"),
+        More::Entry(_) => {
+            out.extend_from_slice(b",\"more\":{\"entry\":");
+            out.extend_from_within(entry);
+            out.extend_from_slice(b"}}");
+        }
+        More::Value(more) => {
+            fields! { out, "more": value(Some(&**more)), }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Writes what every line says of its call; where in it the entry's name stands.
+fn answer(seen: &Seen, out: &mut Vec<u8>) -> Range<usize> {
+    let facts = &*seen.facts;
     fields! { out,
-        "at": word(Some(&timestamp(seen.at))),
+        "at": moment(Some(seen.at)),
         "outcome": word(Some(seen.outcome)),
         "status": number(seen.status.map(|status| status.as_u16().into())),
         "mode": word(Some(seen.mode)),
         "source": word(seen.source().word()),
-        "method": text(Some(&facts.method)),
-        "path": text(Some(&facts.path)),
+        "method": text(Some(&*facts.method)),
+        "path": text(Some(&*facts.path)),
         "upstream": text(Some(&*facts.upstream).filter(|name| !name.is_empty())),
         "provider": word(Some(facts.provider.name())),
         "operation": word(facts.operation.known()),
@@ -68,9 +91,17 @@ pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
         "streamed": flag(Some(facts.streamed)),
         "session": text(facts.session.as_deref()),
         "step_id": text(facts.step.as_deref()),
-        "key": text(facts.key.as_ref().map(|key| key.as_str())),
+        "key": word(facts.key.as_ref().map(|key| key.as_str())),
         "matched_by": word(seen.matched_by),
-        "entry": text(entry(seen)),
+    }
+    out.extend_from_slice(b",\"entry\":");
+    let begin = out.len();
+    match entry(seen) {
+        None => out.extend_from_slice(b"null"),
+        Some(name) => text(out, name),
+    }
+    let entry = begin..out.len();
+    fields! { out,
         "take": number(seen.take.map(|take| take as u64)),
         "head_ms": milliseconds(Some(seen.head)),
         "first_byte_ms": milliseconds(seen.first_byte),
@@ -88,18 +119,7 @@ pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
         "fault": value(seen.fault.as_deref()),
         "mismatch": value(mismatch(seen)),
     }
-    match &seen.more {
-        More::Nothing | More::Mismatch(_) => out.extend_from_slice(b",\"more\":null}"),
-        More::Entry(_) => {
-            out.extend_from_slice(b",\"more\":{\"entry\":");
-            text(out, entry(seen));
-            out.extend_from_slice(b"}}");
-        }
-        More::Value(more) => {
-            fields! { out, "more": value(Some(more)), }
-            out.push(b'}');
-        }
-    }
+    entry
 }
 
 /// The entry it was answered from.
@@ -117,47 +137,48 @@ fn mismatch(seen: &Seen) -> Option<&Value> {
     }
 }
 
-const NULL: &[u8] = b"null";
-
 /// One of loomrec's own words, in which nothing has to be escaped.
-fn word(out: &mut Vec<u8>, word: Option<&str>) {
-    let Some(word) = word else { return out.extend_from_slice(NULL) };
+fn word(out: &mut Vec<u8>, word: &str) {
     out.push(b'"');
     out.extend_from_slice(word.as_bytes());
     out.push(b'"');
 }
 
-fn text(out: &mut Vec<u8>, text: Option<&str>) {
+fn text(out: &mut Vec<u8>, text: &str) {
     let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
     // To look at all of it takes less time than to stop in the middle.
-    let any = |text: &str| text.bytes().fold(false, |any, byte| any | escaped(byte));
-    match text {
-        Some(text) if any(text) => json(out, &text),
-        text => word(out, text),
+    match text.bytes().fold(false, |any, byte| any | escaped(byte)) {
+        true => json(out, &text),
+        false => word(out, text),
     }
 }
 
-fn number(out: &mut Vec<u8>, number: Option<u64>) {
+fn moment(out: &mut Vec<u8>, micros: i64) {
+    out.push(b'"');
+    out.extend_from_slice(&letters(micros));
+    out.push(b'"');
+}
+
+fn number(out: &mut Vec<u8>, number: u64) {
     json(out, &number);
 }
 
-fn dollars(out: &mut Vec<u8>, dollars: Option<f64>) {
+fn dollars(out: &mut Vec<u8>, dollars: f64) {
     json(out, &dollars);
 }
 
-fn value(out: &mut Vec<u8>, value: Option<&Value>) {
-    json(out, &value);
+fn value(out: &mut Vec<u8>, value: &Value) {
+    json(out, value);
 }
 
-fn flag(out: &mut Vec<u8>, flag: Option<bool>) {
-    out.extend_from_slice(flag.map_or(NULL, |flag| if flag { b"true" } else { b"false" }));
+fn flag(out: &mut Vec<u8>, flag: bool) {
+    out.extend_from_slice(if flag { b"true" } else { b"false" });
 }
 
 /// With one digit behind the point.
-fn milliseconds(out: &mut Vec<u8>, time: Option<Duration>) {
-    let Some(time) = time else { return out.extend_from_slice(NULL) };
-    let tenths = (time.as_nanos() + 50_000) / 100_000;
-    json(out, &(tenths / 10));
+fn milliseconds(out: &mut Vec<u8>, time: Duration) {
+    let tenths = time.as_secs() * 10_000 + (u64::from(time.subsec_nanos()) + 50_000) / 100_000;
+    number(out, tenths / 10);
     out.extend_from_slice(&[b'.', b'0' + (tenths % 10) as u8]);
 }
 

@@ -17,7 +17,7 @@ fn written(seen: &Seen) -> Value {
 fn times_have_one_digit_behind_the_point() {
     let shown = |nanos: u64| {
         let mut out = Vec::new();
-        milliseconds(&mut out, Some(Duration::from_nanos(nanos)));
+        milliseconds(&mut out, Duration::from_nanos(nanos));
         String::from_utf8(out).unwrap()
     };
     let of = [0, 49_999, 50_000, 949_999, 950_000, 12_340_000].map(shown);
