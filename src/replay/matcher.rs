@@ -4,7 +4,7 @@
 //! recorded order, per session, each once. Nothing is ever matched by likeness.
 //! Each group has a lock of its own, so unrelated calls never wait for each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use super::form::Wanted;
@@ -17,6 +17,7 @@ use crate::provider::{self, Call};
 use crate::recording::observed::Observed;
 use crate::recording::{Entry, RecordedRequest};
 use crate::store::Recording;
+use foldhash::HashMap;
 
 /// By what a take was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@
 //! so both are found under the SHA-256 of all of that. They are worked out from the
 //! stored request when it is loaded, never taken from what its entry says.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::RequestKey;

@@ -10,12 +10,13 @@
 //! hash and a number in a table. Entries and bytes are bounded, the oldest give
 //! way. Each shard has a lock of its own.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 
 use super::head::{Head, Raw};
 use super::known::Known;

@@ -31,7 +31,7 @@ use timing::{LONG, SHORT, Timing};
 /// The source of a miss and of a refusal.
 const OURSELVES: &str = "loomrec";
 
-/// Where answers come from.
+/// Where answers come from, in the order of [`Source`](super::seen::Source).
 const SOURCES: [&str; 6] = ["recording", "upstream", "script", "default", "fault", OURSELVES];
 
 /// By what an answer that was not live was found.
@@ -112,7 +112,7 @@ impl Metrics {
             aimock.add(seen);
         }
         let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
-        let source = place(&SOURCES, seen.source().word().unwrap_or(OURSELVES));
+        let source = seen.source() as usize;
         count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
         if let Some(by) = seen.matched_by.and_then(|by| find(&MATCHED_BY, by)) {
             count(&self.replays[by]);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::provider::Provider;
 use crate::record::Times;
-use crate::server::seen::{Exchange, Facts};
+use crate::server::seen::{Exchange, Facts, Source};
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
@@ -139,5 +139,13 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
         (&format!("aimock_request_duration_seconds_count{{{AIMOCKS}}}"), 7.0),
     ] {
         assert_eq!(value(&text, series), expected, "{series}");
+    }
+}
+
+#[test]
+fn sources_are_named_as_the_journal_names_them() {
+    use Source::{Default, Fault, Nowhere, Recording, Script, Upstream};
+    for source in [Recording, Upstream, Script, Default, Fault, Nowhere] {
+        assert_eq!(SOURCES[source as usize], source.word().unwrap_or(OURSELVES));
     }
 }
