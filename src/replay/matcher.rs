@@ -99,8 +99,7 @@ pub struct Matcher {
     pub(super) homes: Vec<(u32, u32)>,
     /// Per source.
     pub(super) repeat: Vec<Repeat>,
-    /// The hashes that entries say their requests have, but for those that are keys
-    /// under the plain rules.
+    /// The hashes that entries say their requests have, but for keys under the plain rules.
     pub(super) hashes: HashSet<RequestKey>,
     /// Steps, sessions, upstreams and mounts of paths, by their text.
     pub(super) names: HashMap<String, u32>,
