@@ -131,7 +131,7 @@ impl Sent {
         Self { account, length, bodiless, bytes: 0, chunks: 0, first, total, cut: false }
     }
 
-    /// A piece of this many bytes is on its way; whether it is the last one.
+    /// A piece of this many bytes is on its way; behind the last one comes nothing.
     pub(super) fn add(&mut self, bytes: usize, last: bool) {
         let is_first = bytes > 0 && self.first.is_none();
         let now = (is_first || last).then(|| self.account.elapsed());

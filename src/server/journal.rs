@@ -224,8 +224,8 @@ impl Journal {
         self.keep(size_of::<Seen>(), |_| (Item::Mark(Box::new(mark)), ()));
     }
 
-    /// Keeps a line of this weight in memory and has it written. It is made of the one whose
-    /// place it takes.
+    /// Keeps a line of this weight in memory and has it written. Who makes it is given the one
+    /// whose place it takes, and may use its memory.
     fn keep<T>(&self, weight: usize, make: impl FnOnce(Option<Item>) -> (Item, T)) -> T {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let mut place = self.place(number).lock();
