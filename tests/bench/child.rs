@@ -18,6 +18,9 @@ const START: Duration = Duration::from_secs(60);
 /// How long a process may take to end once it is told to.
 const END: Duration = Duration::from_secs(60);
 
+/// The environment variable that holds the path of the earlier loomrec.
+const EARLIER: &str = "LOOMREC_BENCH_EARLIER";
+
 /// How a process is started.
 pub struct Launch {
     /// What it is called in the table.
@@ -55,6 +58,23 @@ impl Launch {
         let words = words.into_iter().map(Into::into).collect();
         let program = env!("CARGO_BIN_EXE_loomrec").into();
         Self { name, program, words, settings: Vec::new(), port: None }
+    }
+
+    /// The loomrec that `scripts/bench --before COMMIT` built.
+    ///
+    /// # Errors
+    /// No such loomrec was built.
+    pub fn earlier(name: &'static str, words: Vec<OsString>) -> Result<Self, Fault> {
+        let program = std::env::var_os(EARLIER).ok_or_else(|| Fault::Child {
+            name,
+            detail: "it was not built: give --before COMMIT".to_owned(),
+        })?;
+        Ok(Self { name, program, words, settings: Vec::new(), port: None })
+    }
+
+    /// Whether an earlier loomrec takes part.
+    pub fn has_earlier() -> bool {
+        std::env::var_os(EARLIER).is_some()
     }
 }
 

@@ -74,6 +74,8 @@ fn run(words: &[&str]) -> Result<(), Fault> {
 /// How thorough the run is to be.
 fn scale(options: &[&str]) -> Option<Scale> {
     let mut scale = if options.contains(&"--quick") { Scale::quick() } else { Scale::full() };
+    // Neither a part nor a comparison with an earlier loomrec belongs on the page.
+    scale.writes = !child::Launch::has_earlier();
     let mut options = options.iter();
     while let Some(option) = options.next() {
         // What is not the whole is no measurement to be kept.
@@ -82,7 +84,6 @@ fn scale(options: &[&str]) -> Option<Scale> {
             "--quick" => {}
             "--no-peers" => scale.peers = false,
             "--only" => scale.only = options.next()?.split(',').map(str::to_owned).collect(),
-            "--before" => scale.before = Some(options.next()?.into()),
             "--rounds" => scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?,
             _ => return None,
         }

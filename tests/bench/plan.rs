@@ -1,6 +1,5 @@
 //! What is measured: the workloads, who takes part, and how long for.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::load::Amount;
@@ -8,7 +7,7 @@ use crate::peer::Peer::{Aimock, Llmposter, Mitmdump, Nginx, Wiremock};
 use crate::peer::Task;
 use crate::sample::Kind;
 use crate::system::System::{
-    self, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee, Watched,
+    self, Earlier, Flat, Hyper, Keyed, OneBody, PassThrough, Peer, Record, Replay, Tee, Watched,
 };
 use crate::watch::Watch;
 
@@ -18,6 +17,7 @@ const REPLAYS: &[System] = &[
     Keyed,
     Peer(Nginx, Task::Replay),
     Replay,
+    Earlier(Task::Replay),
     Peer(Llmposter, Task::Replay),
     Peer(Aimock, Task::Replay),
     Peer(Mitmdump, Task::Replay),
@@ -28,6 +28,7 @@ const LIBRARIES: &[System] = &[
     Hyper,
     Keyed,
     Replay,
+    Earlier(Task::Replay),
     Peer(Llmposter, Task::Replay),
     Peer(Aimock, Task::Replay),
     Peer(Mitmdump, Task::Replay),
@@ -40,6 +41,7 @@ const STREAMS: &[System] = &[
     Flat,
     Peer(Nginx, Task::Replay),
     Replay,
+    Earlier(Task::Replay),
     Peer(Llmposter, Task::Replay),
     Peer(Aimock, Task::Replay),
     Peer(Mitmdump, Task::Replay),
@@ -52,6 +54,7 @@ const PROXIES: &[System] = &[
     Tee,
     Peer(Nginx, Task::Record),
     Record,
+    Earlier(Task::Record),
     Peer(Llmposter, Task::Record),
     Peer(Aimock, Task::Record),
     Peer(Mitmdump, Task::Record),
@@ -72,7 +75,7 @@ const fn watched(nobody: System, task: Task) -> [System; 8] {
         Watched(Watch::Follower, task),
         Watched(Watch::Traced, task),
         Watched(Watch::All, task),
-        Watched(Watch::Before, task),
+        Earlier(task),
     ]
 }
 
@@ -106,8 +109,6 @@ pub struct Scale {
     pub rounds: usize,
     /// Whether peers take part.
     pub peers: bool,
-    /// An earlier loomrec, where it is to be compared with.
-    pub before: Option<PathBuf>,
     /// The only workloads to run, where not all.
     pub only: Vec<String>,
     /// Whether the page is to be written.
@@ -132,7 +133,6 @@ impl Scale {
         Self {
             rounds: 9,
             peers: true,
-            before: None,
             only: Vec::new(),
             writes: true,
             patience: Duration::from_secs(60),
@@ -206,7 +206,7 @@ impl Scale {
             distinct: Some(self.many),
             once: true,
             amount: Amount { calls: self.many - 16, time: 4 * self.slice },
-            systems: &[Hyper, Keyed, Replay],
+            systems: &[Hyper, Keyed, Replay, Earlier(Task::Replay)],
             ..w1k
         };
         let long = Workload {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::child::Server;
+use crate::child::{Launch, Server};
 use crate::collect;
 use crate::fault::Fault;
 use crate::load::{Amount, Load, Numbers, Sample};
-use crate::peer::Setting;
+use crate::peer::{Setting, Task};
 use crate::plan::{Scale, Workload};
 use crate::sample::Kind;
 use crate::system::System;
@@ -84,7 +84,7 @@ impl<'a> Stage<'a> {
         for &system in workload.systems {
             let there = match system {
                 System::Peer(..) => scale.peers,
-                System::Watched(Watch::Before, _) => scale.before.is_some(),
+                System::Earlier(_) => Launch::has_earlier(),
                 _ => true,
             };
             if !there {
@@ -120,16 +120,15 @@ impl<'a> Stage<'a> {
     /// Whether a process is started for each round: one whose past would show, and whose
     /// start is quick.
     fn is_fresh(&self, system: System) -> bool {
-        system.records() || (self.workload.once && system == System::Replay)
+        system.records()
+            || (self.workload.once
+                && matches!(system, System::Replay | System::Earlier(Task::Replay)))
     }
 
     fn start(&self, stand: &Stand, folder: &Path) -> Result<Server, Fault> {
         let Workload { kind, .. } = self.workload;
         let at = Setting { folder, origin: self.origin.address(), kind };
         let mut launch = stand.system.launch(&at)?;
-        if let (Some(Watch::Before), Some(before)) = (stand.system.watch(), &self.scale.before) {
-            launch.program = before.into();
-        }
         if let Some(watch) = stand.system.watch() {
             launch.settings = watch.settings(self.collector());
         }

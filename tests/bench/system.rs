@@ -33,6 +33,8 @@ pub enum System {
     Record,
     /// One of these two, while it is watched.
     Watched(Watch, Task),
+    /// One of these two as an earlier commit built it (`scripts/bench --before COMMIT`).
+    Earlier(Task),
 }
 
 impl System {
@@ -58,7 +60,8 @@ impl System {
             Self::Peer(Wiremock, Task::Record) => "WireMock, proxy and record",
             Self::Replay => "loomrec replay",
             Self::Record => "loomrec record",
-            Self::Watched(Watch::Before, _) => "the earlier loomrec",
+            Self::Earlier(Task::Replay) => "earlier loomrec replay",
+            Self::Earlier(Task::Record) => "earlier loomrec record",
             Self::Watched(Watch::Journal, _) => "with a journal",
             Self::Watched(Watch::Scraper, _) => "scraped each second",
             Self::Watched(Watch::Both, _) => "journal and scraper",
@@ -70,12 +73,12 @@ impl System {
 
     /// Whether it is loomrec.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Replay | Self::Record | Self::Watched(..))
+        matches!(self, Self::Replay | Self::Record | Self::Watched(..) | Self::Earlier(_))
     }
 
     /// Whether it is a loomrec that records.
     pub fn records(self) -> bool {
-        matches!(self, Self::Record | Self::Watched(_, Task::Record))
+        matches!(self, Self::Record | Self::Watched(_, Task::Record) | Self::Earlier(Task::Record))
     }
 
     /// How it is watched, where it is.
@@ -104,6 +107,7 @@ impl System {
     pub fn recorder(self) -> Option<Self> {
         match self {
             Self::Replay | Self::Watched(_, Task::Replay) => Some(Self::Record),
+            Self::Earlier(Task::Replay) => Some(Self::Earlier(Task::Record)),
             Self::Peer(Peer::Nginx, _) => None,
             Self::Peer(peer, Task::Replay) => Some(Self::Peer(peer, Task::Record)),
             _ => None,
@@ -140,6 +144,13 @@ impl System {
                 let more = watch.words(at.folder);
                 Ok(Launch::loomrec(name, words.into_iter().chain(more)))
             }
+            Self::Earlier(task) => {
+                let words = match task {
+                    Task::Replay => replay_words(&recording, "127.0.0.1:0"),
+                    Task::Record => record_words(recording, &origin),
+                };
+                Launch::earlier(name, words)
+            }
         }
     }
 }
@@ -151,7 +162,7 @@ pub fn recording(folder: &Path) -> OsString {
 
 /// What `loomrec replay` is told.
 pub fn replay_words(recording: &OsString, listen: &str) -> Vec<OsString> {
-    let words = ["replay", "--strict", "--repeat", "cycle", "--listen", listen, "-r"];
+    let words = ["replay", "--repeat", "cycle", "--listen", listen, "-r"];
     words.into_iter().map(OsString::from).chain([recording.clone()]).collect()
 }
 

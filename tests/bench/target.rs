@@ -55,6 +55,7 @@ pub fn all(findings: &Findings) -> Vec<Target> {
     let mut targets = replays(findings);
     targets.extend(records(findings));
     targets.extend(watched(findings));
+    targets.extend(earlier(findings));
     targets.extend(growing(findings));
     targets.extend(starting(findings));
     targets.push(hashing(findings));
@@ -148,7 +149,7 @@ fn watched(findings: &Findings) -> Vec<Target> {
     for (workload, task) in [("seen", Task::Replay), ("seenrec", Task::Record)] {
         let outcome = findings.outcome(workload, 16);
         let both = System::Watched(Watch::Both, task);
-        let before = System::Watched(Watch::Before, task);
+        let before = System::Earlier(task);
         let mut target = |what: &str, value| {
             let what = format!("{workload}: calls/s with journal and scraper, against {what}");
             let (bound, aim, but) = (Bound::AtLeast(0.95), None, None);
@@ -157,6 +158,29 @@ fn watched(findings: &Findings) -> Vec<Target> {
         target("nobody watching", outcome.and_then(|outcome| throughput(outcome, both)));
         if let Some(outcome) = outcome.filter(|outcome| !outcome.of(before).is_empty()) {
             target("the earlier loomrec", against(outcome, both, before));
+        }
+    }
+    targets
+}
+
+/// Each workload's calls per second against those of the earlier loomrec.
+fn earlier(findings: &Findings) -> Vec<Target> {
+    let pairs = [
+        (System::Replay, System::Earlier(Task::Replay)),
+        (System::Record, System::Earlier(Task::Record)),
+    ];
+    let mut targets = Vec::new();
+    for outcome in &findings.outcomes {
+        for (now, before) in pairs.iter().filter(|(_, before)| !outcome.of(*before).is_empty()) {
+            let (workload, connections) = (outcome.workload.name, outcome.connections);
+            targets.push(Target {
+                workload,
+                what: format!("{workload}, {connections} connections: against {}", before.name()),
+                bound: Bound::AtLeast(0.95),
+                aim: None,
+                value: against(outcome, *now, *before),
+                but: None,
+            });
         }
     }
     targets

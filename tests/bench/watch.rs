@@ -20,8 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How a loomrec is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// Not at all, and it is an earlier one: `scripts/bench --before COMMIT` builds it.
-    Before,
     /// It writes a journal.
     Journal,
     /// Its metrics are read each second.
