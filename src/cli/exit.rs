@@ -52,7 +52,9 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Store(error) => error.into(),
-            error @ LoadError::Fault { .. } => Self::new(RECORDING, format!("failed to {error}")),
+            error @ (LoadError::Fault { .. } | LoadError::Unchecked { .. }) => {
+                Self::new(RECORDING, format!("failed to {error}"))
+            }
         }
     }
 }

@@ -15,6 +15,7 @@ mod export;
 mod fault;
 mod generate;
 mod import;
+mod in_force;
 mod journal;
 mod log;
 mod ls;
@@ -40,6 +41,7 @@ mod settings;
 mod setup;
 mod show;
 mod stats;
+mod strict;
 mod table;
 mod terminal;
 mod trace;
@@ -87,6 +89,9 @@ pub fn run() -> ExitCode {
     }
     if let Command::Replay(args) = &mut cli.command {
         give_way_to_flags(args, &matches);
+        if let Some((_, replay)) = matches.subcommand() {
+            strict::set_aside(args, replay, &settings);
+        }
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -241,10 +246,17 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
         ("strict", "on_miss"),
         ("strict", "allow_default_fallback"),
         ("on_miss", "allow_default_fallback"),
+        ("strict", "repeat"),
     ] {
-        let same = one == "strict"
-            && other == "on_miss"
-            && replay.get_one::<args::MissPolicy>("on_miss") == Some(&args::MissPolicy::Error);
+        let same = match (one, other) {
+            ("strict", "on_miss") => {
+                replay.get_one::<args::MissPolicy>(other) == Some(&args::MissPolicy::Error)
+            }
+            ("strict", "repeat") => {
+                replay.get_one::<args::RepeatPolicy>(other) == Some(&args::RepeatPolicy::Error)
+            }
+            _ => false,
+        };
         if typed(one) && typed(other) && !same {
             let flag = |name: &str| format!("--{}", name.replace('_', "-"));
             return Err(Failure::usage(format!(
@@ -257,14 +269,10 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was typed is final: `--strict` overrules what the environment says of
-/// repeats (of misses, `replay` sees to that itself), and the short form of a
-/// policy for misses overrules the environment's.
+/// What was typed is final: the short form of a policy for misses overrules the
+/// environment's.
 fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
     let source = |name: &str| matches.subcommand().and_then(|(_, sub)| sub.value_source(name));
-    if args.strict && source("repeat") == Some(ValueSource::EnvVariable) {
-        args.repeat = None;
-    }
     if source("allow_default_fallback") == Some(ValueSource::CommandLine)
         && source("on_miss") == Some(ValueSource::EnvVariable)
     {

@@ -8,6 +8,7 @@ use super::amount::{dollars, rounded};
 use super::args::FaultArgs;
 use super::expiry::Expired;
 use super::fault::{self, FaultReceipt};
+use super::in_force::InForce;
 use super::score::Judged;
 use crate::recovery::Budget;
 use crate::replay::Reason;
@@ -46,6 +47,10 @@ pub struct Receipt {
     pub unused: Option<Vec<String>>,
     /// Takes there were.
     pub takes: usize,
+    /// What the calls were answered under; `None` where nothing was replayed.
+    pub in_force: Option<InForce>,
+    /// Calls answered by entries that cannot be checked.
+    pub unchecked_calls: u64,
     /// What a script did; `None` where there was none.
     pub script: Option<ScriptReceipt>,
     /// Calls that got a fault in place of any answer.
@@ -139,6 +144,8 @@ impl Receipt {
             exhausted: tally.missed_for(Reason::Exhausted),
             unused: None,
             takes: 0,
+            in_force: None,
+            unchecked_calls: 0,
             script: None,
             faulted: Tally::read(&tally.faulted),
             faults: None,
@@ -219,6 +226,7 @@ impl Receipt {
             "unreachable": self.unreachable,
             "refused": self.refused,
             "takes": self.takes,
+            "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls)),
             "unused": self.unused.as_ref().map_or(0, Vec::len),
             "unused_entries": self.unused.clone().unwrap_or_default(),
             "script": self.script.map(ScriptReceipt::to_json),
@@ -269,6 +277,11 @@ impl Receipt {
         if let Some(unused) = &self.unused {
             parts.push(format!("{} of {} takes unused", unused.len(), self.takes));
         }
+        let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
+        if unchecked > 0 {
+            let calls = self.unchecked_calls;
+            parts.push(format!("{calls} answered by {unchecked} entries that cannot be checked"));
+        }
         parts.extend(self.script.into_iter().flat_map(ScriptReceipt::text));
         parts.push(format!("upstream connections: {}", self.upstream_connections));
         if more.input_tokens + more.output_tokens > 0 {
@@ -288,8 +301,10 @@ impl Receipt {
             ));
         }
         let faults = self.faults.iter().flat_map(FaultReceipt::lines);
+        let in_force = self.in_force.as_ref().and_then(InForce::text);
+        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
         let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
-        for line in faults.chain(notes) {
+        for line in faults.chain(in_force.map(str::to_owned)).chain(notes) {
             text.push_str(&format!("\n  {line}"));
         }
         if let Some(judged) = &self.recovery {

@@ -13,7 +13,7 @@ use crate::identity::{IdentityRules, Pointer};
 use crate::record::writer::{OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::entry::End;
-use crate::replay::{Latency, Matcher, Replayer};
+use crate::replay::{Latency, Matcher, Replayer, Terms};
 use crate::server::metric::Metrics;
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnMiss, OnNotice};
@@ -62,7 +62,10 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {
         let source = setup::source(path, &ground.output)?;
-        Some(Replayer::new(Matcher::new(vec![source], &ignore, None)?, Latency::None))
+        Some(Replayer::new(
+            Matcher::new(vec![source], Terms { ignore: &ignore, ..Terms::default() })?,
+            Latency::None,
+        ))
     } else {
         None
     };
@@ -80,6 +83,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         keep_encoding: args.keep_encoding,
         // Nothing goes out where nothing is recorded, and so no key is needed.
         stand_in_keys: !records,
+        told: None,
     })
 }
 

@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use super::args::{LatencyModel, MissPolicy, OnExpired, RepeatPolicy, ReplayArgs};
 use super::exit::{Failure, NO, UNEXPECTED};
 use super::expiry::Expired;
+use super::in_force::InForce;
 use super::output::Output;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::session::{Engines, Ground, Ran};
 use super::{fault, script, session, setup};
-use crate::replay::{Latency, Matcher, Repeat, Replayer, Source};
+use crate::replay::{Latency, Matcher, Repeat, Replayer, Source, Take, Terms};
 use crate::server::OnMiss;
 use crate::server::tally::Tally;
 use crate::upstream::Client;
@@ -25,16 +26,21 @@ const NAMED: usize = 5;
 /// Whatever keeps it from starting.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     if args.recordings.is_empty() && args.script.is_none() {
-        return Err(Failure::usage(
+        let aside = match args.set_aside.settings.is_empty() {
+            true => String::new(),
+            false => format!(" (--strict sets aside {})", args.set_aside.settings.join(", ")),
+        };
+        return Err(Failure::usage(format!(
             "there is nothing to answer from: name a recording with --recording FILE (-r), or a \
-             script with --script FILE",
-        ));
+             script with --script FILE{aside}"
+        )));
     }
     let latency = latency(&args)?;
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
     let (matcher, expired) = matcher(&args, &ground.output)?;
+    let in_force = InForce::of(&args, &matcher);
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
@@ -57,11 +63,13 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
         budget,
         keep_encoding: false,
         stand_in_keys: true,
+        told: in_force.text(),
     };
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
     let connections = client.map_or(0, |client| client.connections());
     let mut receipt = receipt(&args, &ran, connections);
+    receipt.in_force = Some(in_force);
     pending::end(&args, &ran.gateway, &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     session::hand_out(&receipt, &args.serve, &output)?;
@@ -77,20 +85,23 @@ fn matcher(args: &ReplayArgs, output: &Output) -> Result<(Matcher, Option<Expire
     let ignore = setup::pointers(&args.serve.ignore)?;
     let sources: Result<Vec<Source>, Failure> =
         args.recordings.iter().map(|path| setup::source(path, output)).collect();
-    let repeat = args.repeat.map(|policy| match policy {
+    let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
+    let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,
         RepeatPolicy::Last => Repeat::Last,
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
+    let refuse_unchecked = args.strict && !args.allow_unchecked;
+    let terms = Terms { ignore: &ignore, repeat, refuse_unchecked };
     let sources = sources?;
     let expired = Expired::look(&args.expiry, &sources)?;
-    Ok((Matcher::new(sources, &ignore, repeat)?, expired))
+    Ok((Matcher::new(sources, terms)?, expired))
 }
 
 /// What a miss gets, and the client that `forward` needs; no other policy has one.
 fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
     let fallback = args.allow_default_fallback.then_some(MissPolicy::Default);
-    // Strictness is final: it overrides what the environment says.
+    // Strictness is final; what the environment says has been set aside.
     let policy = match args.strict {
         true => MissPolicy::Error,
         false => args.on_miss.or(fallback).unwrap_or(MissPolicy::Error),
@@ -137,7 +148,10 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = connections;
     let unused = gateway.replayer.as_ref().map(setup::unused).unwrap_or_default();
-    receipt.takes = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
+    if let Some(matcher) = gateway.replayer.as_ref().map(Replayer::matcher) {
+        receipt.takes = matcher.len();
+        receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
+    }
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));

@@ -78,6 +78,8 @@ pub struct Engines {
     pub keep_encoding: bool,
     /// Whether keys that are missing get a stand-in.
     pub stand_in_keys: bool,
+    /// What is said once the listener stands.
+    pub told: Option<String>,
 }
 
 impl Engines {
@@ -220,7 +222,8 @@ impl Ground {
             clock: AtomicI64::new(0),
         });
         let output = &self.output;
-        let work = serve(listener, &origin, Arc::clone(&gateway), args, &environment, output);
+        let opening = Opening { origin: &origin, told: engines.told.as_deref() };
+        let work = serve(listener, opening, Arc::clone(&gateway), args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
         gateway.journal.hang_up().await;
         if let Err(error) = gateway.journal.close() {
@@ -233,10 +236,16 @@ impl Ground {
     }
 }
 
+/// What is said when a server listens.
+struct Opening<'a> {
+    origin: &'a str,
+    told: Option<&'a str>,
+}
+
 /// Serves until CMD ends or a signal comes. Returns CMD's exit code.
 async fn serve(
     listener: TcpListener,
-    origin: &str,
+    Opening { origin, told }: Opening<'_>,
     gateway: Arc<Gateway>,
     args: &ServeArgs,
     environment: &Environment,
@@ -252,6 +261,7 @@ async fn serve(
         drop(stopped.await);
     }));
     output.info(&format!("loomrec listening on {origin}"));
+    told.into_iter().for_each(|told| output.info(told));
     if args.verbose {
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }

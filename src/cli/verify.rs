@@ -13,6 +13,7 @@ use std::path::Path;
 use super::args::VerifyArgs;
 use super::exit::{Failure, NO, RECORDING, UNEXPECTED};
 use super::output;
+use crate::identity::IdentityRules;
 use crate::verification::{Checker, Problem, Severity};
 
 /// Runs the command.
@@ -83,6 +84,8 @@ struct Report {
     /// How many errors and warnings there are, those that are not among them too.
     errors: usize,
     warnings: usize,
+    /// How many notes.
+    notes: usize,
     /// Why it cannot be read as a recording at all.
     unreadable: Option<String>,
     /// What was mended.
@@ -93,6 +96,8 @@ struct Report {
     foreign: usize,
     /// Whether loomrec has written it.
     loomrec: bool,
+    /// The rules its keys were made under, where it says them.
+    rules: Option<IdentityRules>,
 }
 
 impl Report {
@@ -103,6 +108,7 @@ impl Report {
         match problem.severity {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
+            Severity::Note => self.notes += 1,
         }
         if self.problems.len() < MOST {
             self.problems.push(problem);
@@ -110,7 +116,8 @@ impl Report {
     }
 
     fn be_strict(&mut self) {
-        for problem in &mut self.problems {
+        let wrong = |problem: &&mut Problem| problem.severity != Severity::Note;
+        for problem in self.problems.iter_mut().filter(wrong) {
             problem.severity = Severity::Error;
         }
         self.errors += std::mem::take(&mut self.warnings);

@@ -13,6 +13,7 @@ pub mod key;
 pub mod multipart;
 pub mod parts;
 pub mod query;
+mod question;
 pub mod reader;
 pub mod rules;
 pub mod text;

@@ -17,6 +17,10 @@ const FORMAT_MAJOR: u64 = 1;
 /// The newest way of making keys that is understood.
 const IDENTITY_VERSION: u64 = 1;
 
+/// How many places a recording may leave out of its requests: more than anybody can
+/// review are no rules.
+const MOST_RULES: usize = 256;
+
 /// The metadata of a recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meta {
@@ -166,6 +170,10 @@ fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
         Some(Value::Array(ignore)) => ignore,
         Some(other) => return Err(bad(pointer, expected, describe(other))),
     };
+    if ignore.len() > MOST_RULES {
+        let found = format!("a list of {}", ignore.len());
+        return Err(bad(pointer, "a list of at most 256 JSON pointers", found));
+    }
     let read = |value: &Value| match value.as_str().map(Pointer::parse) {
         Some(Ok(read)) => Ok(read),
         Some(Err(error)) => Err(bad(pointer, expected, error.to_string())),

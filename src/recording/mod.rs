@@ -32,6 +32,7 @@ pub mod sketch;
 mod spelled;
 mod text;
 mod token;
+pub mod unchecked;
 
 pub use body::{Chunk, Layout, Payload};
 pub use cassette::Cassette;
@@ -40,3 +41,4 @@ pub use error::FormatError;
 pub use meta::Meta;
 pub use name::EntryName;
 pub use pending::{Pending, Waiting};
+pub use unchecked::Unchecked;

@@ -11,7 +11,7 @@ use super::take::{Take, Under};
 use crate::identity::{IdentityRules, Pointer, RequestKey};
 use crate::provider::{self, Call};
 use crate::recording::sketch::Sketch;
-use crate::recording::{Entry, EntryName};
+use crate::recording::{Entry, EntryName, Unchecked};
 use crate::store::{Recording, StoreError, Stored};
 
 /// Recordings of fewer entries are read by one thread.
@@ -27,6 +27,19 @@ pub enum LoadError {
     /// It could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// An entry answers calls that cannot be checked.
+    #[error(
+        "replay {label} strictly: its entry {entry:?} {why}; record that call again, or let \
+         such entries answer with --allow-unchecked"
+    )]
+    Unchecked {
+        /// The recording.
+        label: String,
+        /// The entry.
+        entry: String,
+        /// Why it cannot be checked.
+        why: &'static str,
+    },
     /// An entry declares a fault that is none.
     #[error("read the recording {label}: in {entry:?}, {why}; mend or remove it")]
     Fault {
@@ -39,6 +52,18 @@ pub enum LoadError {
     },
 }
 
+/// How recordings are replayed, beside what they say themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms<'a> {
+    /// Adds to the rules of each.
+    pub ignore: &'a [Pointer],
+    /// What a further identical call gets. `None` for the default: an error, and the
+    /// last take again for files that AgentLoom wrote.
+    pub repeat: Option<Repeat>,
+    /// Whether entries that cannot be checked are refused.
+    pub refuse_unchecked: bool,
+}
+
 /// The rules of a recording, as indexes of the matcher's.
 #[derive(Clone, Copy)]
 struct Rules {
@@ -46,28 +71,26 @@ struct Rules {
     stored: usize,
     /// Those that requests are compared under.
     effective: usize,
+    /// Whether entries that cannot be checked are refused.
+    refuse_unchecked: bool,
 }
 
 impl Matcher {
-    /// Loads `sources`; `ignore` adds to the rules of each. `repeat` is `None`
-    /// for the default: an error, and `Last` for files that AgentLoom wrote.
+    /// Loads `sources`.
     ///
     /// # Errors
     /// The first entry that cannot be read or used.
-    pub fn new(
-        sources: Vec<Source>,
-        ignore: &[Pointer],
-        repeat: Option<Repeat>,
-    ) -> Result<Self, LoadError> {
+    pub fn new(sources: Vec<Source>, terms: Terms<'_>) -> Result<Self, LoadError> {
         let mut matcher = Self::default();
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
             let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
-            matcher.repeat.push(repeat.unwrap_or(default));
+            matcher.repeat.push(terms.repeat.unwrap_or(default));
             matcher.labels.push(source.label.clone());
-            let effective = meta.rules().with(ignore.iter().cloned());
+            let effective = meta.rules().with(terms.ignore.iter().cloned());
             let stored = matcher.rule_index(meta.rules());
-            let rules = Rules { stored, effective: matcher.rule_index(&effective) };
+            let effective = matcher.rule_index(&effective);
+            let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
             matcher.read(index, rules, &source.recording)?;
         }
         matcher.sources = sources;
@@ -130,7 +153,13 @@ impl Matcher {
     fn add(&mut self, source: usize, rules: Rules, stored: Stored) -> Result<(), LoadError> {
         let Stored { name, take: number, entry, place } = stored;
         let (call, made) = self.recognise(&entry, rules).unzip();
-        let key = self.key(&name, &entry, call.as_ref(), made.flatten(), rules);
+        let made = made.flatten();
+        let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
+        if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
+            let (label, entry) = (self.labels[source].clone(), name.take_key(number));
+            return Err(LoadError::Unchecked { label, entry, why: why.as_str() });
+        }
+        let key = self.key(&name, &entry, call.as_ref(), made, rules);
         let under = self.under(&name, &entry);
         self.note_hash(&entry, key.as_ref());
         let group = match (key, under.step) {
@@ -160,7 +189,7 @@ impl Matcher {
             why,
         })?;
         self.has_trouble |= take.trouble().is_some();
-        self.takes.push(take);
+        self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
         Ok(())
     }
 
@@ -175,6 +204,24 @@ impl Matcher {
         let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
         self.recalled.keep(request, &call, key.clone());
         Some((call, Some(key)))
+    }
+
+    /// Why an entry cannot be checked. `made` is the key of its request under the
+    /// effective rules, where it has been made already.
+    fn why_unchecked(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        call: Option<&Call>,
+        made: Option<&RequestKey>,
+        rules: Rules,
+    ) -> Option<Unchecked> {
+        let stored = &self.rules[rules.stored];
+        let real = entry.request.as_ref().zip(call).map(|(request, call)| {
+            let made = made.filter(|_| rules.stored == rules.effective);
+            made.cloned().unwrap_or_else(|| request.key(call, stored))
+        });
+        entry.unchecked(name, real.as_ref(), stored)
     }
 
     /// The key of an entry's request, and the rules it is made under. `made` is the one

@@ -35,7 +35,7 @@ fn matcher(text: &str) -> Result<Matcher, LoadError> {
     let path = folder.path().join("run.json");
     std::fs::write(&path, text).unwrap();
     let recording = Recording::open(&path)?;
-    Matcher::new(vec![Source { label: "run.json".into(), recording }], &[], None)
+    Matcher::new(vec![Source { label: "run.json".into(), recording }], Terms::default())
 }
 
 fn observed(words: &str) -> Observed {

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
+use super::super::load::Terms;
 use super::super::matcher::{Matcher, Source};
 use super::super::reason::Reason;
 use super::*;
@@ -83,7 +84,8 @@ fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
     let path = folder.path().join("run.json");
     std::fs::write(&path, serde_json::Value::Object(file).to_string()).unwrap();
     let recording = Recording::open(&path).unwrap();
-    Matcher::new(vec![Source { label: "run".into(), recording }], &[], Some(repeat)).unwrap()
+    let terms = Terms { repeat: Some(repeat), ..Terms::default() };
+    Matcher::new(vec![Source { label: "run".into(), recording }], terms).unwrap()
 }
 
 fn observed(call: Kept) -> Observed {

@@ -40,6 +40,8 @@ pub struct Take {
     pub(super) form: Form,
     /// Whether the answer was recorded to its end.
     pub(super) servable: bool,
+    /// Whether it may answer another request than its entry shows.
+    unchecked: bool,
     /// What the nearest call is chosen by, where the request is recorded.
     pub(super) sketch: Option<Sketch>,
     answer: Answering,
@@ -104,6 +106,7 @@ impl Take {
             under,
             form,
             servable: entry.is_servable(),
+            unchecked: false,
             sketch,
             answer: Answering::of(entry, label),
             trouble: trouble.map(Box::new),
@@ -182,9 +185,24 @@ impl Take {
         }
     }
 
+    /// The same take, of an entry that cannot be checked.
+    pub(super) fn without_check(self) -> Self {
+        Self { unchecked: true, ..self }
+    }
+
+    /// Whether it may answer another request than its entry shows.
+    pub fn is_unchecked(&self) -> bool {
+        self.unchecked
+    }
+
+    /// How many calls were answered by it.
+    pub fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+
     /// Whether any call was answered by it.
     pub(super) fn is_used(&self) -> bool {
-        self.served.load(Ordering::Relaxed) > 0
+        self.served() > 0
     }
 
     /// One more call is answered by it.

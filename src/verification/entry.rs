@@ -14,7 +14,7 @@ use crate::identity::{self, IdentityRules, RequestKey};
 use crate::provider::{Call, Operation};
 use crate::recording::entry::Unread;
 use crate::recording::redact::{RedactError, Redactor};
-use crate::recording::{Entry, EntryError, EntryName, format};
+use crate::recording::{Entry, EntryError, EntryName, Unchecked, format};
 
 /// How many problems of one entry are told.
 const MOST: usize = 200;
@@ -151,7 +151,9 @@ fn examine(
 ) {
     let asked = Asked::of(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
-    hash(name, entry, asked.as_ref().and_then(|asked| asked.key.as_ref()), found);
+    let key = asked.as_ref().and_then(|asked| asked.key.as_ref());
+    hash(name, entry, key, found);
+    unchecked(name, entry, key, checker.rules.as_ref(), found);
     let operation = call.map_or(Operation::Other, |call| call.operation);
     let body = entry.response.as_ref().map(|response| Body::of(operation, response));
     if matches!(body, Some(None)) {
@@ -221,6 +223,28 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
             found.push(error(Kind::Hash, text).at(at, None).helped(CHANGED));
         }
         _ => {}
+    }
+}
+
+/// Adds that an entry answers calls which cannot be checked against its request. Where
+/// its hashes do not fit, [`hash`] has told it.
+fn unchecked(
+    name: &EntryName,
+    entry: &Entry,
+    request: Option<&RequestKey>,
+    rules: Option<&IdentityRules>,
+    found: &mut Vec<Problem>,
+) {
+    let Some(rules) = rules else { return };
+    let why = entry.unchecked(name, request, rules);
+    if let Some(why @ (Unchecked::AnyRequest | Unchecked::NothingLeft)) = why {
+        let text = format!("the entry {}", why.as_str());
+        let problem = Problem::of_file(Kind::Unchecked, Severity::Warning, text);
+        found.push(
+            problem.helped(
+                "record the call again; replay --strict refuses it without --allow-unchecked",
+            ),
+        );
     }
 }
 

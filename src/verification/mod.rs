@@ -25,6 +25,8 @@ use std::borrow::Cow;
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// What the file declares, and a replay goes by: nothing is wrong with it.
+    Note,
     /// Worth a look; the recording can be used as it is.
     Warning,
     /// The recording is not what it says it is, or holds what it must not.
@@ -35,6 +37,7 @@ impl Severity {
     /// Its name.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         }
@@ -54,6 +57,10 @@ pub enum Kind {
     Key,
     /// A request that does not hash to what its entry says.
     Hash,
+    /// What a replay goes by beside the recorded requests: rules, repeated takes.
+    Rules,
+    /// An entry that answers calls which cannot be checked against a request.
+    Unchecked,
     /// A summary that says something else than the recorded answer.
     Answer,
     /// Chunks whose times fall.
@@ -85,6 +92,8 @@ impl Kind {
             Self::Duplicate => "duplicate",
             Self::Key => "key",
             Self::Hash => "hash",
+            Self::Rules => "rules",
+            Self::Unchecked => "unchecked",
             Self::Answer => "answer",
             Self::Time => "time",
             Self::End => "end",

@@ -100,6 +100,8 @@ mod stop;
 #[cfg(test)]
 mod stream;
 #[cfg(test)]
+mod strict;
+#[cfg(test)]
 mod summary;
 #[cfg(test)]
 mod support;

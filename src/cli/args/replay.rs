@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
+use super::super::strict::SetAside;
 use super::{ExpiryArgs, ServeArgs};
 
 /// `loomrec replay`.
@@ -24,9 +25,14 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "FILE", env = "LOOMREC_SCRIPT")]
     pub script: Option<PathBuf>,
 
-    /// Refuse every call that is not recorded; the default, and final: it overrides the environment
+    /// Refuse every call that is not recorded, serve each take once, refuse what cannot be checked;
+    /// final: no environment, settings or recording weakens it
     #[arg(long)]
     pub strict: bool,
+
+    /// With --strict: let entries answer that cannot be checked, and say how many did
+    #[arg(long, requires = "strict")]
+    pub allow_unchecked: bool,
 
     /// What a call that is not recorded gets [default: error]
     #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
@@ -72,6 +78,10 @@ pub struct ReplayArgs {
     /// Everything else.
     #[command(flatten)]
     pub serve: ServeArgs,
+
+    /// What --strict set aside.
+    #[arg(skip)]
+    pub set_aside: SetAside,
 }
 
 /// What a call that is not recorded gets.

@@ -20,7 +20,7 @@ use crate::record::writer::Writer;
 use crate::record::{Config, Recorder};
 use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
-use crate::replay::{Latency, Matcher, Replayer, Source};
+use crate::replay::{Latency, Matcher, Replayer, Source, Terms};
 use crate::server::fault::Faults;
 use crate::server::inspector::Inspector;
 use crate::server::journal::Journal;
@@ -72,7 +72,7 @@ impl Stage {
     pub(super) async fn replay(file: &Path) -> Result<Self, Failure> {
         let recording = store::Recording::open(file)?;
         let source = Source { label: "demo.json".to_owned(), recording };
-        let replayer = Replayer::new(Matcher::new(vec![source], &[], None)?, Latency::None);
+        let replayer = Replayer::new(Matcher::new(vec![source], Terms::default())?, Latency::None);
         Self::start(None, redactor()?, Arc::default(), None, Some(replayer)).await
     }
 

@@ -38,6 +38,8 @@ pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
         }
         own.problems.into_iter().for_each(|problem| report.add(problem.in_file(label(at))));
     }
+    let own = |part: &Part| part.own.as_ref().map(|(rules, _)| rules.clone());
+    report.rules = parts.iter().find_map(own);
     twice(&parts, label).into_iter().for_each(|problem| report.add(problem));
     disagreeing(&parts, label).into_iter().for_each(|problem| report.add(problem));
     let of = |(at, part): (usize, &Part)| vec![at; part.keys.len()];

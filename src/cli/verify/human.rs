@@ -24,7 +24,7 @@ pub(super) fn file(report: &Report, quiet: bool) -> String {
         }
     }
     let told = report.problems.len();
-    let all = report.errors + report.warnings;
+    let all = report.errors + report.warnings + report.notes;
     if all > told && !quiet {
         out.push_str(&format!("{label}: and {} more\n", all - told));
     }
@@ -45,6 +45,7 @@ fn problem_text(label: &str, problem: &Problem) -> String {
     let severity = match problem.severity {
         Severity::Error => "error".red().bold().to_string(),
         Severity::Warning => "warning".yellow().bold().to_string(),
+        Severity::Note => "note".cyan().to_string(),
     };
     let key = problem.key.as_deref().map(short).unwrap_or_default();
     let place = format!("{key} {}", terminal::line(&problem.pointer));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::work::{entries, unreadable};
 use super::{Report, folder};
+use crate::identity::Pointer;
 use crate::store::{self, Examined, Leftover, StoreError};
 use crate::verification::{Checker, Kind, Problem, Severity};
 
@@ -31,9 +32,37 @@ fn look(path: &Path, checker: &Checker, report: &mut Report) -> Result<(), Store
         entries(&file, &mut layout, checker, report)?;
         report.foreign += layout.foreign;
         report.loomrec = layout.loomrec;
+        report.rules = layout.rules.take();
     }
+    terms(report);
     spelling(report);
     Ok(())
+}
+
+/// How many rules are named.
+const NAMED: usize = 20;
+
+/// What a replay goes by beside the recorded requests.
+fn terms(report: &mut Report) {
+    let Some(rules) = &report.rules else { return };
+    let mut found = Vec::new();
+    if !rules.ignore().is_empty() {
+        let all: Vec<String> = rules.ignore().iter().take(NAMED).map(Pointer::to_string).collect();
+        let more = match rules.ignore().len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!("requests are compared without {}{more}", all.join(", "));
+        let at = "/_loomrec/identity/ignore";
+        found.push(Problem::of_file(Kind::Rules, Severity::Note, text).at(at, None));
+    }
+    if !report.loomrec && report.entries > 0 {
+        let text = "it has no `_loomrec`: a replay without --strict gives its last take to every \
+                    further call";
+        let remedy = "replay it with --strict or --repeat error, or loomrec import it";
+        found.push(Problem::of_file(Kind::Rules, Severity::Warning, text).helped(remedy));
+    }
+    found.into_iter().for_each(|problem| report.add(problem));
 }
 
 /// A recording of ours that someone else has written anew makes large diffs.

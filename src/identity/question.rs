@@ -1,0 +1,105 @@
+//! What a request body asks, apart from the settings around it: whether rules leave
+//! anything of that.
+
+use super::json::Json;
+use super::rules::{IdentityRules, Ignored};
+use super::text::Str;
+
+/// The top-level members that hold what is asked, over all providers.
+const ASKING: [&str; 20] = [
+    "contents",
+    "content",
+    "documents",
+    "images",
+    "input",
+    "inputText",
+    "inputs",
+    "instances",
+    "instructions",
+    "message",
+    "messages",
+    "parts",
+    "prompt",
+    "queries",
+    "query",
+    "requests",
+    "system",
+    "systemInstruction",
+    "text",
+    "texts",
+];
+
+/// Members that say who speaks or what kind a value is of, and nothing else.
+const LABELS: [&str; 2] = ["role", "type"];
+
+/// Members that choose who answers, and how.
+const CHOOSING: [&str; 3] = ["model", "stream", "stream_options"];
+
+impl IdentityRules {
+    /// Whether these rules leave out all that a body asks: all its messages, say. A
+    /// body that asks nothing has nothing left out.
+    pub fn leave_nothing_of(&self, body: &Json<'_>) -> bool {
+        let Some(members) = body.as_object() else { return false };
+        let named = |key: &Str<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
+        let asks = members.iter().any(|(key, _)| named(key, &ASKING));
+        let counts =
+            |key: &Str<'_>| if asks { named(key, &ASKING) } else { !named(key, &CHOOSING) };
+        let says = |rules: Ignored<'_>| {
+            members.iter().filter(|(key, _)| counts(key)).any(|(key, value)| {
+                rules.member(*key).is_some_and(|inner| says_something(value, inner))
+            })
+        };
+        says(Ignored::NOTHING) && !says(self.ignored())
+    }
+}
+
+/// Whether a value says anything that the rules do not leave out.
+fn says_something(value: &Json<'_>, rules: Ignored<'_>) -> bool {
+    match value {
+        Json::Null => false,
+        Json::Bool(_) | Json::Number(_) | Json::String(_) => true,
+        Json::Array(items) => items.iter().enumerate().any(|(index, item)| {
+            rules.element(index).is_some_and(|inner| says_something(item, inner))
+        }),
+        Json::Object(members) => members.iter().any(|(key, member)| {
+            !LABELS.iter().any(|label| *key == *label)
+                && rules.member(*key).is_some_and(|inner| says_something(member, inner))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Pointer, parse};
+    use super::*;
+
+    fn leave_nothing(body: &str, pointers: &[&str]) -> bool {
+        let pointers = pointers.iter().map(|text| Pointer::parse(text).unwrap());
+        IdentityRules::new(pointers.collect()).leave_nothing_of(&parse(body.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn nothing_is_left_when_everything_that_is_asked_is_ignored() {
+        let chat =
+            r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}"#;
+        for pointers in
+            [&["/messages"][..], &["/messages/0/content"], &["/messages/0/content/0/text"]]
+        {
+            assert!(leave_nothing(chat, pointers), "{pointers:?}");
+        }
+        assert!(leave_nothing(r#"{"input":"a","instructions":"b"}"#, &["/input", "/instructions"]));
+        assert!(leave_nothing(r#"{"anything":{"x":1},"model":"m"}"#, &["/anything/x"]));
+    }
+
+    #[test]
+    fn something_is_left_when_any_of_what_is_asked_is_kept() {
+        let chat =
+            r#"{"messages":[{"role":"system","content":"now"},{"role":"user","content":"a"}]}"#;
+        assert!(!leave_nothing(chat, &["/messages/0/content", "/model"]));
+        assert!(!leave_nothing(r#"{"input":"a","instructions":"b"}"#, &["/input"]));
+        // What asks nothing cannot be emptied.
+        for empty in ["{}", "[]", r#"{"messages":[]}"#, r#"{"model":"m"}"#] {
+            assert!(!leave_nothing(empty, &["/messages", "/model"]), "{empty}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Entries that answer calls which nobody can check against a recorded request.
+//!
+//! An entry is checked when the request it shows, or the hash it gives, is the very
+//! one that its answer goes to. Whoever reads the file then sees which call is
+//! answered.
+
+use super::entry::{Entry, RecordedRequest};
+use super::name::EntryName;
+use crate::identity::{self, IdentityRules, RequestKey};
+
+/// Why an entry cannot be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// It has neither a request nor a hash: it answers any call of its step.
+    AnyRequest,
+    /// The request it shows is not the one that its hash stands for.
+    OtherRequest,
+    /// It has no request, and two hashes that differ.
+    TwoHashes,
+    /// The rules of its file leave out all that its request asks.
+    NothingLeft,
+}
+
+impl Unchecked {
+    /// What is wrong with the entry; reads after its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AnyRequest => {
+                "holds neither `request` nor `request_hash`, so it answers any call of its step"
+            }
+            Self::OtherRequest => {
+                "answers another request than the one it shows: that does not hash to its key"
+            }
+            Self::TwoHashes => "stands under another hash than its `request_hash`",
+            Self::NothingLeft => {
+                "answers any question, since the `ignore` rules of its file leave out all that it \
+                 asks"
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Why this entry under `name` cannot be checked; `None` where it can. `real` is
+    /// the key of its request under `rules`, those of its file; `None` where it has no
+    /// request.
+    pub fn unchecked(
+        &self,
+        name: &EntryName,
+        real: Option<&RequestKey>,
+        rules: &IdentityRules,
+    ) -> Option<Unchecked> {
+        let under = match name {
+            EntryName::Hash(key) => Some(key),
+            EntryName::Step(_) => None,
+        };
+        let said = self.request_hash.as_ref();
+        let Some((request, real)) = self.request.as_ref().zip(real) else {
+            return match (under, said) {
+                (None, None) => Some(Unchecked::AnyRequest),
+                (Some(under), Some(said)) if under != said => Some(Unchecked::TwoHashes),
+                _ => None,
+            };
+        };
+        if under.into_iter().chain(said).any(|key| key != real) {
+            return Some(Unchecked::OtherRequest);
+        }
+        leaves_nothing(request, rules).then_some(Unchecked::NothingLeft)
+    }
+}
+
+/// Whether `rules` leave out all that `request` asks.
+fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
+    if rules.ignore().is_empty() {
+        return false;
+    }
+    identity::parse(&request.body).is_ok_and(|body| rules.leave_nothing_of(&body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Pointer;
+
+    const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
+
+    fn entry() -> Entry {
+        let request = RecordedRequest {
+            method: "POST".into(),
+            path: "/v1/chat/completions".into(),
+            query: String::new(),
+            headers: Vec::new(),
+            body: BODY.into(),
+        };
+        Entry { request: Some(request), ..Entry::default() }
+    }
+
+    fn look(name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Option<Unchecked> {
+        let real = entry.request.as_ref().map(|request| request.recognise_with_key(rules).1);
+        entry.unchecked(name, real.as_ref(), rules)
+    }
+
+    fn other() -> RequestKey {
+        RequestKey::parse(&"ab".repeat(32)).unwrap()
+    }
+
+    #[test]
+    fn entry_is_checked_when_its_request_or_its_hash_is_the_one_it_answers() {
+        let plain = IdentityRules::default();
+        let (step, whole) = (EntryName::step("plan").unwrap(), entry());
+        let key = whole.request.as_ref().unwrap().recognise_with_key(&plain).1;
+        let hashed = Entry { request_hash: Some(key.clone()), ..whole.clone() };
+        let alone = Entry { request_hash: Some(key.clone()), ..Entry::default() };
+        for name in [step.clone(), EntryName::Hash(key)] {
+            for entry in [&whole, &hashed, &alone] {
+                assert_eq!(look(&name, entry, &plain), None, "{name} {entry:?}");
+            }
+        }
+        assert_eq!(look(&step, &Entry::default(), &plain), Some(Unchecked::AnyRequest));
+    }
+
+    #[test]
+    fn entry_is_not_checked_when_it_shows_another_request_than_it_answers() {
+        let plain = IdentityRules::default();
+        let lying = Entry { request_hash: Some(other()), ..entry() };
+        let step = EntryName::step("plan").unwrap();
+        for name in [step, EntryName::Hash(other())] {
+            assert_eq!(look(&name, &lying, &plain), Some(Unchecked::OtherRequest));
+        }
+        let named = EntryName::Hash(other());
+        assert_eq!(look(&named, &entry(), &plain), Some(Unchecked::OtherRequest));
+        let two = Entry { request_hash: RequestKey::parse(&"cd".repeat(32)), ..Entry::default() };
+        assert_eq!(look(&named, &two, &plain), Some(Unchecked::TwoHashes));
+    }
+
+    #[test]
+    fn entry_is_not_checked_when_the_rules_leave_nothing_of_what_it_asks() {
+        let step = EntryName::step("plan").unwrap();
+        for (pointers, found) in [
+            (&["/model"][..], None),
+            (&["/messages"][..], Some(Unchecked::NothingLeft)),
+            (&["/messages/0"][..], Some(Unchecked::NothingLeft)),
+            (&["/messages/0/content"][..], Some(Unchecked::NothingLeft)),
+            (&["/messages/1/content", "/metadata"][..], None),
+        ] {
+            let pointers = pointers.iter().map(|text| Pointer::parse(text).unwrap());
+            let rules = IdentityRules::new(pointers.collect());
+            assert_eq!(look(&step, &entry(), &rules), found, "{rules:?}");
+        }
+    }
+}
