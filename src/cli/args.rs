@@ -285,6 +285,10 @@ pub struct RecordArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "LOOMREC_DRAIN")]
     pub drain: u64,
 
+    /// Do not fail when CMD made no call at all
+    #[arg(long, env = "LOOMREC_ALLOW_EMPTY", value_parser = FalseyValueParser::new())]
+    pub allow_empty: bool,
+
     /// Everything else.
     #[command(flatten)]
     pub serve: ServeArgs,

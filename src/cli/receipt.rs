@@ -71,6 +71,8 @@ pub struct Receipt {
     pub recordings: Vec<(PathBuf, Option<String>)>,
     /// Where missed requests wait to be sent, and how many; `None` where none do.
     pub pending: Option<(PathBuf, usize)>,
+    /// How many calls came, however they ended, and faults that no call was read of.
+    pub came: u64,
     /// CMD's exit code.
     pub cmd_exit: Option<u8>,
     /// What a good run may still want to know.
@@ -156,6 +158,7 @@ impl Receipt {
             more: tally.more(),
             recordings: recordings.iter().map(hashed).collect(),
             pending: None,
+            came: 0,
             cmd_exit: None,
             notes: Vec::new(),
             complaints: Vec::new(),

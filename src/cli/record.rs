@@ -39,6 +39,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
         _ if receipt.missed > 0 || receipt.failed_faults => NO,
+        Some(0) if receipt.came == 0 && !args.allow_empty => NO,
         _ => 0,
     })
 }
@@ -213,10 +214,17 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
     let came =
         receipt.recorded + receipt.faulted + receipt.served + receipt.unkept + receipt.missed;
-    if ran.cmd_exit.is_some() && came + receipt.refused + receipt.unreachable == 0 {
-        receipt
-            .notes
-            .push(format!("nothing was recorded: {}", session::nothing_came(&ran.environment)));
+    // Those of connections among the faults, whose calls nobody has read.
+    let fired = gateway.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
+    receipt.came = came + receipt.refused + receipt.unreachable + fired;
+    if ran.cmd_exit.is_some() && receipt.came == 0 {
+        let why = session::nothing_came(&ran.environment);
+        match args.allow_empty {
+            true => receipt.notes.push(format!("nothing was recorded: {why}")),
+            false => receipt
+                .complaints
+                .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
+        }
     }
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(

@@ -182,7 +182,7 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
         receipt.complaints.push(format!("calls of the script that no call came to: {left}"));
     }
     let answered = receipt.served + receipt.defaulted + receipt.forwarded + scripted;
-    let came = answered
+    receipt.came = answered
         + receipt.faulted
         + receipt.missed
         + receipt.refused
@@ -190,7 +190,7 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
         + unscripted
         // Those of connections among them, whose calls nobody has read.
         + gateway.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
-    if cmd_exit.is_some() && !args.allow_empty && came == 0 {
+    if cmd_exit.is_some() && !args.allow_empty && receipt.came == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
             session::nothing_came(&ran.environment)

@@ -32,8 +32,9 @@ fn wrapped(scene: &Scene, mut args: Vec<OsString>, words: &[&str]) -> Command {
     command(scene.dir(), &args)
 }
 
+/// A recording of a command that may make no call.
 fn recording(scene: &Scene, words: &[&str]) -> Command {
-    wrapped(scene, scene.record_args("http://127.0.0.1:9", &[]), words)
+    wrapped(scene, scene.record_args("http://127.0.0.1:9", &["--allow-empty"]), words)
 }
 
 fn replaying(scene: &Scene, more: &[&str], words: &[&str]) -> Command {
@@ -243,4 +244,20 @@ fn the_variables_can_be_printed_for_a_shell() {
     let script = format!("{said}\necho $ANTHROPIC_BASE_URL");
     let shell = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert_eq!(shell.stdout, b"http://127.0.0.1:4141/anthropic\n");
+}
+
+#[test]
+fn a_recording_of_a_command_that_made_no_call_is_not_ok() {
+    let scene = Scene::new();
+    let args = scene.record_args("http://127.0.0.1:9", &["--receipt", "receipt.json"]);
+    let ended = finish(&mut wrapped(&scene, args.clone(), &["true"]), b"").expect(1);
+    ended.says(&["failed", "nothing was recorded (--allow-empty permits that)", "OPENAI_BASE_URL"]);
+    let receipt = std::fs::read(scene.path("receipt.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_slice(&receipt).unwrap();
+    assert_eq!(receipt["verdict"], "failed");
+    let allowed = [args.clone(), vec!["--allow-empty".into()]].concat();
+    let ended = finish(&mut wrapped(&scene, allowed, &["true"]), b"").expect(0);
+    ended.says(&["nothing was recorded"]);
+    // A command that failed says so itself.
+    finish(&mut wrapped(&scene, args, &["false"]), b"").expect(1);
 }
