@@ -119,7 +119,7 @@ fn write(
                 }
                 transfer.brought(&written.lost);
             }
-            Err(reason) => transfer.left(Left { place: key, reason }),
+            Err(reason) => transfer.left(Left::no_call(key, reason)),
         }
     }
     let ended = put(&writer.end()).and_then(|()| out.flush());

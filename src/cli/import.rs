@@ -53,7 +53,13 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
         None => IdentityRules::new(setup::pointers(&args.ignore)?),
     };
     let maker = Maker { redactor: &redactor, prices: &prices, max: UNPACKED };
-    let import = Import { maker, addresses: &addresses, rules: &rules, all: args.all };
+    let import = Import {
+        maker,
+        addresses: &addresses,
+        rules: &rules,
+        all: args.all,
+        any_length: args.any_length,
+    };
     let (sender, found) = sync_channel(WAITING);
     let transfer = thread::scope(|scope| {
         let reader = Reader { args, format, addresses: &addresses, output: &output, sender };
@@ -85,6 +91,13 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     }
     if transfer.count() == 0 {
         output.error(&format!("nothing came over; {target} is as it was"));
+        return Ok(NO);
+    }
+    if transfer.damaged() > 0 {
+        output.error(&format!(
+            "{} of the calls could not be brought over as they were: see what was left out",
+            transfer.damaged()
+        ));
         return Ok(NO);
     }
     Ok(0)
@@ -176,7 +189,10 @@ impl Iterator for Incoming<'_> {
                 }
                 Err(Refused::Foreign(host)) => self.transfer.foreign(host),
                 Err(Refused::Reason(reason)) => {
-                    self.transfer.left(Left { place: at(place), reason });
+                    self.transfer.left(Left::no_call(at(place), reason));
+                }
+                Err(Refused::Damaged(reason)) => {
+                    self.transfer.left(Left::damaged(at(place), reason));
                 }
             }
         }
@@ -280,7 +296,7 @@ impl Reader<'_> {
                 Some(words) => Item::Words(Box::new(words)),
                 None => {
                     let reason = "no fixture answers it".to_owned();
-                    Item::Left(Left { place: key, reason })
+                    Item::Left(Left::no_call(key, reason))
                 }
             };
             if self.send(item, "").is_break() {

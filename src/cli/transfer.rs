@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::terminal;
-use crate::interchange::Left;
+use crate::interchange::{Left, LeftCause};
 
 /// How many things are told one by one; the rest is counted.
 const TOLD: usize = 1000;
@@ -22,6 +22,8 @@ pub(super) struct Transfer {
     /// What was left out, with the file it is in where there are several.
     left: Vec<Left>,
     left_count: usize,
+    /// How many of these are calls that are lost.
+    damaged: usize,
     /// Calls to hosts that are no upstream's.
     hosts: BTreeMap<String, usize>,
     foreign: usize,
@@ -50,6 +52,7 @@ impl Transfer {
     /// Something was left out.
     pub(super) fn left(&mut self, left: Left) {
         self.left_count += 1;
+        self.damaged += usize::from(left.cause == LeftCause::Damaged);
         if self.left.len() < TOLD {
             self.left.push(left);
         }
@@ -68,10 +71,18 @@ impl Transfer {
         self.brought
     }
 
+    /// How many calls are lost, since their bodies could not be had as they were.
+    pub(super) fn damaged(&self) -> usize {
+        self.damaged
+    }
+
     /// For programs.
     pub(super) fn to_json(&self, out: &str) -> String {
         let left = self.left.iter();
-        let left = left.map(|left| json!({ "place": left.place, "reason": left.reason }));
+        let left = left.map(|left| {
+            let damaged = left.cause == LeftCause::Damaged;
+            json!({ "place": left.place, "reason": left.reason, "damaged": damaged })
+        });
         let hosts = self.hosts.iter().map(|(host, calls)| json!({ "host": host, "calls": calls }));
         let shaped = self.shaped.iter().map(|((host, upstream), calls)| {
             json!({ "host": host, "upstream": upstream, "calls": calls })
@@ -82,6 +93,7 @@ impl Transfer {
             "calls": self.brought,
             "left_out": left.collect::<Value>(),
             "left_out_count": self.left_count,
+            "damaged_count": self.damaged,
             "other_hosts": hosts.collect::<Value>(),
             "other_hosts_count": self.foreign,
             "by_shape": shaped.collect::<Value>(),
@@ -114,11 +126,15 @@ impl Transfer {
                 hosts.join(", ")
             ));
         }
-        for left in self.left.iter().take(SHOWN) {
+        // Each call that is lost is named.
+        let (damaged, others): (Vec<&Left>, Vec<&Left>) =
+            self.left.iter().partition(|left| left.cause == LeftCause::Damaged);
+        let named = damaged.len() + others.len().min(SHOWN);
+        for left in damaged.into_iter().chain(others.into_iter().take(SHOWN)) {
             line(format!("left out: {}: {}", left.place, left.reason));
         }
-        if self.left_count > SHOWN {
-            line(format!("left out: {} more; --json tells of each", self.left_count - SHOWN));
+        if self.left_count > named {
+            line(format!("left out: {} more; --json tells of each", self.left_count - named));
         }
         for (part, count) in &self.lost {
             line(format!("lost: {part} ({})", calls(*count)));
@@ -142,7 +158,7 @@ mod tests {
         transfer.brought(&[]);
         transfer.shaped("10.0.0.1:8000".to_owned(), "openai");
         transfer.foreign("example.com".to_owned());
-        let left = Left { place: "entry 3".to_owned(), reason: "a\u{1b}[31m".to_owned() };
+        let left = Left::no_call("entry 3".to_owned(), "a\u{1b}[31m");
         transfer.left(left);
         let text = transfer.text("r.json");
         assert!(text.starts_with("2 calls to r.json\n"), "{text}");
@@ -161,7 +177,7 @@ mod tests {
         let mut transfer = Transfer::default();
         for number in 0..TOLD + 5 {
             let place = format!("entry {number}");
-            transfer.left(Left { place, reason: String::new() });
+            transfer.left(Left::no_call(place, ""));
             transfer.foreign(format!("h{number}"));
         }
         assert_eq!((transfer.left.len(), transfer.hosts.len()), (TOLD, TOLD));

@@ -25,6 +25,29 @@ pub struct Left {
     pub place: String,
     /// Why, in a few words.
     pub reason: String,
+    /// Whether a call is lost by that.
+    pub cause: LeftCause,
+}
+
+impl Left {
+    /// Something that is no call, or none that can be replayed.
+    pub(crate) fn no_call(place: String, reason: impl Into<String>) -> Self {
+        Self { place, reason: reason.into(), cause: LeftCause::NoCall }
+    }
+
+    /// A call that the file does not hold whole.
+    pub(crate) fn damaged(place: String, reason: impl Into<String>) -> Self {
+        Self { place, reason: reason.into(), cause: LeftCause::Damaged }
+    }
+}
+
+/// What is the matter with something that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftCause {
+    /// It is no call, or none that can be replayed.
+    NoCall,
+    /// It is a call whose bodies the file does not hold, or not as they were.
+    Damaged,
 }
 
 /// A request and its response.
@@ -44,6 +67,8 @@ pub struct Exchange {
     pub duration_ms: Option<f64>,
     /// What loomrec itself wrote beside it.
     pub own: Option<Own>,
+    /// What of it the file does not hold, in a few words each.
+    pub lost: Vec<&'static str>,
 }
 
 /// A request, and the words of what came back.

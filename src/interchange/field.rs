@@ -7,7 +7,10 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::GeneralPurpose;
 use base64::engine::general_purpose::{GeneralPurposeConfig, STANDARD_NO_PAD};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use serde_saphyr::Tagged;
+
+use super::value::Parsed;
 
 /// The most bytes that the headers of one message may have: a file can say one header
 /// a thousand times by its name (an alias).
@@ -185,6 +188,8 @@ pub(super) enum Body {
     None,
     /// Its bytes.
     Bytes(Vec<u8>),
+    /// The value that it says in JSON.
+    Json(Value),
     /// Something else: an object that only the program knew.
     Other,
 }
@@ -258,9 +263,10 @@ impl<'de> Visitor<'de> for BodyVisitor {
     }
 
     /// `{string: …}`, `{base64_string: …}`; `encoding` beside them says nothing of the
-    /// bytes.
+    /// bytes. Cassetter writes `{type: json, content: …}`.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
         let mut found = None;
+        let (mut kind, mut content) = (None, None);
         while let Some(Text(key)) = map.next_key::<Text>()? {
             match key.as_str() {
                 "string" => found = Some(map.next_value::<Body>()?),
@@ -268,10 +274,18 @@ impl<'de> Visitor<'de> for BodyVisitor {
                     let Text(text) = map.next_value()?;
                     found = Some(decode_base64(&text).map_or(Body::Other, Body::Bytes));
                 }
+                "type" => kind = map.next_value::<Parsed>()?.0,
+                "content" => content = map.next_value::<Parsed>()?.0,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(found.unwrap_or(Body::Other))
+        Ok(match (found, kind.as_ref().and_then(Value::as_str), content) {
+            (Some(found), ..) => found,
+            (None, Some("json"), Some(value)) => Body::Json(value),
+            (None, Some("text"), Some(Value::String(text))) => Body::Bytes(text.into_bytes()),
+            (None, Some("none"), None) => Body::None,
+            _ => Body::Other,
+        })
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Import<'a> {
     pub rules: &'a IdentityRules,
     /// Whether calls to hosts that are no upstream's come over, too.
     pub all: bool,
+    /// Whether bodies come over that are not as long as their headers say.
+    pub any_length: bool,
 }
 
 /// An entry, and how it came to be.
@@ -58,6 +60,8 @@ pub struct Made {
 pub enum Refused {
     /// It was sent to a host that is no upstream's, this one.
     Foreign(String),
+    /// It is a call whose bodies are not what they were; why, in a few words.
+    Damaged(String),
     /// Anything else, in a few words.
     Reason(String),
 }
@@ -68,8 +72,15 @@ impl Import<'_> {
     /// # Errors
     /// [`Refused`] for a call that is none of an LLM's, or that cannot be replayed.
     pub fn entry(&self, exchange: Exchange) -> Result<Made, Refused> {
-        let Exchange { request, response, started, first_ms, duration_ms, own, .. } = exchange;
+        let Exchange { request, response, started, first_ms, duration_ms, own, mut lost, .. } =
+            exchange;
         let asked = self.asked(request, response.status, own.as_ref())?;
+        if let Some(reason) = other_length(&asked, &response) {
+            match self.any_length {
+                true => lost.push("the length of bodies that another tool has changed"),
+                false => return Err(Refused::Damaged(reason)),
+            }
+        }
         let (observed, by) = self.observed(&asked, own.as_ref());
         let key = observed.key(self.rules);
         let name = match &observed.step {
@@ -82,7 +93,6 @@ impl Import<'_> {
         let times = Times { first: first_ms, whole: duration_ms };
         let reply = self.reply(response, &asked.method, times)?;
         let recorded_at = started.as_deref().and_then(moment::read);
-        let mut lost = Vec::new();
         if recorded_at.is_none() && own.is_none() {
             lost.push("when calls were made");
         }
@@ -98,7 +108,8 @@ impl Import<'_> {
             Over { observed, key, secrets: Arc::clone(&secrets), recorded_at, latency_ms, reply };
         let (entry, _) = self.maker.entry(over);
         if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
-            return Err(refused("a credential in it could not be taken out"));
+            let reason = "a credential in it could not be taken out";
+            return Err(Refused::Damaged(reason.to_owned()));
         }
         Ok(Made { name, entry, by, host: asked.host, lost })
     }
@@ -204,7 +215,7 @@ impl Import<'_> {
             // Unpacked by the tool already, and the header left.
             None if std::str::from_utf8(&body).is_ok() => body,
             None => {
-                return Err(Refused::Reason(format!(
+                return Err(Refused::Damaged(format!(
                     "its body cannot be unpacked (content-encoding: {})",
                     coding.chars().take(40).collect::<String>()
                 )));
@@ -213,6 +224,36 @@ impl Import<'_> {
         headers.retain(|(name, _)| name != "content-encoding");
         Ok(plain)
     }
+}
+
+/// Says of a body that is not as long as its headers tell: another tool has changed it,
+/// or holds a part of it.
+fn other_length(asked: &Asked, response: &Response) -> Option<String> {
+    let differs = |headers: &[(String, String)], bytes: &Bytes, whose: &str| {
+        // Where both are there, the length is none.
+        let told = value(headers, "content-length")
+            .filter(|_| value(headers, "transfer-encoding").is_none());
+        let told: usize = told?.trim().parse().ok()?;
+        (told != bytes.len()).then(|| {
+            format!(
+                "its {whose} body has {} bytes, and {told} by its content-length (--any-length \
+                 brings it over)",
+                bytes.len()
+            )
+        })
+    };
+    if let Some(reason) = differs(&asked.headers, &asked.body, "request's") {
+        return Some(reason);
+    }
+    let Content::Wire(body) = &response.content else { return None };
+    if asked.method == "HEAD" || matches!(response.status, 204 | 304) {
+        return None;
+    }
+    let headers = lower(response.headers.clone());
+    // Some tools unpack a body and leave its headers.
+    let unpacked =
+        value(&headers, "content-encoding").is_some() && std::str::from_utf8(body).is_ok();
+    if unpacked { None } else { differs(&headers, body, "response's") }
 }
 
 /// A request that can be replayed, with what is needed to store it.

@@ -15,7 +15,8 @@ fn import(exchange: Exchange) -> Result<Made, Refused> {
     let prices = PriceTable::builtin();
     let maker = Maker { redactor: &redactor, prices: &prices, max: 1 << 20 };
     let (addresses, rules) = (Addresses::default(), IdentityRules::default());
-    Import { maker, addresses: &addresses, rules: &rules, all: false }.entry(exchange)
+    Import { maker, addresses: &addresses, rules: &rules, all: false, any_length: false }
+        .entry(exchange)
 }
 
 fn exchange(kind: &str, content: Content) -> Exchange {
@@ -49,6 +50,7 @@ fn exchange(kind: &str, content: Content) -> Exchange {
         first_ms: Some(10.0),
         duration_ms: Some(30.0),
         own: None,
+        lost: Vec::new(),
     }
 }
 
@@ -117,7 +119,7 @@ fn body_is_unpacked_whether_the_tool_did_it_or_not() {
         assert!(headers.iter().all(|(name, _)| name != "content-encoding"));
     }
     let half = packed("gzip", gzip[..gzip.len() / 2].to_vec());
-    let Refused::Reason(why) = import(half).unwrap_err() else { panic!("it is an upstream's") };
+    let Refused::Damaged(why) = import(half).unwrap_err() else { panic!("it is an upstream's") };
     assert!(why.contains("content-encoding: gzip"), "{why}");
 }
 

@@ -23,6 +23,7 @@ mod line;
 mod openai;
 mod otel;
 mod read;
+mod value;
 mod vcr;
 mod words;
 mod write;
@@ -30,7 +31,9 @@ mod write;
 pub use address::{Addresses, By, Placed};
 pub use aimock::Rules;
 pub use beside::{Beside, Requests};
-pub use exchange::{Content, Exchange, Item, Left, Named, Own, Request, Response, Said, Words};
+pub use exchange::{
+    Content, Exchange, Item, Left, LeftCause, Named, Own, Request, Response, Said, Words,
+};
 pub use format::{Format, UnknownFormat};
 pub use import::{Import, Made, Refused};
 pub use openai::read_requests;

@@ -32,8 +32,16 @@ impl Import<'_> {
             Said::Error { status, kind, message } => {
                 let response = error(&observed, status, kind.as_deref(), message.as_deref());
                 let first_ms = None;
-                let exchange =
-                    Exchange { place, request, response, started, first_ms, duration_ms, own };
+                let exchange = Exchange {
+                    place,
+                    request,
+                    response,
+                    started,
+                    first_ms,
+                    duration_ms,
+                    own,
+                    lost: Vec::new(),
+                };
                 let mut made = self.entry(exchange)?;
                 made.lost.extend(lost);
                 return Ok(made);

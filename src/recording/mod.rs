@@ -24,6 +24,7 @@ pub(crate) mod outline;
 pub mod packed;
 pub mod pending;
 pub mod question;
+pub(crate) mod rebuild;
 pub mod redact;
 pub mod rekey;
 pub mod salvage;

@@ -143,7 +143,7 @@ pub(crate) fn write_file_string(out: &mut Vec<u8>, text: &str) {
     write_string(out, text, false);
 }
 
-fn depth(value: &Value) -> usize {
+pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
         Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),

@@ -7,6 +7,8 @@ mod architecture;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod cassette_bodies;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod crash;

@@ -15,7 +15,8 @@ conventions, in OTLP's JSON). A file is known by what it begins with; --from say
 Credentials never come over. Calls to hosts that are no upstream's are left out and counted;
 an address of your own is named with --upstream, as it is for record.
 
-Exit code 0 when calls came over, 1 when none did, 4 when a file cannot be read.
+Exit code 0 when calls came over, 1 when none did or one was lost, 4 when a file cannot be
+read.
 
 Examples:
   loomrec import tests/cassettes/*.yaml -o recordings/agent.json
@@ -50,6 +51,9 @@ pub struct ImportArgs {
     /// Bring calls to other hosts over, too; each host becomes an upstream of its name
     #[arg(long)]
     pub all: bool,
+    /// Bring bodies over that are not as long as their headers say: another tool changed them
+    #[arg(long)]
+    pub any_length: bool,
     /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,

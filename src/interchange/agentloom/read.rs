@@ -95,7 +95,7 @@ fn entries(key: &str, text: &str) -> Vec<Result<Item, String>> {
     let (name, _) = EntryName::of_key(key);
     if name.step_id().is_none() {
         let reason = "a list under a hash, which AgentLoom cannot read either".to_owned();
-        return vec![Ok(Item::Left(Left { place: key.to_owned(), reason }))];
+        return vec![Ok(Item::Left(Left::no_call(key.to_owned(), reason)))];
     }
     let turns = turns.iter().enumerate();
     turns.map(|(index, turn)| entry(key, name.take_key(index + 1), turn.get())).collect()

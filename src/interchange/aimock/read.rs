@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for List<'_> {
 /// The call of a fixture that aimock recorded, where it was nothing but one message.
 fn item(fixture: Fixture, place: String) -> Item {
     let Fixture { rule, said, duration_ms, had_more, mut lost } = fixture;
-    let left = |reason: String| Item::Left(Left { place: place.clone(), reason });
+    let left = |reason: String| Item::Left(Left::no_call(place.clone(), reason));
     let said = match said {
         Ok(said) => said,
         Err(reason) => return left(reason),

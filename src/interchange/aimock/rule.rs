@@ -132,12 +132,12 @@ impl Rules {
 
     /// The fixtures that answered nothing.
     pub fn unused(&self) -> impl Iterator<Item = Left> {
-        self.rules.iter().filter(|rule| !rule.used).map(|rule| Left {
-            place: rule.place.clone(),
-            reason: match &rule.fixture.said {
+        self.rules.iter().filter(|rule| !rule.used).map(|rule| {
+            let reason = match &rule.fixture.said {
                 Ok(_) => "none of the requests is answered by it".to_owned(),
                 Err(reason) => reason.clone(),
-            },
+            };
+            Left::no_call(rule.place.clone(), reason)
         })
     }
 

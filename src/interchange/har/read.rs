@@ -213,12 +213,9 @@ impl Timings {
 }
 
 impl Entry {
-    /// Why it is no exchange, or not all of one: browsers leave bodies out where they are
-    /// told to, or have forgotten them.
-    fn unfit(&self, held: Option<&own::Held>) -> Option<&'static str> {
-        if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
-            return Some("a WebSocket, whose messages are no exchange");
-        }
+    /// Which body it does not hold: browsers leave bodies out where they are told to, or
+    /// have forgotten them.
+    fn lacks_body(&self, held: Option<&own::Held>) -> Option<&'static str> {
         if held.is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
             return Some("the file does not hold its request's body");
         }
@@ -229,11 +226,14 @@ impl Entry {
     }
 
     fn item(self, place: String, latin: bool) -> Item {
-        let left =
-            |reason: &str| Item::Left(Left { place: place.clone(), reason: reason.to_owned() });
+        let left = |reason: &str| Item::Left(Left::no_call(place.clone(), reason));
+        let damaged = |reason: &str| Item::Left(Left::damaged(place.clone(), reason));
         let held = self.own.as_ref().map(own::read);
-        if let Some(reason) = self.unfit(held.as_ref()) {
-            return left(reason);
+        if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
+            return left("a WebSocket, whose messages are no exchange");
+        }
+        if let Some(reason) = self.lacks_body(held.as_ref()) {
+            return damaged(reason);
         }
         let headers = pairs(self.request.headers);
         let kind = content_type(&headers);
@@ -241,7 +241,7 @@ impl Entry {
         let asked = asked.map_or_else(|| posted(self.request.post_data, kind, latin), Ok);
         let body = match asked {
             Ok(body) => body,
-            Err(reason) => return left(reason),
+            Err(reason) => return damaged(reason),
         };
         let Some(answered) = self.response else { return left("it holds no response") };
         let status = answered.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
@@ -252,7 +252,7 @@ impl Entry {
         let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {
             content.bytes(content_type(&answer_headers), latin)
         }) else {
-            return left("its answer's base64 cannot be read");
+            return damaged("its answer's base64 cannot be read");
         };
         let content = match held.as_ref() {
             Some(held) => {
@@ -286,7 +286,16 @@ impl Entry {
         };
         let response = Response { status, headers: answer_headers, content, end };
         let own = held.map(|held| held.own);
-        let exchange = Exchange { place, request, response, started, first_ms, duration_ms, own };
+        let exchange = Exchange {
+            place,
+            request,
+            response,
+            started,
+            first_ms,
+            duration_ms,
+            own,
+            lost: Vec::new(),
+        };
         Item::Exchange(Box::new(exchange))
     }
 }

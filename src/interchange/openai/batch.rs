@@ -105,7 +105,7 @@ pub(in super::super) fn read(
 fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
     let place = line.place();
     let answer: AnswerLine = line.parse()?;
-    let left = |reason: String| Ok(Item::Left(Left { place: place.clone(), reason }));
+    let left = |reason: String| Ok(Item::Left(Left::no_call(place.clone(), reason)));
     let Some(answered) = answer.response else {
         if answer.url.is_some() {
             return left(
@@ -136,7 +136,16 @@ fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
         end: End::Complete,
     };
     let (started, first_ms, duration_ms, own) = (None, None, None, None);
-    let exchange = Exchange { place, request, response, started, first_ms, duration_ms, own };
+    let exchange = Exchange {
+        place,
+        request,
+        response,
+        started,
+        first_ms,
+        duration_ms,
+        own,
+        lost: Vec::new(),
+    };
     Ok(Item::Exchange(Box::new(exchange)))
 }
 

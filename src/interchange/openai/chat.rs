@@ -27,7 +27,7 @@ pub(in super::super) fn read(
         let place = line.place();
         let item = match words(line, beside)? {
             Ok(words) => Item::Words(Box::new(words)),
-            Err(reason) => Item::Left(Left { place, reason: reason.to_owned() }),
+            Err(reason) => Item::Left(Left::no_call(place, reason)),
         };
         Ok(finder.tell(item))
     })

@@ -26,7 +26,7 @@ pub(super) fn item(members: &Map<String, Value>, place: String) -> Item {
     let span = Span::of(members, place.clone());
     match span.item() {
         Ok(item) => item,
-        Err(reason) => Item::Left(Left { place, reason }),
+        Err(reason) => Item::Left(Left::no_call(place, reason)),
     }
 }
 
@@ -134,6 +134,7 @@ impl Span {
             first_ms: None,
             duration_ms: self.duration_ms,
             own: None,
+            lost: Vec::new(),
         }))
     }
 

@@ -6,12 +6,16 @@ use std::io::Read;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_saphyr::options::NonFiniteFloatPolicy;
 use serde_saphyr::{Options, alias_limits, budget, options};
 
 use super::super::exchange::{Content, Exchange, Item, Left, Request, Response};
 use super::super::field::{Body, Headers, Text};
 use super::super::read::{Finder, Problem};
+use super::super::value::Parsed;
 use crate::recording::End;
+use crate::recording::rebuild::rebuild;
 
 /// Reads a cassette in YAML.
 pub(in super::super) fn read_yaml(
@@ -54,6 +58,8 @@ fn bounds() -> Options {
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
         with_snippet: false,
+        // One number that JSON cannot say costs its body, not the whole file.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
     }
 }
 
@@ -164,11 +170,13 @@ struct Asked {
     headers: Headers,
     #[serde(default)]
     body: Body,
+    /// What pydantic-ai's serializer writes in the place of a body in JSON.
+    parsed_body: Option<Parsed>,
 }
 
 #[derive(Deserialize)]
 struct Answered {
-    status: Option<Status>,
+    status: Option<Parsed>,
     /// Of older cassettes made with httpx, which hold no more than the text.
     status_code: Option<u16>,
     #[serde(default)]
@@ -177,37 +185,53 @@ struct Answered {
     body: Body,
     #[serde(default)]
     content: Body,
+    parsed_body: Option<Parsed>,
 }
 
-#[derive(Deserialize)]
-struct Status {
-    code: Option<u16>,
+/// `{code: 200, message: OK}`, or the code alone.
+fn status_code(status: &Value) -> Option<u16> {
+    let code = status.get("code").unwrap_or(status);
+    code.as_u64().and_then(|code| u16::try_from(code).ok())
 }
+
+/// What is said of a body of which the file holds the value alone.
+const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the bodies are \
+                       written again";
+
+/// The same, where the length tells that they are other bytes.
+const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual spelling \
+                            has the length in their headers";
 
 impl Interaction {
     fn item(self, place: String) -> Item {
-        let left =
-            |reason: &str| Item::Left(Left { place: place.clone(), reason: reason.to_owned() });
-        let Some(answered) = self.response else { return left("it holds no response") };
-        let Some(body) = bytes(self.request.body) else {
-            return left("its request's body is an object that only the program knew");
+        let damaged = |reason: String| Item::Left(Left::damaged(place.clone(), reason));
+        let Some(answered) = self.response else {
+            return damaged("it holds no response".to_owned());
+        };
+        let mut lost = Vec::new();
+        let Asked { method, uri, headers: Headers(mut headers), body, parsed_body } = self.request;
+        let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
+            Ok(body) => body,
+            Err(reason) => return damaged(format!("its request's body {reason}")),
         };
         let old = answered.status_code.filter(|_| answered.status.is_none());
         let content = if old.is_some() { answered.content } else { answered.body };
-        let Some(content) = bytes(content) else { return left("its response's body is no bytes") };
-        let status = answered.status.and_then(|status| status.code).or(old).unwrap_or(0);
+        let Headers(mut answer_headers) = answered.headers;
+        let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
+            Ok(content) => content,
+            Err(reason) => return damaged(format!("its response's body {reason}")),
+        };
+        let status = answered.status.and_then(|Parsed(status)| status_code(&status?));
+        let status = status.or(old).unwrap_or(0);
         let Text(started) = self.recorded_at;
+        lost.sort_unstable();
+        lost.dedup();
         Item::Exchange(Box::new(Exchange {
             place,
-            request: Request {
-                method: self.request.method.0,
-                url: self.request.uri.0,
-                headers: self.request.headers.0,
-                body,
-            },
+            request: Request { method: method.0, url: uri.0, headers, body },
             response: Response {
                 status,
-                headers: answered.headers.0,
+                headers: answer_headers,
                 content: Content::Wire(content),
                 end: End::Complete,
             },
@@ -215,16 +239,43 @@ impl Interaction {
             first_ms: None,
             duration_ms: None,
             own: None,
+            lost,
         }))
     }
 }
 
-fn bytes(body: Body) -> Option<Bytes> {
-    match body {
-        Body::None => Some(Bytes::new()),
-        Body::Bytes(bytes) => Some(bytes.into()),
-        Body::Other => None,
+/// The bytes of a body. One that the file holds as a value is written again, if it can be
+/// as long as its headers say; else they say how long it is now.
+fn bytes(
+    body: Body,
+    parsed: Option<Parsed>,
+    headers: &mut Vec<(String, String)>,
+    lost: &mut Vec<&'static str>,
+) -> Result<Bytes, &'static str> {
+    let value = match (body, parsed) {
+        (Body::None, None) => return Ok(Bytes::new()),
+        (Body::Bytes(bytes), None) => return Ok(bytes.into()),
+        (Body::Json(value), None) | (Body::None, Some(Parsed(Some(value)))) => value,
+        (Body::None, Some(Parsed(None))) => return Err("holds a number that JSON cannot say"),
+        (Body::Other, _) => return Err("is an object that only the program knew"),
+        (_, Some(_)) => return Err("stands there twice: in `body` and in `parsed_body`"),
+    };
+    let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
+    let length = headers.iter().find(|(name, _)| is_length(name));
+    let length = length.and_then(|(_, value)| value.trim().parse().ok());
+    let rebuilt = rebuild(&value, length).ok_or("is nested too deeply to be written again")?;
+    lost.push(REBUILT);
+    if !rebuilt.fits {
+        lost.push(OTHER_LENGTH);
     }
+    for (name, value) in headers.iter_mut() {
+        if is_length(name) {
+            *value = rebuilt.bytes.len().to_string();
+        }
+    }
+    // What was compressed is a value now.
+    headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
+    Ok(rebuilt.bytes.into())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use super::super::super::{Format, Item, ReadError, read};
+use super::super::super::{Format, Item, LeftCause, ReadError, read};
 use super::*;
 
 fn found(format: Format, text: &[u8]) -> (Vec<Item>, Result<(), ReadError>) {
@@ -40,6 +40,7 @@ fn exchange(place: &str) -> Exchange {
         first_ms: None,
         duration_ms: None,
         own: None,
+        lost: Vec::new(),
     }
 }
 
@@ -173,4 +174,71 @@ fn reading_ends_when_no_more_is_wanted() {
         ControlFlow::Break(())
     });
     assert!(done.is_ok() && count == 1);
+}
+
+#[test]
+fn bodies_that_are_values_are_written_again_as_long_as_they_were() {
+    let text = "interactions:
+- request:
+    method: POST
+    uri: http://a/b
+    headers: {content-type: [application/json], content-length: ['15']}
+    body: null
+    parsed_body: {b: [1, 1.5]}
+  response:
+    status: 200
+    headers: {content-type: [application/json], content-length: ['900'], content-encoding: [gzip]}
+    parsed_body: {id: '2020-01-01', text: 'yes', none: null}
+- request: {method: POST, uri: 'http://a/b', body: {type: json, content: {a: 1}}}
+  response: {status: {code: 200}, body: {type: text, content: 'data: x'}}
+version: 1
+";
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    let told: Vec<_> = items
+        .iter()
+        .map(|item| match item {
+            Item::Exchange(exchange) => {
+                let Content::Wire(answer) = &exchange.response.content else { panic!("{item:?}") };
+                let asked = std::str::from_utf8(&exchange.request.body).unwrap();
+                (asked, std::str::from_utf8(answer).unwrap(), exchange.response.status)
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let answer = r#"{"id":"2020-01-01","text":"yes","none":null}"#;
+    assert_eq!(told[0], (r#"{"b": [1, 1.5]}"#, answer, 200));
+    assert_eq!(told[1], (r#"{"a":1}"#, "data: x", 200));
+    let Item::Exchange(first) = &items[0] else { panic!("it is an exchange") };
+    assert_eq!(first.lost, [REBUILT, OTHER_LENGTH]);
+    let headers: Vec<_> = first.response.headers.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(headers, ["application/json", &answer.len().to_string()]);
+    let Item::Exchange(second) = &items[1] else { panic!("it is an exchange") };
+    assert_eq!(second.lost, [REBUILT]);
+}
+
+#[test]
+fn body_that_cannot_be_understood_is_left_out_by_its_place() {
+    let text = "interactions:
+- request: {method: POST, uri: 'http://a/b', parsed_body: {a: .inf}}
+  response: {status: {code: 200}}
+- request: {method: POST, uri: 'http://a/b', body: 'x', parsed_body: {a: 1}}
+  response: {status: {code: 200}}
+- request: {method: POST, uri: 'http://a/b'}
+  response: {status: {code: 200}, body: {type: binary, content: 'ff'}}
+version: 1
+";
+    let (items, done) = found(Format::Vcr, text.as_bytes());
+    done.unwrap();
+    let told: Vec<_> = items
+        .into_iter()
+        .map(|item| match item {
+            Item::Left(Left { place, reason, cause: LeftCause::Damaged }) => (place, reason),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told[0].0, "interaction 1");
+    assert!(told[0].1.contains("a number that JSON cannot say"), "{told:?}");
+    assert!(told[1].1.contains("twice"), "{told:?}");
+    assert!(told[2].1.contains("its response's body is an object"), "{told:?}");
 }
