@@ -82,6 +82,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
         }
         Ok::<_, Failure>(incoming.transfer)
     })?;
+    tell(args, &transfer, &output)
+}
+
+/// Tells what came over and what did not; the exit code.
+fn tell(args: &ImportArgs, transfer: &Transfer, output: &Output) -> Result<u8, Failure> {
     let target = args.into.as_deref().or(args.output.as_deref()).unwrap_or(Path::new("-"));
     let target = target.display().to_string();
     if args.json {

@@ -2,31 +2,67 @@
 
 mod row;
 
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::amount::dollars;
 use super::args::{LogFormat, LsArgs};
 use super::exit::{Failure, UNEXPECTED};
 use super::output::{Output, stdout};
+use super::pricing::{Pricing, sum_words};
 use super::table::{Column, Table};
-use super::{setup, terminal};
-use crate::recording::{Entry, Meta};
+use super::{prices, setup, terminal};
+use crate::recording::Meta;
 use crate::store::{Recording, StoreError};
 pub(super) use row::{Row, end_words, media_type};
+
+/// How many rows are held at a time. A longer listing reads the recording twice: for the
+/// widths of its columns, and for its lines.
+const HELD: usize = 10_000;
 
 /// Runs the command.
 ///
 /// # Errors
-/// A recording that is missing, damaged or too new; a stdout that cannot be written.
+/// A recording that is missing, damaged or too new; a price table that is none; a stdout
+/// that cannot be written.
 pub(super) fn run(args: &LsArgs) -> Result<u8, Failure> {
     let recording = setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
-    let text = match args.json {
-        true => json(&recording)?,
-        false => text(&args.file, &recording, terminal::width())?,
+    let table = prices::load(args.prices.as_deref())?;
+    let pricing = Pricing { table, anew: args.prices.is_some() };
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    let listed = match args.json {
+        true => json(&recording, &pricing, &mut out),
+        false => Listing { recording: &recording, pricing: &pricing, held: HELD }.write(
+            &args.file,
+            terminal::width(),
+            &mut out,
+        ),
     };
-    print(&text)
+    match listed.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => Ok(0),
+        Err(Unlisted::Read(error)) => Err(error.into()),
+        // Its reader had enough.
+        Err(Unlisted::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(Unlisted::Write(error)) => Err(unwritten(&error)),
+    }
+}
+
+/// Why a listing ended early.
+#[derive(Debug)]
+enum Unlisted {
+    Read(StoreError),
+    Write(io::Error),
+}
+
+impl From<StoreError> for Unlisted {
+    fn from(error: StoreError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<io::Error> for Unlisted {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
 }
 
 /// Writes a result.
@@ -34,43 +70,86 @@ pub(super) fn run(args: &LsArgs) -> Result<u8, Failure> {
 /// # Errors
 /// A stdout that cannot be written.
 pub(super) fn print(text: &str) -> Result<u8, Failure> {
-    stdout(text)
-        .map(|()| 0)
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")))
+    stdout(text).map(|()| 0).map_err(|error| unwritten(&error))
 }
 
-/// The listing for programs: an object for each take.
-fn json(recording: &Recording) -> Result<String, StoreError> {
-    let mut out = String::from("[");
-    let (mut name, mut takes) = (None, Vec::new());
-    for stored in recording.entries() {
-        let row = Row::of(stored?, 0);
-        // The takes of a name stand together; how many there are is known behind them.
-        if name.as_ref() != Some(&row.name) {
-            write_takes(&mut out, &mut takes);
-            name = Some(row.name.clone());
-        }
-        takes.push(row.to_json());
-    }
-    write_takes(&mut out, &mut takes);
-    out.push_str(if out.len() > 1 { "\n]\n" } else { "]\n" });
-    Ok(terminal::json(&out).into_owned())
+fn unwritten(error: &io::Error) -> Failure {
+    Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
-/// Writes the rows of one name, laid out as members of the list.
-fn write_takes(out: &mut String, rows: &mut Vec<Value>) {
-    let takes = rows.len();
-    for mut row in rows.drain(..) {
-        row["takes"] = takes.into();
-        out.push_str(if out.len() > 1 { ",\n  " } else { "\n  " });
+/// The listing for programs: an object for each take, each written as it is read.
+fn json(recording: &Recording, pricing: &Pricing, out: &mut dyn Write) -> Result<(), Unlisted> {
+    let mut entries = recording.entries();
+    let mut before = "[\n  ";
+    while let Some(stored) = entries.next() {
+        let row = Row::of(stored?, entries.takes());
+        let json = row.to_json(pricing.cost(&row.entry, row.model()));
         // No line feed stands in the text of a string.
-        out.push_str(&format!("{row:#}").replace('\n', "\n  "));
+        let text = format!("{json:#}").replace('\n', "\n  ");
+        write!(out, "{before}{}", terminal::json(&text))?;
+        before = ",\n  ";
+    }
+    out.write_all(if before.starts_with('[') { b"[]\n" } else { b"\n]\n" })?;
+    Ok(())
+}
+
+/// The listing for people.
+struct Listing<'a> {
+    recording: &'a Recording,
+    pricing: &'a Pricing,
+    /// How many rows are held at a time.
+    held: usize,
+}
+
+impl Listing<'_> {
+    /// Writes it, no wider than `width` where that can be.
+    fn write(
+        &self,
+        file: &Path,
+        width: Option<usize>,
+        out: &mut dyn Write,
+    ) -> Result<(), Unlisted> {
+        let (table, sum) = self.measured()?;
+        if sum.calls == 0 {
+            writeln!(out, "{}: an empty recording, no call was kept", file.display())?;
+            return Ok(());
+        }
+        if sum.calls <= self.held {
+            out.write_all(table.text(width).as_bytes())?;
+        } else {
+            let layout = table.layout(width);
+            out.write_all(table.head(&layout).as_bytes())?;
+            for stored in self.recording.entries() {
+                let row = Row::of(stored?, 0);
+                let cells = row.cells(self.pricing.cost(&row.entry, row.model()));
+                out.write_all(table.row(&layout, row.is_trouble(), &cells).as_bytes())?;
+            }
+            out.write_all(Table::foot(&layout).as_bytes())?;
+        }
+        out.write_all(summary(&sum, self.recording.meta()).as_bytes())?;
+        Ok(())
+    }
+
+    /// The table, with its rows where there are not too many of them, and their sum.
+    fn measured(&self) -> Result<(Table, Sum), StoreError> {
+        let mut table = Table::new(columns());
+        let mut sum = Sum::default();
+        for stored in self.recording.entries() {
+            let row = Row::of(stored?, 0);
+            let cost = self.pricing.cost(&row.entry, row.model());
+            sum.add(&row, cost);
+            let cells = row.cells(cost);
+            match sum.calls <= self.held {
+                true => table.add(row.is_trouble(), cells),
+                false => table.measure(&cells),
+            }
+        }
+        Ok((table, sum))
     }
 }
 
-/// The listing for people, no wider than `width` where that can be.
-fn text(file: &Path, recording: &Recording, width: Option<usize>) -> Result<String, StoreError> {
-    let mut table = Table::new(vec![
+fn columns() -> Vec<Column> {
+    vec![
         Column::left("KEY").shrinks_to(15),
         Column::left("CALL").shrinks_to(12),
         Column::left("MODEL").shrinks_to(12),
@@ -82,24 +161,7 @@ fn text(file: &Path, recording: &Recording, width: Option<usize>) -> Result<Stri
         Column::left("STATUS"),
         Column::left("END").shrinks_to(14),
         Column::left("SESSION").shrinks_to(8).goes(1),
-    ]);
-    let mut sum = Sum::default();
-    let mut last = None;
-    for stored in recording.entries() {
-        let row = Row::of(stored?, 0);
-        sum.add(&row.entry);
-        table.add(row.is_trouble(), row.cells());
-        if last.as_ref() != Some(&row.name) {
-            sum.keys += 1;
-            last = Some(row.name);
-        }
-    }
-    if sum.calls == 0 {
-        return Ok(format!("{}: an empty recording, no call was kept\n", file.display()));
-    }
-    let mut text = table.text(width);
-    text.push_str(&summary(&sum, recording.meta()));
-    Ok(text)
+    ]
 }
 
 /// What all calls come to.
@@ -110,21 +172,26 @@ struct Sum {
     input: u64,
     output: u64,
     cost: f64,
+    /// How many calls have a cost that is not known.
+    unknown: u64,
 }
 
 impl Sum {
-    fn add(&mut self, entry: &Entry) {
-        let usage = entry.usage.unwrap_or_default();
+    fn add(&mut self, row: &Row, cost: Option<f64>) {
+        let usage = row.entry.usage.unwrap_or_default();
         self.calls += 1;
+        // The takes of a name stand together.
+        self.keys += usize::from(row.take == 1);
         self.input = self.input.saturating_add(usage.prompt_tokens);
         self.output = self.output.saturating_add(usage.completion_tokens);
-        self.cost += entry.cost_usd.unwrap_or(0.0);
+        self.cost += cost.unwrap_or(0.0);
+        self.unknown += u64::from(cost.is_none());
     }
 }
 
 /// The last line: calls, tokens, cost, and what the keys are made of.
 fn summary(sum: &Sum, meta: &Meta) -> String {
-    let Sum { calls, keys, input, output, cost } = *sum;
+    let Sum { calls, keys, input, output, cost, unknown } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
         1 => " under 1 key".to_owned(),
@@ -132,7 +199,7 @@ fn summary(sum: &Sum, meta: &Meta) -> String {
     };
     let mut parts = vec![format!("{calls} {}{under}", if calls == 1 { "call" } else { "calls" })];
     parts.push(format!("{input} tokens in, {output} out"));
-    parts.push(dollars(cost));
+    parts.push(sum_words(cost, unknown));
     parts.push(identity(meta));
     format!("\n{}\n", parts.join(" · "))
 }

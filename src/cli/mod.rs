@@ -25,6 +25,7 @@ mod pager;
 mod pending;
 mod place;
 mod prices;
+mod pricing;
 mod progress;
 mod prune;
 mod receipt;

@@ -300,7 +300,7 @@ impl Receipt {
             format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
         for (model, calls) in &more.unpriced {
             text.push_str(&format!(
-                "\n  no price is known for {model} (calls: {calls}): its cost is 0.0; see --prices"
+                "\n  no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
             ));
         }
         let faults = self.faults.iter().flat_map(FaultReceipt::lines);

@@ -13,9 +13,9 @@ use super::args::{LogFormat, StatsArgs, StatsBy};
 use super::exit::Failure;
 use super::ls::{Row, print};
 use super::output::Output;
+use super::pricing::Pricing;
 use super::table::{Column, Table};
 use super::{prices, setup, terminal};
-use crate::recording::cost::PriceTable;
 use crate::store::{Recording, StoreError};
 use measure::{Measure, Sample};
 
@@ -35,32 +35,6 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, Failure> {
         true => stats.json(&args.files),
         false => stats.text(&args.files, terminal::width()),
     })
-}
-
-/// Where a call's cost is taken from.
-struct Pricing {
-    table: PriceTable,
-    /// Whether it is worked out anew, whatever was recorded.
-    anew: bool,
-}
-
-impl Pricing {
-    /// What a call cost; `None` where it has tokens and no price.
-    fn cost(&self, row: &Row) -> Option<f64> {
-        let entry = &row.entry;
-        let recorded = entry.cost_usd.filter(|cost| *cost != 0.0 && !self.anew);
-        let Some(usage) = entry.usage else { return Some(recorded.unwrap_or(0.0)) };
-        let known = || {
-            let upstream = entry.upstream.as_deref();
-            let cost = self.table.cost(upstream, row.model().unwrap_or_default(), &usage)?;
-            // A cost of nothing that was recorded stays what it was.
-            Some(if self.anew { cost } else { 0.0 })
-        };
-        match usage.prompt_tokens.max(usage.completion_tokens) {
-            0 => Some(recorded.unwrap_or(0.0)),
-            _ => recorded.or_else(known),
-        }
-    }
 }
 
 /// The calls of recordings, summed up.
@@ -101,7 +75,7 @@ impl Stats {
 
     fn add_row(&mut self, row: &Row) {
         let sample = self.sample(row);
-        if sample.cost.is_none() {
+        if sample.cost.is_none() && row.entry.usage.is_some() {
             let model = row.model().unwrap_or("a call that names no model");
             *self.unpriced.entry(model.to_owned()).or_default() += 1;
         }
@@ -126,7 +100,7 @@ impl Stats {
             failed: row.is_trouble(),
             streamed,
             usage: entry.usage.unwrap_or_default(),
-            cost: self.pricing.cost(row),
+            cost: self.pricing.cost(&row.entry, row.model()),
             latency: entry.latency_ms,
             first_chunk: first.filter(|_| streamed),
         }
@@ -182,7 +156,7 @@ impl Stats {
         text.push('\n');
         for (model, calls) in &self.unpriced {
             text.push_str(&format!(
-                "no price is known for {} (calls: {calls}): its cost is 0.0; see --prices\n",
+                "no price is known for {} (calls: {calls}): its cost is unknown; see --prices\n",
                 terminal::line(model)
             ));
         }

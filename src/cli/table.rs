@@ -45,25 +45,57 @@ impl Column {
 #[derive(Debug)]
 pub(super) struct Table {
     columns: Vec<Column>,
+    /// The width that each column needs; 0 for one that has said nothing.
+    needed: Vec<usize>,
     /// Whether the row is to be marked, and its cells.
     rows: Vec<(bool, Vec<String>)>,
+}
+
+/// How the lines of a table are laid out.
+#[derive(Debug)]
+pub(super) struct Layout {
+    widths: Vec<usize>,
+    /// The columns there was no room for.
+    gone: Vec<&'static str>,
 }
 
 impl Table {
     /// A table without rows.
     pub(super) fn new(columns: Vec<Column>) -> Self {
-        Self { columns, rows: Vec::new() }
+        Self { needed: vec![0; columns.len()], columns, rows: Vec::new() }
     }
 
     /// Adds a row, a cell for each column.
     pub(super) fn add(&mut self, marked: bool, cells: Vec<String>) {
+        self.measure(&cells);
         self.rows.push((marked, cells));
+    }
+
+    /// Counts a row that is written later: see [`Table::layout`].
+    pub(super) fn measure(&mut self, cells: &[String]) {
+        for ((needed, column), cell) in self.needed.iter_mut().zip(&self.columns).zip(cells) {
+            if cell != "-" {
+                *needed = (*needed).max(cell.chars().count()).max(column.head.len());
+            }
+        }
     }
 
     /// The table, no wider than `limit` where that can be. Columns that say
     /// nothing in any row are left out; a column that had to go is named below.
     pub(super) fn text(&self, limit: Option<usize>) -> String {
-        let mut widths = self.widths();
+        let layout = self.layout(limit);
+        let mut out = self.head(&layout);
+        for (marked, cells) in &self.rows {
+            out.push_str(&self.row(&layout, *marked, cells));
+        }
+        out.push_str(&Self::foot(&layout));
+        out
+    }
+
+    /// The layout of the rows that were added or measured, no wider than `limit` where
+    /// that can be.
+    pub(super) fn layout(&self, limit: Option<usize>) -> Layout {
+        let mut widths = self.needed.clone();
         let mut gone = Vec::new();
         if let Some(limit) = limit {
             self.shrink(&mut widths, limit);
@@ -72,35 +104,29 @@ impl Table {
                 self.widen(&mut widths, limit);
             }
         }
-        let mut out = String::new();
-        let heads = self.columns.iter().map(|column| column.head);
-        out.push_str(&format!("{}\n", self.line(heads, &widths).dimmed()));
-        for (marked, cells) in &self.rows {
-            let line = self.line(cells.iter().map(String::as_str), &widths);
-            match marked {
-                true => out.push_str(&format!("{}\n", line.red())),
-                false => out.push_str(&format!("{line}\n")),
-            }
-        }
-        if !gone.is_empty() {
-            let note =
-                format!("no room for {}; a wider terminal or --json has it", gone.join(", "));
-            out.push_str(&format!("{}\n", note.dimmed()));
-        }
-        out
+        Layout { widths, gone }
     }
 
-    /// The width that each column needs; 0 for one that says nothing.
-    fn widths(&self) -> Vec<usize> {
-        let width = |(at, column): (usize, &Column)| {
-            let cells = || self.rows.iter().filter_map(move |(_, cells)| cells.get(at));
-            if cells().all(|cell| cell == "-") {
-                return 0;
-            }
-            let longest = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-            longest.max(column.head.len())
-        };
-        self.columns.iter().enumerate().map(width).collect()
+    /// The line with the names of the columns.
+    pub(super) fn head(&self, layout: &Layout) -> String {
+        let heads = self.columns.iter().map(|column| column.head);
+        format!("{}\n", self.line(heads, &layout.widths).dimmed())
+    }
+
+    /// The line of a row.
+    pub(super) fn row(&self, layout: &Layout, marked: bool, cells: &[String]) -> String {
+        let line = self.line(cells.iter().map(String::as_str), &layout.widths);
+        if marked { format!("{}\n", line.red()) } else { format!("{line}\n") }
+    }
+
+    /// The line that names the columns there was no room for; empty where there are none.
+    pub(super) fn foot(layout: &Layout) -> String {
+        if layout.gone.is_empty() {
+            return String::new();
+        }
+        let gone = layout.gone.join(", ");
+        let note = format!("no room for {gone}; a wider terminal or --json has it");
+        format!("{}\n", note.dimmed())
     }
 
     /// Cuts the widest of the columns that may be cut, until all fit.
@@ -128,7 +154,7 @@ impl Table {
 
     /// Gives the room that is left back to the columns that were cut.
     fn widen(&self, widths: &mut [usize], limit: usize) {
-        let full = self.widths();
+        let full = &self.needed;
         for at in 0..widths.len() {
             if widths[at] > 0 {
                 let room = limit.saturating_sub(total(widths));

@@ -40,7 +40,9 @@ pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, found: &mut Vec<Difference>) {
         let of = |counts: &Option<Map<String, Value>>| counts.as_ref()?.get(name).cloned();
         member(&format!("usage/{name}"), of(&counts.0), of(&counts.1));
     }
-    member("cost_usd", old.cost_usd.map(Value::from), new.cost_usd.map(Value::from));
+    // No cost and a cost of 0 are no difference: older recordings have 0.0 where none is known.
+    let cost = |entry: &Entry| entry.cost_usd.filter(|cost| *cost != 0.0).map(Value::from);
+    member("cost_usd", cost(old), cost(new));
     let fault = (old.fault.as_ref(), new.fault.as_ref());
     value::compare(Part::Answer, "fault", fault.0, fault.1, found);
     let extra = (extra(old), extra(new));

@@ -14,7 +14,7 @@ use crate::provider::{Framing, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Secrets};
-use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, moment};
+use crate::recording::{Chunk, End, Entry, EntryName, RecordedRequest, encoding, moment};
 
 /// Headers that name a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -246,7 +246,8 @@ fn other_length(asked: &Asked, response: &Response) -> Option<String> {
         return Some(reason);
     }
     let Content::Wire(body) = &response.content else { return None };
-    if asked.method == "HEAD" || matches!(response.status, 204 | 304) {
+    let is_cut = response.end != End::Complete;
+    if is_cut || asked.method == "HEAD" || matches!(response.status, 204 | 304) {
         return None;
     }
     let headers = lower(response.headers.clone());

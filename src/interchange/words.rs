@@ -32,7 +32,7 @@ impl Import<'_> {
             Said::Error { status, kind, message } => {
                 let response = error(&observed, status, kind.as_deref(), message.as_deref());
                 let first_ms = None;
-                let exchange = Exchange {
+                return self.entry(Exchange {
                     place,
                     request,
                     response,
@@ -40,11 +40,8 @@ impl Import<'_> {
                     first_ms,
                     duration_ms,
                     own,
-                    lost: Vec::new(),
-                };
-                let mut made = self.entry(exchange)?;
-                made.lost.extend(lost);
-                return Ok(made);
+                    lost,
+                });
             }
         };
         let mut answer = self.clean(answer, &asked.secrets);

@@ -28,7 +28,8 @@ pub struct Entry {
     pub model: Option<String>,
     /// Token counts.
     pub usage: Option<Usage>,
-    /// Cost in US dollars; 0.0 where the model's price is not known.
+    /// Cost in US dollars; absent where the model's price is not known. Older recordings
+    /// have 0.0 there.
     pub cost_usd: Option<f64>,
     /// Milliseconds from the request's arrival to the end of the answer.
     pub latency_ms: Option<f64>,

@@ -12,7 +12,7 @@ use super::entry::{End, Entry, RecordedResponse};
 use super::observed::Observed;
 use super::redact::{Came, Redactor, Secrets};
 use crate::identity::RequestKey;
-use crate::provider::Answer;
+use crate::provider::{Answer, Operation};
 
 /// An exchange that is over.
 #[derive(Debug)]
@@ -58,8 +58,9 @@ pub struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The entry, and what it cost where the price is known: the entry alone does not
-    /// tell an unknown price from none.
+    /// The entry, and what it cost where a price is known. The entry of a call that cannot
+    /// have cost anything (an error, no model) says 0; of one whose price is not known,
+    /// nothing.
     pub fn entry(&self, exchange: Exchange) -> (Entry, Option<f64>) {
         let Exchange { observed, key, secrets, recorded_at, latency_ms, mut reply } = exchange;
         let answer = self.read_and_redact(&mut reply, &observed, &secrets);
@@ -69,10 +70,16 @@ impl Maker<'_> {
             header(&reply.headers, "content-length").is_some(),
             reply.chunks.len(),
         );
-        let cost = answer.usage.as_ref().and_then(|usage| {
-            let model = answer.model.as_deref().or(observed.call.model.as_deref())?;
-            self.prices.cost(Some(&observed.upstream), model, usage)
-        });
+        let model = answer.model.as_deref().or(observed.call.model.as_deref());
+        let cost = answer
+            .usage
+            .as_ref()
+            .and_then(|usage| self.prices.cost(Some(&observed.upstream), model?, usage));
+        let counts = matches!(
+            observed.call.operation,
+            Operation::CountTokens | Operation::GeminiCountTokens
+        );
+        let is_free = model.is_none() || reply.status >= 400 || counts;
         let response = RecordedResponse {
             status: reply.status,
             headers: self.redactor.stored_response_headers(&reply.headers, &secrets),
@@ -83,7 +90,7 @@ impl Maker<'_> {
             content: Some(answer.content),
             model: answer.model.or(observed.call.model),
             usage: answer.usage,
-            cost_usd: Some(cost.unwrap_or(0.0)),
+            cost_usd: cost.or_else(|| is_free.then_some(0.0)),
             latency_ms,
             finish_reason: answer.finish_reason,
             tool_calls: answer.tool_calls,

@@ -214,6 +214,11 @@ impl<'a> Entries<'a> {
         Some((name, Ok(takes.clone())))
     }
 
+    /// How many takes the name has of which an entry was given last.
+    pub fn takes(&self) -> usize {
+        self.take + self.takes.len()
+    }
+
     fn fail(&mut self, error: StoreError) -> Option<Result<Stored, StoreError>> {
         self.next = usize::MAX / 2;
         self.takes = Vec::new().into_iter();

@@ -100,7 +100,7 @@ fn two_recordings_are_compared_by_call() {
             "answer/usage/prompt_tokens: 9 -> null",
             "answer/usage/completion_tokens: 12 -> null",
             "answer/usage/total_tokens: 21 -> null",
-            "answer/cost_usd: 8.55e-06 -> 0.0",
+            "answer/cost_usd: 8.55e-6 -> null",
             "response/status: 200 -> 429",
             "response/body: null -> {\"error\":{\"code\":1}}",
         ]

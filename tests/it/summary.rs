@@ -113,14 +113,30 @@ fn embeddings_keep_their_tokens() {
 }
 
 #[test]
-fn a_model_without_a_price_costs_nothing_and_says_so() {
+fn a_model_without_a_price_has_an_unknown_cost_and_not_one_of_nothing() {
     let scene = Scene::new();
     let answer = chat_answer("x").replace("gpt-4o-mini-2024-07-18", "mystery-9");
     let upstream = Upstream::always(Answer::json(200, answer));
     let server = scene.record(&upstream, &[]);
     server.call(&chat("hi")).expect(200);
     server.stop().expect(0).says(&["mystery-9"]);
-    assert_eq!(scene.only_take()["cost_usd"].as_f64(), Some(0.0));
+    assert_eq!(scene.only_take().get("cost_usd"), None);
+    for command in ["ls", "stats"] {
+        let told = scene.run(&[command, "run.json"]).expect(0).stdout;
+        assert!(told.contains("unknown") && !told.contains("$0"), "{command}: {told}");
+    }
+    let listed: Value =
+        serde_json::from_str(&scene.run(&["ls", "--json", "run.json"]).expect(0).stdout).unwrap();
+    assert_eq!(listed[0]["cost_usd"], Value::Null);
+    let told: Value =
+        serde_json::from_str(&scene.run(&["stats", "--json", "run.json"]).expect(0).stdout)
+            .unwrap();
+    assert_eq!((&told["all"]["cost_usd"], &told["all"]["unpriced"]), (&Value::Null, &json!(1)));
+    // An older recording has 0.0 where the price is not known.
+    let old = scene.text().replace("\"latency_ms\"", "\"cost_usd\": 0.0, \"latency_ms\"");
+    scene.write(old.as_bytes());
+    let told = scene.run(&["ls", "run.json"]).expect(0).stdout;
+    assert!(told.contains("unknown") && !told.contains("$0"), "{told}");
 }
 
 #[test]
@@ -166,5 +182,5 @@ fn cost_under_another_models_table(replace: bool) -> Option<f64> {
 #[test]
 fn a_price_file_stands_alone_when_it_says_so() {
     assert_eq!(cost_under_another_models_table(false), Some(0.000_008_55));
-    assert_eq!(cost_under_another_models_table(true), Some(0.0));
+    assert_eq!(cost_under_another_models_table(true), None);
 }

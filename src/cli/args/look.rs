@@ -9,6 +9,9 @@ use clap::{Args, ValueEnum};
 pub struct LsArgs {
     /// The recording
     pub file: PathBuf,
+    /// Work the costs out anew, by these prices per model (JSON)
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// As JSON
     #[arg(long)]
     pub json: bool,

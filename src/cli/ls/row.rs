@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::amount::{dollars, milliseconds};
+use super::super::pricing::UNKNOWN;
 use super::super::terminal;
 use crate::provider::{Call, Operation};
 use crate::recording::{Cut, End, Entry, EntryName, RecordedResponse};
@@ -85,8 +86,13 @@ impl Row {
         terminal::line(&words).into_owned()
     }
 
-    /// The cells of its line.
-    pub(super) fn cells(&self) -> Vec<String> {
+    /// Whether nothing tells that it had a cost.
+    fn tells_no_cost(&self) -> bool {
+        self.entry.cost_usd.is_none() && self.entry.usage.is_none()
+    }
+
+    /// The cells of its line; `cost` is `None` where that is not known.
+    pub(super) fn cells(&self, cost: Option<f64>) -> Vec<String> {
         let entry = &self.entry;
         let text = |text: Option<&str>| terminal::line(text.unwrap_or(NOTHING)).into_owned();
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| NOTHING.to_owned());
@@ -106,7 +112,11 @@ impl Row {
             text(self.model()),
             or_nothing(usage.map(|usage| usage.prompt_tokens.to_string())),
             or_nothing(usage.map(|usage| usage.completion_tokens.to_string())),
-            or_nothing(entry.cost_usd.map(dollars)),
+            match cost {
+                None => UNKNOWN.to_owned(),
+                Some(0.0) if self.tells_no_cost() => NOTHING.to_owned(),
+                Some(cost) => dollars(cost),
+            },
             or_nothing(mode),
             or_nothing(entry.latency_ms.map(milliseconds)),
             or_nothing(response.map(|response| response.status.to_string())),
@@ -121,8 +131,9 @@ impl Row {
         self.entry.model.as_deref().or_else(asked)
     }
 
-    /// The row for programs. Every name is always there.
-    pub(super) fn to_json(&self) -> Value {
+    /// The row for programs. Every name is always there; `cost` is `None` where that is
+    /// not known.
+    pub(super) fn to_json(&self, cost: Option<f64>) -> Value {
         let entry = &self.entry;
         let response = entry.response.as_ref();
         let request = entry.request.as_ref();
@@ -148,7 +159,7 @@ impl Row {
             "model": self.model(),
             "input_tokens": entry.usage.map(|usage| usage.prompt_tokens),
             "output_tokens": entry.usage.map(|usage| usage.completion_tokens),
-            "cost_usd": entry.cost_usd,
+            "cost_usd": cost.filter(|cost| *cost != 0.0 || !self.tells_no_cost()),
             "streamed": self.streamed(),
             "chunks": response.map(|response| response.payload.chunks.len()),
             "bytes": response.map(|response| response.payload.len()),

@@ -1,3 +1,5 @@
+use serde_json::Value;
+
 use super::*;
 use crate::cli::show::contents::tests::recording as parsed;
 
@@ -5,8 +7,29 @@ use crate::cli::show::contents::tests::recording as parsed;
 const SAMPLE: &str = include_str!("../show/sample.json");
 
 fn listed(text: &str, width: Option<usize>) -> String {
-    let listing = super::text(Path::new("run.json"), &parsed(text), width).unwrap();
-    anstream::adapter::strip_str(&listing).to_string()
+    listed_holding(text, width, HELD)
+}
+
+/// The listing, made while this many rows are held.
+fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
+    let (recording, pricing) = (parsed(text), Pricing::builtin());
+    let mut out = Vec::new();
+    let listing = Listing { recording: &recording, pricing: &pricing, held };
+    listing.write(Path::new("run.json"), width, &mut out).unwrap();
+    anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string()
+}
+
+fn json_of(text: &str) -> String {
+    let mut out = Vec::new();
+    super::json(&parsed(text), &Pricing::builtin(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn listing_that_is_too_long_to_be_held_reads_the_same() {
+    for width in [None, Some(80)] {
+        assert_eq!(listed_holding(SAMPLE, width, 3), listed(SAMPLE, width));
+    }
 }
 
 #[test]
@@ -18,13 +41,13 @@ fn listing_has_a_line_for_each_take_and_their_sum() {
     25ffe8160039    openai chat            gpt-4o-mini                12    9  $0.000007  stream 5   1.40 s  200     complete              agent-7
     greet           anthropic messages     claude-sonnet-4-20250514  412   88  $0.002640  whole     61.84 s  200     complete              -
     18ac3e7343f0    openai chat            gpt-4o-mini                 -    -          -  whole      9.0 ms  429     complete              -
-    3f79bb7b435b    openai chat            gpt-4o-mini                 -    -          -  stream 1    25 ms  200     upstream_abort reset  -
+    3f79bb7b435b    openai chat            gpt-4o-mini                 -    -    unknown  stream 1    25 ms  200     upstream_abort reset  -
     models          openai GET /v1/models  -                           -    -          -  whole       30 ms  200     complete              -
-    summarize       -                      gpt-4o                     40    2          -  -               -  -       -                     -
+    summarize       -                      gpt-4o                     40    2  $0.000120  -               -  -       -                     -
     summarize#2     -                      -                           -    -          -  -               -  -       -                     -
     flaky           -                      -                           -    -          -  -               -  -       fault timeout         -
 
-    10 calls under 8 keys · 480 tokens in, 105 out · $0.002653 · identity: ignores /user
+    10 calls under 8 keys · 480 tokens in, 105 out · ≥ $0.002773 · identity: ignores /user
     "###);
 }
 
@@ -44,7 +67,7 @@ fn listing_gives_way_when_the_terminal_is_narrow() {
     flaky           -                 -               -    -  -       fault timeout
     no room for SESSION, TIME, COST, MODE; a wider terminal or --json has it
 
-    10 calls under 8 keys · 480 tokens in, 105 out · $0.002653 · identity: ignores /user
+    10 calls under 8 keys · 480 tokens in, 105 out · ≥ $0.002773 · identity: ignores /user
     "###);
     for width in [20, 60, 70, 80, 100, 120, 150, 400] {
         let listing = listed(SAMPLE, Some(width));
@@ -59,13 +82,12 @@ fn listing_gives_way_when_the_terminal_is_narrow() {
 fn a_recording_without_entries_says_so() {
     let empty = r#"{"_version": 2}"#;
     assert_eq!(listed(empty, None), "run.json: an empty recording, no call was kept\n");
-    assert_eq!(super::json(&parsed(empty)).unwrap(), "[]\n");
+    assert_eq!(json_of(empty), "[]\n");
 }
 
 #[test]
 fn json_has_the_same_names_for_every_take() {
-    let rows: Vec<serde_json::Map<String, Value>> =
-        serde_json::from_str(&super::json(&parsed(SAMPLE)).unwrap()).unwrap();
+    let rows: Vec<serde_json::Map<String, Value>> = serde_json::from_str(&json_of(SAMPLE)).unwrap();
     let names: Vec<&String> = rows[0].keys().collect();
     assert!(rows.iter().all(|row| row.keys().collect::<Vec<_>>() == names));
     insta::assert_snapshot!(format!("{:#}", Value::Object(rows[2].clone())), @r###"
@@ -109,9 +131,14 @@ fn json_has_the_same_names_for_every_take() {
 #[test]
 fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
-    let listing = super::text(Path::new("x"), &parsed(text), Some(80)).unwrap();
+    let (recording, pricing) = (parsed(text), Pricing::builtin());
+    let mut listing = Vec::new();
+    Listing { recording: &recording, pricing: &pricing, held: HELD }
+        .write(Path::new("x"), Some(80), &mut listing)
+        .unwrap();
+    let listing = String::from_utf8(listing).unwrap();
     let stripped = anstream::adapter::strip_str(&listing).to_string();
     assert!(stripped.contains("a\\u{1b}]0;x\\u{7}\\nb"), "{listing}");
     assert!(!listing.contains(['\u{9b}', '\u{7}', '\u{202e}']), "{listing}");
-    assert!(!super::json(&parsed(text)).unwrap().contains(['\u{9b}', '\u{202e}']));
+    assert!(!json_of(text).contains(['\u{9b}', '\u{202e}']));
 }

@@ -4,6 +4,7 @@ use owo_colors::OwoColorize as _;
 
 use super::super::amount::{dollars, milliseconds};
 use super::super::ls::{Row, end_words, media_type};
+use super::super::pricing::{Pricing, UNKNOWN};
 use super::super::terminal;
 use super::{damage, pretty, timeline};
 use crate::provider::{Framing, Operation, Usage};
@@ -139,7 +140,12 @@ fn answer(page: &mut Page, entry: &Entry) {
     }
     page.fact("finish", entry.finish_reason.as_deref());
     page.fact("tokens", entry.usage.map(tokens).as_deref());
-    page.fact("cost", entry.cost_usd.map(dollars).as_deref());
+    let cost = match (entry.cost_usd, entry.usage) {
+        (None, None) if entry.response.is_none() => None,
+        _ => Some(Pricing::builtin().cost(entry, entry.model.as_deref())),
+    };
+    let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
+    page.fact("cost", cost.as_deref());
     page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
 }
 

@@ -188,6 +188,7 @@ fn a_plain_entry_says_that_nothing_more_is_recorded() {
     Answer
       Short.
       tokens     40 in, 2 out, 42 in all
+      cost       $0.000120
 
     Response
       not recorded: made from the answer above for whoever asks, as AgentLoom does

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::amount::{dollars, milliseconds, rounded};
+use super::super::amount::{milliseconds, rounded};
+use super::super::pricing::sum_words;
 use crate::provider::Usage;
 
 /// The percentiles that are told.
@@ -77,7 +78,7 @@ impl Measure {
             self.usage.completion_tokens.to_string(),
             some(self.usage.cached_tokens),
             some(self.usage.reasoning_tokens),
-            dollars(self.cost),
+            sum_words(self.cost, self.unpriced),
         ];
         for times in [&self.latency, &self.first_chunk] {
             let cell = |at: Option<f64>| at.map_or_else(|| NOTHING.to_owned(), milliseconds);
@@ -97,7 +98,7 @@ impl Measure {
         format!(
             "{} {calls}{failed} · {prompt_tokens} tokens in, {completion_tokens} out · {}",
             self.calls,
-            dollars(self.cost)
+            sum_words(self.cost, self.unpriced)
         )
     }
 
@@ -116,7 +117,8 @@ impl Measure {
                 "cached": usage.cached_tokens,
                 "cache_write": usage.cache_write_tokens,
             },
-            "cost_usd": rounded(self.cost),
+            // Of what is known; null where nothing is.
+            "cost_usd": (self.unpriced == 0 || self.cost != 0.0).then(|| rounded(self.cost)),
             "unpriced": self.unpriced,
             "latency_ms": self.latency.to_json(),
             "first_chunk_ms": self.first_chunk.to_json(),

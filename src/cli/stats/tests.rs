@@ -1,5 +1,6 @@
 use super::*;
 use crate::cli::show::contents::tests::recording as parsed;
+use crate::recording::cost::PriceTable;
 
 /// A recording with a bit of everything, plain AgentLoom entries among it.
 const SAMPLE: &str = include_str!("../show/sample.json");
@@ -23,16 +24,16 @@ fn json_of(stats: &Stats) -> Value {
 #[test]
 fn calls_are_put_together_by_upstream_and_model() {
     insta::assert_snapshot!(table(&stats(None, None, &[SAMPLE]), None), @r###"
-    UPSTREAM   MODEL                     CALLS  FAILED   IN  OUT  CACHED       COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
-    -          -                             2       1    0    0       -         $0        -        -        -          -          -          -
-    -          gpt-4o                        1       -   40    2       -         $0        -        -        -          -          -          -
-    anthropic  claude-sonnet-4-20250514      1       -  412   88       -  $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
-    openai     -                             1       -    0    0       -         $0    30 ms    30 ms    30 ms          -          -          -
-    openai     gpt-4o-mini                   3       2   12    9       4  $0.000007   1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
-    openai     gpt-4o-mini-2024-07-18        2       -   16    6       -  $0.000006   843 ms   843 ms   843 ms          -          -          -
-    all                                     10       3  480  105       4  $0.002653   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
+    UPSTREAM   MODEL                     CALLS  FAILED   IN  OUT  CACHED         COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
+    -          -                             2       1    0    0       -           $0        -        -        -          -          -          -
+    -          gpt-4o                        1       -   40    2       -    $0.000120        -        -        -          -          -          -
+    anthropic  claude-sonnet-4-20250514      1       -  412   88       -    $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
+    openai     -                             1       -    0    0       -           $0    30 ms    30 ms    30 ms          -          -          -
+    openai     gpt-4o-mini                   3       2   12    9       4  ≥ $0.000007   1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
+    openai     gpt-4o-mini-2024-07-18        2       -   16    6       -    $0.000006   843 ms   843 ms   843 ms          -          -          -
+    all                                     10       3  480  105       4  ≥ $0.002773   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
     "###);
 }
 
@@ -41,40 +42,40 @@ fn calls_are_put_together_by_what_is_asked_for() {
     let text = |by| table(&stats(Some(by), None, &[SAMPLE]), None);
     let all = [StatsBy::Model, StatsBy::Upstream, StatsBy::Step, StatsBy::Session];
     insta::assert_snapshot!(all.map(text).join("\n"), @r###"
-    MODEL                     CALLS  FAILED   IN  OUT  CACHED       COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
-    -                             3       1    0    0       -         $0    30 ms    30 ms    30 ms          -          -          -
-    claude-sonnet-4-20250514      1       -  412   88       -  $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
-    gpt-4o                        1       -   40    2       -         $0        -        -        -          -          -          -
-    gpt-4o-mini                   3       2   12    9       4  $0.000007   1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
-    gpt-4o-mini-2024-07-18        2       -   16    6       -  $0.000006   843 ms   843 ms   843 ms          -          -          -
-    all                          10       3  480  105       4  $0.002653   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
+    MODEL                     CALLS  FAILED   IN  OUT  CACHED         COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
+    -                             3       1    0    0       -           $0    30 ms    30 ms    30 ms          -          -          -
+    claude-sonnet-4-20250514      1       -  412   88       -    $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
+    gpt-4o                        1       -   40    2       -    $0.000120        -        -        -          -          -          -
+    gpt-4o-mini                   3       2   12    9       4  ≥ $0.000007   1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
+    gpt-4o-mini-2024-07-18        2       -   16    6       -    $0.000006   843 ms   843 ms   843 ms          -          -          -
+    all                          10       3  480  105       4  ≥ $0.002773   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
 
-    UPSTREAM   CALLS  FAILED   IN  OUT  CACHED       COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
-    -              3       1   40    2       -         $0        -        -        -          -          -          -
-    anthropic      1       -  412   88       -  $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
-    openai         6       2   28   15       4  $0.000013   843 ms   1.40 s   1.40 s     312 ms     312 ms     312 ms
-    all           10       3  480  105       4  $0.002653   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
+    UPSTREAM   CALLS  FAILED   IN  OUT  CACHED         COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
+    -              3       1   40    2       -    $0.000120        -        -        -          -          -          -
+    anthropic      1       -  412   88       -    $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
+    openai         6       2   28   15       4  ≥ $0.000013   843 ms   1.40 s   1.40 s     312 ms     312 ms     312 ms
+    all           10       3  480  105       4  ≥ $0.002773   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
 
-    STEP       CALLS  FAILED   IN  OUT  CACHED       COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
-    -              5       2   28   15       4  $0.000013   843 ms   1.40 s   1.40 s     312 ms     312 ms     312 ms
-    flaky          1       1    0    0       -         $0        -        -        -          -          -          -
-    greet          1       -  412   88       -  $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
-    models         1       -    0    0       -         $0    30 ms    30 ms    30 ms          -          -          -
-    summarize      2       -   40    2       -         $0        -        -        -          -          -          -
-    all           10       3  480  105       4  $0.002653   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
+    STEP       CALLS  FAILED   IN  OUT  CACHED         COST      P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
+    -              5       2   28   15       4  ≥ $0.000013   843 ms   1.40 s   1.40 s     312 ms     312 ms     312 ms
+    flaky          1       1    0    0       -           $0        -        -        -          -          -          -
+    greet          1       -  412   88       -    $0.002640  61.84 s  61.84 s  61.84 s          -          -          -
+    models         1       -    0    0       -           $0    30 ms    30 ms    30 ms          -          -          -
+    summarize      2       -   40    2       -    $0.000120        -        -        -          -          -          -
+    all           10       3  480  105       4  ≥ $0.002773   843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
 
-    SESSION  CALLS  FAILED   IN  OUT  CACHED       COST     P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
-    -            9       3  468   96       -  $0.002646  843 ms  61.84 s  61.84 s          -          -          -
-    agent-7      1       -   12    9       4  $0.000007  1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
-    all         10       3  480  105       4  $0.002653  843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
+    SESSION  CALLS  FAILED   IN  OUT  CACHED         COST     P50      P90      P99  FIRST P50  FIRST P90  FIRST P99
+    -            9       3  468   96       -  ≥ $0.002766  843 ms  61.84 s  61.84 s          -          -          -
+    agent-7      1       -   12    9       4    $0.000007  1.40 s   1.40 s   1.40 s     312 ms     312 ms     312 ms
+    all         10       3  480  105       4  ≥ $0.002773  843 ms  61.84 s  61.84 s     312 ms     312 ms     312 ms
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
     "###);
 }
 
@@ -82,17 +83,17 @@ fn calls_are_put_together_by_what_is_asked_for() {
 fn the_table_gives_way_when_the_terminal_is_narrow() {
     let stats = stats(None, None, &[SAMPLE]);
     insta::assert_snapshot!(table(&stats, Some(80)), @r###"
-    UPSTREAM   MODEL            CALLS  FAILED   IN  OUT       COST      P50      P99
-    -          -                    2       1    0    0         $0        -        -
-    -          gpt-4o               1       -   40    2         $0        -        -
-    anthropic  claude-sonnet-…      1       -  412   88  $0.002640  61.84 s  61.84 s
-    openai     -                    1       -    0    0         $0    30 ms    30 ms
-    openai     gpt-4o-mini          3       2   12    9  $0.000007   1.40 s   1.40 s
-    openai     gpt-4o-mini-20…      2       -   16    6  $0.000006   843 ms   843 ms
-    all                            10       3  480  105  $0.002653   843 ms  61.84 s
+    UPSTREAM   MODEL          CALLS  FAILED   IN  OUT         COST      P50      P99
+    -          -                  2       1    0    0           $0        -        -
+    -          gpt-4o             1       -   40    2    $0.000120        -        -
+    anthropic  claude-sonne…      1       -  412   88    $0.002640  61.84 s  61.84 s
+    openai     -                  1       -    0    0           $0    30 ms    30 ms
+    openai     gpt-4o-mini        3       2   12    9  ≥ $0.000007   1.40 s   1.40 s
+    openai     gpt-4o-mini-…      2       -   16    6    $0.000006   843 ms   843 ms
+    all                          10       3  480  105  ≥ $0.002773   843 ms  61.84 s
     no room for FIRST P90, P90, FIRST P99, CACHED, FIRST P50; a wider terminal or --json has it
 
-    10 calls, 3 failed · 480 tokens in, 105 out · $0.002653
+    10 calls, 3 failed · 480 tokens in, 105 out · ≥ $0.002773
     "###);
     for width in [60, 80, 100, 120, 150, 400] {
         let text = table(&stats, Some(width));
@@ -173,7 +174,7 @@ fn cost_is_worked_out_anew_when_prices_are_given() {
     let own = r#"{"models": [{"names": ["m"], "input": 3}]}"#;
     assert_eq!(cost(Some(own))["cost_usd"], 3.0);
     let none = cost(Some(r#"{"replace": true, "models": []}"#));
-    assert_eq!((&none["cost_usd"], &none["unpriced"]), (&json!(0.0), &json!(1)));
+    assert_eq!((&none["cost_usd"], &none["unpriced"]), (&Value::Null, &json!(1)));
 }
 
 #[test]

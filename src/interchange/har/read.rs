@@ -263,21 +263,11 @@ impl Entry {
             }
             None => Content::Plain(bytes),
         };
-        let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
-        let time = match &held {
-            Some(held) => held.latency_ms,
-            None => self.time,
-        };
-        let (duration_ms, first) = (good(time), self.timings.map(|timings| timings.first()));
-        let first_ms = match (good(first), duration_ms) {
-            (Some(first), Some(whole)) => Some(first.min(whole)),
-            (first, _) => first,
-        };
+        let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
+        let (first_ms, duration_ms) = times(self.timings, time);
         let end = held.as_ref().and_then(|held| held.end).unwrap_or(End::Complete);
-        let started = match &held {
-            Some(held) => held.recorded_at.clone(),
-            None => self.started_date_time.filter(|text| moment::read(text).is_some()),
-        };
+        let began = self.started_date_time.filter(|text| moment::read(text).is_some());
+        let started = held.as_ref().map_or(began, |held| held.recorded_at.clone());
         let request = Request {
             method: self.request.method.unwrap_or_default(),
             url: self.request.url.unwrap_or_default(),
@@ -285,18 +275,26 @@ impl Entry {
             body,
         };
         let response = Response { status, headers: answer_headers, content, end };
-        let own = held.map(|held| held.own);
-        let exchange = Exchange {
+        Item::Exchange(Box::new(Exchange {
             place,
             request,
             response,
             started,
             first_ms,
             duration_ms,
-            own,
+            own: held.map(|held| held.own),
             lost: Vec::new(),
-        };
-        Item::Exchange(Box::new(exchange))
+        }))
+    }
+}
+
+/// Milliseconds to the first byte of an answer and to its end, as far as they are told.
+fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f64>) {
+    let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
+    let (first, whole) = (good(timings.map(|timings| timings.first())), good(whole));
+    match (first, whole) {
+        (Some(first), Some(end)) => (Some(first.min(end)), whole),
+        _ => (first, whole),
     }
 }
 

@@ -1,0 +1,92 @@
+//! The cost of recorded calls: known, worked out by a price table, or unknown.
+
+use super::amount::dollars;
+use crate::recording::Entry;
+use crate::recording::cost::PriceTable;
+
+/// What is shown where a call has a cost that is not known.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// Where a call's cost is taken from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pricing {
+    pub(super) table: PriceTable,
+    /// Whether it is worked out anew, whatever was recorded.
+    pub(super) anew: bool,
+}
+
+impl Pricing {
+    /// The built-in prices, for what has no cost in the recording.
+    pub(super) fn builtin() -> Self {
+        Self { table: PriceTable::builtin(), anew: false }
+    }
+
+    /// What a call cost; `None` where that is not known. `model` is the one that answered.
+    pub(super) fn cost(&self, entry: &Entry, model: Option<&str>) -> Option<f64> {
+        let recorded = entry.cost_usd.filter(|_| !self.anew);
+        if let Some(cost) = recorded.filter(|cost| *cost != 0.0) {
+            return Some(cost);
+        }
+        let used = entry.usage.filter(|usage| usage.prompt_tokens.max(usage.completion_tokens) > 0);
+        let Some(usage) = used else {
+            let recorded = recorded.or_else(|| is_free(entry, model).then_some(0.0));
+            return if self.anew { Some(0.0) } else { recorded };
+        };
+        let upstream = entry.upstream.as_deref();
+        let priced = self.table.cost(upstream, model.unwrap_or_default(), &usage)?;
+        // A price that was nothing when it was recorded stays so. Older recordings have
+        // 0.0 for models without a price, too.
+        Some(recorded.unwrap_or(priced))
+    }
+}
+
+/// Whether a call without a cost and without tokens cost nothing: it names no model, was
+/// answered with an error, or is an entry of words.
+fn is_free(entry: &Entry, model: Option<&str>) -> bool {
+    let answered = entry.response.as_ref().is_some_and(|response| response.status < 400);
+    model.is_none() || entry.usage.is_some() || !answered
+}
+
+/// A sum of costs, where so many are not known.
+pub(super) fn sum_words(known: f64, unknown: u64) -> String {
+    match (known, unknown) {
+        (_, 0) => dollars(known),
+        (0.0, _) => UNKNOWN.to_owned(),
+        _ => format!("≥ {}", dollars(known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cost(entry: serde_json::Value) -> Option<f64> {
+        let entry = Entry::parse(&entry).unwrap();
+        Pricing::builtin().cost(&entry, entry.model.as_deref())
+    }
+
+    #[test]
+    fn unknown_cost_is_told_from_none() {
+        let usage = json!({"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6});
+        let said = |status: u16| json!({"status": status, "headers": {}, "end": "complete"});
+        assert_eq!(cost(json!({"content": "", "model": "mystery-9", "usage": usage})), None);
+        let old = json!({"content": "", "model": "mystery-9", "usage": usage, "cost_usd": 0.0});
+        assert_eq!(cost(old), None);
+        let own = json!({"content": "", "model": "m", "upstream": "ollama", "usage": usage});
+        assert_eq!(cost(own), Some(0.0));
+        let known = cost(json!({"content": "", "model": "gpt-4o", "usage": usage}));
+        assert!(known.unwrap() > 0.0);
+        let call = |status| json!({"content": "", "model": "m", "response": said(status)});
+        assert_eq!((cost(call(200)), cost(call(429))), (None, Some(0.0)));
+        assert_eq!(cost(json!({"content": "", "response": said(200)})), Some(0.0));
+        assert_eq!(cost(json!({"content": "words"})), Some(0.0));
+    }
+
+    #[test]
+    fn sum_says_that_a_part_of_it_is_unknown() {
+        let told = [sum_words(0.0, 0), sum_words(0.0, 2), sum_words(0.5, 1)];
+        assert_eq!(told, ["$0", "unknown", "≥ $0.5000"]);
+    }
+}
