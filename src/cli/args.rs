@@ -1,6 +1,7 @@
 //! The command line as it is typed. What the words mean together is worked out
 //! by each command.
 
+mod access;
 mod convert;
 mod diff;
 mod expiry;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use access::AccessArgs;
 pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
@@ -141,6 +143,10 @@ pub struct ServeArgs {
     /// Allow a listener that other machines can reach
     #[arg(long, env = "LOOMREC_ALLOW_REMOTE", value_parser = FalseyValueParser::new())]
     pub allow_remote: bool,
+
+    /// What may call.
+    #[command(flatten)]
+    pub access: AccessArgs,
 
     /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]

@@ -195,8 +195,15 @@ fn add_up(command: &mut Command, settings: &Settings) {
 
 /// The rules and upstreams of a command that serves.
 fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
-    let args::ServeArgs { upstream, ignore, redact, no_env, .. } = serve;
-    (name, upstream, vec![(ignore, "ignore"), (redact, "redact"), (no_env, "no-env")])
+    let args::ServeArgs { upstream, ignore, redact, no_env, access, .. } = serve;
+    let lists = vec![
+        (ignore, "ignore"),
+        (redact, "redact"),
+        (no_env, "no-env"),
+        (&mut access.allow_host, "allow-host"),
+        (&mut access.allow_origin, "allow-origin"),
+    ];
+    (name, upstream, lists)
 }
 
 /// A command's name, its upstreams, and its rules by the names of their flags.

@@ -28,6 +28,7 @@ use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::recovery::Budget;
 use crate::replay::{Missed, Replayer};
+use crate::server::access::AccessPolicy;
 use crate::server::fault::Faults;
 use crate::server::inspector::Inspector;
 use crate::server::metric::Metrics;
@@ -43,6 +44,8 @@ pub struct Ground {
     /// The user's environment.
     current: BTreeMap<String, String>,
     address: SocketAddr,
+    /// What may call.
+    access: AccessPolicy,
     /// Where requests go.
     pub upstreams: Upstreams,
     /// What must never be stored or shown.
@@ -130,6 +133,7 @@ impl Ground {
         log::start(args.log.as_deref(), &output)?;
         Ok(Self {
             address: setup::address(args)?,
+            access: setup::access(args)?,
             upstreams: setup::upstreams(args, &current)?,
             redactor: setup::redactor(&args.redact)?,
             step_header: setup::step_header(args)?,
@@ -196,6 +200,7 @@ impl Ground {
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
         let gateway = Arc::new(Gateway {
             config: server::Config {
+                access: self.access.listening_at(own),
                 max_body: args.max_body,
                 keep_encoding: engines.keep_encoding,
                 // An empty token, as an unset secret gives, protects nothing.

@@ -18,6 +18,7 @@ use crate::identity::Pointer;
 use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
+use crate::server::access::AccessPolicy;
 use crate::server::journal::{self, Journal, Rotation};
 use crate::server::metric::About;
 use crate::server::observe::STEP_HEADER;
@@ -104,6 +105,15 @@ pub fn address(args: &ServeArgs) -> Result<SocketAddr, Failure> {
         )));
     }
     Ok(address)
+}
+
+/// Reads `--allow-host` and `--allow-origin`.
+///
+/// # Errors
+/// A value that names no host or no origin.
+pub fn access(args: &ServeArgs) -> Result<AccessPolicy, Failure> {
+    AccessPolicy::from_flags(&args.access.allow_host, &args.access.allow_origin)
+        .map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Binds the listener.

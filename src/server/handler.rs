@@ -6,10 +6,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 
+use super::access::AccessPolicy;
 use super::account::Account;
 use super::asked::{Asked, note};
 use super::caller::Caller;
@@ -21,10 +22,10 @@ use super::live;
 use super::memo::Recalled;
 use super::observe::STEP_HEADER;
 use super::respond::{self, AnyBody, OutBody};
-use super::route::Place;
+use super::route::{NoPlace, Place};
 use super::seen::{Facts, More};
 use super::tally::Tally;
-use super::{Gateway, Notice, OnMiss, control, script};
+use super::{Gateway, Notice, OnMiss, control, cors, script};
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
 use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
@@ -43,25 +44,74 @@ pub async fn handle(
 ) -> Result<Response<OutBody>, Abandoned> {
     let gateway = &caller.gateway;
     let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
-    let ours = control::is_control(request.uri().path());
+    let (mut parts, body) = request.into_parts();
+    let is_here = is_for_us(&gateway.config.access, &mut parts);
+    let ours = is_here && control::is_control(parts.uri.path());
     caller.connection.asks_for_ours(ours);
     if ours {
-        return Ok(tie(control::handle(caller, request.map(drop)).await, None));
+        let request = Request::from_parts(parts, ());
+        return Ok(tie(control::handle(caller, request).await, None));
     }
-    let (mut parts, body) = request.into_parts();
     if let Some(name) = &gateway.config.step_header {
         name_step(&mut parts.headers, name);
     }
-    match read(caller, &mut parts, body).await {
-        Ok(asked) => {
-            let account = Arc::clone(&asked.account);
-            Ok(tie(fault::answer(caller, asked).await?, Some(account)))
-        }
+    let page = match admit(gateway, &parts) {
+        Ok(page) => page,
         Err(refusal) => {
             let (response, account) = refuse(caller, &parts, &refusal);
-            Ok(tie(response, Some(account)))
+            return Ok(tie(response, Some(account)));
         }
+    };
+    if let Some(origin) =
+        page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
+    {
+        return Ok(tie(cors::preflight(origin, &parts.headers), None));
     }
+    let (mut response, account) = match read(caller, &mut parts, body).await {
+        Ok(asked) => {
+            let account = Arc::clone(&asked.account);
+            (fault::answer(caller, asked).await?, account)
+        }
+        Err(refusal) => refuse(caller, &parts, &refusal),
+    };
+    if let Some(origin) = &page {
+        cors::allow_reading(response.headers_mut(), origin);
+    }
+    Ok(tie(response, Some(account)))
+}
+
+/// Whether a request's target is loomrec itself. One that says so by an absolute target goes
+/// on as if it had named the path alone.
+fn is_for_us(access: &AccessPolicy, parts: &mut Parts) -> bool {
+    let Some(target) = parts.uri.authority() else { return true };
+    if parts.method == Method::CONNECT || !access.is_own_target(target) {
+        return false;
+    }
+    let path = parts.uri.path_and_query().cloned();
+    parts.uri = path.map_or_else(Uri::default, Uri::from);
+    true
+}
+
+/// Admits a request, and returns the allowed web origin that it comes from, if any.
+fn admit(gateway: &Gateway, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+    if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
+        let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
+                       (WebSocket) are refused rather than passed by unrecorded: point the \
+                       client's base URL here and use its HTTP transport";
+        return Err(Refusal {
+            provider: Provider::Unknown,
+            status: StatusCode::NOT_IMPLEMENTED,
+            kind: "UnsupportedTransport",
+            message: message.to_owned(),
+        });
+    }
+    let admitted = gateway.config.access.admit(&parts.uri, &parts.headers);
+    admitted.map(Option::<&HeaderValue>::cloned).map_err(|denial| Refusal {
+        provider: place(gateway, parts).map_or(Provider::Unknown, |place| place.provider),
+        status: denial.status,
+        kind: denial.kind,
+        message: denial.message,
+    })
 }
 
 /// Has a request name its step in our header too, where it does so in `own` only. From
@@ -112,13 +162,6 @@ async fn read(
 ) -> Result<Box<Asked>, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
-    if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
-        let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
-                       (WebSocket) are refused rather than passed by unrecorded: point the \
-                       client's base URL here and use its HTTP transport";
-        let status = StatusCode::NOT_IMPLEMENTED;
-        return Err(refusal(Provider::Unknown, status, "UnsupportedTransport", message.to_owned()));
-    }
     let gateway = &*caller.gateway;
     // A body of some length is not read for a request that has no place.
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
@@ -154,7 +197,10 @@ async fn read(
 fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
     gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
         provider: Provider::Unknown,
-        status: StatusCode::NOT_FOUND,
+        status: match error {
+            NoPlace::Path { .. } => StatusCode::NOT_FOUND,
+            NoPlace::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+        },
         kind: "UnknownUpstream",
         message: format!("failed to {error}"),
     })

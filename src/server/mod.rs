@@ -3,11 +3,14 @@
 //! [`run`] owns nothing but its connections: the caller gives the bound listener
 //! and the signal to stop, so tests bind port 0 and commands decide when to end.
 
+pub mod access;
 mod account;
 mod asked;
+mod authority;
 mod caller;
 pub mod clock;
 pub mod control;
+mod cors;
 mod credential;
 mod door;
 pub mod fault;
@@ -47,6 +50,7 @@ use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::replay::{Missed, RecordingMismatchError, Replayer};
 use crate::upstream::Client;
+use access::AccessPolicy;
 use caller::Caller;
 use fault::Faults;
 use inspector::Inspector;
@@ -79,6 +83,8 @@ pub enum OnMiss {
 /// How the server behaves.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// What may call, and by which names.
+    pub access: AccessPolicy,
     /// Request bodies above this many bytes are refused.
     pub max_body: usize,
     /// Pass the client's own `accept-encoding` on, instead of `identity`.

@@ -6,6 +6,7 @@
 
 use std::net::IpAddr;
 
+use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -75,36 +76,47 @@ pub enum NoPlace {
     /// Meant, as a proxy is asked, for a host that is no upstream's: its keys are
     /// not for another's eyes.
     #[error(
-        "place a request for {host}: that is no upstream's address; \
-         add it with --upstream NAME=http://{host}"
+        "place a request for {host}: that is neither an upstream's address nor loomrec's own; \
+         add it with --upstream NAME=http://{host}, or with --allow-host {name} where it is \
+         another name of loomrec's"
     )]
     Host {
         /// Host and port.
         host: String,
+        /// The host alone.
+        name: String,
     },
 }
 
+impl NoPlace {
+    /// Not the target as it came: a password may stand in it.
+    fn of_target(target: &Authority) -> Self {
+        let port = target.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        let name = target.host().to_owned();
+        Self::Host { host: format!("{name}{port}"), name }
+    }
+}
+
 impl Routes {
-    /// Where a request goes.
+    /// Where a request goes. A target with a host is another's than loomrec's own.
     ///
     /// # Errors
     /// [`NoPlace`] naming the upstreams there are.
     pub fn place(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Place, NoPlace> {
         let (session, path) = split_session(uri.path());
         let query = uri.query().unwrap_or_default().to_owned();
+        if let Some(target) = uri.authority() {
+            if let Some(upstream) = self.upstream_of(target) {
+                return Ok(upstream.place(path, query, session));
+            }
+            if !self.single.as_ref().is_some_and(|base| is_at(base, target)) {
+                return Err(NoPlace::of_target(target));
+            }
+        }
         let (first, rest) = split_first(path);
-        if let Some(upstream) = self.named.iter().find(|upstream| upstream.name == first) {
+        let named = self.named.iter().find(|upstream| upstream.name == first);
+        if let Some(upstream) = named.filter(|_| uri.authority().is_none()) {
             return Ok(upstream.place(rest, query, session));
-        }
-        if let Some(upstream) = self.absolute(uri) {
-            return Ok(upstream.place(path, query, session));
-        }
-        if let Some(authority) =
-            uri.authority().filter(|authority| self.is_foreign(authority.host()))
-        {
-            // Not the authority as it came: a password may stand in it.
-            let port = authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
-            return Err(NoPlace::Host { host: format!("{}{port}", authority.host()) });
         }
         let shape = provider::upstream_for(method.as_str(), path, &shape_headers(headers));
         let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
@@ -130,28 +142,16 @@ impl Routes {
         self.named.iter().find(|upstream| upstream.name == place.upstream)?.base.as_ref()
     }
 
-    /// The upstream an absolute-form request line names by its host: the host it
-    /// has here, or the public one it is known by.
-    fn absolute(&self, uri: &Uri) -> Option<&Upstream> {
-        let host = uri.host()?;
-        let port = uri.port_u16();
-        let is_at = |base: &Url| {
-            base.host_str() == Some(host)
-                && (port.is_none() || base.port_or_known_default() == port)
-        };
+    /// The upstream an absolute target names by its host: the host it has here, or the
+    /// public one it is known by.
+    fn upstream_of(&self, target: &Authority) -> Option<&Upstream> {
         let public = |upstream: &Upstream| {
             let base = directory::Upstream::find(&upstream.name)?.base?;
             Url::parse(base).ok()
         };
-        let here = self.named.iter().find(|known| known.base.as_ref().is_some_and(is_at));
-        here.or_else(|| self.named.iter().find(|known| public(known).as_ref().is_some_and(is_at)))
-    }
-
-    /// Whether a host is neither this machine nor where everything is sent: what is
-    /// meant for it, and the key in it, is for nobody else.
-    fn is_foreign(&self, host: &str) -> bool {
-        let single = self.single.as_ref().and_then(Url::host_str);
-        !is_local(host) && single != Some(host)
+        let is_here = |base: Option<&Url>| base.is_some_and(|base| is_at(base, target));
+        let here = self.named.iter().find(|known| is_here(known.base.as_ref()));
+        here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
     /// The upstreams' names, for messages.
@@ -172,6 +172,16 @@ impl Upstream {
             session,
         }
     }
+}
+
+/// Whether a target is the host and port of an address. Without a port it is the usual one,
+/// whatever the scheme: what a proxy is asked for by http goes on as the address says.
+fn is_at(base: &Url, target: &Authority) -> bool {
+    let same_port = match target.port_u16() {
+        Some(port) => base.port_or_known_default() == Some(port),
+        None => base.port().is_none(),
+    };
+    same_port && base.host_str().is_some_and(|host| host.eq_ignore_ascii_case(target.host()))
 }
 
 /// Whether a host is this machine by a name that never means another.
@@ -256,11 +266,23 @@ mod tests {
     }
 
     #[test]
-    fn absolute_form_is_placed_by_its_host_else_by_its_path() {
+    fn absolute_form_is_placed_by_its_host_alone() {
         let by_host = place(&routes(), "http://api.openai.com/v1/anything").unwrap();
         assert_eq!((by_host.upstream.as_str(), by_host.path.as_str()), ("openai", "/v1/anything"));
-        let by_path = place(&routes(), "http://127.0.0.1:4141/openai/v1/x").unwrap();
-        assert_eq!((by_path.upstream.as_str(), by_path.path.as_str()), ("openai", "/v1/x"));
+        let mounted = place(&routes(), "http://API.anthropic.com:443/openai/v1/x").unwrap();
+        assert_eq!(
+            (mounted.upstream.as_str(), mounted.path.as_str()),
+            ("anthropic", "/openai/v1/x")
+        );
+        for target in [
+            "http://evil.example/openai/v1/x",
+            "http://127.0.0.1:4141/openai/v1/x",
+            "http://api.openai.com.evil.example/openai/v1/x",
+            "http://api.openai.com:8080/openai/v1/x",
+        ] {
+            let error = place(&routes(), target).unwrap_err();
+            assert!(matches!(error, NoPlace::Host { .. }), "{target}: {error}");
+        }
     }
 
     #[test]
@@ -268,7 +290,6 @@ mod tests {
         let chat = "http://gateway.internal/v1/chat/completions";
         let error = place(&routes(), chat).unwrap_err().to_string();
         assert!(error.contains("gateway.internal"), "{error}");
-        assert!(place(&routes(), "http://127.0.0.1:4141/v1/chat/completions").is_ok());
         let mut single = routes();
         single.single = Url::parse("http://gateway.internal").ok();
         assert!(place(&single, chat).is_ok());
@@ -289,8 +310,6 @@ mod tests {
         routes.single = Url::parse("http://127.0.0.1:9").ok();
         let error = place(&routes, "http://gateway.test:81/v1/chat/completions").unwrap_err();
         assert!(error.to_string().contains("--upstream NAME=http://gateway.test:81"), "{error}");
-        let here = place(&routes, "http://[::1]:4141/v1/chat/completions").unwrap();
-        assert_eq!(here.upstream, "openai");
     }
 
     #[test]

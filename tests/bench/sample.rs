@@ -107,7 +107,7 @@ impl Request {
             _ => call(kind.streams()),
         };
         let head = format!(
-            "POST /v1/chat/completions HTTP/1.1\r\nhost: api.bench.test\r\n\
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n\
              content-type: application/json\r\naccept: application/json\r\n\
              accept-encoding: gzip, deflate\r\nuser-agent: loomrec-bench\r\n\
              authorization: Bearer sk-bench-0123456789abcdefghij\r\n\

@@ -194,18 +194,18 @@ fn nonsense_on_the_socket_does_no_harm() {
     let hostile: &[&[u8]] = &[
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"GET\r\n\r\n",
-        b"POST /openai/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"POST /openai/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nab",
-        b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
-        b"GET /%zz/%/@/@@/../.. HTTP/1.1\r\nhost: x\r\n\r\n",
-        b"GET /@/x HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        b"POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /%zz/%/@/@@/../.. HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        b"GET /@/x HTTP/1.1\r\nhost: localhost\r\n\r\n",
     ];
     for bytes in hostile {
         let mut client = server.connect();
         client.write(bytes);
         drop(client);
     }
-    let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x-a: b\r\n".repeat(10_000));
+    let many = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "x-a: b\r\n".repeat(10_000));
     server.connect().write(many);
     server.call(&chat("a")).expect(200);
     let ended = server.stop();
@@ -259,7 +259,8 @@ fn an_answer_that_is_none_is_a_502_and_not_recorded() {
 fn a_body_announced_as_too_large_is_refused_before_it_is_sent() {
     let scene = good();
     let server = scene.replay(&[]);
-    let head = format!("POST {CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n");
+    let head =
+        format!("POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n");
     let mut client = server.connect();
     client.write(head);
     assert!(client.any_head().line.contains(" 413 "));

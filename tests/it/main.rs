@@ -1,6 +1,8 @@
 //! The integration tests: one binary, real sockets, real files, real processes.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod agentloom;
 #[cfg(test)]
 mod architecture;

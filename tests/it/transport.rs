@@ -29,14 +29,15 @@ fn a_call_meant_for_another_host_is_sent_to_no_upstream_and_answered_by_none() {
     let call = || {
         let body = chat_body("hi").to_string();
         Call::post("http://gateway.test/v1/chat/completions", body)
+            .header("host: gateway.test")
             .header("authorization: Bearer key-of-the-gateway")
     };
     let server = scene.record(&upstream, &["--upstream", &upstream.url()]);
-    let refused = server.call(&call()).expect(404);
+    let refused = server.call(&call()).expect(421);
     assert!(refused.text().contains("--upstream NAME=http://gateway.test"), "{}", refused.text());
     server.stop().expect(0);
     assert_eq!(upstream.requests(), 1);
-    scene.replayed(&[], &[call()], 1).remove(0).expect(404);
+    scene.replayed(&[], &[call()], 1).remove(0).expect(421);
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::record::{Config, Recorder};
 use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, Replayer, Source, Terms};
+use crate::server::access::AccessPolicy;
 use crate::server::fault::Faults;
 use crate::server::inspector::Inspector;
 use crate::server::journal::Journal;
@@ -87,6 +88,7 @@ impl Stage {
         let rules = vec![IdentityRules::default()];
         let gateway = Arc::new(Gateway {
             config: server::Config {
+                access: AccessPolicy::default(),
                 max_body: LIMIT,
                 keep_encoding: false,
                 control_token: None,

@@ -41,7 +41,7 @@ fn client(address: SocketAddr, mut chance: Chance) -> Saw {
             // Leaves in the midst of its own request.
             2 => {
                 client.write(format!(
-                    "POST {CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: 4000\r\n\r\n{{\"mod"
+                    "POST {CHAT} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4000\r\n\r\n{{\"mod"
                 ));
             }
             // Two at once, and stays for neither.

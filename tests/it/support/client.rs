@@ -57,7 +57,7 @@ impl Call {
             self.headers.iter().find(same).is_some()
         };
         if !names("host") {
-            head.push_str("host: loomrec.test\r\n");
+            head.push_str("host: localhost\r\n");
         }
         self.headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
         let framed = names("content-length") || names("transfer-encoding");

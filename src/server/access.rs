@@ -1,0 +1,207 @@
+//! Access to the data plane: the hosts that loomrec serves, and the web pages that may call.
+//!
+//! A browser lets any page send requests to this machine. Three headers that a page cannot
+//! forge give it away: `Origin`; `Sec-Fetch-Site`, where there is no `Origin`; and `Host`,
+//! where the page's own name leads here (DNS rebinding).
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+
+use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Characters of a header's value that a message quotes.
+const QUOTED: usize = 200;
+
+/// What may call loomrec, and by which names.
+#[derive(Clone, Debug, Default)]
+pub struct AccessPolicy {
+    hosts: Vec<AllowedHost>,
+    origins: Vec<AllowedOrigin>,
+    listener: Option<SocketAddr>,
+}
+
+/// Why a request is refused before it is read.
+#[derive(Debug)]
+pub(super) struct Denial {
+    pub(super) status: StatusCode,
+    /// What `x-loomrec-error` says.
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+}
+
+impl AccessPolicy {
+    /// Reads the values of `--allow-host` and `--allow-origin`. Empty ones are skipped.
+    ///
+    /// # Errors
+    /// [`InvalidRule`] for a value that names no host or no origin.
+    pub fn from_flags<'a>(hosts: &'a [String], origins: &'a [String]) -> Result<Self, InvalidRule> {
+        let given = |values: &'a [String]| values.iter().filter(|value| !value.is_empty());
+        Ok(Self {
+            hosts: given(hosts).map(|text| AllowedHost::parse(text)).collect::<Result<_, _>>()?,
+            origins: given(origins)
+                .map(|text| AllowedOrigin::parse(text))
+                .collect::<Result<_, _>>()?,
+            listener: None,
+        })
+    }
+
+    /// The same policy for a listener at this address.
+    #[must_use]
+    pub fn listening_at(self, listener: Option<SocketAddr>) -> Self {
+        Self { listener, ..self }
+    }
+
+    /// Whether an absolute request target names loomrec itself.
+    pub(super) fn is_own_target(&self, target: &Authority) -> bool {
+        let (host, port) = (target.host(), target.port_u16());
+        if self.hosts.iter().any(|allowed| allowed.matches(host, port)) {
+            return true;
+        }
+        let Some(listener) = self.listener else { return false };
+        let here = host.eq_ignore_ascii_case("localhost")
+            || authority::address(host)
+                .is_some_and(|ip| ip.to_canonical().is_loopback() || ip == listener.ip());
+        here && port.unwrap_or(80) == listener.port()
+    }
+
+    /// Admits a request, and returns the allowed web origin that it comes from, if any.
+    ///
+    /// # Errors
+    /// [`Denial`] for a host that loomrec does not serve and a page that may not call.
+    pub(super) fn admit<'a>(
+        &self,
+        uri: &Uri,
+        headers: &'a HeaderMap,
+    ) -> Result<Option<&'a HeaderValue>, Denial> {
+        let own = self.check_host(uri.authority(), headers)?;
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return self.check_site(headers).map(|()| None);
+        };
+        let many = headers.get_all(header::ORIGIN).iter().nth(1).is_some();
+        let is_own = |origin: &str| own.is_some_and(|host| authority::is_origin_of(origin, host));
+        match origin.to_str() {
+            Ok(text) if !many && is_own(text) => Ok(None),
+            Ok(text) if !many && self.allows(text) => Ok(Some(origin)),
+            _ => Err(foreign_page(origin)),
+        }
+    }
+
+    /// Returns the `Host` where it is one that loomrec serves. The target of an absolute
+    /// request may be repeated there, too: whether that is an upstream's is found out when
+    /// the request is placed.
+    fn check_host<'a>(
+        &self,
+        target: Option<&Authority>,
+        headers: &'a HeaderMap,
+    ) -> Result<Option<&'a str>, Denial> {
+        if target.is_some_and(|target| target.as_str().contains('@')) {
+            return Err(malformed("the request's target holds a user name, which it must not"));
+        }
+        let mut hosts = headers.get_all(header::HOST).iter();
+        // No browser leaves the Host out.
+        let Some(value) = hosts.next() else { return Ok(None) };
+        if hosts.next().is_some() {
+            return Err(malformed("the request has more than one Host"));
+        }
+        let Ok(host) = value.to_str() else {
+            return Err(malformed("the request's Host is not text"));
+        };
+        if authority::is_loopback_v4_or_localhost(host) {
+            return Ok(Some(host));
+        }
+        match authority::split(host) {
+            None => Err(malformed("the request's Host is neither a name nor an address")),
+            Some((name, port)) if self.serves(name, port) => Ok(Some(host)),
+            Some(_) if target.is_some_and(|target| host.eq_ignore_ascii_case(target.as_str())) => {
+                Ok(None)
+            }
+            Some((name, _)) => Err(foreign_host(host, name)),
+        }
+    }
+
+    /// Whether a host is loomrec's. An address passes whoever's it is: no name of another can
+    /// be made to lead here by it. The unspecified one is no destination, and browsers send
+    /// no `Sec-Fetch-Site` to it.
+    fn serves(&self, name: &str, port: Option<u16>) -> bool {
+        name.eq_ignore_ascii_case("localhost")
+            || authority::address(name).is_some_and(|ip: IpAddr| !ip.is_unspecified())
+            || self.hosts.iter().any(|allowed| allowed.matches(name, port))
+    }
+
+    /// Refuses a request of a web page that says nothing of its origin: an image, a script,
+    /// a form that is sent by GET, a link that was followed.
+    fn check_site(&self, headers: &HeaderMap) -> Result<(), Denial> {
+        let Some(site) = headers.get(SEC_FETCH_SITE) else { return Ok(()) };
+        let is_own = matches!(site.as_bytes(), b"same-origin" | b"none");
+        match is_own || self.origins.iter().any(AllowedOrigin::is_any) {
+            true => Ok(()),
+            false => Err(foreign_site(site)),
+        }
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        self.origins.iter().any(|allowed| allowed.matches(origin))
+    }
+}
+
+fn malformed(message: &str) -> Denial {
+    let (status, message) = (StatusCode::BAD_REQUEST, message.to_owned());
+    Denial { status, kind: "MalformedRequest", message }
+}
+
+fn forbidden(kind: &'static str, message: String) -> Denial {
+    Denial { status: StatusCode::FORBIDDEN, kind, message }
+}
+
+fn foreign_host(host: &str, name: &str) -> Denial {
+    let (host, name) = (quoted(host), quoted(name));
+    forbidden(
+        "ForbiddenHost",
+        format!(
+            "loomrec does not serve the Host \"{host}\": a web page may have made that name lead \
+             here. Call loomrec by 127.0.0.1 or localhost, or start it with --allow-host {name}"
+        ),
+    )
+}
+
+fn foreign_page(origin: &HeaderValue) -> Denial {
+    let origin = quoted(&String::from_utf8_lossy(origin.as_bytes()));
+    let note = match origin.as_str() {
+        "null" => " (\"null\" is also what any site's sandboxed frame sends)",
+        _ => "",
+    };
+    forbidden(
+        "ForbiddenOrigin",
+        format!(
+            "web pages may not call LLM APIs through loomrec, and this request comes from the \
+             origin \"{origin}\". If that is the program under test, start loomrec with \
+             --allow-origin {origin}{note}"
+        ),
+    )
+}
+
+fn foreign_site(site: &HeaderValue) -> Denial {
+    let site = quoted(&String::from_utf8_lossy(site.as_bytes()));
+    forbidden(
+        "ForbiddenOrigin",
+        format!(
+            "web pages may not call LLM APIs through loomrec, and this request comes from one \
+             (sec-fetch-site: {site}) without saying its origin. If that page is the program \
+             under test, let it call with CORS, and start loomrec with --allow-origin and its \
+             origin"
+        ),
+    )
+}
+
+/// A text that comes from outside, as a message may hold it.
+fn quoted(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '`')).take(QUOTED).collect()
+}
+
+#[cfg(test)]
+#[path = "access_tests.rs"]
+mod tests;

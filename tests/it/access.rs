@@ -1,0 +1,219 @@
+//! What may call loomrec: web pages, names that were made to lead here, targets of others.
+
+use serde_json::Value;
+
+use crate::support::loomrec::{command, finish};
+use crate::support::shape::{CHAT, chat, chat_answer, chat_body, message};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+fn upstream() -> Upstream {
+    Upstream::always(Answer::json(200, chat_answer("Hello")))
+}
+
+/// What a page in a browser sends, each in a way of its own.
+fn of_a_page(call: impl Fn() -> Call) -> Vec<Call> {
+    [
+        ["origin: https://evil.example", "sec-fetch-site: cross-site"],
+        ["origin: http://localhost:3000", "sec-fetch-site: same-site"],
+        ["origin: null", "sec-fetch-site: cross-site"],
+        ["origin: file://", "accept: */*"],
+        ["origin: vscode-webview://0a1b2c", "accept: */*"],
+        ["referer: https://evil.example/", "sec-fetch-site: cross-site"],
+        ["referer: http://localhost:3000/", "sec-fetch-site: same-site"],
+        ["host: evil.example:4141", "origin: http://evil.example:4141"],
+        ["host: evil.example", "accept: */*"],
+        ["host: 0.0.0.0", "accept: */*"],
+    ]
+    .iter()
+    .map(|lines| lines.iter().fold(call(), |call, line| call.header(line)))
+    .collect()
+}
+
+#[test]
+fn a_request_of_a_web_page_reaches_no_upstream_and_is_not_recorded() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &["--journal", "run.jsonl", "--receipt", "receipt.json"]);
+    let pages = of_a_page(|| chat("hi"));
+    for call in &pages {
+        let refused = server.call(call).expect(403);
+        let kind = refused.header("x-loomrec-error").unwrap();
+        assert!(matches!(kind, "ForbiddenOrigin" | "ForbiddenHost"), "{kind}");
+        assert_eq!(refused.header("access-control-allow-origin"), None);
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(
+            message.contains("--allow-origin") || message.contains("--allow-host"),
+            "{message}"
+        );
+    }
+    server.stop().expect(0);
+    assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
+    let receipt: Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    assert_eq!((&receipt["refused"], &receipt["recorded"]), (&pages.len().into(), &0.into()));
+    let journal = std::fs::read_to_string(scene.path("run.jsonl")).unwrap();
+    assert_eq!(journal.matches(r#""outcome":"refused""#).count(), pages.len(), "{journal}");
+}
+
+#[test]
+fn a_request_of_a_web_page_takes_no_recorded_answer() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("hi")]);
+    let server = scene.replay(&["--strict"]);
+    for call in of_a_page(|| chat("hi")) {
+        server.call(&call).expect(403);
+    }
+    server.call(&chat("hi")).expect(200);
+    server.stop().expect(1).says(&["calls refused: 10"]);
+}
+
+#[test]
+fn a_refused_page_is_answered_in_the_shape_of_the_provider_it_asked() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &[]);
+    let origin = "origin: https://evil.example";
+    let refused = server.call(&message("hi").header(origin)).expect(403).json();
+    assert_eq!(refused["error"]["type"], "permission_error", "{refused}");
+    let gemini = Call::post("/v1beta/models/gemini-2.0-flash:generateContent", "{}");
+    let refused = server.call(&gemini.header(origin)).expect(403).json();
+    assert_eq!(refused["error"]["code"], 403, "{refused}");
+    server.stop().expect(0);
+}
+
+#[test]
+fn a_request_without_one_plain_host_is_malformed() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &[]);
+    for host in ["host: u@localhost", "host: localhost/x", "host: a b", "host: \u{e4}"] {
+        server.call(&chat("hi").header(host)).expect(400);
+    }
+    server.call(&chat("hi").header("host: localhost").header("host: localhost")).expect(400);
+    server.stop().expect(0);
+    assert_eq!(upstream.requests(), 0);
+}
+
+#[test]
+fn a_host_named_by_allow_host_is_served_and_addresses_are() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    std::fs::write(scene.path("loomrec.toml"), "allow-host = \"gateway.test\"\n").unwrap();
+    let server = scene.record(&upstream, &["--allow-host", "loomrec:4141"]);
+    for host in ["loomrec:4141", "Gateway.Test", "10.9.8.7:4141", "[::1]"] {
+        server.call(&chat("hi").header(&format!("host: {host}"))).expect(200);
+    }
+    server.call(&chat("hi").header("host: loomrec:9")).expect(403);
+    server.stop().expect(0);
+    for (flag, value) in [("--allow-host", "http://loomrec"), ("--allow-origin", "localhost:3000")]
+    {
+        let args = scene.record_args(&upstream.url(), &[flag, value]);
+        finish(&mut command(scene.dir(), &args), b"").expect(2).says(&[flag, value]);
+    }
+}
+
+#[test]
+fn a_page_of_an_allowed_origin_calls_as_a_browser_has_it() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &["--allow-origin", "http://localhost:3000"]);
+    let origin = "origin: http://localhost:3000";
+    let preflight = Call::new("OPTIONS", CHAT)
+        .header(origin)
+        .header("access-control-request-method: POST")
+        .header("access-control-request-headers: authorization,content-type")
+        .header("access-control-request-private-network: true");
+    let answer = server.call(&preflight).expect(204);
+    for (name, value) in [
+        ("access-control-allow-origin", "http://localhost:3000"),
+        ("access-control-allow-methods", "POST"),
+        ("access-control-allow-headers", "authorization,content-type"),
+        ("access-control-allow-private-network", "true"),
+        ("vary", "origin"),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+    assert_eq!(answer.header("access-control-allow-credentials"), None);
+    let page = || chat("hi").header(origin).header("sec-fetch-site: same-site");
+    let answer = server.call(&page()).expect(200);
+    assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:3000"));
+    assert_eq!(answer.header("access-control-expose-headers"), Some("*"));
+    // Errors of our own can be read, too.
+    let lost = server.call(&Call::get("/nowhere").header(origin)).expect(404);
+    assert_eq!(lost.header("access-control-allow-origin"), Some("http://localhost:3000"));
+    server.call(&chat("hi").header("origin: http://localhost:3001")).expect(403);
+    server.stop().expect(0);
+    assert_eq!((upstream.requests(), scene.takes().len()), (1, 1));
+    let replay = scene.replayed(&["--allow-origin", "*"], &[page()], 0).remove(0).expect(200);
+    assert_eq!(replay.header("access-control-allow-origin"), Some("http://localhost:3000"));
+}
+
+#[test]
+fn a_program_that_names_its_own_server_as_origin_is_served() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &[]);
+    let own = |scheme: &str| {
+        let host = format!("host: {}", server.address);
+        chat("hi").header(&host).header(&format!("origin: {scheme}://{}", server.address))
+    };
+    server.call(&own("http").header("sec-fetch-site: same-origin")).expect(200);
+    server.call(&own("https")).expect(200);
+    server.call(&own("ftp")).expect(403);
+    server.stop().expect(0);
+}
+
+#[test]
+fn an_absolute_target_of_another_host_sends_no_key_to_an_upstream() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &[]);
+    let at = |target: &str, host: &str| {
+        Call::post(target, chat_body("hi").to_string())
+            .header(&format!("host: {host}"))
+            .header("authorization: Bearer key-of-another")
+    };
+    let port = server.address.port();
+    for (target, host, status) in [
+        ("http://evil.example/openai/v1/chat/completions", "evil.example", 421),
+        ("http://evil.example/openai/v1/chat/completions", "localhost", 421),
+        ("http://evil.example/@s/openai/v1/chat/completions", "localhost", 421),
+        ("http://evil.example/__loomrec/journal", "localhost", 421),
+        ("http://127.0.0.1:1/openai/v1/chat/completions", "localhost", 421),
+        ("http://api.openai.com:8080/v1/chat/completions", "api.openai.com:8080", 421),
+        ("http://api.openai.com/v1/chat/completions", "evil.example", 403),
+        ("http://u:p@api.openai.com/v1/chat/completions", "api.openai.com", 400),
+    ] {
+        let refused = server.call(&at(target, host)).expect(status);
+        assert!(!refused.text().contains("u:p"), "{}", refused.text());
+    }
+    assert_eq!(upstream.requests(), 0);
+    let known = upstream.address().to_string();
+    for (target, host) in [
+        ("http://api.openai.com/v1/chat/completions".to_owned(), "api.openai.com"),
+        ("http://api.openai.com/v1/chat/completions".to_owned(), "localhost"),
+        (format!("http://{known}/v1/chat/completions"), known.as_str()),
+        (format!("http://localhost:{port}{CHAT}"), "localhost"),
+    ] {
+        server.call(&at(&target, host)).expect(200);
+    }
+    let health = Call::get(&format!("http://127.0.0.1:{port}/__loomrec/health"));
+    server.call(&health).expect(200);
+    server.stop().expect(0);
+    assert_eq!((upstream.requests(), scene.takes().len()), (4, 4));
+}
+
+/// A command during which a page calls.
+const PAGE: &str = r#"
+import os, urllib.error, urllib.request
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+try:
+    urllib.request.urlopen(urllib.request.Request(url, b"{}", {"origin": "https://evil.example"}))
+except urllib.error.HTTPError as error:
+    print(error.code)
+"#;
+
+#[test]
+fn a_run_with_a_command_reports_pages_that_were_refused() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let mut args = scene.record_args(&upstream.url(), &[]);
+    args.extend(["--", "python3", "-c", PAGE].map(Into::into));
+    let ended = finish(&mut command(scene.dir(), &args), b"").expect(0);
+    assert_eq!(ended.stdout, "403\n");
+    assert!(ended.stderr.contains("calls refused"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("https://evil.example"), "{}", ended.stderr);
+    assert_eq!(upstream.requests(), 0);
+}
