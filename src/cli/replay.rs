@@ -17,6 +17,12 @@ use crate::server::OnMiss;
 use crate::server::tally::Tally;
 use crate::upstream::Client;
 
+/// The longest wait that can be asked for.
+const LONGEST_WAIT_MS: f64 = 86_400_000.0;
+
+/// The slowest that recorded times can be replayed: a second takes some seventeen minutes.
+const SLOWEST: f64 = 0.001;
+
 /// How many unused takes a complaint names.
 const NAMED: usize = 5;
 
@@ -126,12 +132,14 @@ fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
 /// The latency model.
 fn latency(args: &ReplayArgs) -> Result<Latency, Failure> {
     let ms = args.latency_ms;
-    if !ms.is_finite() || ms < 0.0 {
-        return Err(Failure::usage(format!("--latency-ms {ms}: it takes milliseconds, 0 or more")));
+    if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
+        return Err(Failure::usage(format!(
+            "--latency-ms {ms}: it takes milliseconds, from 0 to {LONGEST_WAIT_MS} (a day)"
+        )));
     }
-    if !args.speed.is_finite() || args.speed <= 0.0 {
+    if !args.speed.is_finite() || args.speed < SLOWEST {
         let speed = args.speed;
-        return Err(Failure::usage(format!("--speed {speed}: it takes a factor above 0")));
+        return Err(Failure::usage(format!("--speed {speed}: it takes a factor from {SLOWEST}")));
     }
     Ok(match args.latency {
         LatencyModel::None => Latency::None,

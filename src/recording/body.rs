@@ -14,6 +14,15 @@ use super::field::{EntryError, Fields, milliseconds, wrong};
 use super::text::Style;
 use crate::provider::Framing;
 
+/// The longest time that a chunk or an answer can have taken, in milliseconds: an hour. No
+/// provider answers a call later, and a replay waits for nothing that claims it.
+pub const LONGEST_MS: f64 = 3_600_000.0;
+
+/// Whether a recorded time, in milliseconds since the request, can be one.
+pub fn is_plausible_time(ms: f64) -> bool {
+    (0.0..=LONGEST_MS).contains(&ms)
+}
+
 /// One chunk of a response, as it arrived.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {

@@ -2,7 +2,7 @@
 //! where the caller needs another (mode, framing, content encoding), never in what it
 //! says.
 
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::provider::{self, Asked, Framing};
@@ -10,6 +10,7 @@ use crate::recording::body::Chunk;
 use crate::recording::encoding;
 use crate::recording::entry::{End, RecordedResponse};
 use crate::recording::observed::Observed;
+use crate::recording::response_header::{MOST_HEADERS, is_replayed, leads_away};
 
 /// A small file may hold a body that decodes to any size: above this many bytes
 /// it is left as it is.
@@ -29,23 +30,50 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// The recorded response as it is.
-    pub(super) fn of(response: RecordedResponse) -> Result<Self, String> {
+    /// The recorded response as it is, without what a client must not take from a recording:
+    /// headers that are about more than this answer, and a body where there can be none.
+    /// `head` says that it answers a HEAD.
+    pub(super) fn of(response: RecordedResponse, head: bool) -> Result<Self, String> {
         let status = StatusCode::from_u16(response.status)
             .ok()
             .filter(|status| !status.is_informational())
             .ok_or_else(|| {
                 format!("the recorded status {} is not that of an answer", response.status)
             })?;
+        if response.headers.len() > MOST_HEADERS {
+            return Err(format!("the recorded answer has more than {MOST_HEADERS} headers"));
+        }
         let mut headers = HeaderMap::with_capacity(response.headers.len() + 4);
         for (name, value) in &response.headers {
+            let away = leads_away(response.status, name, value);
             let name = HeaderName::from_bytes(name.as_bytes());
             let value = HeaderValue::from_bytes(value.as_bytes());
-            if let (Ok(name), Ok(value)) = (name, value) {
+            if let (Ok(name), Ok(value)) = (name, value)
+                && is_replayed(name.as_str())
+                && !away
+            {
                 headers.append(name, value);
             }
         }
-        Ok(Self { status, headers, chunks: response.payload.chunks, end: response.end })
+        let bodiless = head || is_bodiless(status);
+        let chunks = if bodiless { Vec::new() } else { response.payload.chunks };
+        let mut delivery = Self { status, headers, chunks, end: response.end };
+        match bodiless {
+            true => delivery.frame_nothing(),
+            false => delivery.frame(),
+        }
+        Ok(delivery)
+    }
+
+    /// Leaves the announced length of a body that is not sent, where it can be one: a HEAD
+    /// and a 304 tell that of the body they leave out.
+    fn frame_nothing(&mut self) {
+        let mut lengths = self.headers.get_all(CONTENT_LENGTH).iter();
+        let first = lengths.next().and_then(length_of);
+        let is_one = first.is_some() && lengths.next().is_none();
+        if !is_one || self.status == StatusCode::NO_CONTENT {
+            self.headers.remove(CONTENT_LENGTH);
+        }
     }
 
     /// All bytes in one piece.
@@ -147,18 +175,30 @@ impl Delivery {
     /// Puts the framing right: an announced length is the real one, except for a
     /// body that was cut short of it.
     pub(super) fn frame(&mut self) {
-        self.headers.remove(TRANSFER_ENCODING);
-        let length: usize = self.chunks.iter().map(|chunk| chunk.data.len()).sum();
-        let bodiless = matches!(self.status.as_u16(), 204 | 304);
+        let length = self.chunks.iter().map(|chunk| chunk.data.len() as u64).sum();
         let Some(announced) = self.headers.get(CONTENT_LENGTH) else { return };
-        let announced = announced.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        if self.end == End::Complete && length > 0 && !bodiless {
+        let announced = length_of(announced).unwrap_or(0);
+        if self.end == End::Complete {
             self.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-        } else if self.end != End::Complete && announced <= length {
+        } else if announced > length {
+            // Of several, the one that is true of what follows.
+            self.headers.insert(CONTENT_LENGTH, HeaderValue::from(announced));
+        } else {
             // Redaction can make what came before a cut as long as all was to be.
             self.headers.insert(CONTENT_LENGTH, HeaderValue::from(length + 1));
         }
     }
+}
+
+/// Whether an answer of this status has no body, whatever was recorded.
+fn is_bodiless(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}
+
+/// The length that a header announces: digits alone.
+fn length_of(value: &HeaderValue) -> Option<u64> {
+    let digits = value.to_str().ok()?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
 /// What a call asks of the form of its answer.

@@ -12,6 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
 use sha2::{Digest, Sha256};
 
+use crate::recording::body::is_plausible_time;
+
 /// What a scripted answer is drawn by, beside the seed and its number.
 const SCRIPT: &str = "script";
 
@@ -70,14 +72,8 @@ impl Latency {
             Self::Constant { ms } => all_at(ms),
             Self::Normal { ms, seed } => all_at(draw(ms, seed, &key.to_string(), ordinal)),
             Self::Replay { speed, fallback_ms } => {
-                let total = latency_ms.unwrap_or(fallback_ms);
-                let mut last = Duration::ZERO;
-                let due = |at_ms: f64| {
-                    last = last.max(millis(at_ms / speed));
-                    last
-                };
-                let chunks = times.map(due).collect();
-                Some(Schedule { chunks, end: last.max(millis(total / speed)) })
+                let total = latency_ms.map_or(fallback_ms, plausible);
+                Some(paced(times.map(plausible), total, speed))
             }
         }
     }
@@ -92,7 +88,7 @@ impl Latency {
         ordinal: usize,
     ) -> Option<Schedule> {
         let total = match *self {
-            Self::Replay { fallback_ms, .. } => latency_ms.unwrap_or(fallback_ms),
+            Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible),
             _ => 0.0,
         };
         let at = |chunk: usize| total * (chunk + 1) as f64 / count as f64;
@@ -108,20 +104,36 @@ impl Latency {
         call: usize,
     ) -> Option<Schedule> {
         if let Self::Replay { speed, .. } = *self {
-            let model = Self::Replay { speed, fallback_ms: 0.0 };
-            return model.schedule(times, None, &SCRIPT, call);
+            return Some(paced(times, 0.0, speed));
         }
         let before = self.schedule([0.0].into_iter(), None, &SCRIPT, call);
         if before.is_none() && times.clone().all(|at_ms| at_ms <= 0.0) {
             return None;
         }
         let before = before.map_or(Duration::ZERO, |schedule| schedule.end);
-        let own = Self::Replay { speed: 1.0, fallback_ms: 0.0 };
-        let mut schedule = own.schedule(times, None, &SCRIPT, call)?;
+        let mut schedule = paced(times, 0.0, 1.0);
         schedule.chunks.iter_mut().for_each(|due| *due += before);
         schedule.end += before;
         Some(schedule)
     }
+}
+
+/// Chunks at these times and an end, in milliseconds, all divided by `speed`. None is due
+/// before the one in front of it.
+fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> Schedule {
+    let mut last = Duration::ZERO;
+    let due = |at_ms: f64| {
+        last = last.max(millis(at_ms / speed));
+        last
+    };
+    let chunks = times.map(due).collect();
+    Schedule { chunks, end: last.max(millis(end_ms / speed)) }
+}
+
+/// A recorded time, or none where it cannot be one: what claims it goes out with what came
+/// before.
+fn plausible(ms: f64) -> f64 {
+    if is_plausible_time(ms) { ms } else { 0.0 }
 }
 
 /// A wait in milliseconds; nonsense (negative, not a number, over a day) is cut.
@@ -208,6 +220,21 @@ mod tests {
         let normal = Latency::Normal { ms: 40.0, seed: 1 }.scripted(times(), 1).unwrap();
         assert_eq!(normal.chunks[1] - normal.chunks[0], Duration::from_millis(100));
         assert_eq!(Latency::None.scripted([0.0; 3].into_iter(), 1), None);
+    }
+
+    #[test]
+    fn recorded_times_that_cannot_be_are_not_waited_for() {
+        let model = Latency::Replay { speed: 0.5, fallback_ms: 0.0 };
+        let times = [10.0, 1e300, f64::INFINITY, f64::NAN, -1e300, 3_600_001.0, 5.0, 20.0];
+        let schedule = model.schedule(times.into_iter(), Some(1e300), &"k", 0).unwrap();
+        assert_eq!(millis_of(&schedule), (vec![20, 20, 20, 20, 20, 20, 20, 40], 40));
+        let spread = model.spread(2, Some(1e300), &"k", 0).unwrap();
+        assert_eq!(millis_of(&spread), (vec![0, 0], 0));
+        for speed in [f64::MIN_POSITIVE, f64::MAX] {
+            let model = Latency::Replay { speed, fallback_ms: 0.0 };
+            let schedule = model.schedule([1.0].into_iter(), None, &"k", 0).unwrap();
+            assert!(schedule.end <= Duration::from_secs(86_400));
+        }
     }
 
     #[test]

@@ -232,11 +232,9 @@ impl Answering {
         if is_never_served(&response) {
             return Self::Nothing("the answer was not recorded whole");
         }
-        match Delivery::of(response) {
-            Ok(mut delivery) => {
-                delivery.frame();
-                Self::Wire(Arc::new(Prepared::of(delivery, label.as_ref())))
-            }
+        let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
+        match Delivery::of(response, head) {
+            Ok(delivery) => Self::Wire(Arc::new(Prepared::of(delivery, label.as_ref()))),
             Err(why) => Self::Unusable(why.into()),
         }
     }

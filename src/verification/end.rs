@@ -5,10 +5,15 @@ use serde_json::Value;
 use super::answer::Body;
 use super::{Kind, Problem, Severity};
 use crate::provider::{self, Call, Framing, framing};
+use crate::recording::body::{LONGEST_MS, is_plausible_time};
 use crate::recording::{End, Entry};
 
 /// An end marker stands within so many bytes of a stream's end.
 const TAIL: usize = 2048;
+
+/// A time that a replay does not wait for.
+const TOO_LONG: &str = "the time is below 0 or above an hour: a replay does not wait for it";
+const TOO_LONG_HELP: &str = "correct the time, or record the call again";
 
 /// What the last event of a stream holds, for each of the framings and operations: a
 /// stream with none of them is read as a whole.
@@ -31,6 +36,10 @@ pub(super) fn check(
     body: Option<&Body<'_>>,
     found: &mut Vec<Problem>,
 ) {
+    if entry.latency_ms.is_some_and(|ms| !is_plausible_time(ms)) {
+        let problem = Problem::of_file(Kind::Time, Severity::Warning, TOO_LONG);
+        found.push(problem.at("/latency_ms", None).helped(TOO_LONG_HELP));
+    }
     let Some(response) = &entry.response else { return };
     let chunks = &response.payload.chunks;
     if let Some(at) = chunks.windows(2).position(|pair| pair[1].at_ms < pair[0].at_ms) {
@@ -38,6 +47,10 @@ pub(super) fn check(
         let problem = Problem::of_file(Kind::Time, Severity::Error, text);
         let remedy = "put the times in order, or record the call again";
         found.push(problem.at(format!("/response/chunks/{}/0", at + 1), None).helped(remedy));
+    }
+    if let Some(at) = chunks.iter().position(|chunk| chunk.at_ms > LONGEST_MS) {
+        let problem = Problem::of_file(Kind::Time, Severity::Warning, TOO_LONG);
+        found.push(problem.at(format!("/response/chunks/{at}/0"), None).helped(TOO_LONG_HELP));
     }
     if chunks.iter().any(|chunk| chunk.at_ms < 0.0) {
         let problem =

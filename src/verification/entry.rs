@@ -8,7 +8,7 @@ use super::answer::{self, Body};
 use super::layout::Unit;
 use super::place::lines_below;
 use super::secret::Search;
-use super::{Kind, Problem, Severity, end, field};
+use super::{Kind, Problem, Severity, end, field, header};
 use crate::fault::Fault;
 use crate::identity::{self, IdentityRules, RequestKey};
 use crate::provider::{Call, Operation};
@@ -167,6 +167,7 @@ fn examine(
         answer::check(entry, call, body.as_ref(), &checker.redactor, found);
     }
     end::check(entry, call, body.as_ref(), found);
+    header::check(entry, found);
     if let Some(Err(error)) = entry.fault.as_ref().map(Fault::read) {
         let problem = Problem::of_file(Kind::Fault, Severity::Error, error.why.clone());
         let pointer = format!("/fault{}", error.pointer);

@@ -11,6 +11,7 @@ mod end;
 mod entropy;
 mod entry;
 mod field;
+mod header;
 mod layout;
 mod mend;
 mod place;
@@ -63,8 +64,10 @@ pub enum Kind {
     Unchecked,
     /// A summary that says something else than the recorded answer.
     Answer,
-    /// Chunks whose times fall.
+    /// Chunks whose times fall, and times that cannot be.
     Time,
+    /// A response header that no replay sends.
+    Header,
     /// An answer that did not come to its end.
     End,
     /// A declared fault that cannot be read.
@@ -96,6 +99,7 @@ impl Kind {
             Self::Unchecked => "unchecked",
             Self::Answer => "answer",
             Self::Time => "time",
+            Self::Header => "header",
             Self::End => "end",
             Self::Fault => "fault",
             Self::Secret => "secret",

@@ -102,6 +102,8 @@ mod step;
 #[cfg(test)]
 mod stop;
 #[cfg(test)]
+mod stranger;
+#[cfg(test)]
 mod stream;
 #[cfg(test)]
 mod strict;

@@ -1,0 +1,34 @@
+//! Response headers that no replay sends.
+
+use super::place::token;
+use super::{Kind, Problem, Severity};
+use crate::recording::Entry;
+use crate::recording::response_header::{MOST_HEADERS, is_never_recorded, is_sendable, leads_away};
+
+/// Adds the headers of an answer that a replay leaves out, and that no recorder writes.
+pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
+    let Some(response) = &entry.response else { return };
+    if response.headers.len() > MOST_HEADERS {
+        let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
+        let problem = Problem::of_file(Kind::Header, Severity::Error, text);
+        found.push(problem.at("/response/headers", None).helped("record the call again"));
+        return;
+    }
+    for (name, value) in &response.headers {
+        let (severity, text) = if !is_sendable(name, value) {
+            (Severity::Error, "a header that cannot be sent: a replay leaves it out")
+        } else if is_never_recorded(name) {
+            (Severity::Error, "a header that is not the answer's own: a replay leaves it out")
+        } else if leads_away(response.status, name, value) {
+            (
+                Severity::Warning,
+                "the answer sends its client to another server: a replay leaves the address out",
+            )
+        } else {
+            continue;
+        };
+        let problem = Problem::of_file(Kind::Header, severity, text);
+        let pointer = format!("/response/headers{}", token(name));
+        found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
+    }
+}
