@@ -252,6 +252,12 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
             .notes
             .push(format!("calls refused, which the recording does not hold: {}", receipt.refused));
     }
+    for (upstream, answers) in &receipt.more.ambiguous {
+        receipt.notes.push(format!(
+            "answers of {upstream} that are recorded as cut, since their framing can be read in \
+             two ways: {answers}"
+        ));
+    }
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
     }

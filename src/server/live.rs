@@ -15,7 +15,7 @@ use super::{Gateway, Notice};
 use crate::provider::Provider;
 use crate::record::{Job, Word, remove_hop_by_hop};
 use crate::recording::EntryName;
-use crate::upstream::{Client, UpstreamError};
+use crate::upstream::{AmbiguousFraming, Client, UpstreamError};
 
 /// Sends the call on and records it.
 pub(super) async fn record(gateway: &Gateway, asked: Box<Asked>) -> Response<AnyBody> {
@@ -47,10 +47,24 @@ pub(super) async fn record(gateway: &Gateway, asked: Box<Asked>) -> Response<Any
     asked.waited_since(before);
     match ran {
         Ok(response) => {
+            warn_if_ambiguous(gateway, &asked, &response);
             note(&asked, "recorded", Some(response.status()), More::Nothing);
             response.map(AnyBody::Tee)
         }
         Err(error) => unreachable_upstream(gateway, shape, &asked, &error),
+    }
+}
+
+/// Says, once for each upstream, why its answers end in a cut.
+fn warn_if_ambiguous<B>(gateway: &Gateway, asked: &Asked, response: &Response<B>) {
+    let Some(framing) = response.extensions().get::<AmbiguousFraming>() else { return };
+    let upstream = &asked.place().upstream;
+    if gateway.tally.is_first_ambiguous(upstream) {
+        let text = format!(
+            "upstream {upstream} sent {framing}, by which nobody can be sure where its answer \
+             ends: such answers are passed on, and recorded, as cut"
+        );
+        (gateway.notify)(Notice::Warning(&text));
     }
 }
 
@@ -84,6 +98,7 @@ pub(super) async fn pass(
     asked.waited_since(before);
     match sent {
         Ok(response) => {
+            warn_if_ambiguous(gateway, &asked, &response);
             Tally::count(&gateway.tally.forwarded);
             note(&asked, "forwarded", Some(response.status()), More::Nothing);
             let (mut parts, body) = response.into_parts();

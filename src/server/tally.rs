@@ -66,6 +66,9 @@ pub struct More {
     pub unfolded: Option<String>,
     /// Why exchanges were not kept, with how many.
     pub keep_errors: BTreeMap<String, u64>,
+    /// Upstreams of which answers ended in a cut because their framing was ambiguous, with
+    /// how many.
+    pub ambiguous: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -141,6 +144,15 @@ impl Tally {
         Self::count(&self.unkept);
         self.with(|more| {
             let times = more.keep_errors.entry(reason.to_owned()).or_default();
+            *times += 1;
+            *times == 1
+        })
+    }
+
+    /// Adds an answer of ambiguous framing; `true` for the first one of its upstream.
+    pub fn is_first_ambiguous(&self, upstream: &str) -> bool {
+        self.with(|more| {
+            let times = more.ambiguous.entry(upstream.to_owned()).or_default();
             *times += 1;
             *times == 1
         })

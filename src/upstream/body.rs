@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::near::READ_BUFFER;
@@ -21,7 +21,11 @@ const SHELF: usize = 4096;
 
 /// The body of a response; its error says how the connection under it was cut.
 #[derive(Debug)]
-pub struct Body(Source);
+pub struct Body {
+    source: Source,
+    /// It ends in a cut, wherever that seems to be: its head says it in two ways.
+    is_ambiguous: bool,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -32,12 +36,28 @@ enum Source {
 impl Body {
     /// A body from a connection without TLS.
     pub(super) fn near(incoming: Incoming) -> Self {
-        Self(Source::Near { incoming, shelf: BytesMut::new() })
+        let source = Source::Near { incoming, shelf: BytesMut::new() };
+        Self { source, is_ambiguous: false }
     }
 
     /// A body from reqwest.
     pub(super) fn away(body: reqwest::Body) -> Self {
-        Self(Source::Away(body))
+        Self { source: Source::Away(body), is_ambiguous: false }
+    }
+
+    /// The same body with a cut at its end.
+    pub(super) fn cut_at_end(self) -> Self {
+        Self { is_ambiguous: true, ..self }
+    }
+
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match &mut self.source {
+            Source::Near { incoming, shelf } => Pin::new(incoming).poll_frame(cx).map(|frame| {
+                let frame = frame?.map_err(|error| cut_of(&error));
+                Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
+            }),
+            Source::Away(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
+        }
     }
 }
 
@@ -49,24 +69,28 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        match &mut self.0 {
-            Source::Near { incoming, shelf } => Pin::new(incoming).poll_frame(cx).map(|frame| {
-                let frame = frame?.map_err(|error| cut_of(&error));
-                Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
-            }),
-            Source::Away(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
+        let frame = ready!(self.poll_source(cx));
+        if frame.is_none() && std::mem::take(&mut self.is_ambiguous) {
+            return Poll::Ready(Some(Err(Cut::Close)));
         }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        if self.is_ambiguous {
+            return false;
+        }
+        match &self.source {
             Source::Near { incoming, .. } => incoming.is_end_stream(),
             Source::Away(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        if self.is_ambiguous {
+            return SizeHint::new();
+        }
+        match &self.source {
             Source::Near { incoming, .. } => incoming.size_hint(),
             Source::Away(body) => body.size_hint(),
         }

@@ -8,6 +8,7 @@
 
 mod body;
 mod connect;
+mod framing;
 mod near;
 mod target;
 
@@ -25,6 +26,7 @@ use connect::{CONNECT_TIMEOUT, Count};
 use near::Near;
 
 pub use body::Body;
+pub use framing::AmbiguousFraming;
 
 /// Why an upstream gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +149,8 @@ impl Client {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Sends `forward` and returns as soon as the response's head is there.
+    /// Sends `forward` and returns as soon as the response's head is there. A response with
+    /// [`AmbiguousFraming`] in its extensions has a body that ends in a cut.
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] when no response head arrived.
@@ -157,7 +160,7 @@ impl Client {
             // Some servers answer 411 to a method that could have a body and does not say.
             forward.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let upstream = forward.upstream.clone();
+        let (upstream, method) = (forward.upstream.clone(), forward.method.clone());
         let mut response = match self.near_of(&forward)? {
             Some(uri) => self.send_near(uri, forward).await?,
             None => self.send_away(forward).await?,
@@ -168,7 +171,14 @@ impl Client {
         }
         // The upstream's version is a matter of its connection, not of ours.
         *response.version_mut() = Version::HTTP_11;
-        Ok(response)
+        let status = response.status();
+        Ok(match framing::settle(&method, status, response.headers_mut()) {
+            None => response,
+            Some(ambiguous) => {
+                response.extensions_mut().insert(ambiguous);
+                response.map(Body::cut_at_end)
+            }
+        })
     }
 
     /// Where `forward` goes, if neither TLS nor a proxy is on the way there.

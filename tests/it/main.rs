@@ -29,6 +29,8 @@ mod fault;
 #[cfg(test)]
 mod framed;
 #[cfg(test)]
+mod framing;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod git;

@@ -10,6 +10,7 @@ pub(crate) mod pty;
 pub(crate) mod scene;
 pub(crate) mod shape;
 pub(crate) mod swarm;
+pub(crate) mod tls;
 pub(crate) mod upstream;
 pub(crate) mod wire;
 

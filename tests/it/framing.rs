@@ -1,0 +1,152 @@
+//! Upstreams whose answers can be read in two ways, or have no end: with and without TLS.
+
+use std::ffi::OsString;
+
+use crate::support::loomrec::command;
+use crate::support::shape::{chat, chat_answer};
+use crate::support::tls::{TlsFront, write_certificate};
+use crate::support::{Answer, End, Response, Scene, Server, Upstream};
+
+/// How the answers of an upstream are reached.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Plain,
+    Tls,
+}
+
+/// What a client gets of an answer that its upstream closes the connection behind, and the
+/// recording of it.
+fn recorded(way: Way, answer: Answer) -> (Scene, Response, String) {
+    let scene = Scene::new();
+    let upstream = Upstream::always(answer.close());
+    let front = TlsFront::start(upstream.address());
+    let url = match way {
+        Way::Plain => upstream.url(),
+        Way::Tls => front.url(),
+    };
+    let mut args = scene.record_args(&url, &["--receipt", "receipt.json"]);
+    args.extend(["--listen", "127.0.0.1:0"].map(OsString::from));
+    let mut command = command(scene.dir(), &args);
+    let server = Server::spawn(command.env("SSL_CERT_FILE", write_certificate(scene.dir())));
+    let response = server.call(&chat("hi"));
+    // The same connection serves the next call, unless the answer ended it.
+    let mut client = server.connect();
+    assert!(client.exchange(&crate::support::Call::get("/nowhere")).status == 404);
+    let ended = server.stop();
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+    (scene, response, ended.stderr)
+}
+
+/// An answer in chunked framing under these headers.
+fn chunked(headers: &[&str]) -> Answer {
+    let body = chat_answer("Hello");
+    let headers = [&["content-type: application/json"], headers].concat();
+    Answer::head(200, &headers).chunk(&body[..9]).chunk(&body[9..]).end()
+}
+
+#[track_caller]
+fn is_cut(way: Way, answer: Answer) {
+    let (scene, response, _) = recorded(way, answer);
+    assert_eq!(response.status, 200, "{way:?}");
+    assert_ne!(response.end, End::Complete, "{way:?} {}", response.text());
+    assert_eq!(response.header("content-length"), None, "{way:?}");
+    let take = scene.only_take();
+    assert_eq!(take["response"]["end"], "upstream_abort", "{way:?} {take}");
+    let replayed = scene.replayed(&[], &[chat("hi")], 0).remove(0);
+    assert_eq!((replayed.status, replayed.body()), (200, response.body()), "{way:?}");
+    assert_ne!(replayed.end, End::Complete, "{way:?}");
+}
+
+#[track_caller]
+fn is_no_answer(way: Way, answer: Answer) {
+    let (scene, response, said) = recorded(way, answer);
+    assert_eq!(response.status, 502, "{way:?} {}", response.text());
+    assert!(!scene.recording().exists(), "{way:?}");
+    assert!(said.contains("upstream openai"), "{way:?} {said}");
+}
+
+const WAYS: [Way; 2] = [Way::Plain, Way::Tls];
+
+#[test]
+fn an_answer_with_a_length_and_a_transfer_encoding_is_recorded_as_cut() {
+    let length = format!("content-length: {}", chat_answer("Hello").len());
+    for way in WAYS {
+        is_cut(way, chunked(&[&length, "transfer-encoding: chunked"]));
+        is_cut(way, chunked(&["transfer-encoding: chunked", "content-length: 5"]));
+        is_cut(way, chunked(&["transfer-encoding: gzip, chunked"]));
+        is_cut(way, chunked(&["transfer-encoding: chunked", "transfer-encoding: chunked"]));
+        let body = chat_answer("Hello");
+        let identity = ["transfer-encoding: identity", length.as_str()];
+        is_cut(way, Answer::head(200, &identity).bytes(body));
+    }
+}
+
+#[test]
+fn a_run_says_why_answers_were_recorded_as_cut() {
+    let (scene, _, said) =
+        recorded(Way::Plain, chunked(&["content-length: 5", "transfer-encoding: chunked"]));
+    assert!(said.contains("both Content-Length and Transfer-Encoding"), "{said}");
+    let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
+    assert!(receipt.contains("answers of openai that are recorded as cut"), "{receipt}");
+}
+
+#[test]
+fn an_answer_with_one_way_to_end_is_complete_by_either_way() {
+    let body = chat_answer("Hello");
+    for way in WAYS {
+        for answer in [
+            chunked(&["transfer-encoding: chunked"]),
+            Answer::head(200, &[&format!("content-length: {0}, {0}", body.len())]).bytes(&*body),
+            Answer::head(200, &[]).bytes(&*body),
+        ] {
+            let (scene, response, _) = recorded(way, answer);
+            assert_eq!((response.status, response.text()), (200, body.clone()), "{way:?}");
+            assert_eq!(scene.only_take()["response"]["end"], "complete", "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn lengths_that_differ_or_are_none_are_no_answer() {
+    let body = chat_answer("Hello");
+    for way in WAYS {
+        for lengths in [
+            &["content-length: 5", "content-length: 7"][..],
+            &["content-length: -5"],
+            &["content-length: +5"],
+            &["content-length: 5, 7"],
+            &["content-length: 0x5"],
+            &["content-length: 99999999999999999999"],
+        ] {
+            is_no_answer(way, Answer::head(200, lengths).bytes(&*body));
+        }
+    }
+}
+
+#[test]
+fn a_head_without_end_is_no_answer() {
+    for way in WAYS {
+        is_no_answer(way, Answer::raw(format!("HTTP/1.1 200 OK\r\nx: {}", "a".repeat(8 << 20))));
+        is_no_answer(
+            way,
+            Answer::raw(format!("HTTP/1.1 200 OK\r\n{}", "a: b\r\n".repeat(300_000))),
+        );
+        is_no_answer(way, Answer::raw("HTTP/1.1 100 Continue\r\n\r\n".repeat(200_000)));
+        is_no_answer(way, Answer::raw("HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n".repeat(1000)));
+    }
+}
+
+#[test]
+fn framing_without_end_is_a_cut() {
+    let head = || Answer::head(200, &["transfer-encoding: chunked"]);
+    let data = || head().chunk("{}");
+    for way in WAYS {
+        is_cut(way, data().bytes(format!("1;{}", "a".repeat(2 << 20))));
+        is_cut(way, data().bytes("0".repeat(1 << 20)));
+        is_cut(way, data().bytes(format!("0\r\nx: {}", "a".repeat(2 << 20))));
+        is_cut(way, data().bytes(format!("0\r\n{}", "a: b\r\n".repeat(300_000))));
+        is_cut(way, data().bytes("5\nhello\r\n0\r\n\r\n"));
+        is_cut(way, data().bytes("-1\r\nhello\r\n0\r\n\r\n"));
+        is_cut(way, data().bytes("fffffffffffffffff\r\nhello"));
+    }
+}
