@@ -226,6 +226,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
                 .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
         }
     }
+    receipt.notes.extend(setup::useless_rules(&gateway.redactor));
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: mend the cause and record again",

@@ -13,7 +13,7 @@ use super::args::{LogFormat, RedactArgs};
 use super::exit::{Failure, NO, RECORDING};
 use super::output::Output;
 use super::{ls, setup, terminal};
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{Placeholders, Redactor, Secrets, Unkept};
 use crate::recording::{Entry, EntryName, Meta};
 use crate::store::{Changes, Kept, Place, Recording, beside_recording, create};
 use report::Report;
@@ -54,7 +54,7 @@ struct Take {
     name: EntryName,
     place: Place,
     changed: Vec<&'static str>,
-    left: Option<&'static str>,
+    left: Option<Unkept>,
 }
 
 /// A recording that was looked through.
@@ -169,7 +169,8 @@ fn meta(path: &Path, meta: &Meta, redactor: &Redactor) -> Result<Option<Meta>, F
     let mut keys = meta.keys().clone();
     let others =
         keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
-    others.for_each(|(_, value)| redactor.redact_json(value, &Secrets::default()));
+    let none = &mut Placeholders::default();
+    others.for_each(|(_, value)| redactor.redact_json(value, &Secrets::default(), none));
     if keys == *meta.keys() {
         return Ok(None);
     }

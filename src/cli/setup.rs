@@ -58,6 +58,17 @@ pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, Failure> {
         .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))
 }
 
+/// What is to be said of rules that have removed nothing although they matched.
+pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
+    let note = |rule: &str| {
+        format!(
+            "--redact {rule} matched only names of members and numbers, which are never \
+             replaced: it removed nothing"
+        )
+    };
+    redactor.useless_rules().into_iter().map(note).collect()
+}
+
 /// Reads `--step-id-header`.
 ///
 /// # Errors

@@ -141,7 +141,7 @@ fn parameter(text: &str) -> Option<(String, &str, &str)> {
 }
 
 /// The boundary that a multipart content type names.
-fn boundary(content_type: &str) -> Option<&str> {
+pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     let (media, mut rest) = content_type.split_once(';')?;
     if !media.trim().to_ascii_lowercase().starts_with("multipart/") {
         return None;

@@ -13,7 +13,7 @@ use crate::identity::IdentityRules;
 use crate::provider::{Framing, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
-use crate::recording::redact::{self, Secrets};
+use crate::recording::redact::{self, Placeholders, Secrets};
 use crate::recording::{Chunk, End, Entry, EntryName, RecordedRequest, encoding, moment};
 
 /// Headers that name a call's session and step.
@@ -106,7 +106,8 @@ impl Import<'_> {
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
         let over =
             Over { observed, key, secrets: Arc::clone(&secrets), recorded_at, latency_ms, reply };
-        let (entry, _) = self.maker.entry(over);
+        let (entry, _) =
+            self.maker.entry(over).map_err(|unkept| Refused::Damaged(unkept.to_string()))?;
         if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
             let reason = "a credential in it could not be taken out";
             return Err(Refused::Damaged(reason.to_owned()));
@@ -156,13 +157,16 @@ impl Import<'_> {
         let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
         let query = uri.query().unwrap_or_default();
         let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
-        let request = RecordedRequest {
-            body: match redactor.redact(body, secrets) {
-                Cow::Borrowed(_) => body.clone(),
-                Cow::Owned(clean) => clean.into(),
-            },
-            ..RecordedRequest::head(redactor, secrets, method, (path, query), stored)
+        let mut placeholders = Placeholders::default();
+        let target = (path.as_str(), query);
+        let head =
+            RecordedRequest::head(redactor, secrets, &mut placeholders, method, target, stored);
+        let kind = head.content_type();
+        let body = match redactor.redact_body(kind, body, secrets, &mut placeholders) {
+            Cow::Borrowed(_) => body.clone(),
+            Cow::Owned(clean) => clean.into(),
         };
+        let request = RecordedRequest { body, ..head };
         let upstream = upstream.unwrap_or_else(|| placed.upstream.clone());
         let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
         let named = |own: Option<&String>, header: &str| {
@@ -171,6 +175,7 @@ impl Import<'_> {
         };
         observed.session = named(own.and_then(|own| own.session.as_ref()), SESSION);
         observed.step = named(own.and_then(|own| own.step.as_ref()), STEP);
+        observed.placeholders = placeholders;
         (observed, by)
     }
 

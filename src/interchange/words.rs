@@ -7,7 +7,7 @@ use super::exchange::{Content, Exchange, Named, Response, Said, Words};
 use super::import::{Import, Made, Refused, refused};
 use crate::provider::{self, Answer, ErrorAsked};
 use crate::recording::observed::Observed;
-use crate::recording::redact::{self, Secrets};
+use crate::recording::redact::{self, Placeholders, Secrets};
 use crate::recording::{End, Entry, EntryName, moment};
 
 /// The status of what was answered.
@@ -26,7 +26,7 @@ impl Import<'_> {
     pub fn words(&self, words: Words) -> Result<Made, Refused> {
         let Words { request, said, own, started, duration_ms, mut lost, place } = words;
         let asked = self.asked(request.clone(), OK, own.as_ref())?;
-        let (observed, by) = self.observed(&asked, own.as_ref());
+        let (mut observed, by) = self.observed(&asked, own.as_ref());
         let answer = match said {
             Said::Answer(answer) => answer,
             Said::Error { status, kind, message } => {
@@ -44,7 +44,7 @@ impl Import<'_> {
                 });
             }
         };
-        let mut answer = self.clean(answer, &asked.secrets);
+        let mut answer = self.clean(answer, &asked.secrets, &mut observed.placeholders);
         let (query, body) = (&observed.request.query, &observed.request.body);
         let form = provider::Asked::of(&observed.call, &observed.upstream, query, body);
         // A tool that keeps one vector gives it to each text.
@@ -114,10 +114,13 @@ impl Import<'_> {
             tool_calls: std::mem::take(&mut entry.tool_calls),
             ..Answer::default()
         };
-        let answer = self.clean(answer, &none);
+        let answer = self.clean(answer, &none, &mut Placeholders::default());
         entry.content = Some(answer.content);
         entry.tool_calls = answer.tool_calls;
-        if let Cow::Owned(_) = self.maker.redactor.redact(&entry.to_text(), &none) {
+        let none_numbered = &mut Placeholders::default();
+        let text = entry.to_text();
+        let redacted = self.maker.redactor.redact_body("", &text, &none, none_numbered);
+        if let Cow::Owned(_) = redacted {
             return Err(refused("a credential in it could not be taken out"));
         }
         let by = super::address::By::Address;
@@ -125,17 +128,13 @@ impl Import<'_> {
     }
 
     /// An answer without secrets.
-    fn clean(&self, mut answer: Answer, secrets: &Secrets) -> Answer {
-        let redactor = self.maker.redactor;
-        answer.content = redactor.redact_name(&answer.content, secrets);
-        for call in &mut answer.tool_calls {
-            let text = call.arguments.to_string();
-            let clean = redactor.redact_name(&text, secrets);
-            if clean != text {
-                call.arguments = serde_json::from_str(&clean)
-                    .unwrap_or_else(|_| serde_json::json!({ "_raw": clean }));
-            }
-        }
+    fn clean(
+        &self,
+        mut answer: Answer,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Answer {
+        self.maker.redactor.redact_summary(&mut answer, secrets, placeholders);
         answer
     }
 }

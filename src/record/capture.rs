@@ -68,11 +68,11 @@ impl Capture {
         !self.over
     }
 
-    /// The name to keep the exchange under, the entry, what there is to say of it, and who
-    /// is told.
-    pub(super) fn finish(self, end: End, shared: &Shared) -> (EntryName, Entry, Kept, Word) {
+    /// The exchange as it is to be kept.
+    pub(super) fn finish(self, end: End, shared: &Shared) -> Finished {
         let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
         times.last = job.arrived.elapsed();
+        let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
         let exchange = Exchange {
             observed: job.observed,
             key: job.key,
@@ -82,10 +82,29 @@ impl Capture {
             reply: Reply { status, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
-        let (entry, cost) = Maker { redactor, prices, max }.entry(exchange);
-        let kept = kept(&entry, cost, times);
-        (job.name, entry, kept, job.word)
+        let (entry, kept) = match (Maker { redactor, prices, max }).entry(exchange) {
+            Ok((entry, cost)) => {
+                let kept = kept(&entry, cost, times);
+                (Some((job.name, entry)), kept)
+            }
+            Err(unkept) => {
+                let mut kept = kept(&Entry::default(), None, times);
+                kept.outcome = Err(format!("{label} is not kept: {unkept}"));
+                (None, kept)
+            }
+        };
+        Finished { entry, kept, word: job.word }
     }
+}
+
+/// An exchange that is over.
+pub(super) struct Finished {
+    /// The name to keep it under, and the entry; `None` where it cannot be kept.
+    pub(super) entry: Option<(EntryName, Entry)>,
+    /// What there is to say of it.
+    pub(super) kept: Kept,
+    /// Who is told.
+    pub(super) word: Word,
 }
 
 /// What there is to say of an exchange that is to be kept. The entry alone does not tell an

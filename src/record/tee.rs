@@ -21,7 +21,7 @@ use http_body_util::BodyExt;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
-use super::capture::Capture;
+use super::capture::{Capture, Finished};
 use super::{Busy, Kept};
 use crate::recording::entry::{Cut, End};
 use crate::upstream;
@@ -298,7 +298,12 @@ async fn keep(mut capture: Capture, end: End, busy: &Busy) {
     let shared = &busy.shared;
     let secrets = capture.secrets();
     let keeps = capture.take_keeps();
-    let (name, mut entry, kept, word) = capture.finish(end, shared);
+    let Finished { entry, kept, word } = capture.finish(end, shared);
+    let Some((name, mut entry)) = entry else {
+        word.tell(&kept);
+        (shared.on_kept)(kept);
+        return;
+    };
     if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
         return;
     }

@@ -10,7 +10,7 @@ use super::body::{Chunk, Layout, Payload};
 use super::cost::PriceTable;
 use super::entry::{End, Entry, RecordedResponse};
 use super::observed::Observed;
-use super::redact::{Came, Redactor, Secrets};
+use super::redact::{Came, Redactor, Secrets, Unkept};
 use crate::identity::RequestKey;
 use crate::provider::{Answer, Operation};
 
@@ -61,9 +61,12 @@ impl Maker<'_> {
     /// The entry, and what it cost where a price is known. The entry of a call that cannot
     /// have cost anything (an error, no model) says 0; of one whose price is not known,
     /// nothing.
-    pub fn entry(&self, exchange: Exchange) -> (Entry, Option<f64>) {
-        let Exchange { observed, key, secrets, recorded_at, latency_ms, mut reply } = exchange;
-        let answer = self.read_and_redact(&mut reply, &observed, &secrets);
+    ///
+    /// # Errors
+    /// [`Unkept`] where the answer cannot be freed of credentials.
+    pub fn entry(&self, exchange: Exchange) -> Result<(Entry, Option<f64>), Unkept> {
+        let Exchange { mut observed, key, secrets, recorded_at, latency_ms, mut reply } = exchange;
+        let answer = self.read_and_redact(&mut reply, &mut observed, &secrets)?;
         let end = if reply.over { End::Truncated } else { reply.end };
         let layout = Layout::choose(
             header(&reply.headers, "content-type").unwrap_or_default(),
@@ -80,9 +83,11 @@ impl Maker<'_> {
             Operation::CountTokens | Operation::GeminiCountTokens
         );
         let is_free = model.is_none() || reply.status >= 400 || counts;
+        let placeholders = &mut observed.placeholders;
+        let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
         let response = RecordedResponse {
             status: reply.status,
-            headers: self.redactor.stored_response_headers(&reply.headers, &secrets),
+            headers,
             payload: Payload { layout, chunks: reply.chunks },
             end,
         };
@@ -105,21 +110,31 @@ impl Maker<'_> {
             fault: None,
             extra: serde_json::Map::new(),
         };
-        (entry, cost)
+        Ok((entry, cost))
     }
 
-    /// Removes secrets from the chunks, and reads the answer out of what is left. What
-    /// cannot be seen to be free of secrets is not kept.
-    fn read_and_redact(&self, reply: &mut Reply, observed: &Observed, secrets: &Secrets) -> Answer {
+    /// Removes secrets from the chunks, and reads the answer out of what is left. A body
+    /// that cannot be looked into is not kept.
+    fn read_and_redact(
+        &self,
+        reply: &mut Reply,
+        observed: &mut Observed,
+        secrets: &Secrets,
+    ) -> Result<Answer, Unkept> {
         let came = Came {
             operation: observed.call.operation,
             status: reply.status,
             headers: &mut reply.headers,
             chunks: &mut reply.chunks,
+            placeholders: &mut observed.placeholders,
         };
-        let answer = self.redactor.redact_answer(came, secrets, self.max);
-        reply.over |= answer.is_none();
-        answer.unwrap_or_default()
+        match self.redactor.redact_answer(came, secrets, self.max) {
+            Err(Unkept::Compressed) => {
+                reply.over = true;
+                Ok(Answer::default())
+            }
+            read => read,
+        }
     }
 }
 

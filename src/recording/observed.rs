@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::entry::RecordedRequest;
-use super::redact::{self, Redactor, Secrets};
+use super::redact::{self, Placeholders, Redactor, Secrets};
 use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts};
 use crate::provider::recognise::{Seen, recognise};
 use crate::provider::{self, Call};
@@ -24,6 +24,8 @@ pub struct Observed {
     pub session: Option<String>,
     /// The step id it was given, if one was.
     pub step: Option<String>,
+    /// The numbers of the placeholders in it, which go on in its answer.
+    pub placeholders: Placeholders,
     /// Its keys under the rules that were asked for when it was observed.
     keys: Vec<(IdentityRules, RequestKey)>,
 }
@@ -42,7 +44,8 @@ impl Observed {
                 keys.push((rules.clone(), key));
             }
         }
-        Self { upstream, request, call, session: None, step: None, keys }
+        let placeholders = Placeholders::default();
+        Self { upstream, request, call, session: None, step: None, placeholders, keys }
     }
 
     /// The same, where it is known what `request` asks for and which key it has under
@@ -53,7 +56,8 @@ impl Observed {
         call: Call,
         (rules, key): (IdentityRules, RequestKey),
     ) -> Self {
-        Self { upstream, request, call, session: None, step: None, keys: vec![(rules, key)] }
+        let (placeholders, keys) = (Placeholders::default(), vec![(rules, key)]);
+        Self { upstream, request, call, session: None, step: None, placeholders, keys }
     }
 
     /// The key of the request under `rules`: without work where they are among
@@ -66,26 +70,34 @@ impl Observed {
 
 impl RecordedRequest {
     /// All of a request but its body, as it is stored: freed of what `redactor` finds
-    /// and of these secrets. Names of headers in lower case; those that are not stored
+    /// and of these secrets, its placeholders numbered by `placeholders`. Names of headers in lower case; those that are not stored
     /// may be among them.
     pub fn head<'a>(
         redactor: &Redactor,
         secrets: &Secrets,
+        placeholders: &mut Placeholders,
         method: &str,
         (path, query): (&str, &str),
         headers: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
-        let clean = |text: &str| redactor.redact_name(text, secrets);
         Self {
             method: method.to_owned(),
-            path: clean(path),
-            query: clean(&redact::stored_query(query)),
+            path: redactor.redact_target(path, secrets, placeholders),
+            query: redactor.redact_target(&redact::stored_query(query), secrets, placeholders),
             headers: headers
                 .filter(|(name, _)| redact::stores(name))
-                .map(|(name, value)| (name.to_owned(), clean(&value)))
+                .map(|(name, value)| {
+                    (name.to_owned(), redactor.redact_value(&value, secrets, placeholders))
+                })
                 .collect(),
             body: Bytes::new(),
         }
+    }
+
+    /// The content type of its body; empty where it names none.
+    pub fn content_type(&self) -> &str {
+        let named = self.headers.iter().find(|(name, _)| name == "content-type");
+        named.map_or("", |(_, value)| value.as_str())
     }
 
     /// What this request asks for.

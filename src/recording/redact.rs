@@ -3,16 +3,28 @@
 //! Three rules work together: headers and queries are kept by allow-list
 //! ([`header`]); the very credentials of a request ([`Secrets`]) are removed
 //! from everything that is kept of it, in whatever encoding they come back; and
-//! keys of a well-known shape are removed wherever they stand ([`Redactor`]).
+//! keys of a well-known shape, and what the rules of `--redact` match, are removed
+//! wherever they stand ([`Redactor`]). Bodies are searched for what they mean, value by
+//! value; all bytes that do not belong to a match stay as they are.
 //! The same input always gives the same output, so a redacted request hashes
 //! alike in record and replay.
 
 mod answer;
+mod body;
+mod canonical_order;
+mod channel;
+mod decoded_text;
+mod edit;
 mod entry;
 mod framed;
 pub mod header;
+mod json_tokens;
+mod placeholder;
+mod rule;
+mod search;
 mod secret;
 mod shape;
+mod stream;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,10 +33,17 @@ use bytes::{Bytes, BytesMut};
 use regex::bytes::Regex;
 
 use super::body::Chunk;
-pub use answer::Came;
+pub use answer::{Came, Unkept};
+pub use body::{FoundSecret, RedactedBody};
 pub use entry::Cleaned;
 pub use header::{HOP_BY_HOP, stored_query, stores};
+pub use placeholder::Placeholders;
 pub use secret::Secrets;
+
+use edit::{Edit, merge, merge_found, replace_in_chunks, replaced, replacements};
+use placeholder::Mark;
+use rule::Rule;
+use search::Search;
 use shape::Shapes;
 
 /// What stands in the place of a credential.
@@ -49,98 +68,106 @@ pub enum RedactError {
     },
 }
 
-/// Finds credentials by their shape, by extra patterns, and by their very text.
+/// Finds credentials by their shape, by the rules of `--redact`, and by their very text.
 #[derive(Clone, Debug)]
 pub struct Redactor {
     shapes: Shapes,
-    extra: Vec<Regex>,
+    rules: Vec<Rule>,
+    /// The names that the rules give to placeholders.
+    names: Vec<String>,
     /// `Basic …` and `Bearer …`, for headers and texts: a body is full of such words.
     schemes: Regex,
 }
 
 impl Redactor {
-    /// A redactor for the well-known shapes and these extra patterns (regular
-    /// expressions, matched against the raw bytes).
+    /// A redactor for the well-known shapes and these rules: regular expressions, or
+    /// `NAME=REGEX` to write numbered placeholders.
     ///
     /// # Errors
     /// A pattern that is no regular expression, or matches the empty text.
-    pub fn new(extra_patterns: &[String]) -> Result<Self, RedactError> {
-        let mut extra = Vec::new();
-        for pattern in extra_patterns {
-            let regex = compile(pattern)?;
-            if regex.is_match(b"") {
-                return Err(RedactError::Empty { pattern: pattern.clone() });
-            }
-            extra.push(regex);
-        }
+    pub fn new(patterns: &[String]) -> Result<Self, RedactError> {
+        let (rules, names) = rule::read_rules(patterns)?;
         Ok(Self {
             shapes: Shapes::new(compile(&shape::candidates())?),
-            extra,
+            rules,
+            names,
             schemes: compile(r"(?i-u)\b(?:basic|bearer)\s+([A-Za-z0-9+/=._~-]{8,})")?,
         })
     }
 
-    /// The bytes without credentials: shapes, extra patterns, and these secrets.
-    pub fn redact<'a>(&self, bytes: &'a [u8], secrets: &Secrets) -> Cow<'a, [u8]> {
-        replaced(bytes, &self.ranges(bytes, secrets))
+    /// A text without credentials.
+    pub fn redact<'a>(&self, text: &'a [u8], secrets: &Secrets) -> Cow<'a, [u8]> {
+        self.redact_numbered(text, secrets, &mut Placeholders::default())
     }
 
-    /// A short text without credentials: a path, a header's value, a name.
+    /// A text of an exchange whose placeholders are numbered by `placeholders`.
+    fn redact_numbered<'a>(
+        &self,
+        text: &'a [u8],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Cow<'a, [u8]> {
+        let found = Search { redactor: self, secrets }.in_text(text);
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        replaced(text, &replacements(merge_found(found), |at| at, placeholders, &self.names))
+    }
+
+    /// A short text without credentials: a header's value, a name.
     pub fn redact_name(&self, text: &str, secrets: &Secrets) -> String {
-        match self.redact(text.as_bytes(), secrets) {
+        self.redact_value(text, secrets, &mut Placeholders::default())
+    }
+
+    /// The same, of an exchange whose placeholders are numbered by `placeholders`.
+    pub fn redact_value(
+        &self,
+        text: &str,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> String {
+        match self.redact_numbered(text.as_bytes(), secrets, placeholders) {
             Cow::Borrowed(_) => text.to_owned(),
             Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         }
     }
 
-    /// The bytes without what the patterns find; and, where these secrets stand in
-    /// them too, without both. One search for the patterns serves both.
-    pub fn redact_apart<'a>(
+    /// A path or a query without credentials: those that are percent-encoded, too.
+    pub fn redact_target(
         &self,
-        bytes: &'a [u8],
+        text: &str,
         secrets: &Secrets,
-    ) -> (Cow<'a, [u8]>, Option<Cow<'a, [u8]>>) {
-        let mut patterns = self.pattern_ranges(bytes);
-        let mut own = Vec::new();
-        secrets.find(bytes, &mut own);
-        if own.is_empty() {
-            return (replaced(bytes, &settled(bytes, patterns)), None);
+        placeholders: &mut Placeholders,
+    ) -> String {
+        let found = Search { redactor: self, secrets }.in_target(text.as_bytes());
+        if found.is_empty() {
+            return text.to_owned();
         }
-        let by_patterns = replaced(bytes, &settled(bytes, patterns.clone()));
-        patterns.append(&mut own);
-        let all = replaced(bytes, &settled(bytes, patterns));
-        let differs = all != by_patterns;
-        (by_patterns, differs.then_some(all))
+        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
+        String::from_utf8_lossy(&replaced(text.as_bytes(), &new)).into_owned()
     }
 
-    /// Removes credentials from a stream, those that lie across chunks too: the
-    /// mark goes into the first chunk touched, and the rest of the match out of
+    /// Removes credentials from bytes that are no stream, those that lie across chunks
+    /// too: the mark goes into the first chunk touched, and the rest of the match out of
     /// the later ones. Boundaries and times stay. Gives what is left, in one piece.
     pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
         let joined = join(chunks);
-        let ranges = self.ranges(&joined, secrets);
-        if ranges.is_empty() {
-            return joined;
-        }
-        let mut start = 0;
-        for chunk in &mut *chunks {
-            let end = start + chunk.data.len();
-            if let Some(data) = part(&joined, start..end, &ranges) {
-                chunk.data = data;
-            }
-            start = end;
-        }
-        join(chunks)
+        let found = Search { redactor: self, secrets }.in_text(&joined);
+        let mut placeholders = Placeholders::default();
+        let new = replacements(merge_found(found), |at| at, &mut placeholders, &self.names);
+        replace_in_chunks(joined, chunks, &new)
     }
 
     /// A text for people (an error, a log line, a header's value) without
     /// credentials; what follows `Basic` or `Bearer` is taken for one.
     pub fn redact_text<'a>(&self, text: &'a str, secrets: &Secrets) -> Cow<'a, str> {
         let bytes = text.as_bytes();
-        let mut ranges = self.ranges(bytes, secrets);
-        let schemes = self.schemes.captures_iter(bytes);
-        ranges.extend(schemes.filter_map(|found| found.get(1)).map(|m| m.range()));
-        match replaced(bytes, &merged(ranges)) {
+        let mut edits = merge_found(Search { redactor: self, secrets }.in_text(bytes));
+        let schemes = self.schemes.captures_iter(bytes).filter_map(|found| found.get(1));
+        edits.extend(schemes.map(|m| Edit { range: m.range(), mark: Some(Mark::Plain) }));
+        let mut placeholders = Placeholders::default();
+        let new = replacements(merge(edits), |at| at, &mut placeholders, &self.names);
+        match replaced(bytes, &new) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
@@ -151,44 +178,27 @@ impl Redactor {
         &self,
         headers: &[(String, String)],
         secrets: &Secrets,
+        placeholders: &mut Placeholders,
     ) -> Vec<(String, String)> {
         header::end_to_end(headers)
-            .map(|(name, value)| {
-                let clean = self.redact(value.as_bytes(), secrets);
-                (name, String::from_utf8_lossy(&clean).into_owned())
-            })
+            .map(|(name, value)| (name, self.redact_value(value, secrets, placeholders)))
             .collect()
     }
 
-    /// Where the patterns match, in order and without overlap; nothing is told of what
-    /// stands in the place of a credential.
-    pub fn find(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        settled(bytes, self.pattern_ranges(bytes))
+    /// Where the patterns match in a text, in order and without overlap; nothing is told
+    /// of what stands in the place of a credential.
+    pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let none = Secrets::default();
+        let mut found = Search { redactor: self, secrets: &none }.in_text(text);
+        found.retain(|found| !matches!(found.mark, Mark::Placeholder { .. }));
+        merge_found(found).into_iter().map(|edit| edit.range).collect()
     }
 
-    /// Where credentials stand: in order, without overlap.
-    fn ranges(&self, bytes: &[u8], secrets: &Secrets) -> Vec<Range<usize>> {
-        let mut ranges = self.pattern_ranges(bytes);
-        secrets.find(bytes, &mut ranges);
-        settled(bytes, ranges)
+    /// The rules that have matched names of members and numbers, which stay as they are,
+    /// and nothing else.
+    pub fn useless_rules(&self) -> Vec<&str> {
+        self.rules.iter().filter_map(Rule::useless).collect()
     }
-
-    /// Where the patterns match, in no order.
-    fn pattern_ranges(&self, bytes: &[u8]) -> Vec<Range<usize>> {
-        let mut ranges = Vec::new();
-        self.shapes.find(bytes, &mut ranges);
-        for regex in &self.extra {
-            ranges.extend(regex.find_iter(bytes).map(|found| found.range()));
-        }
-        ranges
-    }
-}
-
-/// What is to be replaced of what was found: in order, without overlap.
-fn settled(bytes: &[u8], mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    // A pattern as wide as `\w+` must leave the mark as it is.
-    ranges.retain(|range| !range.is_empty() && !inside_mark(bytes, range));
-    merged(ranges)
 }
 
 /// Whether none of these secrets stands in the bytes, in any of its encodings.
@@ -203,45 +213,6 @@ fn compile(pattern: &str) -> Result<Regex, RedactError> {
     })
 }
 
-fn inside_mark(bytes: &[u8], range: &Range<usize>) -> bool {
-    if range.len() > MARK.len() {
-        return false;
-    }
-    let from = range.start.saturating_sub(MARK.len());
-    let around = &bytes[from..bytes.len().min(range.end + MARK.len())];
-    memchr::memmem::find_iter(around, MARK.as_bytes()).any(|at| {
-        let mark = from + at..from + at + MARK.len();
-        mark.start <= range.start && range.end <= mark.end
-    })
-}
-
-fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    ranges.sort_by_key(|range| (range.start, range.end));
-    let mut merged: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
-fn replaced<'a>(bytes: &'a [u8], ranges: &[Range<usize>]) -> Cow<'a, [u8]> {
-    if ranges.is_empty() {
-        return Cow::Borrowed(bytes);
-    }
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    for range in ranges {
-        out.extend_from_slice(&bytes[at..range.start]);
-        out.extend_from_slice(MARK.as_bytes());
-        at = range.end;
-    }
-    out.extend_from_slice(&bytes[at..]);
-    Cow::Owned(out)
-}
-
 /// The chunks' bytes in one piece; a single chunk is not copied.
 fn join(chunks: &[Chunk]) -> Bytes {
     if let [only] = chunks {
@@ -252,25 +223,6 @@ fn join(chunks: &[Chunk]) -> Bytes {
         joined.extend_from_slice(&chunk.data);
     }
     joined.freeze()
-}
-
-/// One chunk of a redacted stream; `None` where nothing in it was touched.
-fn part(joined: &[u8], chunk: Range<usize>, ranges: &[Range<usize>]) -> Option<Bytes> {
-    let first = ranges.partition_point(|range| range.end <= chunk.start);
-    let touching = ranges[first..].iter().take_while(|range| range.start < chunk.end);
-    let mut out = Vec::new();
-    let mut at = chunk.start;
-    let mut touched = false;
-    for range in touching {
-        touched = true;
-        if range.start >= chunk.start {
-            out.extend_from_slice(&joined[at..range.start]);
-            out.extend_from_slice(MARK.as_bytes());
-        }
-        at = range.end.min(chunk.end);
-    }
-    out.extend_from_slice(&joined[at..chunk.end]);
-    touched.then(|| out.into())
 }
 
 #[cfg(test)]

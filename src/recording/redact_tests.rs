@@ -255,6 +255,7 @@ fn response_headers_of_the_connection_and_of_the_account_are_not_stored() {
             ("x-echo", "two"),
         ]),
         &secrets,
+        &mut Placeholders::default(),
     );
     assert_eq!(stored, headers(&[("date", "today"), ("x-echo", MARK), ("x-echo", "two")]));
 }

@@ -14,7 +14,7 @@ use super::seen::Facts;
 use crate::identity::IdentityRules;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{Placeholders, RedactedBody, Redactor, Secrets};
 use crate::replay::Matcher;
 
 /// Names the session of a call.
@@ -30,6 +30,7 @@ pub(super) struct Opening {
     session: Option<String>,
     step: Option<String>,
     secrets: Arc<Secrets>,
+    placeholders: Placeholders,
 }
 
 /// Observes the requests of a run.
@@ -71,14 +72,17 @@ impl Observer {
             .iter()
             .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
         let target = (place.path.as_str(), place.query.as_str());
+        let mut numbered = Placeholders::default();
+        let (redactor, method) = (&self.redactor, method.as_str());
         let request =
-            RecordedRequest::head(&self.redactor, &secrets, method.as_str(), target, stored);
+            RecordedRequest::head(redactor, &secrets, &mut numbered, method, target, stored);
         let session = match &place.session {
             Some(session) => Some(clean(session)),
             None => named(SESSION_HEADER),
         };
         let step = named(STEP_HEADER);
-        Opening { place: Arc::new(place), request, session, step, secrets }
+        let placeholders = numbered;
+        Opening { place: Arc::new(place), request, session, step, secrets, placeholders }
     }
 
     /// Recognises a request and frees its body of secrets. What is just as it is
@@ -89,7 +93,11 @@ impl Observer {
         body: &Bytes,
         recorded: Option<&Matcher>,
     ) -> Known {
-        let Opening { place, request, session, step, secrets } = opening;
+        let Opening { place, request, session, step, secrets, placeholders } = opening;
+        let mut placeholders = placeholders.clone();
+        let kind = request.content_type();
+        let RedactedBody { by_patterns, whole } =
+            self.redactor.redact_body_apart(kind, body, secrets, &mut placeholders);
         let build = |body: Bytes| {
             let request = RecordedRequest { body, ..request.clone() };
             let upstream = place.upstream.clone();
@@ -99,15 +107,15 @@ impl Observer {
             };
             observed.session.clone_from(session);
             observed.step.clone_from(step);
+            observed.placeholders = placeholders.clone();
             observed
         };
         let owned = |text: Cow<'_, [u8]>| match text {
             Cow::Borrowed(_) => body.clone(),
             Cow::Owned(bytes) => Bytes::from(bytes),
         };
-        let (patterns, scrubbed) = self.redactor.redact_apart(body, secrets);
-        let scrubbed = scrubbed.map(|text| build(owned(text)));
-        let observed = build(owned(patterns));
+        let scrubbed = whole.map(|text| build(owned(text)));
+        let observed = build(owned(by_patterns));
         let seen = Seen { observed, scrubbed, secrets: Arc::clone(secrets) };
         let facts = Arc::new(Facts::of(seen.storable(), self.rules.first()));
         Known { place: Arc::clone(place), seen, facts }

@@ -1,12 +1,10 @@
 //! What the recorded bytes of an answer say, beside what its entry sums up.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 
 use super::{Kind, Problem, Severity};
 use crate::provider::{self, Answer, Call, Framing, Operation};
-use crate::recording::redact::{MARK, Redactor, Secrets};
+use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
 use crate::recording::{Entry, RecordedResponse, encoding};
 
 /// Decoded bodies above this are not looked into, as no recorder does.
@@ -37,7 +35,7 @@ impl<'a> Body<'a> {
     }
 
     /// What it says.
-    fn read(&self, call: &Call) -> Option<Answer> {
+    pub(super) fn read(&self, call: &Call) -> Option<Answer> {
         match self.framing {
             None => provider::read_complete(call.operation, self.media, &self.bytes),
             framing => provider::read(call.operation, framing, &self.bytes),
@@ -63,19 +61,7 @@ pub(super) fn summed_up(
         return None;
     }
     let mut answer = body?.read(call)?;
-    let clean = |text: &str| match redactor.redact(text.as_bytes(), &Secrets::default()) {
-        Cow::Owned(clean) => Some(String::from_utf8_lossy(&clean).into_owned()),
-        Cow::Borrowed(_) => None,
-    };
-    if let Some(clean) = clean(&answer.content) {
-        answer.content = clean;
-    }
-    for call in &mut answer.tool_calls {
-        if let Some(clean) = clean(&call.arguments.to_string()) {
-            let raw = || serde_json::json!({ "_raw": clean });
-            call.arguments = serde_json::from_str(&clean).unwrap_or_else(|_| raw());
-        }
-    }
+    redactor.redact_summary(&mut answer, &Secrets::default(), &mut Placeholders::default());
     let mut summed = entry.clone();
     let mut names = Vec::new();
     // What was taken out of the assembled text alone cannot be told from the pieces.

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::answer::Body;
-use crate::provider::Framing;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{Placeholders, Redactor, Secrets};
 use crate::recording::{Chunk, Entry};
 
 /// Takes known credentials out of an entry; gives where any were, and whether what its
@@ -16,12 +15,19 @@ pub(super) fn clean(entry: &mut Entry, body: Option<&Body<'_>>, redactor: &Redac
     let none = Secrets::default();
     let mut cleaned = Cleaned::default();
     if let Some(request) = &mut entry.request {
-        let mut changed = text(&mut request.path, redactor) | text(&mut request.query, redactor);
+        let mut changed =
+            target(&mut request.path, redactor) | target(&mut request.query, redactor);
         for (_, value) in &mut request.headers {
             changed |= text(value, redactor);
         }
-        if let Cow::Owned(bytes) = redactor.redact(&request.body, &none) {
-            request.body = bytes.into();
+        let numbered = &mut Placeholders::default();
+        let kind = request.content_type();
+        let body = match redactor.redact_body(kind, &request.body, &none, numbered) {
+            Cow::Owned(bytes) => Some(Bytes::from(bytes)),
+            Cow::Borrowed(_) => None,
+        };
+        if let Some(body) = body {
+            request.body = body;
             changed = true;
         }
         cleaned.request = changed;
@@ -70,10 +76,9 @@ fn response(entry: &mut Entry, body: Option<&Body<'_>>, redactor: &Redactor) -> 
         changed |= text(value, redactor);
     }
     let Some(body) = body else { return changed };
-    let is_messages = body.framing == Some(Framing::EventStream);
-    let redact = |chunks: &mut [Chunk]| match is_messages {
-        true => redactor.redact_messages(chunks, &none),
-        false => redactor.redact_chunks(chunks, &none),
+    let redact = |chunks: &mut [Chunk]| {
+        let numbered = &mut Placeholders::default();
+        redactor.redact_payload(body.framing, body.media, chunks, &none, numbered)
     };
     if !body.decoded {
         let before: Bytes = body.bytes.clone();
@@ -100,13 +105,18 @@ fn text(place: &mut String, redactor: &Redactor) -> bool {
     }
 }
 
+fn target(place: &mut String, redactor: &Redactor) -> bool {
+    let numbered = &mut Placeholders::default();
+    let clean = redactor.redact_target(place, &Secrets::default(), numbered);
+    let changed = clean != *place;
+    *place = clean;
+    changed
+}
+
 fn value(place: &mut Value, redactor: &Redactor) -> bool {
-    match redactor.redact(place.to_string().as_bytes(), &Secrets::default()) {
-        Cow::Borrowed(_) => false,
-        Cow::Owned(clean) => {
-            let clean = String::from_utf8_lossy(&clean).into_owned();
-            *place = serde_json::from_str(&clean).unwrap_or(Value::String(clean));
-            true
-        }
-    }
+    let mut clean = place.clone();
+    redactor.redact_json(&mut clean, &Secrets::default(), &mut Placeholders::default());
+    let changed = clean != *place;
+    *place = clean;
+    changed
 }

@@ -173,7 +173,7 @@ fn examine(
         let pointer = format!("/fault{}", error.pointer);
         found.push(problem.at(pointer, None).helped("see docs/faults.md for the faults there are"));
     }
-    Search::of(&checker.redactor, entry, body.as_ref(), text, found);
+    Search::of(&checker.redactor, entry, (call, body.as_ref()), text, found);
 }
 
 /// What a recorded request asks for, and what it hashes to.

@@ -7,8 +7,8 @@ use super::entropy;
 use super::place::token;
 use super::{Kind, Problem, Severity};
 use crate::identity::{self, Json};
-use crate::provider::Framing;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::provider::Call;
+use crate::recording::redact::{FoundSecret, Redactor};
 use crate::recording::{Chunk, Entry, Layout};
 
 /// How many problems of one entry are told.
@@ -25,14 +25,14 @@ impl<'a> Search<'a> {
     pub(super) fn of(
         redactor: &'a Redactor,
         entry: &Entry,
-        body: Option<&Body<'_>>,
+        (call, body): (Option<&Call>, Option<&Body<'_>>),
         text: &str,
         found: &mut Vec<Problem>,
     ) {
         let mut search = Search { redactor, found: Vec::new() };
         search.request(entry, text);
         search.summary(entry);
-        search.response(entry, body, text);
+        search.response(entry, call, body, text);
         search.found.truncate(MOST);
         found.append(&mut search.found);
     }
@@ -44,7 +44,7 @@ impl<'a> Search<'a> {
         for (name, value) in &request.headers {
             self.plain(&format!("/request/headers{}", token(name)), value.as_bytes());
         }
-        self.body("/request", &request.body, text, true);
+        self.body("/request", request.content_type(), &request.body, text, true);
     }
 
     fn summary(&mut self, entry: &Entry) {
@@ -55,47 +55,51 @@ impl<'a> Search<'a> {
         }
         for (at, call) in entry.tool_calls.iter().enumerate() {
             let pointer = format!("/tool_calls/{at}/arguments");
-            self.either(&pointer, call.arguments.to_string().as_bytes(), Some(false));
+            self.json(&pointer, &call.arguments.to_string(), true);
         }
         if let Some(fault) = &entry.fault {
-            self.plain("/fault", fault.to_string().as_bytes());
+            self.json("/fault", &fault.to_string(), false);
         }
         for (name, value) in &entry.extra {
-            self.plain(&token(name), value.to_string().as_bytes());
+            self.json(&token(name), &value.to_string(), false);
         }
     }
 
-    fn response(&mut self, entry: &Entry, body: Option<&Body<'_>>, text: &str) {
+    fn response(
+        &mut self,
+        entry: &Entry,
+        call: Option<&Call>,
+        body: Option<&Body<'_>>,
+        text: &str,
+    ) {
         let Some(response) = &entry.response else { return };
         for (name, value) in &response.headers {
             self.plain(&format!("/response/headers{}", token(name)), value.as_bytes());
         }
         let whole = response.payload.layout != Layout::Chunks;
         let Some(body) = body else { return };
-        if body.framing == Some(Framing::EventStream) {
-            let joined = body.bytes.clone();
-            let chunk = Chunk { at_ms: 0.0, data: joined.clone() };
-            if self.redactor.redact_messages(&mut [chunk], &Secrets::default()) != joined {
-                self.add(Kind::Secret, "/response/chunks".to_owned(), "in the stream's messages");
-            }
-        } else if body.decoded {
-            for range in self.redactor.find(&body.bytes) {
-                self.add(Kind::Secret, "/response".to_owned(), &masked(&body.bytes[range]));
-            }
-        } else if whole {
-            self.body("/response", &body.bytes, text, false);
-        } else {
-            for range in self.redactor.find(&body.bytes) {
-                let chunk = chunk_at(&response.payload.chunks, range.start);
-                let pointer = format!("/response/chunks/{chunk}/1");
-                self.add(Kind::Secret, pointer, &masked(&body.bytes[range]));
-            }
+        let answer = call.and_then(|call| body.read(call)).unwrap_or_default();
+        if self.redactor.is_spread(body.framing, &answer, &body.bytes) {
+            self.add(Kind::Secret, "/response".to_owned(), "spread over the answer");
+        }
+        if whole && !body.decoded && body.framing.is_none() {
+            return self.body("/response", body.media, &body.bytes, text, false);
+        }
+        for secret in self.redactor.find_in_payload(body.framing, body.media, &body.bytes) {
+            let pointer = match (body.decoded, whole) {
+                (true, _) | (_, true) => "/response".to_owned(),
+                (false, false) => {
+                    let chunk = chunk_at(&response.payload.chunks, secret.at);
+                    format!("/response/chunks/{chunk}/1")
+                }
+            };
+            self.add(Kind::Secret, pointer, &masked(&secret.text));
         }
     }
 
     /// A body of a request or a response that stands at `at`.
-    fn body(&mut self, at: &str, bytes: &[u8], text: &str, chance: bool) {
-        let known = self.redactor.find(bytes);
+    fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str, chance: bool) {
+        let known = self.redactor.find_in_body(media, bytes);
         let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
         if known.is_empty() && suspects.is_empty() {
             return;
@@ -106,10 +110,11 @@ impl<'a> Search<'a> {
         let place = |range: &Range<usize>| {
             json.as_ref().and_then(|json| leaf(json, base + range.start)).unwrap_or_default()
         };
-        for range in &known {
-            let (pointer, _) = place(range);
-            self.add(Kind::Secret, format!("{at}/{form}{pointer}"), &masked(&bytes[range.clone()]));
+        for secret in &known {
+            let (pointer, _) = place(&(secret.at..secret.at));
+            self.add(Kind::Secret, format!("{at}/{form}{pointer}"), &masked(&secret.text));
         }
+        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
         for range in suspects.iter().filter(|range| !overlaps(range, &known)) {
             let (pointer, name) = place(range);
             if !entropy::is_open(&name.to_ascii_lowercase()) {
@@ -122,6 +127,20 @@ impl<'a> Search<'a> {
     /// A text in which only known shapes are looked for.
     fn plain(&mut self, pointer: &str, bytes: &[u8]) {
         self.either(pointer, bytes, None);
+    }
+
+    /// A JSON text, searched value by value.
+    fn json(&mut self, pointer: &str, text: &str, chance: bool) {
+        let bytes = text.as_bytes();
+        let known = self.redactor.find_in_body("application/json", bytes);
+        for secret in &known {
+            self.add(Kind::Secret, pointer.to_owned(), &masked(&secret.text));
+        }
+        let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
+        let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
+        for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
+            self.add(Kind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+        }
     }
 
     /// A text in which chance is looked for too.

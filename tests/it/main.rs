@@ -15,6 +15,8 @@ mod config;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod decoded;
+#[cfg(test)]
 mod delivery;
 #[cfg(test)]
 mod diff;

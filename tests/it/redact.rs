@@ -163,15 +163,13 @@ fn what_is_clean_keeps_its_text_and_its_place() {
 #[test]
 fn what_cannot_be_removed_is_told() {
     let scene = Scene::new();
-    let delta = |words: &str| {
-        let choice = json!({"index": 0, "delta": {"content": words}});
-        format!("data: {}\n\n", json!({"id": "1", "model": "m", "choices": [choice]}))
-    };
-    let upstream = Upstream::always(Answer::events(&[delta("CUST-12"), delta("3456")]));
+    // A framing that nobody knows.
+    let body = "1|{\"text\":\"CUST-12\"}2|{\"text\":\"3456\"}";
+    let upstream = Upstream::always(Answer::whole(200, &["content-type: application/x-odd"], body));
     scene.recorded(&upstream, &[chat_streamed("hi")]);
     std::fs::write(scene.beside(".log.torn-1"), "CUST-123456").unwrap();
     let said = scene.run(&["redact", "run.json", "--redact", RULE, "--apply"]).expect(1).stdout;
-    assert!(said.contains("NOT removed: it is spread over several events"), "{said}");
+    assert!(said.contains("NOT removed: a credential is spread over its answer"), "{said}");
     assert!(said.contains("run.json.log.torn-1 stands beside it"), "{said}");
     assert!(!scene.text().contains("CUST-123456"), "{}", scene.text());
 }

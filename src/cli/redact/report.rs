@@ -15,7 +15,7 @@ pub(super) struct Report {
     meta: bool,
     takes: usize,
     changed: Vec<Changed>,
-    left: Vec<(String, &'static str)>,
+    left: Vec<(String, String)>,
     merged: Vec<(String, usize)>,
     beside: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl Report {
                 let rekeyed = take.was != take.name || places.contains(&"request");
                 report.changed.push(Changed { key: key.clone(), places, rekeyed });
             }
-            report.left.extend(take.left.map(|why| (key, why)));
+            report.left.extend(take.left.map(|why| (key, why.to_string())));
         }
         let merged = work.merged().into_iter();
         report.merged = merged.map(|(name, old)| (name.to_string(), old.len())).collect();
@@ -111,7 +111,7 @@ impl Report {
             json!({ "key": key, "places": places, "rekeyed": rekeyed })
         };
         let merged = |(key, count): &(String, usize)| json!({ "key": key, "keys": count });
-        let left = |(key, why): &(String, &str)| json!({ "key": key, "why": why });
+        let left = |(key, why): &(String, String)| json!({ "key": key, "why": why });
         json!({
             "path": self.path,
             "applied": self.applied,

@@ -12,7 +12,7 @@ use super::set::{self, Set};
 use crate::identity::{IdentityRules, RequestKey};
 use crate::record::capture::header_list;
 use crate::recording::observed::Observed;
-use crate::recording::redact::{MARK, Redactor, Secrets};
+use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
 use crate::recording::{Entry, EntryName, RecordedRequest};
 use crate::server::route::UNNAMED;
 use crate::upstream::Forward;
@@ -104,13 +104,17 @@ impl Maker {
         let secrets = self.secrets_of(&way.headers);
         let forward = forward(&upstream, &request, way)?;
         // A value that was set may hold a secret: what is kept does not.
-        if let Cow::Owned(clean) = self.redactor.redact(&request.body, &secrets) {
+        let mut placeholders = Placeholders::default();
+        let kind = request.content_type();
+        let body = self.redactor.redact_body(kind, &request.body, &secrets, &mut placeholders);
+        if let Cow::Owned(clean) = body {
             request.body = Bytes::from(clean);
         }
         let rules = std::slice::from_ref(&self.rules);
         let mut observed = Observed::new(upstream, request, rules);
         observed.session.clone_from(&entry.session);
         observed.step = name.step_id().map(str::to_owned);
+        observed.placeholders = placeholders;
         let key = observed.key(&self.rules);
         let name = match name {
             EntryName::Step(_) => name.clone(),

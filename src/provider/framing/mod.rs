@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::Operation;
 pub use event_stream::{Message, kept, messages};
+pub use sse::lines as sse_lines;
 
 /// A way to put the events of a stream into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

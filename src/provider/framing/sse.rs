@@ -5,6 +5,7 @@
 //! and a byte-order mark included. Line ends may be LF, CRLF or CR, mixed.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::{Event, Frame};
 
@@ -55,6 +56,21 @@ impl<'a> Iterator for Events<'a> {
         }
         (event.range.end > start).then_some(event)
     }
+}
+
+/// Walks over the lines of a buffer: where each stands, without its end, and the number
+/// of the event that it belongs to.
+pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
+    let mut left = events(bytes);
+    let mut event = 0;
+    std::iter::from_fn(move || {
+        let start = left.at;
+        let (line, _) = left.line()?;
+        let bom = if start == 0 && line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let this = event;
+        event += usize::from(line.len() == bom);
+        Some((start + bom..start + line.len(), this))
+    })
 }
 
 /// Takes one line into its event, as the WHATWG's parsing rules have it.

@@ -1,13 +1,17 @@
 //! An answer freed of credentials, and read anew from what is left of it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::body::Chunk;
 use super::super::encoding;
-use super::{Redactor, Secrets, join};
+use super::edit::{Found, merge_found, replace_in_chunks, replacements};
+use super::json_tokens::{JsonTokens, Token};
+use super::search::Search;
+use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
 use crate::provider::{self, Answer, Framing, Operation};
 
 /// An answer as it came.
@@ -21,74 +25,172 @@ pub struct Came<'a> {
     pub headers: &'a mut Vec<(String, String)>,
     /// The body.
     pub chunks: &'a mut Vec<Chunk>,
+    /// The numbers of the placeholders in the request, which go on here.
+    pub placeholders: &'a mut Placeholders,
+}
+
+/// Why an answer cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unkept {
+    /// It is compressed in a way that cannot be looked into.
+    #[error("its answer is compressed and cannot be looked into")]
+    Compressed,
+    /// A credential stands in what its pieces say together, but in none of them, and how
+    /// the pieces are framed is not known.
+    #[error("a credential is spread over its answer, and cannot be taken out of it")]
+    Spread,
 }
 
 impl Redactor {
     /// Removes credentials from an answer's body, and reads what is left of it. A
-    /// compressed body of up to `max` plain bytes is looked into. `None` where it
-    /// cannot be seen to be free of credentials: the body is gone then.
-    pub fn redact_answer(&self, came: Came<'_>, secrets: &Secrets, max: usize) -> Option<Answer> {
-        let Came { operation, status, headers, chunks } = came;
-        if !self.decode_if_unclean(headers, chunks, secrets, max) {
+    /// compressed body of up to `max` plain bytes is looked into.
+    ///
+    /// # Errors
+    /// [`Unkept`] where the answer cannot be freed of credentials. A body that cannot be
+    /// looked into is gone then.
+    pub fn redact_answer(
+        &self,
+        came: Came<'_>,
+        secrets: &Secrets,
+        max: usize,
+    ) -> Result<Answer, Unkept> {
+        let Came { operation, status, headers, chunks, placeholders } = came;
+        if !self.decode_if_unclean(operation, headers, chunks, secrets, max) {
             chunks.clear();
-            return None;
+            return Err(Unkept::Compressed);
         }
+        let search = Search { redactor: self, secrets };
         let media = media_type(headers).to_owned();
-        let joined = self.redact_body(&media, chunks, secrets);
-        let mut answer = read(operation, status, headers, &joined, max);
-        self.redact_read(&mut answer, secrets);
-        Some(answer)
-    }
-
-    /// Reads an answer as it is.
-    pub(super) fn read_answer(came: Came<'_>, max: usize) -> Answer {
-        read(came.operation, came.status, came.headers, &join(came.chunks), max)
-    }
-
-    /// Removes credentials from what was read of an answer: one that is spread over
-    /// several events, or written with escapes, is whole again there.
-    pub fn redact_read(&self, answer: &mut Answer, secrets: &Secrets) {
-        if let Cow::Owned(clean) = self.redact(answer.content.as_bytes(), secrets) {
-            answer.content = String::from_utf8_lossy(&clean).into_owned();
+        let mut joined = join(chunks);
+        let framing = Framing::answered(operation, &media, &joined);
+        let coded = coding(headers).is_some();
+        if !coded {
+            joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
         }
-        for call in &mut answer.tool_calls {
-            self.redact_json(&mut call.arguments, secrets);
+        let answer = read(operation, status, headers, &joined, max);
+        if !search.is_spread(framing, &answer, &joined) {
+            return Ok(answer);
         }
+        if framing.is_none() && !coded {
+            // A text may stand in several parts of one document.
+            let found = search.in_events(&joined, std::slice::from_ref(&(0..joined.len())));
+            joined = self.remove(found, joined, chunks, placeholders);
+            let answer = read(operation, status, headers, &joined, max);
+            if !search.is_spread(framing, &answer, &joined) {
+                return Ok(answer);
+            }
+        }
+        Err(Unkept::Spread)
     }
 
-    /// Removes credentials from a JSON value, in whose text they are looked for. What
-    /// is no JSON any more is kept as the text of an object's `_raw`.
-    pub fn redact_json(&self, value: &mut Value, secrets: &Secrets) {
+    /// Removes credentials from a JSON value's strings.
+    pub fn redact_json(
+        &self,
+        value: &mut Value,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) {
         let text = value.to_string();
-        if let Cow::Owned(clean) = self.redact(text.as_bytes(), secrets) {
+        if let Cow::Owned(clean) = self.redact_body(JSON, text.as_bytes(), secrets, placeholders) {
             let clean = String::from_utf8_lossy(&clean);
             *value = serde_json::from_str(&clean).unwrap_or_else(|_| json!({ "_raw": clean }));
         }
     }
 
-    /// Removes credentials from a body of this media type, and gives what is left in
-    /// one piece.
-    fn redact_body(&self, media: &str, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
-        match Framing::of_media(&media.to_ascii_lowercase()) {
-            Some(Framing::EventStream) => self.redact_messages(chunks, secrets),
-            _ => self.redact_chunks(chunks, secrets),
+    /// Removes credentials from what an entry says of its answer.
+    pub fn redact_summary(
+        &self,
+        answer: &mut Answer,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) {
+        let content = answer.content.as_bytes();
+        if let Cow::Owned(clean) = self.redact_body("", content, secrets, placeholders) {
+            answer.content = String::from_utf8_lossy(&clean).into_owned();
         }
+        for call in &mut answer.tool_calls {
+            self.redact_json(&mut call.arguments, secrets, placeholders);
+        }
+    }
+
+    /// Removes credentials from the plain bytes of an answer of this framing (`None` where
+    /// it is no stream) and media type. A match that lies across chunks or events leaves
+    /// its mark in the first of them. Number and times of the chunks stay. Returns what is
+    /// left, in one piece.
+    pub fn redact_payload(
+        &self,
+        framing: Option<Framing>,
+        media: &str,
+        chunks: &mut [Chunk],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Bytes {
+        let joined = join(chunks);
+        let search = Search { redactor: self, secrets };
+        let found = match framing.or_else(|| unnamed_framing(&joined)) {
+            Some(Framing::EventStream) => {
+                return self.redact_messages(chunks, secrets, placeholders);
+            }
+            Some(framing) => search.in_stream(framing, &joined),
+            None => search.in_document(media, &joined),
+        };
+        self.remove(found, joined, chunks, placeholders)
+    }
+
+    /// The credentials that the patterns find in the plain bytes of an answer.
+    pub fn find_in_payload(
+        &self,
+        framing: Option<Framing>,
+        media: &str,
+        bytes: &[u8],
+    ) -> Vec<FoundSecret> {
+        let search = Search { redactor: self, secrets: &Secrets::default() };
+        let found = match framing.or_else(|| unnamed_framing(bytes)) {
+            Some(Framing::EventStream) => return search.in_messages(bytes),
+            Some(framing) => search.in_stream(framing, bytes),
+            None => search.in_document(media, bytes),
+        };
+        FoundSecret::each(found, bytes)
+    }
+
+    /// Whether what an answer says in the whole holds a credential of which each of its
+    /// pieces holds a part only.
+    pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
+        Search { redactor: self, secrets: &Secrets::default() }.is_spread(framing, answer, bytes)
+    }
+
+    /// Removes from chunks what was found in them.
+    fn remove(
+        &self,
+        found: Vec<Found>,
+        joined: Bytes,
+        chunks: &mut [Chunk],
+        placeholders: &mut Placeholders,
+    ) -> Bytes {
+        if found.is_empty() {
+            return joined;
+        }
+        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
+        replace_in_chunks(joined, chunks, &new)
     }
 
     /// A compressed body that holds a credential is kept decoded: it could not be
     /// cleaned otherwise. Gives whether the body may be kept.
     fn decode_if_unclean(
         &self,
+        operation: Operation,
         headers: &mut Vec<(String, String)>,
         chunks: &mut Vec<Chunk>,
         secrets: &Secrets,
         max: usize,
     ) -> bool {
-        let Some(encoding) = header(headers, "content-encoding") else { return true };
+        let Some(encoding) = coding(headers) else { return true };
         let (joined, media) = (join(chunks), media_type(headers));
         let is_clean = |plain: &[u8]| {
-            let data = Bytes::copy_from_slice(plain);
-            self.redact_body(media, &mut [Chunk { at_ms: 0.0, data }], secrets) == plain
+            let framing = Framing::answered(operation, media, plain);
+            let mut chunks = [Chunk { at_ms: 0.0, data: Bytes::copy_from_slice(plain) }];
+            let none = &mut Placeholders::default();
+            self.redact_payload(framing, media, &mut chunks, secrets, none) == plain
         };
         let Some(plain) = encoding::decode(encoding, &joined, max) else {
             // Cut or damaged, or not to be decoded at all: what cannot be seen to be
@@ -106,6 +208,52 @@ impl Redactor {
     }
 }
 
+impl Search<'_> {
+    /// What stands in an answer that is no stream of a known framing.
+    fn in_document(&self, media: &str, bytes: &[u8]) -> Vec<Found> {
+        let mut found = self.in_body(media, bytes);
+        let documents = documents(bytes);
+        if documents.len() > 1 {
+            found.extend(self.in_events(bytes, &documents));
+        }
+        found
+    }
+
+    /// Whether what an answer says in the whole holds what is in none of its pieces.
+    fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
+        let mut calls = answer.tool_calls.iter().map(|call| call.arguments.to_string());
+        self.is_in(answer.content.as_bytes())
+            || calls.any(|arguments| self.is_in(arguments.as_bytes()))
+            || (framing.is_none() && self.is_in_strings_together(bytes))
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The framing of a stream whose media type does not name it, by its first bytes.
+fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
+    let is_sse = bytes.starts_with(b"data:") || bytes.starts_with(b"event:");
+    is_sse.then_some(Framing::Sse)
+}
+
+/// Where JSON documents stand that follow each other.
+fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return found;
+    }
+    let mut tokens = JsonTokens::new(bytes);
+    let mut start = None;
+    while let Some(token) = tokens.next() {
+        match (token, tokens.depth()) {
+            (Token::Open, 1) => start = Some(tokens.position() - 1),
+            (Token::Close, 0) => found.extend(start.take().map(|start| start..tokens.position())),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// What an answer of success says.
 fn read(
     operation: Operation,
@@ -117,10 +265,7 @@ fn read(
     if !(200..300).contains(&status) {
         return Answer::default();
     }
-    let plain = match header(headers, "content-encoding").unwrap_or_default() {
-        "" | "identity" => None,
-        coded => encoding::decode(coded, joined, max),
-    };
+    let plain = coding(headers).and_then(|coding| encoding::decode(coding, joined, max));
     let plain = plain.as_deref().unwrap_or(joined);
     let media = media_type(headers);
     let framing = Framing::answered(operation, media, plain);
@@ -129,6 +274,11 @@ fn read(
         framing => provider::read(operation, framing, plain),
     };
     answer.unwrap_or_default()
+}
+
+/// How a body is compressed, where it is.
+fn coding(headers: &[(String, String)]) -> Option<&str> {
+    header(headers, "content-encoding").filter(|coding| !matches!(*coding, "" | "identity"))
 }
 
 /// The first value of a header.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::super::entry::{Entry, RecordedRequest, RecordedResponse};
+use super::super::entry::{Entry, RecordedRequest};
 use super::super::name::EntryName;
-use super::{Came, Redactor, Secrets, stored_query};
+use super::{Came, Placeholders, Redactor, Secrets, Unkept, stored_query};
 use crate::identity::IdentityRules;
 use crate::provider::{Answer, Operation};
 
@@ -21,7 +21,7 @@ pub struct Cleaned {
     /// What was changed, in words; nothing for an entry that was clean.
     pub changed: Vec<&'static str>,
     /// What could not be removed, and why.
-    pub left: Option<&'static str>,
+    pub left: Option<Unkept>,
 }
 
 impl Redactor {
@@ -41,18 +41,20 @@ impl Redactor {
         for text in [&mut clean.session, &mut clean.model, &mut clean.finish_reason] {
             *text = text.as_deref().map(|text| self.clean(text));
         }
-        clean.request = entry.request.as_ref().map(|request| self.redact_request(request));
+        let mut placeholders = Placeholders::default();
+        clean.request =
+            entry.request.as_ref().map(|request| self.redact_request(request, &mut placeholders));
         if clean.request != entry.request {
             changed.push("request");
             if let Ok(renamed) = clean.rekey(&kept_under, rules) {
                 kept_under = renamed;
             }
         }
-        let left = self.redact_response(&mut clean);
+        let left = self.redact_response(&mut clean, &mut placeholders);
         if clean.response != entry.response {
             changed.push("answer");
         }
-        self.redact_said(&mut clean);
+        self.redact_said(&mut clean, &mut placeholders);
         let said = |entry: &Entry| (entry.content.clone(), entry.tool_calls.clone());
         if clean.response == entry.response && said(&clean) != said(entry) {
             changed.push("answer's text");
@@ -74,46 +76,63 @@ impl Redactor {
         }
     }
 
-    fn redact_request(&self, request: &RecordedRequest) -> RecordedRequest {
-        let body = match self.redact(&request.body, &Secrets::default()) {
+    fn redact_request(
+        &self,
+        request: &RecordedRequest,
+        placeholders: &mut Placeholders,
+    ) -> RecordedRequest {
+        let none = Secrets::default();
+        let path = self.redact_target(&request.path, &none, placeholders);
+        let query = self.redact_target(&stored_query(&request.query), &none, placeholders);
+        let mut header = |(name, value): &(String, String)| {
+            (name.clone(), self.redact_value(value, &none, placeholders))
+        };
+        let headers = request.headers.iter().map(&mut header).collect();
+        let kind = request.content_type();
+        let body = match self.redact_body(kind, &request.body, &none, placeholders) {
             Cow::Borrowed(_) => request.body.clone(),
             Cow::Owned(clean) => clean.into(),
         };
-        let header = |(name, value): &(String, String)| (name.clone(), self.clean(value));
-        RecordedRequest {
-            method: request.method.clone(),
-            path: self.clean(&request.path),
-            query: self.clean(&stored_query(&request.query)),
-            headers: request.headers.iter().map(header).collect(),
-            body,
-        }
+        RecordedRequest { method: request.method.clone(), path, query, headers, body }
     }
 
     /// Cleans what came back, and reads it anew; gives what could not be removed.
-    fn redact_response(&self, entry: &mut Entry) -> Option<&'static str> {
+    fn redact_response(
+        &self,
+        entry: &mut Entry,
+        placeholders: &mut Placeholders,
+    ) -> Option<Unkept> {
         let none = Secrets::default();
         let operation = entry.request.as_ref().map(|request| request.recognise().operation);
         let operation = operation.unwrap_or(Operation::Other);
         let response = entry.response.as_mut()?;
         let before = response.clone();
-        response.headers = self.stored_response_headers(&response.headers, &none);
-        let Some(answer) = self.redact_answer(came(operation, response), &none, DECODED) else {
-            response.payload = before.payload;
-            return Some("its answer is compressed and cannot be looked into");
+        let came = Came {
+            operation,
+            status: response.status,
+            headers: &mut response.headers,
+            chunks: &mut response.payload.chunks,
+            placeholders,
         };
+        let answer = match self.redact_answer(came, &none, DECODED) {
+            Ok(answer) => answer,
+            Err(Unkept::Compressed) => {
+                *response = before;
+                return Some(Unkept::Compressed);
+            }
+            // What could be removed is.
+            Err(Unkept::Spread) => return Some(Unkept::Spread),
+        };
+        response.headers = self.stored_response_headers(&response.headers, &none, placeholders);
         if response.payload != before.payload && entry.content.is_some() {
             entry.content = Some(answer.content);
             entry.tool_calls = answer.tool_calls;
         }
-        // A pattern can match what several events say together, and none of them alone.
-        let spread = Self::read_answer(came(operation, response), DECODED);
-        let mut clean = spread.clone();
-        self.redact_read(&mut clean, &none);
-        (clean != spread).then_some("it is spread over several events of its answer")
+        None
     }
 
     /// Cleans what an entry says of its answer, and what else it holds.
-    fn redact_said(&self, entry: &mut Entry) {
+    fn redact_said(&self, entry: &mut Entry, placeholders: &mut Placeholders) {
         let none = Secrets::default();
         let had_content = entry.content.is_some();
         let mut said = Answer {
@@ -121,21 +140,12 @@ impl Redactor {
             tool_calls: std::mem::take(&mut entry.tool_calls),
             ..Answer::default()
         };
-        self.redact_read(&mut said, &none);
+        self.redact_summary(&mut said, &none, placeholders);
         entry.content = Some(said.content).filter(|_| had_content);
         entry.tool_calls = said.tool_calls;
         for value in entry.fault.iter_mut().chain(entry.extra.iter_mut().map(|(_, value)| value)) {
-            self.redact_json(value, &none);
+            self.redact_json(value, &none, placeholders);
         }
-    }
-}
-
-fn came(operation: Operation, response: &mut RecordedResponse) -> Came<'_> {
-    Came {
-        operation,
-        status: response.status,
-        headers: &mut response.headers,
-        chunks: &mut response.payload.chunks,
     }
 }
 

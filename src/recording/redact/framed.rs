@@ -1,5 +1,5 @@
-//! Credentials within the messages of AWS's event stream: taken out of what a
-//! message carries, which is then written anew with the right lengths and checksums.
+//! Credentials within the messages of AWS's event stream: taken out of what the
+//! messages carry, which are then written anew with the right lengths and checksums.
 //!
 //! What is not touched stays byte for byte as it was. Bytes that are no message are
 //! redacted as any others.
@@ -13,8 +13,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::super::body::Chunk;
-use super::{MARK, Redactor, Secrets, join};
-use crate::provider::framing;
+use super::edit::{Found, Replacement, merge_found, replace_in_chunks, replaced, replacements};
+use super::search::Search;
+use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
+use crate::provider::framing::{self, Message};
 
 /// A payload of InvokeModel's: a model's own event in base64.
 #[derive(Deserialize)]
@@ -23,23 +25,36 @@ struct Carried<'a> {
     bytes: Cow<'a, str>,
 }
 
-/// A piece of a stream that is written anew.
-struct Edit {
+/// What the messages of a stream carry, behind each other.
+#[derive(Default)]
+struct Payloads {
+    text: Vec<u8>,
+    /// For each message that decodes, where its payload stands.
+    of_messages: Vec<Payload>,
+    /// The events of the stream.
+    events: Vec<Range<usize>>,
+}
+
+/// What a message carries.
+struct Payload {
     range: Range<usize>,
-    new: Vec<u8>,
-    /// How many bytes of it stay at its beginning and at its end.
-    kept: (usize, usize),
-    /// Whether a boundary between these goes into the middle of what is new, or
-    /// behind it.
-    divided: bool,
+    /// A model's own event: where its base64 stands in the payload, and where the event
+    /// itself stands behind it.
+    native: Option<(Range<usize>, Range<usize>)>,
 }
 
 impl Redactor {
-    /// [`Redactor::redact_chunks`] for AWS's event stream.
-    pub fn redact_messages(&self, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
+    /// Removes credentials from AWS's event stream: out of each message, and out of the
+    /// texts that messages carry together. Chunks stay, and so do their times.
+    pub fn redact_messages(
+        &self,
+        chunks: &mut [Chunk],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Bytes {
         let joined = join(chunks);
-        let edits = self.edits(&joined, secrets);
-        let clean = if edits.is_empty() { joined } else { apply(&joined, chunks, &edits) };
+        let new = self.messages_without(&joined, secrets, placeholders);
+        let clean = replace_in_chunks(joined, chunks, &new);
         // A header's name is not looked at above. What stands there is not kept for the
         // checksum's sake.
         if secrets.are_in(&clean) {
@@ -48,53 +63,150 @@ impl Redactor {
         clean
     }
 
-    fn edits(&self, joined: &[u8], secrets: &Secrets) -> Vec<Edit> {
-        let mut edits = Vec::new();
-        for message in framing::messages(joined) {
+    fn messages_without(
+        &self,
+        joined: &[u8],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Vec<Replacement> {
+        let search = Search { redactor: self, secrets };
+        let messages: Vec<Message<'_>> = framing::messages(joined).collect();
+        let payloads = Payloads::of(&messages);
+        let mut found = search.in_events(&payloads.text, &payloads.events);
+        found.extend(payloads.beside_native(search));
+        let within = replacements(merge_found(found), |at| at, placeholders, &self.names);
+        let mut carried = payloads.of_messages.iter();
+        let mut new = Vec::new();
+        for message in &messages {
             let old = &joined[message.range.clone()];
-            if !message.is_whole() {
-                let found = self.ranges(old, secrets).into_iter();
-                edits.extend(found.map(|found| Edit {
-                    range: message.range.start + found.start..message.range.start + found.end,
-                    new: MARK.as_bytes().to_vec(),
-                    kept: (0, 0),
-                    divided: false,
-                }));
+            let Some(payload) = message.is_whole().then(|| carried.next()).flatten() else {
+                let found = merge_found(search.in_text(old));
+                let shifted = |edit: Replacement| Replacement {
+                    range: message.range.start + edit.range.start
+                        ..message.range.start + edit.range.end,
+                    ..edit
+                };
+                let edits = replacements(found, |at| at, placeholders, &self.names);
+                new.extend(edits.into_iter().map(shifted));
                 continue;
-            }
+            };
             let value = |value| self.redact(value, secrets);
-            let payload = |payload| self.redact_payload(payload, secrets);
-            if let Some(new) = message.rewritten(value, payload) {
-                let kept = framing::kept(old, &new);
-                edits.push(Edit { range: message.range, new, kept, divided: true });
+            let clean = |old| payload.without(old, &payloads.text, &within);
+            let clean = |old| match clean(old) {
+                // A key that is itself in the base64, by chance or by design.
+                new if secrets.are_in(&new) => Cow::Owned(self.redact(&new, secrets).into_owned()),
+                new => new,
+            };
+            if let Some(message_new) = message.rewritten(value, clean) {
+                let kept = framing::kept(old, &message_new);
+                let range = message.range.clone();
+                new.push(Replacement { range, new: message_new, kept, divided: true });
             }
         }
-        edits
+        new
+    }
+}
+
+impl Search<'_> {
+    /// What stands in what messages carry, each where its message begins.
+    pub(super) fn in_messages(&self, joined: &[u8]) -> Vec<FoundSecret> {
+        let messages: Vec<Message<'_>> = framing::messages(joined).collect();
+        let payloads = Payloads::of(&messages);
+        let mut found = self.in_events(&payloads.text, &payloads.events);
+        found.extend(payloads.beside_native(*self));
+        let mut secrets = FoundSecret::each(found, &payloads.text);
+        let whole: Vec<_> = messages.iter().filter(|message| message.is_whole()).collect();
+        for secret in &mut secrets {
+            let starts = &payloads.of_messages;
+            let behind = starts.partition_point(|payload| payload.range.start <= secret.at);
+            let message = behind.checked_sub(1).and_then(|at| whole.get(at));
+            secret.at = message.map_or(0, |message| message.range.start);
+        }
+        for message in messages.iter().filter(|message| !message.is_whole()) {
+            let range = message.range.clone();
+            let broken = &joined[range.clone()];
+            secrets.extend(
+                FoundSecret::each(self.in_text(broken), broken)
+                    .into_iter()
+                    .map(|secret| FoundSecret { at: secret.at + range.start, ..secret }),
+            );
+        }
+        secrets
+    }
+}
+
+impl Payloads {
+    fn of(messages: &[Message<'_>]) -> Self {
+        let mut payloads = Self::default();
+        for payload in messages.iter().filter_map(Message::payload) {
+            let start = payloads.text.len();
+            payloads.text.extend_from_slice(payload);
+            let range = start..payloads.text.len();
+            let native = carried(payload).map(|(base64, native)| {
+                payloads.text.extend_from_slice(&native);
+                (base64, range.end..payloads.text.len())
+            });
+            let event = native.as_ref().map_or_else(|| range.clone(), |(_, event)| event.clone());
+            payloads.events.push(event);
+            payloads.of_messages.push(Payload { range, native });
+        }
+        payloads
     }
 
-    /// What a message carries, without credentials; those in a model's own event are
-    /// behind base64, which is made again.
-    fn redact_payload<'a>(&self, payload: &'a [u8], secrets: &Secrets) -> Cow<'a, [u8]> {
-        let Some((range, native)) = carried(payload) else {
-            return self.redact(payload, secrets);
-        };
-        let front = self.redact(&payload[..range.start], secrets);
-        let back = self.redact(&payload[range.end..], secrets);
-        let native = match self.redact(&native, secrets) {
-            Cow::Borrowed(_) => Cow::Borrowed(&payload[range]),
-            Cow::Owned(clean) => Cow::Owned(STANDARD.encode(clean).into_bytes()),
-        };
-        let parts = [front, native, back];
-        let clean = if parts.iter().all(|part| matches!(part, Cow::Borrowed(_))) {
-            Cow::Borrowed(payload)
-        } else {
-            Cow::Owned(parts.concat())
-        };
-        // A key that is itself in the base64, by chance or by design.
-        if secrets.are_in(&clean) {
-            return Cow::Owned(self.redact(&clean, secrets).into_owned());
+    /// What stands in payloads beside a model's own event.
+    fn beside_native(&self, search: Search<'_>) -> Vec<Found> {
+        let mut found = Vec::new();
+        for Payload { range, native } in &self.of_messages {
+            let Some((base64, _)) = native else { continue };
+            for mut within in search.in_body("", &self.text[range.clone()]) {
+                let meets =
+                    |place: &Range<usize>| place.start < base64.end && base64.start < place.end;
+                if within.places.iter().any(meets) {
+                    continue;
+                }
+                for place in &mut within.places {
+                    *place = place.start + range.start..place.end + range.start;
+                }
+                found.push(within);
+            }
         }
-        clean
+        found
+    }
+}
+
+impl Payload {
+    /// The payload, freed of what these replacements of all payloads take out of it.
+    fn without<'a>(
+        &self,
+        payload: &'a [u8],
+        text: &[u8],
+        replacements: &[Replacement],
+    ) -> Cow<'a, [u8]> {
+        let within = |range: &Range<usize>| -> Vec<Replacement> {
+            let first = replacements.partition_point(|edit| edit.range.start < range.start);
+            let edits = replacements[first..].iter().take_while(|edit| edit.range.end <= range.end);
+            let shifted = |edit: &Replacement| Replacement {
+                range: edit.range.start - range.start..edit.range.end - range.start,
+                ..edit.clone()
+            };
+            edits.map(shifted).collect()
+        };
+        let mut edits = within(&self.range);
+        if let Some((base64, native)) = &self.native {
+            let in_native = within(native);
+            if !in_native.is_empty() {
+                let clean = replaced(&text[native.clone()], &in_native);
+                let new = STANDARD.encode(clean).into_bytes();
+                edits.push(Replacement {
+                    range: base64.clone(),
+                    new,
+                    kept: (0, 0),
+                    divided: false,
+                });
+                edits.sort_by_key(|edit| edit.range.start);
+            }
+        }
+        replaced(payload, &edits)
     }
 }
 
@@ -110,55 +222,6 @@ fn carried(payload: &[u8]) -> Option<(Range<usize>, Vec<u8>)> {
         Some(at..at + text.len())
     })?;
     Some((range, native))
-}
-
-/// Puts the edits into the chunks, and gives what these are then, in one piece.
-fn apply(joined: &[u8], chunks: &mut [Chunk], edits: &[Edit]) -> Bytes {
-    let mut out = Vec::with_capacity(joined.len());
-    // Where each edit begins in what is new.
-    let mut starts = Vec::with_capacity(edits.len());
-    let mut at = 0;
-    for edit in edits {
-        out.extend_from_slice(&joined[at..edit.range.start]);
-        starts.push(out.len());
-        out.extend_from_slice(&edit.new);
-        at = edit.range.end;
-    }
-    out.extend_from_slice(&joined[at..]);
-    let out = Bytes::from(out);
-    let place = |old: usize| {
-        let next = edits.partition_point(|edit| edit.range.start < old);
-        let Some(last) = next.checked_sub(1) else { return old };
-        let (edit, start) = (&edits[last], starts[last]);
-        match old.checked_sub(edit.range.end) {
-            Some(behind) => start + edit.new.len() + behind,
-            None => start + edit.place(old - edit.range.start),
-        }
-    };
-    let (mut old, mut new) = (0, 0);
-    for chunk in chunks {
-        old += chunk.data.len();
-        let end = place(old);
-        chunk.data = out.slice(new..end);
-        new = end;
-    }
-    out
-}
-
-impl Edit {
-    /// Where a boundary within what was goes in what is new.
-    fn place(&self, old: usize) -> usize {
-        let (front, back) = self.kept;
-        let behind = self.range.len() - old;
-        if old <= front {
-            return old;
-        }
-        if behind <= back || !self.divided {
-            return self.new.len() - back.min(behind);
-        }
-        let (was, is) = (self.range.len() - front - back, self.new.len() - front - back);
-        front + (old - front) * is / was
-    }
 }
 
 #[cfg(test)]

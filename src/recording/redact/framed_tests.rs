@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::MARK;
 use super::*;
 use crate::provider::Framing;
 use crate::provider::framing::{Frame, events};
@@ -38,7 +39,7 @@ fn lengths(chunks: &[Chunk]) -> Vec<usize> {
 /// The chunks redacted, and the bytes of all.
 fn redacted(parts: &[&[u8]]) -> (Vec<Chunk>, Vec<u8>) {
     let mut chunks = chunks(parts);
-    let joined = redactor().redact_messages(&mut chunks, &secrets());
+    let joined = redactor().redact_messages(&mut chunks, &secrets(), &mut Placeholders::default());
     assert_eq!(joined, join(&chunks));
     (chunks, joined.to_vec())
 }
@@ -63,9 +64,11 @@ fn a_secret_in_a_models_own_event_leaves_the_base64() {
     let base64 = STANDARD.encode(json!({ "generation": "patient-12345 ???>>>~~~" }).to_string());
     assert!(base64.contains('/'));
     let escaped = |text: &str| format!("{{\"bytes\":\"{}\"}}", text.replace('/', "\\/"));
-    let payload = escaped(&base64);
-    let clean = redactor().redact_payload(payload.as_bytes(), &secrets()).into_owned();
-    let clean: Value = serde_json::from_slice(&clean).unwrap();
+    let message = frame("chunk", json!({}));
+    let message = framing::messages(&message).next().unwrap();
+    let payload = |_| Cow::Owned(escaped(&base64).into_bytes());
+    let (_, clean) = redacted(&[&message.rewritten(Cow::Borrowed, payload).unwrap()]);
+    let clean = events(Framing::EventStream, &clean).next().unwrap().json().unwrap();
     let clean = STANDARD.decode(clean["bytes"].as_str().unwrap()).unwrap();
     assert_eq!(clean, br#"{"generation":"[REDACTED] ???>>>~~~"}"#);
 }
@@ -75,7 +78,7 @@ fn a_pattern_does_not_break_base64_that_it_happens_to_fit() {
     let (event, secrets) = (native(&json!({ "generation": "harmless" })), Secrets::default());
     let wide = Redactor::new(&["[a-zA-Z0-9]{12,}".to_owned()]).unwrap();
     let mut chunks = chunks(&[&event]);
-    wide.redact_messages(&mut chunks, &secrets);
+    wide.redact_messages(&mut chunks, &secrets, &mut Placeholders::default());
     assert_eq!(chunks[0].data, event);
 }
 
@@ -165,7 +168,7 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         text().prop_map(|text| frame("contentBlockDelta", json!({ "delta": { "text": text } }))),
         text().prop_map(|text| native(&json!({ "generation": text }))),
-        text().prop_map(|text| frame("messageStop", json!({ text: 1 }))),
+        text().prop_map(|text| frame("messageStop", json!({ "stopReason": text }))),
     ]
 }
 

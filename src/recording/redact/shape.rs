@@ -125,6 +125,11 @@ impl Shapes {
         Self { candidates }
     }
 
+    /// Whether a key may begin in the bytes: whether they hold the prefix of one.
+    pub(super) fn begin_in(&self, bytes: &[u8]) -> bool {
+        self.candidates.is_match(bytes)
+    }
+
     /// Where keys stand.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         let mut at = 0;

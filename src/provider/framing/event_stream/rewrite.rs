@@ -49,6 +49,11 @@ impl<'a> Message<'a> {
         self.parts.is_some()
     }
 
+    /// What it carries; `None` where it does not decode.
+    pub fn payload(&self) -> Option<&'a [u8]> {
+        self.parts.map(|(_, payload)| payload)
+    }
+
     /// The message with other values in its headers and another payload; `None` where
     /// nothing is to be changed, or it does not decode. A value that would be longer
     /// than a header can be is left empty.

@@ -1,0 +1,222 @@
+//! Bodies by what their content type says that they are: JSON, a form, several parts.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::canonical_order::CanonicalOrder;
+use super::decoded_text::DecodedText;
+use super::edit::{Edit, Found, merge_found, replaced, replacements};
+use super::placeholder::{Mark, Placeholders};
+use super::search::{Search, place_in_source};
+use super::{Redactor, Secrets};
+use crate::identity::multipart;
+
+/// A body without what the patterns find, and without the call's own credentials.
+pub struct RedactedBody<'a> {
+    /// Without what the patterns find.
+    pub by_patterns: Cow<'a, [u8]>,
+    /// Without the call's own credentials, too; `None` where that is the same.
+    pub whole: Option<Cow<'a, [u8]>>,
+}
+
+/// A credential in a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSecret {
+    /// Where it begins in the body.
+    pub at: usize,
+    /// What it says.
+    pub text: Vec<u8>,
+}
+
+impl FoundSecret {
+    /// Where it stands.
+    pub fn range(&self) -> Range<usize> {
+        self.at..self.at + self.text.len()
+    }
+
+    /// What was found in a text, each where it begins.
+    pub(super) fn each(found: Vec<Found>, text: &[u8]) -> Vec<Self> {
+        let is_new = |edit: &Edit| matches!(edit.mark, Some(Mark::Plain | Mark::Named { .. }));
+        let secret = |edit: Edit| Self { at: edit.range.start, text: text[edit.range].to_vec() };
+        merge_found(found).into_iter().filter(is_new).map(secret).collect()
+    }
+}
+
+impl Redactor {
+    /// A body of this content type without credentials.
+    pub fn redact_body<'a>(
+        &self,
+        content_type: &str,
+        body: &'a [u8],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> Cow<'a, [u8]> {
+        let found = Search { redactor: self, secrets }.in_body(content_type, body);
+        self.without(body, found, placeholders)
+    }
+
+    /// A body without what the patterns find; and, where these secrets stand in it too,
+    /// without both. One search serves both.
+    pub fn redact_body_apart<'a>(
+        &self,
+        content_type: &str,
+        body: &'a [u8],
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> RedactedBody<'a> {
+        let found = Search { redactor: self, secrets }.in_body(content_type, body);
+        if !found.iter().any(|found| found.own) {
+            let by_patterns = self.without(body, found, placeholders);
+            return RedactedBody { by_patterns, whole: None };
+        }
+        let patterns = found.iter().filter(|found| !found.own).cloned().collect();
+        let by_patterns = self.without(body, patterns, &mut placeholders.clone());
+        let whole = self.without(body, found, placeholders);
+        let whole = (whole != by_patterns).then_some(whole);
+        RedactedBody { by_patterns, whole }
+    }
+
+    /// The credentials that the patterns find in a body of this content type.
+    pub fn find_in_body(&self, content_type: &str, body: &[u8]) -> Vec<FoundSecret> {
+        let none = Secrets::default();
+        FoundSecret::each(
+            Search { redactor: self, secrets: &none }.in_body(content_type, body),
+            body,
+        )
+    }
+
+    /// The body without what was found in it.
+    fn without<'a>(
+        &self,
+        body: &'a [u8],
+        found: Vec<Found>,
+        placeholders: &mut Placeholders,
+    ) -> Cow<'a, [u8]> {
+        if found.is_empty() {
+            return Cow::Borrowed(body);
+        }
+        let named = !self.names.is_empty();
+        let order = named.then(|| CanonicalOrder::of_body(body));
+        let turn = |at: usize| order.as_ref().map_or((0, at), |order| order.turn(at));
+        let edits = merge_found(found);
+        replaced(body, &replacements(edits, turn, placeholders, &self.names))
+    }
+}
+
+impl Search<'_> {
+    /// What stands in a body of this content type.
+    pub(super) fn in_body(&self, content_type: &str, body: &[u8]) -> Vec<Found> {
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        if media.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return self.in_form(body);
+        }
+        if let Some(boundary) = multipart::boundary(content_type)
+            && let Some(found) = self.in_parts(boundary.as_bytes(), body)
+        {
+            return found;
+        }
+        let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+        match start.first() {
+            Some(b'{' | b'[' | b'"') if self.is_plainly_clean(body) => Vec::new(),
+            Some(b'{' | b'[' | b'"') => self.in_json(body, 0),
+            _ => self.in_text(body),
+        }
+    }
+
+    /// What stands in a form: in the names and the values of its fields.
+    fn in_form(&self, form: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut start = 0;
+        for field in form.split(|byte| *byte == b'&') {
+            let end = start + field.len();
+            let equals = memchr::memchr(b'=', field).map_or(end, |at| start + at);
+            found.extend(self.in_form_text(form, start..equals, Self::in_name));
+            let value = (equals + 1).min(end)..end;
+            found.extend(self.in_form_text(form, value, |search, text| search.in_value(text, 0)));
+            start = end + 1;
+        }
+        found
+    }
+
+    /// What stands in a text with percent escapes.
+    fn in_form_text(
+        &self,
+        source: &[u8],
+        range: Range<usize>,
+        search: impl Fn(&Self, &[u8]) -> Vec<Found>,
+    ) -> Vec<Found> {
+        let mut decoded = DecodedText::default();
+        decoded.push_form(source, range);
+        let found = search(self, decoded.bytes());
+        if found.is_empty() { found } else { place_in_source(found, &decoded, source) }
+    }
+
+    /// What stands in a path or a query: as it is written, and as it is meant.
+    pub(super) fn in_target(&self, text: &[u8]) -> Vec<Found> {
+        let mut found = self.in_text(text);
+        if text.contains(&b'%') || text.contains(&b'+') {
+            found.extend(self.in_form(text));
+        }
+        found
+    }
+
+    /// What stands in the parts of a body, each by its own content type; `None` where it
+    /// is not made of parts.
+    fn in_parts(&self, boundary: &[u8], body: &[u8]) -> Option<Vec<Found>> {
+        let delimiter = [b"--", boundary].concat();
+        let starts: Vec<usize> = memchr::memmem::find_iter(body, &delimiter)
+            .filter(|at| *at == 0 || body[..*at].ends_with(b"\n"))
+            .collect();
+        let first = *starts.first()?;
+        let in_text = |search: &Self, text: &[u8]| search.in_text(text);
+        let mut found = self.shifted(0..first, body, in_text);
+        for (index, start) in starts.iter().enumerate() {
+            let from = start + delimiter.len();
+            let Some(next) = starts.get(index + 1) else {
+                let end = if body[from..].starts_with(b"--") { from + 2 } else { from };
+                found.extend(self.shifted(end..body.len(), body, in_text));
+                break;
+            };
+            // The line break before a delimiter is a part of it.
+            let text = &body[from..*next];
+            let text = text.strip_suffix(b"\n").unwrap_or(text);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let head = memchr::memmem::find(text, b"\r\n\r\n").map_or(0, |at| at + 4);
+            let mut at = from;
+            for line in text[..head].split_inclusive(|byte| *byte == b'\n') {
+                let length = line.trim_ascii_end().len();
+                found.extend(self.shifted(at..at + length, body, in_text));
+                at += line.len();
+            }
+            let kind = content_type(&text[..head]);
+            found.extend(self.shifted(at..from + text.len(), body, |search, text| {
+                search.in_body(if kind.starts_with("multipart/") { "" } else { &kind }, text)
+            }));
+        }
+        Some(found)
+    }
+
+    /// What stands in a range of the body, searched by itself.
+    fn shifted(
+        &self,
+        range: Range<usize>,
+        body: &[u8],
+        search: impl Fn(&Self, &[u8]) -> Vec<Found>,
+    ) -> Vec<Found> {
+        let mut found = search(self, &body[range.clone()]);
+        for place in found.iter_mut().flat_map(|found| &mut found.places) {
+            *place = place.start + range.start..place.end + range.start;
+        }
+        found
+    }
+}
+
+/// The content type that the head of a part names, in lower case but for its parameters.
+fn content_type(head: &[u8]) -> String {
+    let text = String::from_utf8_lossy(head);
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.trim().eq_ignore_ascii_case("content-type").then(|| value.trim().to_ascii_lowercase())
+    });
+    value.unwrap_or_default()
+}

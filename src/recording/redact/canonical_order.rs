@@ -1,0 +1,59 @@
+//! The order in which the texts of a request are numbered.
+//!
+//! A request is the same however its members are ordered, so this order depends on their
+//! names: what belongs to the call as a whole first, its conversation last. What a
+//! conversation holds then has the same numbers when it has grown.
+
+use crate::identity::{self, Json};
+
+/// Members of a request that hold its conversation, or what takes its place.
+const CONVERSATION: [&str; 6] =
+    ["chat_history", "contents", "input", "message", "messages", "prompt"];
+
+/// The order of the strings of a JSON text.
+pub(super) struct CanonicalOrder {
+    /// Where each string begins in the source, in the order of the source, and its turn.
+    turns: Vec<(usize, usize)>,
+}
+
+impl CanonicalOrder {
+    /// Of a body; that of the source where it is not one JSON value.
+    pub(super) fn of_body(body: &[u8]) -> Self {
+        let mut places = Vec::new();
+        if let Ok(json) = identity::parse(body) {
+            let is_conversation = |name: &str| CONVERSATION.contains(&name);
+            for conversation in [false, true] {
+                match json.as_object() {
+                    Some(members) => members
+                        .iter()
+                        .filter(|(name, _)| is_conversation(&name.as_str()) == conversation)
+                        .for_each(|(_, value)| add_places(value, &mut places)),
+                    None if conversation => {}
+                    None => add_places(&json, &mut places),
+                }
+            }
+        }
+        let base = body.as_ptr() as usize;
+        let turn = |(turn, place): (usize, usize)| (place.saturating_sub(base), turn);
+        let mut turns: Vec<_> = places.into_iter().enumerate().map(turn).collect();
+        turns.sort_unstable();
+        Self { turns }
+    }
+
+    /// When what stands at `at` has its turn.
+    pub(super) fn turn(&self, at: usize) -> (usize, usize) {
+        let behind = self.turns.partition_point(|(start, _)| *start <= at);
+        let turn = behind.checked_sub(1).map_or(0, |last| self.turns[last].1);
+        (turn, at)
+    }
+}
+
+/// Adds where the strings of a value stand in memory. The reader bounds the depth.
+fn add_places(value: &Json<'_>, places: &mut Vec<usize>) {
+    match value {
+        Json::String(text) => places.push(text.place()),
+        Json::Array(items) => items.iter().for_each(|item| add_places(item, places)),
+        Json::Object(members) => members.iter().for_each(|(_, value)| add_places(value, places)),
+        _ => {}
+    }
+}

@@ -1,0 +1,304 @@
+//! Text decoded from a source, with the place of each byte in the source.
+//!
+//! Credentials are searched in what a text means; what is found becomes edits of the
+//! bytes that it was decoded from. So all bytes outside of a match stay as they are.
+
+use std::ops::Range;
+
+use crate::identity::text;
+
+/// How a piece of text is spelled in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spelling {
+    /// As it is.
+    Verbatim,
+    /// With the escapes of a JSON string.
+    Json,
+    /// With percent escapes, and `+` for a blank.
+    Form,
+    /// Not at all: it stands for a boundary in the source.
+    Absent,
+}
+
+/// A piece of decoded text that has one spelling.
+#[derive(Clone, Debug)]
+struct Piece {
+    /// Where it ends in the decoded text.
+    end: usize,
+    source: Range<usize>,
+    spelling: Spelling,
+}
+
+/// Text decoded from pieces of a source, in the order of the source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DecodedText {
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+/// Decoded bytes and the source bytes they stand for; of the same length where each byte
+/// stands for itself.
+struct Run {
+    decoded: Range<usize>,
+    source: Range<usize>,
+}
+
+impl DecodedText {
+    /// What it says.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Adds source bytes as they are.
+    pub(super) fn push_verbatim(&mut self, source: &[u8], range: Range<usize>) {
+        self.bytes.extend_from_slice(&source[range.clone()]);
+        self.close_piece(range, Spelling::Verbatim);
+    }
+
+    /// Adds what a JSON string means whose bytes between the quotes stand at `range`.
+    pub(super) fn push_json(&mut self, source: &[u8], range: Range<usize>, escaped: bool) {
+        if !escaped {
+            return self.push_verbatim(source, range);
+        }
+        push_decoded(&source[range.clone()], json_step, &mut self.bytes);
+        self.close_piece(range, Spelling::Json);
+    }
+
+    /// Adds what a value of a form or of a query means.
+    pub(super) fn push_form(&mut self, source: &[u8], range: Range<usize>) {
+        push_decoded(&source[range.clone()], form_step, &mut self.bytes);
+        self.close_piece(range, Spelling::Form);
+    }
+
+    /// Adds a byte that no byte of the source stands for.
+    pub(super) fn push_boundary(&mut self, byte: u8, at: usize) {
+        self.bytes.push(byte);
+        self.close_piece(at..at, Spelling::Absent);
+    }
+
+    fn close_piece(&mut self, source: Range<usize>, spelling: Spelling) {
+        self.pieces.push(Piece { end: self.bytes.len(), source, spelling });
+    }
+
+    /// The source bytes that each range of the decoded text stands for: several ranges
+    /// where it lies across a boundary. The ranges must be in order and not overlap.
+    pub(super) fn source_ranges(
+        &self,
+        source: &[u8],
+        ranges: &[Range<usize>],
+    ) -> Vec<Vec<Range<usize>>> {
+        let mut found: Vec<Vec<Range<usize>>> = vec![Vec::new(); ranges.len()];
+        let mut first = 0;
+        self.each_run(source, |run| {
+            while ranges.get(first).is_some_and(|range| range.end <= run.decoded.start) {
+                first += 1;
+            }
+            for (range, places) in ranges.iter().zip(&mut found).skip(first) {
+                if range.start >= run.decoded.end {
+                    break;
+                }
+                let Some(place) = run.source_of(range) else { continue };
+                match places.last_mut() {
+                    Some(last) if last.end == place.start => last.end = place.end,
+                    _ => places.push(place),
+                }
+            }
+            first < ranges.len()
+        });
+        found
+    }
+
+    /// Calls `see` with each run, until that returns false.
+    fn each_run(&self, source: &[u8], mut see: impl FnMut(Run) -> bool) {
+        let mut start = 0;
+        for piece in &self.pieces {
+            let decoded = start..piece.end;
+            start = piece.end;
+            let step: Step = match piece.spelling {
+                Spelling::Absent => continue,
+                Spelling::Verbatim => {
+                    if !see(Run { decoded, source: piece.source.clone() }) {
+                        return;
+                    }
+                    continue;
+                }
+                Spelling::Json => json_step,
+                Spelling::Form => form_step,
+            };
+            let (mut meant, mut at) = (decoded.start, piece.source.start);
+            while at < piece.source.end {
+                let (run, _) = step(&source[at..piece.source.end]);
+                let decoded = meant..meant + run.decoded;
+                (meant, at) = (decoded.end, at + run.source);
+                if !see(Run { decoded, source: at - run.source..at }) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Run {
+    /// The source of what of `range` lies in this run.
+    fn source_of(&self, range: &Range<usize>) -> Option<Range<usize>> {
+        if self.source.is_empty() {
+            return None;
+        }
+        if self.decoded.len() != self.source.len() {
+            return Some(self.source.clone());
+        }
+        let from = range.start.max(self.decoded.start) - self.decoded.start;
+        let to = range.end.min(self.decoded.end) - self.decoded.start;
+        Some(self.source.start + from..self.source.start + to)
+    }
+}
+
+/// How much a decoder has read, and how much that means.
+struct Lengths {
+    decoded: usize,
+    source: usize,
+}
+
+/// Reads the beginning of a source: a run that stands for itself (`None`), or one escape
+/// and its meaning.
+type Step = fn(&[u8]) -> (Lengths, Option<char>);
+
+fn push_decoded(mut source: &[u8], step: Step, out: &mut Vec<u8>) {
+    while !source.is_empty() {
+        let (lengths, meant) = step(source);
+        match meant {
+            Some(meant) if lengths.decoded == 1 && lengths.source == 3 => out.push(meant as u8),
+            Some(meant) => out.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => out.extend_from_slice(&source[..lengths.source]),
+        }
+        source = &source[lengths.source..];
+    }
+}
+
+fn same(length: usize) -> (Lengths, Option<char>) {
+    (Lengths { decoded: length, source: length }, None)
+}
+
+/// Half of a surrogate pair means a replacement character; a backslash that begins no
+/// escape means itself.
+fn json_step(source: &[u8]) -> (Lengths, Option<char>) {
+    if source[0] != b'\\' {
+        return same(memchr::memchr(b'\\', source).unwrap_or(source.len()));
+    }
+    let (meant, length) = match text::escape(source) {
+        Ok(escape) => escape,
+        Err(text::BadEscape::Surrogate) => (char::REPLACEMENT_CHARACTER, 6),
+        Err(text::BadEscape::Syntax) => return same(1),
+    };
+    (Lengths { decoded: meant.len_utf8(), source: length }, Some(meant))
+}
+
+/// A percent escape means one byte, which need not be a character.
+fn form_step(source: &[u8]) -> (Lengths, Option<char>) {
+    let digit = |at: usize| source.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    match (source[0], digit(1), digit(2)) {
+        (b'%', Some(high), Some(low)) => {
+            let byte = u8::try_from(high * 16 + low).unwrap_or_default();
+            (Lengths { decoded: 1, source: 3 }, Some(char::from(byte)))
+        }
+        (b'+', ..) => (Lengths { decoded: 1, source: 1 }, Some(' ')),
+        (b'%', ..) => same(1),
+        _ => same(memchr::memchr2(b'%', b'+', source).unwrap_or(source.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json(source: &str) -> DecodedText {
+        let mut text = DecodedText::default();
+        text.push_json(source.as_bytes(), 0..source.len(), true);
+        text
+    }
+
+    /// Where the source of a range stands: from and to.
+    fn sources(text: &DecodedText, source: &[u8], range: Range<usize>) -> Vec<(usize, usize)> {
+        let found = text.source_ranges(source, std::slice::from_ref(&range)).concat();
+        found.into_iter().map(|range| (range.start, range.end)).collect()
+    }
+
+    #[test]
+    fn an_escape_is_the_source_of_what_it_means() {
+        let source = r"a\u0042c\/\ud83d\ude00\n\ud800.";
+        let text = json(source);
+        assert_eq!(text.bytes(), "aBc/😀\n\u{fffd}.".as_bytes());
+        let at = |part: &str| {
+            let from = memchr::memmem::find(text.bytes(), part.as_bytes()).unwrap();
+            sources(&text, source.as_bytes(), from..from + part.len())
+        };
+        let place = |part: &str| {
+            let from = source.find(part).unwrap();
+            vec![(from, from + part.len())]
+        };
+        assert_eq!(at("B"), place(r"\u0042"));
+        assert_eq!(at("c/"), place(r"c\/"));
+        assert_eq!(at("😀\n"), place(r"\ud83d\ude00\n"));
+        assert_eq!(at("aB"), place(r"a\u0042"));
+    }
+
+    #[test]
+    fn a_range_across_pieces_has_several_sources() {
+        let source = b"one|two|three";
+        let mut text = DecodedText::default();
+        text.push_verbatim(source, 0..3);
+        text.push_boundary(b'\n', 3);
+        text.push_verbatim(source, 4..7);
+        text.push_verbatim(source, 8..13);
+        assert_eq!(text.bytes(), b"one\ntwothree");
+        assert_eq!(sources(&text, source, 1..2), [(1, 2)]);
+        assert_eq!(sources(&text, source, 2..9), [(2, 3), (4, 7), (8, 10)]);
+        let both = text.source_ranges(source, &[2..9, 10..12]);
+        assert_eq!(both.concat(), [2..3, 4..7, 8..10, 11..13]);
+    }
+
+    #[test]
+    fn a_form_value_is_decoded() {
+        let source = b"a%20b+c%zz%e9";
+        let mut text = DecodedText::default();
+        text.push_form(source, 0..source.len());
+        assert_eq!(text.bytes(), b"a b c%zz\xe9");
+        assert_eq!(sources(&text, source, 1..2), [(1, 4)]);
+        assert_eq!(sources(&text, source, 3..4), [(5, 6)]);
+    }
+
+    proptest! {
+        #[test]
+        fn json_is_decoded_as_serde_does(value in ".{0,20}", ascii: bool) {
+            let mut source = serde_json::to_string(&value).unwrap();
+            if ascii {
+                source = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+                source = format!("\"{source}\"");
+            }
+            let inner = &source[1..source.len() - 1];
+            let text = json(inner);
+            prop_assert_eq!(text.bytes(), value.as_bytes());
+            if !inner.is_empty() {
+                let whole = sources(&text, inner.as_bytes(), 0..text.bytes().len());
+                prop_assert_eq!(whole, [(0, inner.len())]);
+            }
+        }
+
+        #[test]
+        fn any_bytes_have_sources_in_order(bytes: Vec<u8>, form: bool, cut in 0_usize..40) {
+            let mut text = DecodedText::default();
+            match form {
+                true => text.push_form(&bytes, 0..bytes.len()),
+                false => text.push_json(&bytes, 0..bytes.len(), true),
+            }
+            let length = text.bytes().len();
+            let cut = cut.min(length);
+            let found = text.source_ranges(&bytes, &[0..cut, cut..length]);
+            let all: Vec<_> = found.concat();
+            prop_assert!(all.iter().all(|range| range.end <= bytes.len()));
+            prop_assert!(all.windows(2).all(|pair| pair[0].start <= pair[1].start));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! From what was found to edits of the source, and these applied.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use super::super::body::Chunk;
+use super::placeholder::{Mark, Placeholders};
+
+/// Something that was found in a text.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Where it stands, in order: several places where it lies across a boundary.
+    pub(super) places: Vec<Range<usize>>,
+    /// Whether it is one of the call's own credentials.
+    pub(super) own: bool,
+    /// What takes its place.
+    pub(super) mark: Mark,
+}
+
+impl Found {
+    /// Whether it is a placeholder that stands there already.
+    pub(super) fn is_placeholder(&self) -> bool {
+        matches!(self.mark, Mark::Placeholder { .. })
+    }
+}
+
+/// A piece of the source that is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) range: Range<usize>,
+    /// What takes its place; `None` where that stands at an earlier piece.
+    pub(super) mark: Option<Mark>,
+}
+
+/// A piece of the source and its new bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Replacement {
+    pub(super) range: Range<usize>,
+    pub(super) new: Vec<u8>,
+    /// How many bytes of it stay at its beginning and at its end.
+    pub(super) kept: (usize, usize),
+    /// Whether a boundary between these goes into the middle of what is new, or
+    /// behind it.
+    pub(super) divided: bool,
+}
+
+/// The edits that remove what was found: in order, without overlap.
+pub(super) fn merge_found(found: Vec<Found>) -> Vec<Edit> {
+    let mut spread: Vec<Range<usize>> = found
+        .iter()
+        .filter(|found| found.places.len() > 1)
+        .flat_map(|f| f.places.clone())
+        .collect();
+    spread.sort_by_key(|range| (range.start, range.end));
+    // A part of what lies across a boundary goes with the whole.
+    let is_part = |places: &[Range<usize>]| {
+        let [only] = places else { return false };
+        let behind = spread.partition_point(|range| range.start <= only.start);
+        spread[..behind].iter().rev().take(4).any(|range| only.end <= range.end)
+    };
+    let mut edits: Vec<Edit> = Vec::with_capacity(found.len());
+    for Found { places, mark, .. } in found {
+        if is_part(&places) {
+            continue;
+        }
+        let mut mark = Some(mark);
+        edits.extend(places.into_iter().map(|range| Edit { range, mark: mark.take() }));
+    }
+    merge(edits)
+}
+
+/// The same edits in order and without overlap.
+pub(super) fn merge(mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.retain(|edit| !edit.range.is_empty());
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut merged: Vec<Edit> = Vec::with_capacity(edits.len());
+    for edit in edits {
+        match merged.last_mut() {
+            Some(last) if edit.range.start < last.range.end => {
+                let same = last.range == edit.range;
+                last.range.end = last.range.end.max(edit.range.end);
+                last.mark = combined(last.mark.take(), edit.mark, same);
+            }
+            _ => merged.push(edit),
+        }
+    }
+    merged
+}
+
+/// The mark for two things that overlap.
+fn combined(one: Option<Mark>, other: Option<Mark>, same: bool) -> Option<Mark> {
+    use Mark::{Named, Placeholder, Plain};
+    match (one, other) {
+        (None | Some(Placeholder { .. }), mark) | (mark, None | Some(Placeholder { .. })) => mark,
+        (Some(Named { name, value }), Some(Named { value: more, .. })) => {
+            if same && value == more {
+                return Some(Named { name, value });
+            }
+            // Together they are another value than each of them.
+            Some(Named { name, value: [value, more].join(&[0xff_u8][..]) })
+        }
+        (Some(Plain), _) | (_, Some(Plain)) => Some(Plain),
+    }
+}
+
+/// What each edit puts in the place of its bytes.
+pub(super) fn replacements<K: Ord>(
+    edits: Vec<Edit>,
+    order: impl Fn(usize) -> K,
+    placeholders: &mut Placeholders,
+    names: &[String],
+) -> Vec<Replacement> {
+    let mut by_order: Vec<usize> = (0..edits.len()).collect();
+    by_order.sort_by_key(|&at| order(edits[at].range.start));
+    let mut texts = vec![Vec::new(); edits.len()];
+    for at in by_order {
+        texts[at] = edits[at]
+            .mark
+            .as_ref()
+            .map_or_else(Vec::new, |mark| placeholders.text(mark, names).into_bytes());
+    }
+    let is_change = |edit: &Edit| !matches!(edit.mark, Some(Mark::Placeholder { .. }));
+    let pairs = edits.into_iter().zip(texts).filter(|(edit, _)| is_change(edit));
+    pairs
+        .map(|(edit, new)| Replacement { range: edit.range, new, kept: (0, 0), divided: false })
+        .collect()
+}
+
+/// The bytes with these replacements, which are in order and do not overlap.
+pub(super) fn replaced<'a>(bytes: &'a [u8], replacements: &[Replacement]) -> Cow<'a, [u8]> {
+    if replacements.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    for replacement in replacements {
+        out.extend_from_slice(&bytes[at..replacement.range.start]);
+        out.extend_from_slice(&replacement.new);
+        at = replacement.range.end;
+    }
+    out.extend_from_slice(&bytes[at..]);
+    Cow::Owned(out)
+}
+
+/// Puts the replacements into the chunks that `joined` came in, and gives what these are
+/// then, in one piece. The number of the chunks stays.
+pub(super) fn replace_in_chunks(
+    joined: Bytes,
+    chunks: &mut [Chunk],
+    replacements: &[Replacement],
+) -> Bytes {
+    if replacements.is_empty() {
+        return joined;
+    }
+    let out = Bytes::from(replaced(&joined, replacements).into_owned());
+    let mut starts = Vec::with_capacity(replacements.len());
+    let (mut shift_out, mut shift_in) = (0, 0);
+    for replacement in replacements {
+        starts.push(replacement.range.start + shift_in - shift_out);
+        shift_in += replacement.new.len();
+        shift_out += replacement.range.len();
+    }
+    let place = |old: usize| {
+        let next = replacements.partition_point(|edit| edit.range.start < old);
+        let Some(last) = next.checked_sub(1) else { return old };
+        let (edit, start) = (&replacements[last], starts[last]);
+        match old.checked_sub(edit.range.end) {
+            Some(behind) => start + edit.new.len() + behind,
+            None => start + edit.place(old - edit.range.start),
+        }
+    };
+    let (mut old, mut new) = (0, 0);
+    for chunk in chunks {
+        old += chunk.data.len();
+        let end = place(old);
+        chunk.data = out.slice(new..end);
+        new = end;
+    }
+    out
+}
+
+impl Replacement {
+    /// Where a boundary within what was goes in what is new.
+    fn place(&self, old: usize) -> usize {
+        let (front, back) = self.kept;
+        let behind = self.range.len() - old;
+        if old <= front {
+            return old;
+        }
+        if behind <= back || !self.divided {
+            return self.new.len() - back.min(behind);
+        }
+        let (was, is) = (self.range.len() - front - back, self.new.len() - front - back);
+        front + (old - front) * is / was
+    }
+}

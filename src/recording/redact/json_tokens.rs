@@ -1,0 +1,233 @@
+//! A tolerant reader of JSON as a sequence of tokens.
+//!
+//! It reads one JSON value, or several behind each other (lines of JSON, a
+//! concatenation), in one pass and without recursion. Where the text is not JSON, the
+//! reader says so and goes on at the next object or array: every byte is read once.
+
+use std::ops::Range;
+
+/// A JSON string in its source: the bytes between the quotes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct JsonText {
+    /// Where the bytes between the quotes stand.
+    pub(super) range: Range<usize>,
+    /// Whether there is an escape among them.
+    pub(super) escaped: bool,
+}
+
+/// A part of a JSON text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// An object or an array begins.
+    Open,
+    /// It ends.
+    Close,
+    /// The name of a member.
+    Name(JsonText),
+    /// A string that is a value.
+    Value(JsonText),
+    /// A number, `true`, `false` or `null`.
+    Scalar(Range<usize>),
+}
+
+/// What may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Value,
+    ValueOrClose,
+    Name,
+    NameOrClose,
+    Colon,
+    CommaOrClose,
+}
+
+/// The tokens of a text, in its order.
+pub(super) struct JsonTokens<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether each open container is an object.
+    open: Vec<bool>,
+    expected: Expected,
+    broken: bool,
+    documents: usize,
+}
+
+impl<'a> JsonTokens<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        let at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let expected = Expected::Value;
+        Self { bytes, at, open: Vec::new(), expected, broken: false, documents: 0 }
+    }
+
+    /// Whether all that was read so far is JSON: meaningful once there is no token left.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.broken && self.open.is_empty() && self.documents > 0
+    }
+
+    /// Where the next token begins at the earliest.
+    pub(super) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// How deep the next token stands.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    fn skip_space(&mut self) {
+        // 0x1e begins each text of a JSON sequence (RFC 7464).
+        while let Some(b' ' | b'\n' | b'\r' | b'\t' | 0x1e) = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// A value has ended.
+    fn value_ended(&mut self) {
+        self.expected = match self.open.last() {
+            Some(_) => Expected::CommaOrClose,
+            None => {
+                self.documents += 1;
+                Expected::Value
+            }
+        };
+    }
+
+    /// What stands here is not JSON: goes on at the next container.
+    fn resume(&mut self) {
+        self.broken = true;
+        self.open.clear();
+        self.expected = Expected::Value;
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += memchr::memchr2(b'{', b'[', rest).unwrap_or(rest.len());
+    }
+
+    /// The string whose opening quote stands here.
+    fn text(&mut self) -> JsonText {
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escaped = false;
+        loop {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let Some(length) = memchr::memchr2(b'"', b'\\', rest) else {
+                // Cut: what is there is looked at all the same.
+                self.broken = true;
+                self.at = self.bytes.len();
+                return JsonText { range: start..self.at.max(start), escaped };
+            };
+            at += length;
+            if self.bytes[at] == b'"' {
+                self.at = at + 1;
+                return JsonText { range: start..at, escaped };
+            }
+            escaped = true;
+            at += 2;
+        }
+    }
+
+    fn scalar(&mut self) -> Option<Token> {
+        let rest = &self.bytes[self.at..];
+        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+        let length = rest.iter().take_while(is_part).count();
+        let word = &rest[..length];
+        let is_scalar = match word {
+            b"true" | b"false" | b"null" | b"NaN" | b"Infinity" | b"-Infinity" => true,
+            _ => {
+                let number = word.strip_prefix(b"-").unwrap_or(word);
+                number.first().is_some_and(u8::is_ascii_digit)
+                    && number.iter().all(|b| b.is_ascii_digit() || b"+-.eE".contains(b))
+            }
+        };
+        // A bare word is a text, not a JSON document.
+        if !is_scalar || self.open.is_empty() {
+            return None;
+        }
+        let range = self.at..self.at + length;
+        self.at = range.end;
+        self.value_ended();
+        Some(Token::Scalar(range))
+    }
+
+    fn value(&mut self, byte: u8) -> Option<Token> {
+        match byte {
+            b'"' => {
+                let text = self.text();
+                self.value_ended();
+                Some(Token::Value(text))
+            }
+            b'{' | b'[' => {
+                self.at += 1;
+                self.open.push(byte == b'{');
+                self.expected =
+                    if byte == b'{' { Expected::NameOrClose } else { Expected::ValueOrClose };
+                Some(Token::Open)
+            }
+            _ => self.scalar(),
+        }
+    }
+
+    fn close(&mut self, byte: u8) -> Option<Token> {
+        let fits = self.open.last().is_some_and(|object| (byte == b'}') == *object);
+        if !fits {
+            return None;
+        }
+        self.at += 1;
+        self.open.pop();
+        self.value_ended();
+        Some(Token::Close)
+    }
+
+    /// The next token, `None` where only punctuation was read, and an error where the
+    /// byte cannot stand here.
+    fn step(&mut self, byte: u8) -> Result<Option<Token>, ()> {
+        let is_close = matches!(byte, b'}' | b']');
+        let token = match self.expected {
+            Expected::ValueOrClose | Expected::NameOrClose | Expected::CommaOrClose if is_close => {
+                self.close(byte)
+            }
+            Expected::Value | Expected::ValueOrClose => self.value(byte),
+            Expected::Name | Expected::NameOrClose if byte == b'"' => {
+                let text = self.text();
+                self.expected = Expected::Colon;
+                Some(Token::Name(text))
+            }
+            Expected::Colon if byte == b':' => {
+                self.at += 1;
+                self.expected = Expected::Value;
+                return Ok(None);
+            }
+            Expected::CommaOrClose if byte == b',' => {
+                self.at += 1;
+                let object = self.open.last().copied().unwrap_or_default();
+                self.expected = if object { Expected::Name } else { Expected::Value };
+                return Ok(None);
+            }
+            _ => None,
+        };
+        token.map(Some).ok_or(())
+    }
+}
+
+impl Iterator for JsonTokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        loop {
+            self.skip_space();
+            let byte = *self.bytes.get(self.at)?;
+            match self.step(byte) {
+                Ok(Some(token)) => return Some(token),
+                Ok(None) => {}
+                Err(()) => {
+                    // A bracket that does not fit here may begin a value of its own.
+                    let begins = matches!(byte, b'{' | b'[') && !self.open.is_empty();
+                    self.at += usize::from(!begins);
+                    self.resume();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "json_tokens_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! The search for credentials in what a text means: in JSON value by value, in all else
+//! in the whole.
+
+use std::ops::Range;
+
+use super::decoded_text::DecodedText;
+use super::edit::Found;
+use super::json_tokens::{JsonText, JsonTokens, Token};
+use super::placeholder::{Mark, find_placeholders};
+use super::{MARK, Redactor, Secrets};
+
+/// How deep JSON within strings of JSON is looked into.
+const NESTED: usize = 4;
+
+/// One search, for these credentials beside what the patterns find.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'r> {
+    pub(super) redactor: &'r Redactor,
+    pub(super) secrets: &'r Secrets,
+}
+
+/// What a text is searched for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Shapes of keys, what the rules match, and the call's own credentials.
+    All,
+    /// The same but for the rules, which do not apply to names.
+    Credentials,
+    /// The call's own credentials alone.
+    Own,
+}
+
+impl Search<'_> {
+    /// Whether nothing can be found in the JSON text or in what its strings mean, as far
+    /// as can be told without reading it: its escapes hide no letter, and no key begins
+    /// in it.
+    pub(super) fn is_plainly_clean(&self, json: &[u8]) -> bool {
+        self.redactor.rules.is_empty()
+            && memchr::memmem::find(json, b"\\u").is_none()
+            && memchr::memmem::find(json, b"\\/").is_none()
+            && !self.begins_in(json)
+            && !self.secrets.values().any(is_escaped_in_json)
+    }
+
+    /// Whether a key may begin in the bytes, or a credential stands there.
+    pub(super) fn begins_in(&self, bytes: &[u8]) -> bool {
+        self.redactor.shapes.begin_in(bytes) || self.secrets.are_in(bytes)
+    }
+
+    /// What stands in a text that is not JSON.
+    pub(super) fn in_text(&self, text: &[u8]) -> Vec<Found> {
+        self.find(text, Wanted::All)
+    }
+
+    /// What stands in a string. One that is JSON itself is searched value by value.
+    pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<Found> {
+        let start = text.trim_ascii_start().first();
+        if depth >= NESTED || !matches!(start, Some(b'{' | b'[')) {
+            return self.find(text, Wanted::All);
+        }
+        let mut found = self.in_json(text, depth + 1);
+        found.extend(self.find(text, Wanted::Own));
+        found
+    }
+
+    /// What stands in the name of a member or of a field.
+    pub(super) fn in_name(&self, name: &[u8]) -> Vec<Found> {
+        self.find(name, Wanted::Credentials)
+    }
+
+    /// What stands in JSON documents: each value and each name by itself. What is not
+    /// JSON in full is searched as a text, too.
+    pub(super) fn in_json(&self, json: &[u8], depth: usize) -> Vec<Found> {
+        let mut found = Vec::new();
+        // A string that is spelled as it is holds nothing then.
+        let only_escaped = self.redactor.rules.is_empty() && !self.begins_in(json);
+        let mut tokens = JsonTokens::new(json);
+        for token in tokens.by_ref() {
+            let (text, is_name) = match token {
+                Token::Value(text) => (text, false),
+                Token::Name(text) => (text, true),
+                _ => continue,
+            };
+            if text.escaped || !only_escaped {
+                found.extend(self.in_json_text(json, &text, is_name, depth));
+            }
+        }
+        if tokens.is_complete() {
+            self.note_rules_that_match_elsewhere(json);
+        } else {
+            found.extend(self.find(json, Wanted::All));
+        }
+        found
+    }
+
+    /// What stands in one string of a JSON text.
+    pub(super) fn in_json_text(
+        &self,
+        json: &[u8],
+        text: &JsonText,
+        is_name: bool,
+        depth: usize,
+    ) -> Vec<Found> {
+        let within = |text: &[u8]| match is_name {
+            true => self.in_name(text),
+            false => self.in_value(text, depth),
+        };
+        let range = text.range.clone();
+        if !text.escaped {
+            let mut found = within(&json[range.clone()]);
+            found.iter_mut().flat_map(|found| &mut found.places).for_each(|place| {
+                *place = place.start + range.start..place.end + range.start;
+            });
+            return found;
+        }
+        let mut decoded = DecodedText::default();
+        decoded.push_json(json, range, true);
+        place_in_source(within(decoded.bytes()), &decoded, json)
+    }
+
+    /// A rule that matches no text, but the name of a member or a number, does nothing.
+    fn note_rules_that_match_elsewhere(&self, json: &[u8]) {
+        for rule in &self.redactor.rules {
+            if !rule.is_unmatched() || !rule.regex.is_match(json) {
+                continue;
+            }
+            let matches = |token| match token {
+                Token::Name(JsonText { range, .. }) | Token::Scalar(range) => {
+                    rule.regex.is_match(&json[range])
+                }
+                _ => false,
+            };
+            if JsonTokens::new(json).any(matches) {
+                rule.note_elsewhere();
+            }
+        }
+    }
+
+    /// What stands in the bytes as they are.
+    fn find(&self, text: &[u8], wanted: Wanted) -> Vec<Found> {
+        let mut found = Vec::new();
+        let mut ranges = Vec::new();
+        let mut add = |ranges: &mut Vec<Range<usize>>, own: bool, name: Option<usize>| {
+            for range in ranges.drain(..) {
+                if range.is_empty() || self.is_inside_mark(text, &range) {
+                    continue;
+                }
+                let value = || text[range.clone()].to_vec();
+                let mark = name.map_or(Mark::Plain, |name| Mark::Named { name, value: value() });
+                found.push(Found { places: vec![range], own, mark });
+            }
+        };
+        if wanted != Wanted::Own {
+            self.redactor.shapes.find(text, &mut ranges);
+            add(&mut ranges, false, None);
+        }
+        if wanted == Wanted::All {
+            for rule in &self.redactor.rules {
+                ranges.extend(rule.regex.find_iter(text).map(|found| found.range()));
+                if !ranges.is_empty() {
+                    rule.note_text();
+                    add(&mut ranges, false, rule.name);
+                }
+            }
+        }
+        self.secrets.find(text, &mut ranges);
+        add(&mut ranges, true, None);
+        if wanted == Wanted::All && !self.redactor.names.is_empty() {
+            let placeholders = find_placeholders(text, &self.redactor.names);
+            found.extend(placeholders.map(|(range, name, number)| Found {
+                places: vec![range],
+                own: false,
+                mark: Mark::Placeholder { name, number },
+            }));
+        }
+        found
+    }
+
+    /// Whether what was found lies across what stands in the place of something: the rest
+    /// of what was removed, read together with its mark.
+    pub(super) fn touches_mark(&self, text: &[u8], found: &Found) -> bool {
+        found.places.iter().any(|place| {
+            let around = place.start.saturating_sub(MARK.len())..place.end + MARK.len();
+            let around = &text[around.start..around.end.min(text.len())];
+            let mut placeholders = find_placeholders(around, &self.redactor.names);
+            memchr::memmem::find(around, MARK.as_bytes()).is_some() || placeholders.next().is_some()
+        })
+    }
+
+    /// Whether a range is a part of what stands in the place of something. A pattern as
+    /// wide as `\w+` must leave that as it is.
+    fn is_inside_mark(&self, text: &[u8], range: &Range<usize>) -> bool {
+        let names = &self.redactor.names;
+        let longest = names.iter().map(|name| name.len() + 12).max().unwrap_or(0).max(MARK.len());
+        if range.len() > longest {
+            return false;
+        }
+        let from = range.start.saturating_sub(longest);
+        let around = &text[from..text.len().min(range.end + longest)];
+        let marks =
+            memchr::memmem::find_iter(around, MARK.as_bytes()).map(|at| at..at + MARK.len());
+        let placeholders = find_placeholders(around, names).map(|(range, ..)| range);
+        marks
+            .chain(placeholders)
+            .any(|mark| from + mark.start <= range.start && range.end <= from + mark.end)
+    }
+}
+
+/// Whether JSON spells this with an escape.
+fn is_escaped_in_json(value: &str) -> bool {
+    value.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+}
+
+/// What was found in a decoded text, at its places in the source.
+pub(super) fn place_in_source(
+    mut found: Vec<Found>,
+    decoded: &DecodedText,
+    source: &[u8],
+) -> Vec<Found> {
+    found.sort_by_key(|found| found.places.first().map_or(0, |place| place.start));
+    // What overlaps is placed in another round.
+    let mut waiting = found;
+    let mut placed = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let mut end = 0;
+        let (round, rest): (Vec<Found>, Vec<Found>) = waiting.into_iter().partition(|found| {
+            let (Some(first), Some(last)) = (found.places.first(), found.places.last()) else {
+                return true;
+            };
+            let fits = first.start >= end;
+            if fits {
+                end = last.end;
+            }
+            fits
+        });
+        waiting = rest;
+        let ranges: Vec<Range<usize>> =
+            round.iter().flat_map(|found| found.places.iter().cloned()).collect();
+        let mut places = decoded.source_ranges(source, &ranges).into_iter();
+        placed.extend(round.into_iter().map(|found| {
+            let places: Vec<Range<usize>> =
+                places.by_ref().take(found.places.len()).flatten().collect();
+            Found { places, ..found }
+        }));
+    }
+    placed.retain(|found| !found.places.is_empty());
+    placed
+}

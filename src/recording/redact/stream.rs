@@ -1,0 +1,247 @@
+//! The search for credentials in streams: in each event, and in the texts that events
+//! carry together.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::HashMap as FastMap;
+
+use super::channel::{Channel, Leaf, Leaves};
+use super::decoded_text::DecodedText;
+use super::edit::Found;
+use super::json_tokens::JsonTokens;
+use super::search::{Search, place_in_source};
+use crate::provider::Framing;
+use crate::provider::framing;
+
+/// The data of a stream's events.
+struct EventData {
+    /// Decoded from its framing; `None` where it stands in the stream as it is.
+    text: Option<DecodedText>,
+    /// Where the data of each event stands.
+    events: Vec<Range<usize>>,
+}
+
+impl Search<'_> {
+    /// What stands in a stream of text, and in what it says.
+    pub(super) fn in_stream(&self, framing: Framing, bytes: &[u8]) -> Vec<Found> {
+        let data = EventData::new(framing, bytes);
+        let mut found = match &data.text {
+            None => self.in_events(bytes, &data.events),
+            Some(text) => {
+                let found = self.in_events(text.bytes(), &data.events);
+                if found.is_empty() { found } else { place_in_source(found, text, bytes) }
+            }
+        };
+        if framing == Framing::Sse && (!self.redactor.rules.is_empty() || self.begins_in(bytes)) {
+            found.extend(self.beside_data(bytes));
+        }
+        found
+    }
+
+    /// What stands in the lines of server-sent events that are no data.
+    fn beside_data(&self, bytes: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        for (line, _) in framing::sse_lines(bytes) {
+            let text = &bytes[line.clone()];
+            let within = match text {
+                [b':', ..] => self.in_text(text),
+                _ if text.starts_with(b"data:") => continue,
+                _ => self.in_name(text),
+            };
+            found.extend(within.into_iter().map(|found| shift(found, line.start)));
+        }
+        found
+    }
+
+    /// What stands in the data of events: in their values, and in the texts that they
+    /// carry together.
+    pub(super) fn in_events(&self, text: &[u8], events: &[Range<usize>]) -> Vec<Found> {
+        let mut found = Vec::new();
+        let each = !self.is_plainly_clean(text);
+        let mut leaves = Leaves::default();
+        let mut plain = Vec::new();
+        for event in events {
+            let data = &text[event.clone()];
+            let start = data.trim_ascii_start().first();
+            if !matches!(start, Some(b'{' | b'[' | b'"')) || data.trim_ascii() == b"[DONE]" {
+                plain.push(event.clone());
+                continue;
+            }
+            if !leaves.add_event(text, event.clone()) && each {
+                found.extend(self.in_text(data).into_iter().map(|f| shift(f, event.start)));
+            }
+        }
+        if each {
+            for name in &leaves.names {
+                found.extend(self.in_json_text(text, name, true, 0));
+            }
+        }
+        for channel in by_channel(&leaves.values) {
+            found.extend(self.in_channel(text, &channel, each));
+        }
+        found.extend(self.in_plain(text, &plain));
+        found
+    }
+
+    /// What stands in the pieces of one text, and in the text.
+    fn in_channel(&self, text: &[u8], pieces: &[&Leaf], each: bool) -> Vec<Found> {
+        let in_each = || {
+            let within = |leaf: &&Leaf| self.in_json_text(text, &leaf.text, false, 0);
+            pieces.iter().flat_map(within).collect::<Vec<Found>>()
+        };
+        if pieces.len() < 2 {
+            return if each { in_each() } else { Vec::new() };
+        }
+        let mut joined = DecodedText::default();
+        for leaf in pieces {
+            joined.push_json(text, leaf.text.range.clone(), leaf.text.escaped);
+        }
+        let mut found = self.in_value(joined.bytes(), 0);
+        if !found.is_empty() {
+            found = place_in_source(found, &joined, text);
+        }
+        // A rule must not match across the end of a string in JSON that comes in pieces.
+        if each && !is_json(joined.bytes()) {
+            found.extend(in_each());
+        }
+        found
+    }
+
+    /// What stands in events that are not JSON.
+    fn in_plain(&self, text: &[u8], events: &[Range<usize>]) -> Vec<Found> {
+        let mut joined = DecodedText::default();
+        let mut found = Vec::new();
+        for event in events {
+            joined.push_verbatim(text, event.clone());
+            found.extend(
+                self.in_text(&text[event.clone()]).into_iter().map(|f| shift(f, event.start)),
+            );
+        }
+        if events.len() > 1 {
+            found.extend(place_in_source(self.in_value(joined.bytes(), 0), &joined, text));
+        }
+        found
+    }
+
+    /// Whether the strings under one name, of whatever JSON stands in bytes that are no
+    /// stream of a known framing, hold together what must not be kept.
+    pub(super) fn is_in_strings_together(&self, bytes: &[u8]) -> bool {
+        let mut leaves = Leaves::default();
+        if leaves.add_event(bytes, 0..bytes.len()) {
+            return false;
+        }
+        let mut texts: HashMap<u64, DecodedText> = HashMap::new();
+        for leaf in &leaves.values {
+            let Some(Channel { name, .. }) = leaf.channel else { continue };
+            let text = texts.entry(name).or_default();
+            text.push_json(bytes, leaf.text.range.clone(), leaf.text.escaped);
+        }
+        texts.values().any(|text| self.is_in(text.bytes()))
+    }
+
+    /// Whether something stands in a text that is to be kept.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        let found = self.in_value(text, 0);
+        found.iter().any(|found| !found.is_placeholder() && !self.touches_mark(text, found))
+    }
+}
+
+/// The pieces of each text, in their order; a string that is no piece is alone.
+fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
+    let mut channels: Vec<(Option<u64>, Vec<&Leaf>)> = Vec::new();
+    let mut known: FastMap<u64, usize> = FastMap::default();
+    for leaf in leaves {
+        let Some(channel) = leaf.channel else {
+            channels.push((None, vec![leaf]));
+            continue;
+        };
+        let at = *known.entry(channel.indexed).or_insert(channels.len());
+        match channels.get_mut(at) {
+            Some((_, pieces)) => pieces.push(leaf),
+            None => channels.push((Some(channel.place), vec![leaf])),
+        }
+    }
+    // An index that is another in each event counts the events, and tells nothing apart.
+    let mut several: FastMap<u64, bool> = FastMap::default();
+    for (place, pieces) in &channels {
+        if let Some(place) = place {
+            *several.entry(*place).or_default() |= pieces.len() > 1;
+        }
+    }
+    let mut out: Vec<Vec<&Leaf>> = Vec::with_capacity(channels.len());
+    let mut places: FastMap<u64, usize> = FastMap::default();
+    for (place, pieces) in channels {
+        let counted = place.filter(|place| several.get(place) == Some(&false));
+        let Some(place) = counted else {
+            out.push(pieces);
+            continue;
+        };
+        let at = *places.entry(place).or_insert(out.len());
+        match out.get_mut(at) {
+            Some(known) => known.extend(pieces),
+            None => out.push(pieces),
+        }
+    }
+    out
+}
+
+/// Whether a text is an object or an array in full.
+fn is_json(text: &[u8]) -> bool {
+    if !matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return false;
+    }
+    let mut tokens = JsonTokens::new(text);
+    tokens.by_ref().for_each(drop);
+    tokens.is_complete()
+}
+
+fn shift(mut found: Found, by: usize) -> Found {
+    for place in &mut found.places {
+        *place = place.start + by..place.end + by;
+    }
+    found
+}
+
+impl EventData {
+    fn new(framing: Framing, bytes: &[u8]) -> Self {
+        let base = bytes.as_ptr() as usize;
+        let mut events = Vec::new();
+        for event in framing::events(framing, bytes) {
+            match event.data {
+                Some(Cow::Borrowed(data)) => {
+                    let start = data.as_ptr() as usize - base;
+                    events.push(start..start + data.len());
+                }
+                // Its data stands in several lines.
+                Some(Cow::Owned(_)) => return Self::decode(bytes),
+                None => {}
+            }
+        }
+        Self { text: None, events }
+    }
+
+    /// The data of server-sent events, some of which stands in several lines.
+    fn decode(bytes: &[u8]) -> Self {
+        let mut text = DecodedText::default();
+        let mut events: Vec<Range<usize>> = Vec::new();
+        let mut current = None;
+        for (line, event) in framing::sse_lines(bytes) {
+            let Some(value) = bytes[line.clone()].strip_prefix(b"data:") else { continue };
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            if current == Some(event) {
+                text.push_boundary(b'\n', line.start);
+            } else {
+                let at = text.bytes().len();
+                events.push(at..at);
+            }
+            current = Some(event);
+            text.push_verbatim(bytes, line.end - value.len()..line.end);
+            if let Some(last) = events.last_mut() {
+                last.end = text.bytes().len();
+            }
+        }
+        Self { text: Some(text), events }
+    }
+}
