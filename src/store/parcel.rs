@@ -58,7 +58,7 @@ impl Packer {
         let Item { name, entry, secrets } = item;
         let mut frame = vec![0; log::HEAD];
         packed::pack_to(&mut frame, name, self.replace, entry);
-        if !self.watch.is_clean(&frame[log::HEAD..], entry, secrets) {
+        if !self.watch.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }

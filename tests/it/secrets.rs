@@ -10,7 +10,13 @@ fn traces(canary: &str) -> Vec<Vec<u8>> {
     use base64::Engine;
     let percent: String = canary.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let code = base64::engine::general_purpose::STANDARD.encode(canary);
-    [canary.to_owned(), percent, code].map(String::into_bytes).to_vec()
+    let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
+    [canary.to_owned(), percent, code, hex, json(canary)].map(String::into_bytes).to_vec()
+}
+
+/// The canary as JSON may write it, with every character escaped.
+fn json(canary: &str) -> String {
+    canary.bytes().map(|byte| format!("\\u{byte:04x}")).collect()
 }
 
 fn holds(haystack: &[u8], needle: &[u8]) -> bool {
@@ -254,6 +260,17 @@ fn a_key_that_stands_in_the_prompt_too_is_in_no_mismatch() {
         let body = body.replace("hi", &format!("hi {canary}"));
         let body = body.replace("other", &format!("other {canary}"));
         assert!(body.contains(canary));
+        Call::post(CHAT, body).header(&format!("x-api-key: {canary}"))
+    });
+}
+
+#[test]
+fn a_key_that_is_escaped_in_the_prompt_is_nowhere() {
+    keeps_secret("spelled-canary-5d4c3b2a1f0e", |canary, body| {
+        let percent: String = canary.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let spelled = format!("{} {percent}", json(canary));
+        let body = body.replace("hi", &format!("hi {spelled}"));
+        let body = body.replace("other", &format!("other {spelled}"));
         Call::post(CHAT, body).header(&format!("x-api-key: {canary}"))
     });
 }

@@ -1,16 +1,22 @@
-//! The very credentials of one request, to be found again in whatever encoding
-//! they come back.
+//! The credentials that one request carries, and the search for them in everything that is
+//! kept of it.
+
+mod escape;
+mod layer;
+mod run;
+mod search;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use memchr::memmem::Finder;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use percent_encoding::percent_decode_str;
 
 use crate::identity::query;
+use search::CredentialSearch;
 
 /// Shorter values are too likely to be ordinary text.
 const SHORTEST: usize = 8;
@@ -54,15 +60,12 @@ const PRIVATE: [&str; 6] = [
     "x-goog-iam-authority-selector",
 ];
 
-/// What RFC 3986 lets stand unescaped.
-const ESCAPED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
 /// The credentials of a request, or of several. They are never printed.
 #[derive(Clone, Default)]
 pub struct Secrets {
     values: BTreeSet<String>,
-    /// One for each value in each of its encodings.
-    finders: Vec<Finder<'static>>,
+    /// Made when it is first needed.
+    search: OnceLock<CredentialSearch>,
 }
 
 impl Secrets {
@@ -115,22 +118,20 @@ impl Secrets {
         secrets
     }
 
-    /// Whether all of them are plain ASCII.
-    pub(crate) fn is_ascii(&self) -> bool {
-        self.values.iter().all(|value| value.is_ascii())
-    }
-
-    /// Whether one of them stands in the bytes.
+    /// Whether one of them stands in the bytes, in any spelling.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
-        self.finders.iter().any(|finder| finder.find(bytes).is_some())
+        !self.is_empty() && self.search().is_match(bytes)
     }
 
-    /// Where they stand.
+    /// Where they stand, in any spelling: in no order, and maybe more than once.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
-        for finder in &self.finders {
-            let length = finder.needle().len();
-            ranges.extend(finder.find_iter(bytes).map(|at| at..at + length));
+        if !self.is_empty() {
+            self.search().find(bytes, ranges);
         }
+    }
+
+    fn search(&self) -> &CredentialSearch {
+        self.search.get_or_init(|| CredentialSearch::new(&self.values))
     }
 
     fn add_header(&mut self, name: &str, value: &str) {
@@ -190,11 +191,8 @@ impl Secrets {
 
     fn add(&mut self, value: &str) {
         let known = PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(value));
-        if value.len() < SHORTEST || known || !self.values.insert(value.to_owned()) {
-            return;
-        }
-        for text in encodings(value) {
-            self.finders.push(Finder::new(text.as_bytes()).into_owned());
+        if value.len() >= SHORTEST && !known && self.values.insert(value.to_owned()) {
+            self.search = OnceLock::new();
         }
     }
 }
@@ -212,46 +210,6 @@ fn is_stamp(name: &str) -> bool {
     ["date", "expires", "algorithm", "signedheaders"].iter().any(|end| name.ends_with(end))
 }
 
-/// The value as it is, and as JSON, a URL and base64 would write it.
-fn encodings(value: &str) -> BTreeSet<String> {
-    let mut texts = BTreeSet::from([value.to_owned()]);
-    let json = serde_json::Value::from(value).to_string();
-    if let Some(inner) = json.get(1..json.len() - 1) {
-        texts.insert(inner.to_owned());
-        texts.insert(inner.replace('/', "\\/"));
-    }
-    let percent = utf8_percent_encode(value, &ESCAPED).to_string();
-    texts.insert(lower_escapes(&percent));
-    texts.insert(percent);
-    for before in 0..3 {
-        texts.extend(base64_core(value, before));
-    }
-    texts
-}
-
-/// A percent-encoded text with the hex digits of its escapes in lower case.
-fn lower_escapes(percent: &str) -> String {
-    let mut pieces = percent.split('%');
-    let mut out = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (hex, rest) = piece.split_at_checked(2).unwrap_or((piece, ""));
-        out.push('%');
-        out.push_str(&hex.to_ascii_lowercase());
-        out.push_str(rest);
-    }
-    out
-}
-
-/// The characters that base64 gives for the value wherever it stands `before`
-/// bytes behind a multiple of three, in both alphabets: those which depend on
-/// nothing around it.
-fn base64_core(value: &str, before: usize) -> Vec<String> {
-    let mut bytes = vec![0; before];
-    bytes.extend_from_slice(value.as_bytes());
-    let start = (before * 8).div_ceil(6);
-    let end = bytes.len() * 8 / 6;
-    [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)]
-        .iter()
-        .filter_map(|text| text.get(start..end).map(str::to_owned))
-        .collect()
-}
+#[cfg(test)]
+#[path = "secret/tests.rs"]
+mod tests;

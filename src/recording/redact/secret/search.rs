@@ -1,0 +1,195 @@
+//! The search for credentials, in a text and in all that the text spells.
+//!
+//! One pass looks for each credential as it is and as base64 at each alignment. Then the
+//! same search goes through what the escapes of the text mean, and what its runs of
+//! base64 and hex say, layer by layer: so a credential is found however its characters
+//! are escaped and however often. Each layer gives the way back to the text, so that a
+//! match is a range of it. A text without escapes and long runs costs the one pass.
+
+use std::collections::BTreeSet;
+use std::ops::{ControlFlow, Range};
+
+use aho_corasick::Span;
+use aho_corasick::packed::{Config, MatchKind, Searcher};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use memchr::memmem::Finder;
+
+use super::SHORTEST;
+use super::escape::{is_token_byte, unescape};
+use super::layer::Layer;
+use super::run::decode_runs;
+
+/// The most layers on top of one another.
+const DEEPEST: usize = 8;
+
+/// The most bytes of layers for each byte of the text: hostile text costs no more.
+const MOST_PER_BYTE: usize = 16;
+
+/// The bytes of layers that a short text has at least.
+const LEAST: usize = 1 << 16;
+
+/// The patterns of one pass: as many as the processor compares at once.
+const PATTERNS: usize = 32;
+
+/// Credentials made ready to be searched for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CredentialSearch {
+    passes: Vec<Pass>,
+    /// Whether all of them are made of token bytes.
+    token: bool,
+}
+
+/// One pass over a text.
+#[derive(Clone, Debug)]
+enum Pass {
+    /// Several patterns at once.
+    Packed(Searcher),
+    /// One pattern after the other, on a processor that cannot.
+    Single(Vec<Finder<'static>>),
+}
+
+impl CredentialSearch {
+    /// For these credentials.
+    pub(super) fn new(values: &BTreeSet<String>) -> Self {
+        let plain: BTreeSet<Vec<u8>> = values.iter().flat_map(|value| plain_forms(value)).collect();
+        let token = plain.iter().all(|text| text.iter().copied().all(is_token_byte));
+        let mut patterns = BTreeSet::new();
+        for text in plain {
+            add_patterns(text, &mut patterns);
+        }
+        let patterns: Vec<Vec<u8>> = patterns.into_iter().collect();
+        Self { passes: patterns.chunks(PATTERNS).map(Pass::new).collect(), token }
+    }
+
+    /// Whether one of them is in the text.
+    pub(super) fn is_match(&self, text: &[u8]) -> bool {
+        self.visit(text, &mut |_| ControlFlow::Break(()))
+    }
+
+    /// Where they stand in the text, in no order and maybe more than once.
+    pub(super) fn find(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
+        self.visit(text, &mut |range| {
+            ranges.push(range);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Gives each match to `found` until that breaks off; returns whether it did.
+    fn visit(&self, text: &[u8], found: Found<'_>) -> bool {
+        if self.passes.is_empty() || text.len() < SHORTEST {
+            return false;
+        }
+        let mut left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
+        self.explore(text, DEEPEST, &mut left, found).is_break()
+    }
+
+    fn explore(
+        &self,
+        text: &[u8],
+        depth: usize,
+        left: &mut usize,
+        found: Found<'_>,
+    ) -> ControlFlow<()> {
+        for pass in &self.passes {
+            pass.each(text, found)?;
+        }
+        if depth == 0 {
+            return ControlFlow::Continue(());
+        }
+        for layer in unescape(text, self.token).into_iter().chain(decode_runs(text)) {
+            self.descend(&layer, depth - 1, left, found)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn descend(
+        &self,
+        layer: &Layer,
+        depth: usize,
+        left: &mut usize,
+        found: Found<'_>,
+    ) -> ControlFlow<()> {
+        let Some(rest) = left.checked_sub(layer.text().len()) else {
+            return ControlFlow::Continue(());
+        };
+        *left = rest;
+        self.explore(layer.text(), depth, left, &mut |range| found(layer.source_of(&range)))
+    }
+}
+
+/// Takes the matches.
+type Found<'a> = &'a mut dyn FnMut(Range<usize>) -> ControlFlow<()>;
+
+impl Pass {
+    fn new(patterns: &[Vec<u8>]) -> Self {
+        let mut builder = Config::new().match_kind(MatchKind::LeftmostLongest).builder();
+        let searcher = builder.extend(patterns).build();
+        searcher.map_or_else(
+            || Self::Single(patterns.iter().map(|text| Finder::new(text).into_owned()).collect()),
+            Self::Packed,
+        )
+    }
+
+    /// Gives each match, those that overlap too.
+    fn each(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
+        match self {
+            Self::Packed(searcher) => {
+                let mut span = Span::from(0..text.len());
+                while let Some(at) = searcher.find_in(text, span) {
+                    found(at.start()..at.end())?;
+                    span.start = at.start() + 1;
+                }
+            }
+            Self::Single(finders) => {
+                for finder in finders {
+                    for at in finder.find_iter(text) {
+                        found(at..at + finder.needle().len())?;
+                    }
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A credential as it is, and without the escapes that it holds itself: a text may be read
+/// as escaped once more than it was.
+fn plain_forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.as_bytes().to_vec()];
+    let plain = |form: &Vec<u8>| {
+        let layer = unescape(form, false).into_iter().next()?;
+        Some(layer.text().to_vec()).filter(|text| text.len() >= SHORTEST && text != form)
+    };
+    while let Some(next) = forms.last().and_then(plain) {
+        forms.push(next);
+    }
+    forms
+}
+
+/// Adds what a credential looks like where nothing is escaped: as it is, in lower case (as
+/// names of headers and hosts are written), with its spaces as a form writes them, and as
+/// base64.
+fn add_patterns(text: Vec<u8>, patterns: &mut BTreeSet<Vec<u8>>) {
+    for before in 0..3 {
+        add_base64_core(&text, before, patterns);
+    }
+    patterns.insert(text.to_ascii_lowercase());
+    if text.contains(&b' ') {
+        let form = text.iter().map(|byte| if *byte == b' ' { b'+' } else { *byte });
+        patterns.insert(form.collect());
+    }
+    patterns.insert(text);
+}
+
+/// Adds the characters that base64 gives for the text wherever it stands `before` bytes
+/// behind a multiple of three, in both alphabets: those that depend on nothing around it.
+fn add_base64_core(text: &[u8], before: usize, patterns: &mut BTreeSet<Vec<u8>>) {
+    let mut bytes = vec![0; before];
+    bytes.extend_from_slice(text);
+    let start = (before * 8).div_ceil(6);
+    let end = bytes.len() * 8 / 6;
+    for encoded in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
+        patterns.extend(encoded.get(start..end).map(|core| core.as_bytes().to_vec()));
+    }
+}

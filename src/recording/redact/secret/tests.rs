@@ -1,0 +1,221 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+const KEY: &str = "canary-Key_42.7f3aQ";
+
+fn secret(value: &str) -> Secrets {
+    Secrets::of(&[("x-api-key".to_owned(), value.to_owned())], "")
+}
+
+/// Where one match stands, all of its ranges joined.
+fn place(text: &[u8], secrets: &Secrets) -> Option<Range<usize>> {
+    let mut ranges = Vec::new();
+    secrets.find(text, &mut ranges);
+    let start = ranges.iter().map(|range| range.start).min()?;
+    Some(start..ranges.iter().map(|range| range.end).max()?)
+}
+
+fn hex(text: &[u8]) -> String {
+    text.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn credential_is_found_where_some_of_its_characters_are_escaped() {
+    let secrets = secret(KEY);
+    for text in [
+        r"canary-\u004bey_42.7f3aQ",
+        r"\u0063anary-Key_42.7f3a\u0051",
+        r"canary\-Key\_42\.7f3aQ",
+        r"canary-\x4bey_42.7f3aQ",
+        r"canary-\u{4b}ey_42.7f3aQ",
+        r"canary-\113ey_42.7f3aQ",
+        r"canary-\\u004bey_42.7f3aQ",
+        r"canary-\\\\u004bey_42.7f3aQ",
+        r"canary-\u005cu004bey_42.7f3aQ",
+        "canary-%4bey_42.7f3aQ",
+        "canary-%4Bey%5f42.7f3aQ",
+        "canary-%254Bey_42.7f3aQ",
+        "canary-%u004Bey_42.7f3aQ",
+        r"canary-%5Cu004bey_42.7f3aQ",
+        r"canary-%5C\u004bey_42.7f3aQ",
+        r"canary-\%5Cu004bey_42.7f3aQ",
+        r"canary-\%75004bey_42.7f3aQ",
+        r"canary-\u00254bey_42.7f3aQ",
+        "canary-&#75;ey_42.7f3aQ",
+        "canary-&#x4B;ey_42.7f3aQ",
+        "canary-&amp;#75;ey_42.7f3aQ",
+        "CANARY-KEY_42.7F3AQ".to_ascii_lowercase().as_str(),
+    ] {
+        let all = format!("100% <{text}> C:\\dir &c");
+        assert_eq!(place(all.as_bytes(), &secrets), Some(6..6 + text.len()), "{text}");
+        assert!(secrets.are_in(all.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn credential_is_found_within_base64_and_hex_of_a_text_that_escapes_it() {
+    let secrets = secret(KEY);
+    for inner in [KEY, "canary-%4Bey_42.7f3aQ", r"canary-\u004bey_42.7f3aQ"] {
+        for before in ["", "x", "{\"key\":\"", "the key is "] {
+            let text = format!("{before}{inner}, is it not?");
+            let once = STANDARD.encode(&text);
+            let twice = URL_SAFE_NO_PAD.encode(format!("data {once}"));
+            let spelled = [
+                once.clone(),
+                once.replace('/', "\\/"),
+                once.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D"),
+                URL_SAFE_NO_PAD.encode(&text),
+                twice.clone(),
+                format!("path/{once}"),
+                format!("a-{once}"),
+                hex(text.as_bytes()),
+                hex(text.as_bytes()).to_uppercase(),
+                hex(once.as_bytes()),
+                STANDARD.encode(hex(text.as_bytes())),
+                format!("a{}", hex(text.as_bytes())),
+                twice.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect(),
+            ];
+            for spelled in spelled {
+                assert!(secrets.are_in(format!("[{spelled}]").as_bytes()), "{text}: {spelled}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hex_of_binary_data_around_a_credential_is_read() {
+    let data = [&[0, 255, 1, 128, 7][..], KEY.as_bytes(), &[0, 200]].concat();
+    assert!(secret(KEY).are_in(hex(&data).as_bytes()));
+    assert!(secret(KEY).are_in(STANDARD.encode(&data).as_bytes()));
+}
+
+#[test]
+fn credential_that_holds_escapes_is_found_with_and_without_them() {
+    let secrets = secret("abc%2Fdef%3D%20ghi");
+    for text in [
+        "abc%2Fdef%3D%20ghi",
+        "abc/def= ghi",
+        "abc/def=+ghi",
+        "abc%252Fdef%253D%2520ghi",
+        r"abc\/def=\u0020ghi",
+        r"\u0061bc%2Fdef%3D%20ghi",
+    ] {
+        assert!(secrets.are_in(text.as_bytes()), "{text}");
+    }
+}
+
+#[test]
+fn credentials_that_overlap_are_both_found() {
+    let headers = [("x-api-key", "first-secret"), ("x-auth", "secret-second")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let secrets = Secrets::of(&headers, "");
+    assert_eq!(place(b"a first-secret-second b", &secrets), Some(2..21));
+}
+
+#[test]
+fn ordinary_text_is_searched_once() {
+    let secrets = secret(KEY);
+    let text =
+        r#"{"messages": [{"role": "user", "content": "100% of \"it\"\nand \u00e9\\n, C:\\tmp"}]}"#;
+    assert!(!secrets.are_in(text.as_bytes()));
+    assert!(escape::unescape(text.as_bytes(), true).is_empty());
+}
+
+#[test]
+fn hostile_text_takes_no_longer_than_its_length() {
+    let secrets = secret(KEY);
+    let deep = (0..12).fold("x".repeat(99), |text, _| STANDARD.encode(text));
+    for piece in
+        ["\\", "\\u005c", "%25", "&amp;", "AAAA", "IIII", "41", "%5C\\u0025", "canary-Key_42.7f3a"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([deep])
+    {
+        let text = piece.repeat(500_000 / piece.len());
+        assert!(!secrets.are_in(text.as_bytes()));
+    }
+}
+
+/// One way to write a text.
+fn spelling() -> impl Strategy<Value = (&'static str, u64)> {
+    const KINDS: [&str; 11] = [
+        "json",
+        "json all",
+        "slash",
+        "percent",
+        "percent all",
+        "percent twice",
+        "base64",
+        "url base64",
+        "hex",
+        "html",
+        "html hex",
+    ];
+    (select(&KINDS[..]), any::<u64>())
+}
+
+fn spell(text: &str, kind: &str, seed: u64) -> String {
+    let mut state = seed | 1;
+    let mut flip = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state >> 63 == 1
+    };
+    let mut each = |all: bool, write: &dyn Fn(u32) -> String| -> String {
+        text.chars().map(|c| if flip() || all { write(c.into()) } else { c.into() }).collect()
+    };
+    match kind {
+        "json" => json(&each(false, &|c| format!("\u{e000}{c:04x}"))),
+        "json all" => json(&each(true, &|c| format!("\u{e000}{c:04x}"))),
+        "slash" => serde_json::to_string(text).unwrap().replace('/', "\\/"),
+        "percent" | "percent all" => each(kind == "percent all", &|c| format!("%{c:02X}")),
+        "percent twice" => each(false, &|c| format!("%25{c:02x}")),
+        "base64" => {
+            STANDARD.encode(&"{\"a\": "[..(seed % 7) as usize]).replace('=', "")
+                + &STANDARD.encode(format!("{}{text} tail", &"prefix"[..(seed % 6) as usize]))
+        }
+        "url base64" => {
+            URL_SAFE_NO_PAD.encode(format!("{}{text}", &"prefix"[..(seed % 6) as usize]))
+        }
+        "hex" => hex(text.as_bytes()),
+        "html" => each(false, &|c| format!("&#{c};")),
+        _ => each(false, &|c| format!("&#x{c:x};")),
+    }
+}
+
+/// A text as JSON writes it, with the escapes that stand in it already.
+fn json(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\u{e000}', "\\u")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn credential_is_found_and_removed_in_every_chain_of_spellings(
+        key in "[A-Za-z0-9._~+/=-]{8,40}",
+        chain in prop::collection::vec(spelling(), 1..=3),
+        before in "[ -~]{0,12}",
+        after in "[ -~]{0,12}",
+    ) {
+        let secrets = secret(&key);
+        prop_assume!(!secrets.is_empty());
+        let spelled = chain.iter().fold(key.clone(), |text, (kind, seed)| spell(&text, kind, *seed));
+        let text = format!("{before} \"{spelled}\" {after}");
+        prop_assert!(secrets.are_in(text.as_bytes()), "{text}");
+        let redactor = super::super::Redactor::new(&[]).unwrap();
+        let clean = redactor.redact(text.as_bytes(), &secrets);
+        prop_assert!(!secrets.are_in(&clean), "{}", String::from_utf8_lossy(&clean));
+    }
+
+    #[test]
+    fn places_lie_within_the_text_whatever_its_bytes_are(text: Vec<u8>, value in ".{8,12}") {
+        let mut ranges = Vec::new();
+        let text = [&text[..], value.as_bytes(), &text[..]].concat();
+        secret(&value).find(&text, &mut ranges);
+        prop_assert!(ranges.iter().all(|range| range.start < range.end && range.end <= text.len()));
+    }
+}
