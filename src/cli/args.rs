@@ -160,6 +160,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
 
+    /// A query parameter that carries a credential: it is never kept, nor part of identity (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_CREDENTIAL_PARAM", value_delimiter = ' ')]
+    pub credential_param: Vec<String>,
+
     /// The header in which the program names a call's step, beside x-loomrec-step-id
     #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]
     pub step_id_header: Option<String>,

@@ -197,6 +197,8 @@ impl Ground {
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let notify = self.notify();
         let observer = engines.observer(&self.redactor);
+        let observer = observer.with_credential_params(&args.credential_param);
+        let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
         let gateway = Arc::new(Gateway {
             config: server::Config {

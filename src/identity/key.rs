@@ -15,8 +15,8 @@
 //! multipart (see [`multipart`]), else
 //! `{"length": n, "sha256": hex}`. `headers` holds `anthropic-beta`,
 //! `anthropic-version`, `openai-beta` (repeats joined with `,`) and the media
-//! type of `content-type`, those that are there. `query` is the raw query
-//! without credentials. What the rules ignore is gone before anything else
+//! type of `content-type`, those that are there. `query` is the stored
+//! query, in which there are none. What the rules ignore is gone before anything else
 //! looks at the body.
 
 use std::fmt;

@@ -26,6 +26,7 @@ pub use delta::{Delta, deltas, distance, request_deltas};
 pub use json::{Json, JsonError};
 pub use key::{RequestKey, canonical_text};
 pub use parts::{Form, RequestParts};
+pub use query::QueryRules;
 pub use reader::parse;
 pub use rules::{IdentityRules, Pointer, PointerError};
 pub use text::Str;

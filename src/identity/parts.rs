@@ -29,7 +29,7 @@ pub struct RequestParts<'a> {
     pub form: Form<'a>,
     /// The HTTP method, upper case.
     pub method: &'a str,
-    /// The raw query without its `?`; credentials in it are left out of the key.
+    /// The raw query without its `?` and without credentials.
     pub query: &'a str,
     /// The request's headers, names in lower case, in the order they came. Only
     /// the few that change an answer enter the key.

@@ -1,23 +1,54 @@
 //! What a query string says beside its credentials.
 //!
-//! The key and the recording leave out the same parameters, so that a recorded
-//! request hashes as the live one did.
+//! A request's query is freed of credentials before the request is hashed or stored, and
+//! the key is made of what is left, so a recorded request hashes as the live one did.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// Names of parameters that carry a credential, in lower case.
-const CREDENTIALS: [&str; 9] = [
-    "access_token",
-    "api-key",
-    "api_key",
+use super::digest::{as_text, sha256_hex};
+
+/// Names of parameters that carry a credential: in lower case, without `-`, `_` and `.`.
+const CREDENTIALS: [&str; 38] = [
+    "accesskey",
+    "accesskeyid",
+    "accesstoken",
     "apikey",
+    "apitoken",
+    "auth",
+    "authkey",
+    "authorization",
+    "authtoken",
+    "awsaccesskeyid",
+    "bearer",
+    "bearertoken",
+    "clientsecret",
+    "credential",
+    "credentials",
+    "googleaccessid",
+    "idtoken",
+    "jwt",
     "key",
+    "oauthsignature",
+    "oauthtoken",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "privatetoken",
+    "pwd",
+    "refreshtoken",
+    "secret",
+    "secretkey",
+    "securitytoken",
+    "sessiontoken",
+    "sharedkey",
     "sig",
-    "subscription-key",
+    "signature",
+    "subscriptionkey",
     "token",
-    "x-goog-api-key",
+    "xgoogapikey",
 ];
 
 /// Beginnings of parameter names that belong to a signed URL, in lower case. All
@@ -31,35 +62,137 @@ const SIGNATURES: [&str; 6] = [
     "x-goog-sign",
 ];
 
-/// Whether a query parameter of this raw name carries a credential, or a part of
-/// a URL's signature. The name is compared decoded and without regard to case.
-pub fn is_credential(name: &str) -> bool {
-    let name = decoded(name).to_ascii_lowercase();
-    CREDENTIALS.contains(&name.as_str())
-        || SIGNATURES.iter().any(|signature| name.starts_with(signature))
+/// A parameter that carries a credential only where its value has a token's form.
+const MAYBE: &str = "code";
+
+/// How the digest of a value begins that stands in its place.
+const DIGEST: &str = "sha256:";
+
+/// The digits of such a digest.
+const DIGITS: usize = 16;
+
+/// Which parameters of a query are credentials.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryRules<'a> {
+    /// Whether the upstream is a provider whose parameters are known: there a name tells
+    /// that a parameter is a credential. Elsewhere it may be data.
+    pub is_known: bool,
+    /// Names of more parameters that are credentials, wherever the request goes; in lower
+    /// case.
+    pub named: &'a [String],
 }
 
-/// The raw query with the parameters that carry credentials left out; the others
-/// stay as they came, in their order.
-pub fn without_credentials(query: &str) -> String {
-    kept(query, |name, _| !is_credential(name))
+impl QueryRules<'static> {
+    /// Those of a known provider.
+    pub const KNOWN: Self = Self { is_known: true, named: &[] };
 }
 
-/// What of a query enters the key: no credentials, and no `alt=sse` where that
-/// only chooses the mode of delivery.
-pub(super) fn identity(query: &str, delivery: bool) -> String {
-    kept(query, |name, value| {
-        let streams = delivery && decoded(name) == "alt" && decoded(value) == "sse";
-        !streams && !is_credential(name)
+/// What becomes of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It stays as it came.
+    Kept,
+    /// It is left out.
+    Dropped,
+    /// A digest takes the place of its value: two values stay different.
+    Digested,
+}
+
+impl QueryRules<'_> {
+    /// The raw query without credentials: the other parameters stay as they came, in
+    /// their order.
+    pub fn stored<'q>(&self, query: &'q str) -> Cow<'q, str> {
+        if parameters(query).all(|(_, name, value)| self.fate(name, value) == Fate::Kept) {
+            return Cow::Borrowed(query);
+        }
+        let kept =
+            parameters(query).filter_map(|(whole, name, value)| match self.fate(name, value) {
+                Fate::Kept => Some(Cow::Borrowed(whole)),
+                Fate::Dropped => None,
+                Fate::Digested => {
+                    let digest = sha256_hex(decoded(value).as_bytes());
+                    let digits = as_text(&digest).get(..DIGITS).unwrap_or_default();
+                    Some(Cow::Owned(format!("{name}={DIGEST}{digits}")))
+                }
+            });
+        Cow::Owned(kept.collect::<Vec<_>>().join("&"))
+    }
+
+    /// The raw values that [`Self::stored`] leaves out and that are secret by themselves:
+    /// not when and how a URL was signed, which any text may hold.
+    pub fn credentials<'q>(&self, query: &'q str) -> impl Iterator<Item = &'q str> {
+        parameters(query)
+            .filter(|(_, name, value)| self.fate(name, value) != Fate::Kept && !is_stamp(name))
+            .map(|(_, _, value)| value)
+    }
+
+    fn fate(&self, name: &str, value: &str) -> Fate {
+        let name = decoded(name).to_ascii_lowercase();
+        if self.named.contains(&name) || is_signature(&name) {
+            return Fate::Dropped;
+        }
+        let by_form = name == MAYBE;
+        if !by_form && !is_credential_name(&name) {
+            return Fate::Kept;
+        }
+        match (self.is_known, is_token(&decoded(value))) {
+            (true, token) if token || !by_form => Fate::Dropped,
+            (false, true) => Fate::Digested,
+            _ => Fate::Kept,
+        }
+    }
+}
+
+/// The parameters of a query: as they stand, and their names and values.
+fn parameters(query: &str) -> impl Iterator<Item = (&str, &str, &str)> {
+    query.split('&').map(|parameter| {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        (parameter, name, value)
     })
 }
 
-fn kept(query: &str, keep: impl Fn(&str, &str) -> bool) -> String {
-    let parameters = query.split('&').filter(|parameter| {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        keep(name, value)
-    });
-    parameters.collect::<Vec<_>>().join("&")
+fn is_signature(name: &str) -> bool {
+    SIGNATURES.iter().any(|signature| name.starts_with(signature))
+}
+
+/// Whether a decoded name, in lower case, is that of a credential.
+fn is_credential_name(name: &str) -> bool {
+    let plain = |byte: &u8| !matches!(byte, b'-' | b'_' | b'.');
+    let is = |known: &&&str| name.bytes().filter(plain).eq(known.bytes());
+    CREDENTIALS.iter().find(is).is_some()
+}
+
+/// Whether a parameter belongs to a signed URL without being secret: when and how it was
+/// signed.
+fn is_stamp(name: &str) -> bool {
+    let name = decoded(name).to_ascii_lowercase();
+    let ends = ["date", "expires", "algorithm", "signedheaders"];
+    is_signature(&name) && ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a text has the form of a token: at least 20 characters that a token may have,
+/// and among them a run of at least 16 letters and digits, with two of each at least, and
+/// eight different ones. Words, names, dates and UUIDs have shorter runs.
+pub fn is_token(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    let is_chance = |run: &str| {
+        let digits = run.bytes().filter(u8::is_ascii_digit).count();
+        let mut seen = [false; 256];
+        run.bytes().for_each(|byte| seen[usize::from(byte)] = true);
+        let different = seen.iter().filter(|seen| **seen).count();
+        run.len() >= 16 && digits >= 2 && run.len() - digits >= 2 && different >= 8
+    };
+    text.len() >= 20
+        && text.bytes().all(allowed)
+        && text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_chance)
+}
+
+/// What of a stored query enters the key: all of it but `alt=sse`, where that only chooses
+/// the mode of delivery.
+pub(super) fn identity(query: &str, delivery: bool) -> String {
+    let streams = |name, value| delivery && decoded(name) == "alt" && decoded(value) == "sse";
+    let kept = parameters(query).filter(|(_, name, value)| !streams(name, value));
+    kept.map(|(whole, _, _)| whole).collect::<Vec<_>>().join("&")
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {

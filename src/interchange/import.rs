@@ -10,7 +10,7 @@ use http::Uri;
 use super::address::{Addresses, By, Placed};
 use super::exchange::{Content, Exchange, Own, Request, Response};
 use crate::identity::IdentityRules;
-use crate::provider::{Framing, framing};
+use crate::provider::{Framing, directory, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Placeholders, Secrets};
@@ -144,7 +144,10 @@ impl Import<'_> {
         if placed.by == By::Host && !named && !self.all {
             return Err(Refused::Foreign(host));
         }
-        let secrets = Secrets::of(&credentials(&headers), uri.query().unwrap_or_default());
+        let upstream = own.and_then(|own| own.upstream.as_deref()).unwrap_or(&placed.upstream);
+        let rules = directory::query_rules(Some(upstream), &[]);
+        let query = uri.query().unwrap_or_default();
+        let secrets = Secrets::of_request(&credentials(&headers), query, rules);
         Ok(Asked { method, uri, host, headers, body, placed, secrets })
     }
 
@@ -152,13 +155,15 @@ impl Import<'_> {
     pub(super) fn observed(&self, asked: &Asked, own: Option<&Own>) -> (Observed, By) {
         let Asked { method, uri, headers, body, placed, secrets, .. } = asked;
         let redactor = self.maker.redactor;
-        let upstream = own.and_then(|own| own.upstream.clone());
-        let by = if upstream.is_some() { By::Address } else { placed.by };
+        let own_upstream = own.and_then(|own| own.upstream.clone());
+        let by = if own_upstream.is_some() { By::Address } else { placed.by };
+        let upstream = own_upstream.unwrap_or_else(|| placed.upstream.clone());
         let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
-        let query = uri.query().unwrap_or_default();
+        let rules = directory::query_rules(Some(&upstream), &[]);
+        let query = rules.stored(uri.query().unwrap_or_default());
         let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
         let mut placeholders = Placeholders::default();
-        let target = (path.as_str(), query);
+        let target = (path.as_str(), &*query);
         let head =
             RecordedRequest::head(redactor, secrets, &mut placeholders, method, target, stored);
         let kind = head.content_type();
@@ -167,7 +172,6 @@ impl Import<'_> {
             Cow::Owned(clean) => clean.into(),
         };
         let request = RecordedRequest { body, ..head };
-        let upstream = upstream.unwrap_or_else(|| placed.upstream.clone());
         let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
         let named = |own: Option<&String>, header: &str| {
             let given = own.map(String::as_str).or_else(|| value(headers, header))?;

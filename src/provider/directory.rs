@@ -7,6 +7,7 @@
 mod host;
 
 use super::Provider;
+use crate::identity::QueryRules;
 pub use host::upstream_at;
 
 /// An upstream known by name.
@@ -243,6 +244,13 @@ impl Upstream {
             None => path.into(),
         }
     }
+}
+
+/// Which parameters of a query to an upstream of this name are credentials, beside those
+/// that are `named`. An entry that names none may be of any provider.
+pub fn query_rules<'a>(upstream: Option<&str>, named: &'a [String]) -> QueryRules<'a> {
+    let is_known = upstream.is_none_or(|name| Upstream::find(name).is_some());
+    QueryRules { is_known, named }
 }
 
 /// The path as the upstream of this name takes it behind a base of this path.

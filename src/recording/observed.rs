@@ -70,8 +70,9 @@ impl Observed {
 
 impl RecordedRequest {
     /// All of a request but its body, as it is stored: freed of what `redactor` finds
-    /// and of these secrets, its placeholders numbered by `placeholders`. Names of headers in lower case; those that are not stored
-    /// may be among them.
+    /// and of these secrets, its placeholders numbered by `placeholders`. The query is
+    /// [without credentials](identity::QueryRules::stored) already. Names of headers in
+    /// lower case; those that are not stored may be among them.
     pub fn head<'a>(
         redactor: &Redactor,
         secrets: &Secrets,
@@ -81,9 +82,9 @@ impl RecordedRequest {
         headers: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
         Self {
-            method: method.to_owned(),
+            method: redactor.redact_value(method, secrets, placeholders),
             path: redactor.redact_target(path, secrets, placeholders),
-            query: redactor.redact_target(&redact::stored_query(query), secrets, placeholders),
+            query: redactor.redact_target(query, secrets, placeholders),
             headers: headers
                 .filter(|(name, _)| redact::stores(name))
                 .map(|(name, value)| {

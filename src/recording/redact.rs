@@ -36,7 +36,7 @@ use super::body::Chunk;
 pub use answer::{Came, Unkept};
 pub use body::{FoundSecret, RedactedBody};
 pub use entry::Cleaned;
-pub use header::{HOP_BY_HOP, stored_query, stores};
+pub use header::{HOP_BY_HOP, stores};
 pub use placeholder::Placeholders;
 pub use secret::Secrets;
 
@@ -180,7 +180,11 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Vec<(String, String)> {
+        // One search for all names: one that holds a credential cannot be replaced by a mark.
+        let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
+        let clean = is_clean(names.join("\n").as_bytes(), secrets);
         header::end_to_end(headers)
+            .filter(|(name, _)| clean || is_clean(name.as_bytes(), secrets))
             .map(|(name, value)| (name, self.redact_value(value, secrets, placeholders)))
             .collect()
     }

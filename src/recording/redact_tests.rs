@@ -260,12 +260,6 @@ fn response_headers_of_the_connection_and_of_the_account_are_not_stored() {
     assert_eq!(stored, headers(&[("date", "today"), ("x-echo", MARK), ("x-echo", "two")]));
 }
 
-#[test]
-fn credentials_leave_the_query_and_the_rest_stays_as_it_came() {
-    assert_eq!(stored_query("b=%2F&key=abc&a=+1&API_KEY=x&flag"), "b=%2F&a=+1&flag");
-    assert_eq!(stored_query(""), "");
-}
-
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes: Vec<u8>, value in ".{8,20}") {

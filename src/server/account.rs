@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::caller::Caller;
 use super::seen::{Ending, Facts, More, Seen};
 use super::span::parent::Parent;
+use crate::recording::redact::Secrets;
 use crate::replay::Answered;
 
 /// Counts the tries of a call, from 0.
@@ -38,11 +39,12 @@ impl Account {
         (arrived, at): (Instant, i64),
         facts: Arc<Facts>,
         headers: &HeaderMap,
+        secrets: &Secrets,
     ) -> Arc<Self> {
         let gateway = &*caller.gateway;
         let (streamed, headless) = (facts.streamed, facts.method == "HEAD");
         let attempt = attempt(headers);
-        let parent = if gateway.spans.is_on() { Parent::of(headers) } else { None };
+        let parent = if gateway.spans.is_on() { Parent::of(headers, secrets) } else { None };
         let parent = parent.map(Box::new);
         let seen = Seen { attempt, parent, ..Seen::new(at, facts, gateway.mode()) };
         let (caller, seen) = (Arc::clone(caller), Mutex::new(seen));

@@ -13,6 +13,7 @@ use super::credential::Carried;
 use super::head::{Last, Raw};
 use super::observe::Opening;
 use super::socket::Connection;
+use crate::identity::QueryRules;
 use crate::recording::redact::Secrets;
 
 /// One connection, for its requests.
@@ -43,12 +44,19 @@ impl Caller {
     }
 
     /// The credentials in a request's headers and raw query.
-    pub(super) fn secrets(&self, headers: &HeaderMap, query: &str) -> Arc<Secrets> {
+    pub(super) fn secrets(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        rules: QueryRules<'_>,
+    ) -> Arc<Secrets> {
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = carried.as_ref().filter(|last| last.is_of(headers, query)) {
+        if let Some(last) =
+            carried.as_ref().filter(|last| last.is_of(headers, query, rules.is_known))
+        {
             return last.secrets();
         }
-        let found = self.gateway.observer.carried(headers, query);
+        let found = self.gateway.observer.carried(headers, query, rules);
         let secrets = found.secrets();
         *carried = Some(found);
         secrets

@@ -9,6 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use crate::identity::QueryRules;
 use crate::record::capture::header_list;
 use crate::recording::redact::Secrets;
 
@@ -23,12 +24,16 @@ pub(super) struct Carried {
     /// a credential.
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
     query: String,
+    /// Whether they go to a known provider.
+    is_known: bool,
     secrets: Arc<Secrets>,
 }
 
 impl Carried {
-    fn new(headers: &HeaderMap, query: &str) -> Self {
-        let secrets = Arc::new(Secrets::of(&header_list(headers), query));
+    fn new(headers: &HeaderMap, query: &str, rules: QueryRules<'_>, more: &Secrets) -> Self {
+        let mut secrets = Secrets::of_request(&header_list(headers), query, rules);
+        secrets.extend(more);
+        let secrets = Arc::new(secrets);
         // Copies: a value is a part of the buffer its request was read into.
         let copy = |value: &HeaderValue| {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
@@ -36,12 +41,14 @@ impl Carried {
         let headers = headers.iter().map(|(name, value)| {
             (name.clone(), Secrets::may_be_in(name.as_str()).then(|| copy(value)))
         });
-        Self { headers: headers.collect(), query: query.to_owned(), secrets }
+        let (headers, query) = (headers.collect(), query.to_owned());
+        Self { headers, query, is_known: rules.is_known, secrets }
     }
 
     /// Whether a request with these headers and this query carries the same.
-    pub(super) fn is_of(&self, headers: &HeaderMap, query: &str) -> bool {
+    pub(super) fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
         self.query == query
+            && self.is_known == is_known
             && self.headers.len() == headers.len()
             && self.headers.iter().zip(headers).all(|((name, value), (other, given))| {
                 name == other && value.as_ref().is_none_or(|value| value == given)
@@ -63,17 +70,25 @@ impl Carried {
 #[derive(Default)]
 pub(super) struct Credentials {
     recent: RwLock<Vec<Arc<Carried>>>,
+    /// What is sent to upstreams with every request.
+    pub(super) of_upstreams: Secrets,
 }
 
 impl Credentials {
     /// What a request carries.
-    pub(super) fn of(&self, headers: &HeaderMap, query: &str) -> Arc<Carried> {
+    pub(super) fn of(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        rules: QueryRules<'_>,
+    ) -> Arc<Carried> {
         let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = recent.iter().find(|known| known.is_of(headers, query)) {
+        if let Some(known) = recent.iter().find(|known| known.is_of(headers, query, rules.is_known))
+        {
             return Arc::clone(known);
         }
         drop(recent);
-        let found = Arc::new(Carried::new(headers, query));
+        let found = Arc::new(Carried::new(headers, query, rules, &self.of_upstreams));
         if found.is_small() {
             let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
             if recent.len() == KEPT {
@@ -101,7 +116,7 @@ mod tests {
         let credentials = Credentials::default();
         let call = |length: &str, key: &str| {
             let headers = headers(&[("content-length", length), ("authorization", key)]);
-            credentials.of(&headers, "a=b")
+            credentials.of(&headers, "a=b", QueryRules::KNOWN)
         };
         let first = call("17", "Bearer one-long-secret");
         assert!(Arc::ptr_eq(&first, &call("18", "Bearer one-long-secret")));
@@ -110,22 +125,31 @@ mod tests {
 
     #[test]
     fn credentials_are_not_shared_when_the_query_or_the_names_differ() {
-        let carried = Carried::new(&headers(&[("x-api-key", "one-long-secret")]), "a=b");
-        assert!(carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=b"));
-        assert!(!carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=c"));
+        let carried = Carried::new(
+            &headers(&[("x-api-key", "one-long-secret")]),
+            "a=b",
+            QueryRules::KNOWN,
+            &Secrets::default(),
+        );
+        assert!(carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=b", true));
+        assert!(!carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=c", true));
         let more = [("x-api-key", "one-long-secret"), ("cookie", "a=another-secret")];
-        assert!(!carried.is_of(&headers(&more), "a=b"));
-        assert!(!carried.is_of(&headers(&[("api-key", "one-long-secret")]), "a=b"));
+        assert!(!carried.is_of(&headers(&more), "a=b", true));
+        assert!(!carried.is_of(&headers(&[("api-key", "one-long-secret")]), "a=b", true));
     }
 
     #[test]
     fn no_more_are_kept_than_the_limit_when_every_request_carries_another() {
         let credentials = Credentials::default();
         for number in 0..KEPT * 2 {
-            credentials.of(&headers(&[("x-api-key", &format!("secret-{number:08}"))]), "");
+            credentials.of(
+                &headers(&[("x-api-key", &format!("secret-{number:08}"))]),
+                "",
+                QueryRules::KNOWN,
+            );
         }
         assert_eq!(credentials.recent.read().unwrap().len(), KEPT);
-        credentials.of(&headers(&[("x-api-key", &"k".repeat(LONGEST + 1))]), "");
+        credentials.of(&headers(&[("x-api-key", &"k".repeat(LONGEST + 1))]), "", QueryRules::KNOWN);
         let recent = credentials.recent.read().unwrap();
         assert!(recent.iter().all(|known| known.is_small()));
     }

@@ -26,6 +26,7 @@ use super::route::{NoPlace, Place};
 use super::seen::{Facts, More};
 use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, cors, script};
+use crate::identity::QueryRules;
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
 use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
@@ -139,14 +140,16 @@ fn refuse(
     refusal: &Refusal,
 ) -> (Response<AnyBody>, Arc<Account>) {
     let gateway = &*caller.gateway;
-    let secrets = caller.secrets(&parts.headers, parts.uri.query().unwrap_or_default());
+    let query = parts.uri.query().unwrap_or_default();
+    let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
     let message = gateway.redactor.redact_text(&refusal.message, &secrets);
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(&message));
     let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
-    let facts = Facts::refused(parts.method.as_str(), &path, refusal.provider);
+    let method = gateway.redactor.redact_text(parts.method.as_str(), &secrets);
+    let facts = Facts::refused(&method, &path, refusal.provider);
     let come = (Instant::now(), arrival(&gateway.clock));
-    let account = Account::new(caller, come, Arc::new(facts), &parts.headers);
+    let account = Account::new(caller, come, Arc::new(facts), &parts.headers, &secrets);
     let more = More::value(json!({ "error": refusal.kind, "message": &*message }));
     account.note("refused", Some(refusal.status), more, None);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
@@ -189,12 +192,23 @@ async fn read(
     let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
-    let account = Account::new(caller, (arrived, at), Arc::clone(&known.facts), &headers);
+    let (facts, secrets) = (Arc::clone(&known.facts), &known.seen.secrets);
+    let account = Account::new(caller, (arrived, at), facts, &headers, secrets);
     Ok(Box::new(Asked { known, method, headers, body, arrived, at, fault: None, account }))
 }
 
 /// Where a request goes, or that it has no place.
 fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
+    if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        // RFC 9110, section 4.2.4: no client sends one.
+        let message = "the request's target holds a user or a password: send them in a header";
+        return Err(Refusal {
+            provider: Provider::Unknown,
+            status: StatusCode::BAD_REQUEST,
+            kind: "BadTarget",
+            message: message.to_owned(),
+        });
+    }
     gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
         provider: Provider::Unknown,
         status: match error {
@@ -225,7 +239,8 @@ fn know(
     }
     let opening = caller.opening(&raw, || {
         let place = placed.map_or_else(|| place(gateway, parts), Ok)?;
-        let secrets = caller.secrets(headers, &place.query);
+        let rules = observer.query_rules(&place.upstream);
+        let secrets = caller.secrets(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
     let recorded = gateway.replayer.as_ref().map(Replayer::matcher);

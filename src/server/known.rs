@@ -52,5 +52,8 @@ impl Known {
 /// Whether a header of this name, in lower case, has a part in placing a request,
 /// in recognising it, or in what is kept of it.
 pub(super) fn looks_at(name: &str) -> bool {
-    redact::stores(name) || Secrets::may_be_in(name) || name.starts_with("x-loomrec-")
+    redact::stores(name)
+        || Secrets::may_be_in(name)
+        || name.starts_with("x-loomrec-")
+        || name == "content-encoding"
 }

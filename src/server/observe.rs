@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
+use url::Url;
 
+use super::coded::{RequestText, content_coding, request_text};
 use super::credential::{Carried, Credentials};
 use super::known::{Known, Seen};
 use super::memo::Memo;
 use super::route::Place;
 use super::seen::Facts;
-use crate::identity::IdentityRules;
+use crate::identity::{IdentityRules, QueryRules};
+use crate::provider::directory;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{Placeholders, RedactedBody, Redactor, Secrets};
@@ -31,6 +34,8 @@ pub(super) struct Opening {
     step: Option<String>,
     secrets: Arc<Secrets>,
     placeholders: Placeholders,
+    /// How the body is encoded.
+    coding: Option<String>,
 }
 
 /// Observes the requests of a run.
@@ -39,6 +44,8 @@ pub struct Observer {
     /// The rules that the engines will ask for keys under.
     rules: Vec<IdentityRules>,
     credentials: Credentials,
+    /// Names of query parameters that are credentials, in lower case.
+    credential_params: Vec<String>,
     pub(super) memo: Memo,
 }
 
@@ -46,12 +53,38 @@ impl Observer {
     /// An observer that frees requests of what `redactor` finds, and makes their
     /// keys under `rules` ready.
     pub fn new(redactor: Arc<Redactor>, rules: Vec<IdentityRules>) -> Self {
-        Self { redactor, rules, credentials: Credentials::default(), memo: Memo::default() }
+        let (credentials, memo) = (Credentials::default(), Memo::default());
+        Self { redactor, rules, credentials, credential_params: Vec::new(), memo }
+    }
+
+    /// Takes query parameters of these names for credentials, wherever a request goes.
+    #[must_use]
+    pub fn with_credential_params(mut self, names: &[String]) -> Self {
+        self.credential_params = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Takes the users and passwords in the addresses of upstreams for credentials of each
+    /// request.
+    #[must_use]
+    pub fn with_addresses<'a>(mut self, addresses: impl Iterator<Item = &'a Url>) -> Self {
+        addresses.for_each(|address| self.credentials.of_upstreams.add_address(address));
+        self
+    }
+
+    /// Which parameters of a query to an upstream are credentials.
+    pub(super) fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
+        directory::query_rules(Some(upstream), &self.credential_params)
     }
 
     /// The credentials a request carries.
-    pub(super) fn carried(&self, headers: &HeaderMap, query: &str) -> Arc<Carried> {
-        self.credentials.of(headers, query)
+    pub(super) fn carried(
+        &self,
+        headers: &HeaderMap,
+        query: &str,
+        rules: QueryRules<'_>,
+    ) -> Arc<Carried> {
+        self.credentials.of(headers, query, rules)
     }
 
     /// Frees the head of a request of secrets. What it is made of: the headers that
@@ -71,7 +104,8 @@ impl Observer {
         let stored = headers
             .iter()
             .map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
-        let target = (place.path.as_str(), place.query.as_str());
+        let query = self.query_rules(&place.upstream).stored(&place.query);
+        let target = (place.path.as_str(), &*query);
         let mut numbered = Placeholders::default();
         let (redactor, method) = (&self.redactor, method.as_str());
         let request =
@@ -81,8 +115,9 @@ impl Observer {
             None => named(SESSION_HEADER),
         };
         let step = named(STEP_HEADER);
-        let placeholders = numbered;
-        Opening { place: Arc::new(place), request, session, step, secrets, placeholders }
+        let (place, placeholders) = (Arc::new(place), numbered);
+        let coding = content_coding(headers);
+        Opening { place, request, session, step, secrets, placeholders, coding }
     }
 
     /// Recognises a request and frees its body of secrets. What is just as it is
@@ -93,11 +128,16 @@ impl Observer {
         body: &Bytes,
         recorded: Option<&Matcher>,
     ) -> Known {
-        let Opening { place, request, session, step, secrets, placeholders } = opening;
+        let Opening { place, request, session, step, secrets, placeholders, coding } = opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
+        // A body that is encoded is kept as it came unless something is found inside.
+        let (text, opaque) = match request_text(coding.as_deref(), body) {
+            RequestText::Plain(text) | RequestText::Decoded(text) => (text, None),
+            RequestText::Opaque(mark) => (body.clone(), Some(mark)),
+        };
         let RedactedBody { by_patterns, whole } =
-            self.redactor.redact_body_apart(kind, body, secrets, &mut placeholders);
+            self.redactor.redact_body_apart(kind, &text, secrets, &mut placeholders);
         let build = |body: Bytes| {
             let request = RecordedRequest { body, ..request.clone() };
             let upstream = place.upstream.clone();
@@ -114,7 +154,7 @@ impl Observer {
             Cow::Borrowed(_) => body.clone(),
             Cow::Owned(bytes) => Bytes::from(bytes),
         };
-        let scrubbed = whole.map(|text| build(owned(text)));
+        let scrubbed = opaque.or_else(|| whole.map(owned)).map(&build);
         let observed = build(owned(by_patterns));
         let seen = Seen { observed, scrubbed, secrets: Arc::clone(secrets) };
         let facts = Arc::new(Facts::of(seen.storable(), self.rules.first()));

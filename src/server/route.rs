@@ -154,6 +154,11 @@ impl Routes {
         here.or_else(|| self.named.iter().find(|known| is_here(public(known).as_ref())))
     }
 
+    /// The addresses of all upstreams, as far as they are known.
+    pub fn addresses(&self) -> impl Iterator<Item = &Url> {
+        self.named.iter().filter_map(|upstream| upstream.base.as_ref()).chain(&self.single)
+    }
+
     /// The upstreams' names, for messages.
     pub fn names(&self) -> String {
         let names: Vec<&str> = self.named.iter().map(|upstream| upstream.name.as_str()).collect();

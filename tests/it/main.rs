@@ -74,6 +74,8 @@ mod processes;
 #[cfg(test)]
 mod prune;
 #[cfg(test)]
+mod queries;
+#[cfg(test)]
 mod record;
 #[cfg(test)]
 mod redact;

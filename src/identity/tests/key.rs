@@ -55,7 +55,7 @@ fn tagged_text_is_as_documented_when_every_part_is_there() {
     let parts = RequestParts {
         form: Form::Tagged { target: "anthropic.messages", delivery: true },
         method: "POST",
-        query: "beta=true&key=secret&alt=sse",
+        query: "beta=true&alt=sse",
         headers: &headers,
         body: br#"{"model":"c","stream":true,"metadata":{"run":"7","a":1}}"#,
     };

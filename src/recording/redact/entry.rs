@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::super::entry::{Entry, RecordedRequest};
 use super::super::name::EntryName;
-use super::{Came, Placeholders, Redactor, Secrets, Unkept, stored_query};
+use super::{Came, Placeholders, Redactor, Secrets, Unkept};
 use crate::identity::IdentityRules;
-use crate::provider::{Answer, Operation};
+use crate::provider::{Answer, Operation, directory};
 
 /// Plain bytes of a compressed answer that are looked into, at most.
 const DECODED: usize = 64 << 20;
@@ -42,8 +42,11 @@ impl Redactor {
             *text = text.as_deref().map(|text| self.clean(text));
         }
         let mut placeholders = Placeholders::default();
-        clean.request =
-            entry.request.as_ref().map(|request| self.redact_request(request, &mut placeholders));
+        clean.request = entry.request.as_ref().map(|request| {
+            let query =
+                directory::query_rules(entry.upstream.as_deref(), &[]).stored(&request.query);
+            self.redact_request(request, &query, &mut placeholders)
+        });
         if clean.request != entry.request {
             changed.push("request");
             if let Ok(renamed) = clean.rekey(&kept_under, rules) {
@@ -79,11 +82,12 @@ impl Redactor {
     fn redact_request(
         &self,
         request: &RecordedRequest,
+        query: &str,
         placeholders: &mut Placeholders,
     ) -> RecordedRequest {
         let none = Secrets::default();
         let path = self.redact_target(&request.path, &none, placeholders);
-        let query = self.redact_target(&stored_query(&request.query), &none, placeholders);
+        let query = self.redact_target(query, &none, placeholders);
         let mut header = |(name, value): &(String, String)| {
             (name.clone(), self.redact_value(value, &none, placeholders))
         };

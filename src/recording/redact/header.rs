@@ -5,8 +5,6 @@
 //! the connection, set a cookie, or name whose account it was. Of a query, all
 //! but credentials, in the order and spelling they came.
 
-use crate::identity::query;
-
 /// The request headers that are stored.
 const REQUEST: [&str; 5] =
     ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
@@ -39,11 +37,6 @@ const ACCOUNT: [&str; 6] = [
 /// Whether a request header of this name, in lower case, is stored.
 pub fn stores(name: &str) -> bool {
     REQUEST.contains(&name)
-}
-
-/// The raw query without credentials; the key leaves out the very same ones.
-pub fn stored_query(query: &str) -> String {
-    query::without_credentials(query)
 }
 
 /// What of a response's headers may be stored: those that are not of this

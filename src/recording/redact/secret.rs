@@ -14,8 +14,9 @@ use std::sync::OnceLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use percent_encoding::percent_decode_str;
+use url::Url;
 
-use crate::identity::query;
+use crate::identity::query::{QueryRules, is_token};
 use search::CredentialSearch;
 
 /// Shorter values are too likely to be ordinary text.
@@ -69,22 +70,30 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// The credentials in a request's headers and raw query.
+    /// The credentials in a request's headers and raw query, of a known provider.
     pub fn of(headers: &[(String, String)], query: &str) -> Self {
+        Self::of_request(headers, query, QueryRules::KNOWN)
+    }
+
+    /// The credentials in a request's headers and raw query.
+    pub fn of_request(headers: &[(String, String)], query: &str, rules: QueryRules<'_>) -> Self {
         let mut secrets = Self::default();
         for (name, value) in headers {
             secrets.add_header(&name.to_ascii_lowercase(), value.trim());
         }
-        for parameter in query.split('&') {
-            let Some((name, value)) = parameter.split_once('=') else {
-                continue;
-            };
-            if query::is_credential(name) && !is_stamp(name) {
-                secrets.add(value);
-                secrets.add(&percent_decode_str(value).decode_utf8_lossy());
-            }
+        for value in rules.credentials(query) {
+            secrets.add(value);
+            secrets.add(&percent_decode_str(value).decode_utf8_lossy());
         }
         secrets
+    }
+
+    /// Adds the user and the password of an upstream's address, which are sent to it.
+    pub fn add_address(&mut self, address: &Url) {
+        for part in [address.username(), address.password().unwrap_or_default()] {
+            self.add(part);
+            self.add(&percent_decode_str(part).decode_utf8_lossy());
+        }
     }
 
     /// Whether a header of this name, in lower case, is looked at for credentials.
@@ -141,10 +150,11 @@ impl Secrets {
                 self.add(value.trim().trim_matches('"'));
             }
         } else if name == "sec-websocket-protocol" {
-            for protocol in value.split(',') {
-                if let Some(key) = protocol.trim().strip_prefix("openai-insecure-api-key.") {
-                    self.add(key);
-                }
+            for protocol in value.split(',').map(str::trim) {
+                // A browser has no other place for its key.
+                let key = protocol.strip_prefix("openai-insecure-api-key.");
+                key.into_iter().for_each(|key| self.add(key));
+                protocol.split('.').filter(|part| is_token(part)).for_each(|key| self.add(key));
             }
         } else if PRIVATE.contains(&name) {
             self.add(value);
@@ -173,6 +183,14 @@ impl Secrets {
             return;
         }
         self.add(rest);
+        // Digest, OAuth and others give several fields.
+        for field in rest.split(',') {
+            if let Some((name, value)) = field.split_once('=').filter(|_| rest.contains('"')) {
+                let name = name.trim().to_ascii_lowercase();
+                let tells = name == "response" || TELLING.iter().any(|part| name.contains(part));
+                self.add(if tells { value.trim().trim_matches('"') } else { "" });
+            }
+        }
         if !scheme.eq_ignore_ascii_case("basic") {
             return;
         }
@@ -201,13 +219,6 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.values.len())
     }
-}
-
-/// Whether a parameter belongs to a signed URL without being secret: when and
-/// how it was signed. Such words may stand in any text.
-fn is_stamp(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["date", "expires", "algorithm", "signedheaders"].iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]

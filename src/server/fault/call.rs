@@ -150,6 +150,7 @@ fn chaos(
 
 /// A call whose headers declare what is no fault.
 fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
+    let why = &*gateway.redactor.redact_text(why, asked.secrets());
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(why));
     note(asked, "refused", Some(REFUSED), More::value(json!({ "message": why })));

@@ -3,6 +3,8 @@
 
 use http::{HeaderMap, HeaderName};
 
+use crate::recording::redact::{Secrets, is_clean};
+
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -26,13 +28,18 @@ pub struct Parent {
 }
 
 impl Parent {
-    /// What a request's headers say; `None` where they say nothing, or nothing that can be.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    /// What a request's headers say; `None` where they say nothing, or nothing that can be,
+    /// or hold a credential of the request's own.
+    pub fn of(headers: &HeaderMap, secrets: &Secrets) -> Option<Self> {
         let mut given = headers.get_all(TRACEPARENT).iter();
         // Two of them: nobody can tell which is meant.
         let (Some(value), None) = (given.next(), given.next()) else { return None };
+        if !is_clean(value.as_bytes(), secrets) {
+            return None;
+        }
         let mut parent = Self::parse(value.to_str().ok()?.trim())?;
-        parent.state = state(headers).unwrap_or_default();
+        let state = state(headers).filter(|state| is_clean(state.as_bytes(), secrets));
+        parent.state = state.unwrap_or_default();
         Some(parent)
     }
 
@@ -116,15 +123,26 @@ mod tests {
     fn state_is_one_list_and_left_out_when_it_is_long() {
         let mut headers = HeaderMap::new();
         headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(&*Parent::of(&headers).unwrap().state, "");
+        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "");
         headers.append(TRACESTATE, HeaderValue::from_static("a=1"));
         headers.append(TRACESTATE, HeaderValue::from_static("b=2"));
-        assert_eq!(&*Parent::of(&headers).unwrap().state, "a=1,b=2");
+        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "a=1,b=2");
         let long = format!("c={}", "x".repeat(LONGEST_STATE));
         headers.append(TRACESTATE, HeaderValue::from_str(&long).unwrap());
-        assert_eq!(&*Parent::of(&headers).unwrap().state, "");
+        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "");
         headers.append(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(Parent::of(&headers), None);
+        assert_eq!(Parent::of(&headers, &Secrets::default()), None);
+    }
+
+    #[test]
+    fn state_that_holds_a_credential_is_left_out() {
+        let secrets = Secrets::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], "");
+        let mut headers = HeaderMap::new();
+        headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
+        headers.append(TRACESTATE, HeaderValue::from_static("a=canary-key-42"));
+        assert_eq!(&*Parent::of(&headers, &secrets).unwrap().state, "");
+        let own = [("x-api-key".to_owned(), "b7ad6b7169203331".to_owned())];
+        assert_eq!(Parent::of(&headers, &Secrets::of(&own, "")), None);
     }
 
     proptest! {
@@ -136,7 +154,7 @@ mod tests {
                 headers.insert(TRACEPARENT, value.clone());
                 headers.insert(TRACESTATE, value);
             }
-            let _ = Parent::of(&headers);
+            let _ = Parent::of(&headers, &Secrets::default());
         }
     }
 }
