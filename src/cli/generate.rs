@@ -2,6 +2,7 @@
 //! description.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use clap::Command;
@@ -11,6 +12,7 @@ use clap_mangen::Man;
 use super::args::{GenerateArgs, Generated};
 use super::exit::{Failure, UNEXPECTED};
 use super::ls;
+use crate::store;
 
 /// Runs the command; `line` describes the command line, without any settings.
 ///
@@ -42,7 +44,13 @@ fn pages(folder: &Path, line: &Command) -> Result<(), Failure> {
     line.build();
     for command in commands(&line) {
         let path = folder.join(format!("{}.1", command.get_name()));
-        fs::write(&path, page(&command)?).map_err(|error| failed(&path, error))?;
+        let text = page(&command)?;
+        let file = store::open_output(&path, 0o666).and_then(|file| {
+            file.set_len(0)?;
+            Ok(file)
+        });
+        let written = file.and_then(|mut file| file.write_all(&text));
+        written.map_err(|error| failed(&path, error))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use http::HeaderName;
 use tokio::net::TcpListener;
 
 use super::args::ServeArgs;
-use super::exit::{Failure, UNEXPECTED, UNUSABLE};
+use super::exit::{Failure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::place;
 use crate::identity::Pointer;
@@ -23,7 +23,7 @@ use crate::server::journal::{self, Journal, Rotation};
 use crate::server::metric::About;
 use crate::server::observe::STEP_HEADER;
 use crate::server::{Notice, OnNotice};
-use crate::store::Recording;
+use crate::store::{self, Recording};
 
 pub use upstream::{Upstreams, add_recorded, addresses, upstreams, upstreams_at, without_secrets};
 
@@ -275,13 +275,21 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, Failure> {
 /// # Errors
 /// A file that cannot be written.
 pub fn create(path: &Path) -> Result<std::fs::File, Failure> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    let opened = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    let opened = store::open_output(path, 0o600).and_then(|file| {
+        // A pipe or a device has no length.
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(file)
+    });
     opened.map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    if error.get_ref().is_some_and(|inner| inner.is::<store::UnsafeFileError>()) {
+        let text = format!("failed to write {error}: delete it, or name another file");
+        return Failure::new(RECORDING, text);
+    }
     let hint = "check its folder and permissions";
     Failure::usage(format!("failed to write {}: {error}; {hint}", path.display()))
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::regular_file;
+
 /// The end of every temporary file's name.
 pub(super) const SUFFIX: &str = ".loomrec-tmp";
 
@@ -48,10 +50,7 @@ pub(super) fn sweep(target: &Path) -> io::Result<()> {
             // With another dot it belongs to a recording whose name begins as this one's.
             .filter(|middle| !middle.contains('.'));
         if middle.is_some() {
-            match fs::remove_file(entry.path()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            regular_file::remove_temporary(&entry.path())?;
         }
     }
     Ok(())

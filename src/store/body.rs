@@ -89,7 +89,7 @@ impl State {
     /// # Errors
     /// A file or folder that cannot be looked at.
     pub(super) fn at(paths: &Paths) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+        let failed = |source| StoreError::write(paths.target.clone(), source);
         match paths.form {
             Form::File => {
                 let stamp = Stamp::at(&paths.target).map_err(failed)?;

@@ -36,7 +36,7 @@ impl Failure {
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {
             Self::Read(error) => error,
-            Self::Write(source) => StoreError::Write { path: path.to_owned(), source },
+            Self::Write(source) => StoreError::write(path.to_owned(), source),
         }
     }
 }

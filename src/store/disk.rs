@@ -12,6 +12,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use super::regular_file;
+
 /// New files may be read by their owner only.
 const MODE: u32 = 0o600;
 
@@ -77,12 +79,12 @@ impl Disk {
     }
 
     fn open_as(&self, path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-        match options.open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        match regular_file::open_existing(path, options)? {
+            Some(file) => Ok(file),
+            None => {
                 self.may("create")?;
-                options.create(true).mode(MODE).open(path)
+                regular_file::open(path, options.create(true).mode(MODE))
             }
-            opened => opened,
         }
     }
 
@@ -157,6 +159,13 @@ impl Disk {
     pub(super) fn remove(&self, path: &Path) -> io::Result<()> {
         self.may("remove")?;
         fs::remove_file(path)
+    }
+
+    /// Removes whatever has a temporary file's name, and creates the file.
+    pub(super) fn create_temporary(&self, path: &Path) -> io::Result<File> {
+        self.may("remove")?;
+        regular_file::remove_temporary(path)?;
+        self.create_new(path)
     }
 
     /// Removes a file; one that is not there is as good.

@@ -7,6 +7,8 @@ use crate::identity::IdentityRules;
 use crate::recording::FormatError;
 use crate::recording::packed::PackedError;
 
+use super::regular_file::UnsafeFileError;
+
 /// A recording that could not be used. Messages read after "failed to".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,6 +31,13 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// A link, a pipe or the like in the place of a file beside or within a recording.
+    #[error(
+        "open {}: it is {}, and loomrec opens only regular files with one name beside or within a \
+         recording; see where it comes from, then delete it",
+        .0.path.display(), .0.kind
+    )]
+    Unsafe(UnsafeFileError),
     /// A directory, a pipe or the like, called as an entry's file in a recording's folder.
     #[error(
         "read {}: in a recording's folder only the files of entries are called *.json, and this \
@@ -306,6 +315,25 @@ impl StoreError {
         Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }
     }
 
+    /// The error of a file that could not be read.
+    pub(super) fn read(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::of_unsafe(&source).unwrap_or_else(|| Self::Read { path: path.into(), source })
+    }
+
+    /// The error of a file that could not be written.
+    pub(super) fn write(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::of_unsafe(&source).unwrap_or_else(|| Self::Write { path: path.into(), source })
+    }
+
+    /// The error of a lock that could not be taken.
+    pub(super) fn lock(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::of_unsafe(&source).unwrap_or_else(|| Self::Lock { path: path.into(), source })
+    }
+
+    fn of_unsafe(source: &io::Error) -> Option<Self> {
+        UnsafeFileError::within(source).cloned().map(Self::Unsafe)
+    }
+
     /// The error and its causes on one line.
     pub fn chain(&self) -> String {
         let mut text = self.to_string();
@@ -322,6 +350,7 @@ impl StoreError {
         match self {
             Self::Missing { .. }
             | Self::NotAFile { .. }
+            | Self::Unsafe(_)
             | Self::OddFile { .. }
             | Self::NotOneEntry { .. }
             | Self::TwoFiles { .. }

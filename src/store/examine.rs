@@ -1,7 +1,7 @@
 //! A recording's file as it stands, whatever is wrong with it; nothing is changed by
 //! looking at it.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::paths::Form;
 use super::reader::paths_of;
 use super::room::has_room;
-use super::{file, index, log, split};
+use super::{file, fold, index, log, regular_file, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
 use crate::recording::scan::{Found, NotSplit, Scanner};
@@ -62,6 +62,16 @@ impl Examined {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file::open(path)?.ok_or_else(missing)?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Opens a file in a recording's folder.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; a link or a file with several names.
+    pub fn open_part(path: &Path) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let file = file::open_part(path)?.ok_or_else(missing)?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -145,7 +155,7 @@ impl Examined {
     }
 
     fn failed(&self, source: std::io::Error) -> StoreError {
-        StoreError::Read { path: self.path.clone(), source }
+        StoreError::read(self.path.clone(), source)
     }
 }
 
@@ -157,24 +167,23 @@ pub fn leftovers(path: &Path) -> Result<Vec<Leftover>, StoreError> {
     let paths = paths_of(path)?;
     let mut found = Vec::new();
     for path in [&paths.folding, &paths.log] {
-        let failed = |source| StoreError::Read { path: path.clone(), source };
-        match File::open(path) {
-            Ok(file) if file.metadata().map_err(failed)?.len() > 0 => {
+        let failed = |source| StoreError::read(path.clone(), source);
+        match regular_file::open_to_read(path).map_err(failed)? {
+            Some(file) if file.metadata().map_err(failed)?.len() > 0 => {
                 let entries = log::scan(&file).map_err(failed)?.frames.len();
                 found.push(Leftover::Log { path: path.clone(), entries });
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
+            _ => {}
         }
     }
     for number in 1.. {
         let path = paths.torn(number);
-        let Ok(metadata) = fs::metadata(&path) else { break };
+        let failed = |source| StoreError::read(&path, source);
+        let Some(metadata) = regular_file::look_at(&path).map_err(failed)? else { break };
         found.push(Leftover::Torn { path, bytes: metadata.len() });
     }
     for path in paths.waiting() {
-        if fs::exists(&path).unwrap_or(false) {
+        if fold::is_at(&path)? {
             found.push(Leftover::Waiting { path });
         }
     }
@@ -192,7 +201,7 @@ pub fn files(path: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
         return Ok(None);
     }
     let names = split::names(&paths.target)
-        .map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+        .map_err(|source| StoreError::read(path.to_owned(), source))?;
     if names.is_empty() {
         return Err(StoreError::Missing { path: path.to_owned() });
     }

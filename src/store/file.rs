@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::error::StoreError;
+use super::regular_file;
 
 /// Recordings above this many bytes are refused.
 pub(super) const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
@@ -15,7 +16,10 @@ pub(super) const SIZE_LIMIT: u64 = 4 * 1024 * 1024 * 1024;
 /// A path that names something else, or a file that cannot be read or is too
 /// large.
 pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
-    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    if regular_file::is_sidecar_name(path) {
+        return open_beside(path);
+    }
+    let failed = |source| StoreError::read(path.to_owned(), source);
     // Looked at before it is opened: a pipe would never open.
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -30,9 +34,39 @@ pub(super) fn open(path: &Path) -> Result<Option<File>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    let bytes = file.metadata().map_err(failed)?.len();
+    sized(path, file).map(Some)
+}
+
+/// A file in a recording's folder, open for reading; `None` where there is none.
+///
+/// # Errors
+/// As [`open`]; a link or a file with several names.
+pub(super) fn open_part(path: &Path) -> Result<Option<File>, StoreError> {
+    let opened = regular_file::open_to_read(path).map_err(|source| not_a_part(path, source))?;
+    opened.map(|file| sized(path, file)).transpose()
+}
+
+/// The error of something in a recording's folder that is called as an entry's file and
+/// cannot be one.
+pub(super) fn not_a_part(path: &Path, source: io::Error) -> StoreError {
+    match StoreError::read(path, source) {
+        StoreError::Unsafe(found) if !found.kind.is_link() => {
+            StoreError::OddFile { path: found.path }
+        }
+        error => error,
+    }
+}
+
+/// A file that stands beside a recording, open for reading; `None` where there is none.
+fn open_beside(path: &Path) -> Result<Option<File>, StoreError> {
+    let opened = regular_file::open_to_read(path).map_err(|source| StoreError::read(path, source))?;
+    opened.map(|file| sized(path, file)).transpose()
+}
+
+fn sized(path: &Path, file: File) -> Result<File, StoreError> {
+    let bytes = file.metadata().map_err(|source| StoreError::read(path, source))?.len();
     if bytes > SIZE_LIMIT {
         return Err(StoreError::TooLarge { path: path.to_owned(), bytes, limit: SIZE_LIMIT });
     }
-    Ok(Some(file))
+    Ok(file)
 }

@@ -25,6 +25,7 @@ use super::lock::{self, Lock};
 use super::log::{FrameAt, HEAD};
 use super::note::Note;
 use super::paths::{Form, Paths};
+use super::regular_file;
 use super::rotate::{Rotated, keep_damaged, rotate};
 use super::run::is_live;
 use super::source::{Source, unreadable};
@@ -78,11 +79,11 @@ pub(super) fn run(
 /// # Errors
 /// As [`run`].
 pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
-    if !has_leftover(paths) {
+    if !has_leftover(paths)? {
         return Ok(Vec::new());
     }
-    let failed = |source| StoreError::Lock { path: paths.lock.clone(), source };
-    let found = paths.lock.exists();
+    let failed = |source| StoreError::lock(paths.lock.clone(), source);
+    let found = is_at(&paths.lock)?;
     let mut lock = Lock::new(&paths.lock, disk);
     let guard = lock.acquire(SHORT)?;
     let live = is_live(&paths.run).map_err(failed)?;
@@ -105,9 +106,24 @@ pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<No
 }
 
 /// Whether a log stands beside the recording.
-pub(super) fn has_leftover(paths: &Paths) -> bool {
-    let is_there = |path: &Path| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
-    is_there(&paths.log) || is_there(&paths.folding)
+///
+/// # Errors
+/// Something else in a log's place.
+pub(super) fn has_leftover(paths: &Paths) -> Result<bool, StoreError> {
+    let is_there = |path: &Path| {
+        let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+        Ok(found.is_some_and(|metadata| metadata.len() > 0))
+    };
+    Ok(is_there(&paths.log)? || is_there(&paths.folding)?)
+}
+
+/// Whether a file stands at a path beside the recording.
+///
+/// # Errors
+/// Something else in its place.
+pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
+    let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+    Ok(found.is_some())
 }
 
 fn fold(
@@ -120,7 +136,7 @@ fn fold(
     let deadline = Instant::now() + OTHERS;
     let mut done = Folded::default();
     loop {
-        let leftover = paths.folding.exists();
+        let leftover = is_at(&paths.folding)?;
         match rotate(paths, disk, &mut lock, lock::WAIT)? {
             Rotated::Nothing => return Ok(done),
             Rotated::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),
@@ -142,7 +158,7 @@ fn fold(
                 done.notes.extend(note);
                 // A recorder that is busy would never let this end.
                 if !leftover {
-                    done.left = fs::metadata(&paths.log).is_ok_and(|log| log.len() > 0);
+                    done.left = fs::symlink_metadata(&paths.log).is_ok_and(|log| log.len() > 0);
                     return Ok(done);
                 }
             }
@@ -160,7 +176,7 @@ fn one(
     lock: &mut Lock,
     log: &File,
 ) -> Result<(usize, Option<Note>), StoreError> {
-    let at_log = |source| StoreError::Read { path: paths.folding.clone(), source };
+    let at_log = |source| StoreError::read(paths.folding.clone(), source);
     let mut aside = Vec::new();
     for _ in 0..TRIES {
         let next = match prepare(paths, disk, rules, log, &aside) {
@@ -189,7 +205,7 @@ fn one(
         done?;
     }
     let source = io::Error::other("others keep replacing it");
-    Err(StoreError::Write { path: paths.target.clone(), source })
+    Err(StoreError::write(paths.target.clone(), source))
 }
 
 /// A fold that only has to be committed.
@@ -230,7 +246,7 @@ fn prepare(
     aside: &[FrameAt],
 ) -> Result<Next, StoreError> {
     let source = Source::folding(paths, log, aside)?;
-    let failed = |source| StoreError::Read { path: paths.target.clone(), source };
+    let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
         Some(source) => source.body().state().map_err(failed)?,
         // An empty log: there is nothing that could have been read.
@@ -268,7 +284,7 @@ fn write(
     rules: Option<&IdentityRules>,
     source: &Source,
 ) -> Result<Fresh, StoreError> {
-    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let failed = |source| StoreError::write(paths.target.clone(), source);
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
     if *theirs != rules && !source.outline.names().is_empty() {
@@ -283,8 +299,7 @@ fn write(
         return Ok(Fresh::Files(staged));
     }
     let path = fresh(&paths.target);
-    disk.remove_if_there(&path).map_err(failed)?;
-    let file = disk.create_new(&path).map_err(failed)?;
+    let file = disk.create_temporary(&path).map_err(failed)?;
     let written = write_to(&file, &paths.target, disk, Some(&rules), source);
     if written.is_err() {
         let _ = disk.remove_if_there(&path);
@@ -301,8 +316,10 @@ pub(super) fn write_to(
     rules: Option<&IdentityRules>,
     source: &Source,
 ) -> Result<(), StoreError> {
-    let failed = |source| StoreError::Write { path: target.to_owned(), source };
-    if let Ok(old) = fs::metadata(target) {
+    let failed = |source| StoreError::write(target.to_owned(), source);
+    if let Ok(old) = fs::symlink_metadata(target)
+        && old.is_file()
+    {
         disk.set_mode(file, old.permissions().mode() & 0o777).map_err(failed)?;
     }
     compose(source, rules, &mut disk.writer(file)).map_err(|error| error.at(target))?;
@@ -318,7 +335,7 @@ pub(super) fn write_to(
 /// Puts the new text in the old one's place, where that is still the one that was
 /// read, and removes the log; gives whether it did.
 fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bool, StoreError> {
-    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let failed = |source| StoreError::write(paths.target.clone(), source);
     if let (Form::Folder, fresh) = (paths.form, &next.fresh) {
         // Without the lock, which is held for moments: as long as there is a log that is
         // being folded, only who folds it changes the folder.
@@ -338,7 +355,7 @@ fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bo
         disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
     }
     disk.remove_if_there(&paths.folding)
-        .map_err(|source| StoreError::Write { path: paths.folding.clone(), source })?;
+        .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
     Ok(true)
 }
 

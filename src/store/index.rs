@@ -22,7 +22,7 @@ const PIECE: usize = 1024 * 1024;
 /// A file that cannot be read, or that is no recording: `path` is its name for
 /// people.
 pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
-    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    let failed = |source| StoreError::read(path.to_owned(), source);
     let mut outliner = Outliner::new();
     // One of many small files needs no large piece.
     let length = file.metadata().map_err(failed)?.len();

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::error::StoreError;
+use super::regular_file;
 
 /// How long a lock is waited for.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
@@ -81,7 +82,7 @@ impl Lock {
     /// A file that cannot be locked at all, or that someone else holds for longer
     /// than `wait`.
     pub(super) fn acquire(&mut self, wait: Duration) -> Result<Guard, StoreError> {
-        let failed = |source| StoreError::Lock { path: self.path.clone(), source };
+        let failed = |source| StoreError::lock(self.path.clone(), source);
         let deadline = Instant::now() + wait;
         loop {
             let (file, id) = match self.open.take() {
@@ -152,7 +153,7 @@ pub(super) fn id_of(metadata: &fs::Metadata) -> FileId {
 
 /// Which file a path names; `None` where there is none.
 pub(super) fn id_at(path: &Path) -> io::Result<Option<FileId>> {
-    match fs::metadata(path) {
+    match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(id_of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -226,9 +227,14 @@ fn signature() -> Vec<u8> {
 }
 
 fn holder(path: &Path) -> String {
-    match fs::read_to_string(path) {
-        Ok(text) if !text.trim().is_empty() => text.trim().to_owned(),
-        _ => "another process".to_owned(),
+    let mut text = [0; SIGNATURE];
+    let read = regular_file::open_to_read(path).ok().flatten().map(|file| file.read_at(&mut text, 0));
+    let text = String::from_utf8_lossy(&text[..read.and_then(Result::ok).unwrap_or(0)]).into_owned();
+    // Whoever may write the file may have written anything.
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    match text.trim() {
+        "" => "another process".to_owned(),
+        text => text.to_owned(),
     }
 }
 

@@ -65,7 +65,7 @@ impl Packer {
         let name = fingerprint(name);
         log::seal(name, &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::FileTooLarge, error);
-            StoreError::Write { path: self.path.clone(), source }
+            StoreError::write(self.path.clone(), source)
         })?;
         Ok(Parcel { name, replace: self.replace, first: self.replace, frame })
     }

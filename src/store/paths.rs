@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::atomic;
+use super::regular_file;
 
 /// What a recording is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +40,20 @@ impl Paths {
     /// The files of the recording that `path` names: a folder where there is one, or
     /// where it ends in a slash.
     ///
+    /// A link that names a recording is followed to one that is there. A link called as
+    /// a file beside a recording is not, since it may have come with one.
+    ///
     /// # Errors
-    /// A folder that is not there; a file with a slash behind its name.
+    /// A folder that is not there; a file with a slash behind its name;
+    /// [`UnsafeFileError`] for a link that leads to nothing, or is not followed.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let slash = path.as_os_str().as_bytes().ends_with(b"/");
         // Without it: what stands beside a folder stands beside what a link leads to.
         let plain: PathBuf = path.components().collect();
         let target = atomic::resolve(&plain)?;
+        if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
+            regular_file::look_at(&plain)?;
+        }
         let form = match fs::metadata(&target) {
             Ok(metadata) if metadata.is_dir() => Form::Folder,
             Ok(_) if slash => return Err(io::ErrorKind::NotADirectory.into()),
@@ -122,6 +130,7 @@ mod tests {
         let real = std::fs::canonicalize(dir.path()).unwrap().join("real.json");
         let link = dir.path().join("link.json");
         std::os::unix::fs::symlink("real.json", &link).unwrap();
+        fs::write(&real, "{}").unwrap();
         let paths = Paths::of(&link).unwrap();
         assert_eq!(paths.target, real);
         assert_eq!(paths.folder(), real.parent().unwrap());
@@ -133,6 +142,20 @@ mod tests {
             (&paths.torn(2), "real.json.log.torn-2"),
         ] {
             assert_eq!(*path, real.with_file_name(name));
+        }
+    }
+
+    #[test]
+    fn link_to_nothing_and_link_beside_a_recording_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("real.json"), "{}").unwrap();
+        for (link, to) in
+            [("link.json", "none.json"), ("a.json.new", "real.json"), ("a.json.log", "real.json")]
+        {
+            let link = dir.path().join(link);
+            std::os::unix::fs::symlink(to, &link).unwrap();
+            let error = Paths::of(&link).unwrap_err();
+            assert!(error.to_string().contains("symbolic link"), "{error}");
         }
     }
 }

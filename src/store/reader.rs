@@ -79,7 +79,7 @@ impl Recording {
         let source = Source::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
-        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let failed = |source| StoreError::read(path.to_owned(), source);
         let opened = source.body().state().map_err(failed)?;
         Ok(Self { source, notes: Vec::new(), opened })
     }
@@ -179,7 +179,7 @@ pub(super) fn paths_of(path: &Path) -> Result<Paths, StoreError> {
     Paths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
         io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
-        _ => StoreError::Read { path: path.to_owned(), source },
+        _ => StoreError::read(path.to_owned(), source),
     })
 }
 

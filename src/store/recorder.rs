@@ -170,7 +170,7 @@ impl Recorder {
             let new = !run.knows(parcel.name) && (single || seen.insert(parcel.name));
             frames.extend_from_slice(parcel.frame(new));
         }
-        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
+        let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
         for parcel in batch.iter_mut().map(AsMut::as_mut) {
@@ -304,7 +304,7 @@ impl Recorder {
             return Ok(());
         };
         let guard = self.acquire()?;
-        let failed = |source| StoreError::Lock { path: self.paths.lock.clone(), source };
+        let failed = |source| StoreError::lock(self.paths.lock.clone(), source);
         if run.leave().map_err(failed)? {
             self.lock.remove(guard).map_err(failed)?;
         }

@@ -36,7 +36,7 @@ impl Recording {
             return Ok(Vec::new());
         }
         let disk = Disk::real();
-        let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+        let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, self.opened(), false, || {
             let each = |(from, to): &(PathBuf, String)| disk.rename(from, &paths.target.join(to));
             moves.iter().try_for_each(each).map_err(failed)?;

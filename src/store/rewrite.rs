@@ -192,7 +192,7 @@ impl Recording {
         let Some((body, outline)) = self.only_body() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };
-        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        let failed = |source| StoreError::read(path.to_owned(), source);
         let before = self.opened();
         if State::at(&paths)? != *before {
             return Err(StoreError::Changed { path: path.to_owned() });
@@ -220,7 +220,7 @@ impl Recording {
         }
         let before = self.opened();
         let disk = Disk::real();
-        let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+        let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, before, true, || {
             match before {
                 State::Nothing => {}
@@ -256,7 +256,7 @@ pub fn create<E: From<StoreError>>(
     over: bool,
 ) -> Result<usize, E> {
     let paths =
-        Paths::of(path).map_err(|source| StoreError::Write { path: path.to_owned(), source })?;
+        Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
     let before = State::at(&paths)?;
     if !before.is_nothing() && !over {
@@ -265,6 +265,10 @@ pub fn create<E: From<StoreError>>(
     let is_other = |metadata: fs::Metadata| !metadata.is_file();
     if paths.form == Form::File && fs::metadata(&paths.target).is_ok_and(is_other) {
         return Err(StoreError::NotAFile { path: path.to_owned() }.into());
+    }
+    if path.is_symlink() && paths.form == Form::File && !before.is_nothing() {
+        // A link is followed to a recording only.
+        Recording::look(path)?;
     }
     // What is in a folder is not removed unless all of it is a recording.
     let (body, outline) = replaced(path, &paths, meta)?;
@@ -312,7 +316,7 @@ fn replace(
     before: &State,
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
-    let failed = |source| StoreError::Write { path: paths.target.clone(), source };
+    let failed = |source| StoreError::write(paths.target.clone(), source);
     if let Body::Split(split) = source.body() {
         let tag = format!("{:x}", RandomState::new().build_hasher().finish());
         disk.create_folder(&paths.target).map_err(failed)?;
@@ -352,13 +356,13 @@ pub(super) fn commit(
     last: bool,
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let at_lock = |source| StoreError::Lock { path: paths.lock.clone(), source };
-    let found = paths.lock.exists();
+    let at_lock = |source| StoreError::lock(paths.lock.clone(), source);
+    let found = fold::is_at(&paths.lock)?;
     let mut lock = Lock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
     let done = (|| {
         // What is in a log is not in the file that was read.
-        if is_live(&paths.run).map_err(at_lock)? || fold::has_leftover(paths) {
+        if is_live(&paths.run).map_err(at_lock)? || fold::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
         if State::at(paths)? != *before {

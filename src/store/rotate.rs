@@ -12,6 +12,7 @@ use super::lock::{self, Lock};
 use super::log::{self, Scanned};
 use super::note::Note;
 use super::paths::Paths;
+use super::regular_file;
 use super::run;
 
 /// What there is to fold.
@@ -45,16 +46,16 @@ pub(super) fn rotate(
     lock: &mut Lock,
     wait: Duration,
 ) -> Result<Rotated, StoreError> {
-    let at_log = |source| StoreError::Write { path: paths.log.clone(), source };
+    let at_log = |source| StoreError::write(paths.log.clone(), source);
     let ahead = match open(&paths.log).map_err(at_log)? {
-        Some(file) if !paths.folding.exists() => {
+        Some(file) if regular_file::look_at(&paths.folding).map_err(at_log)?.is_none() => {
             let scanned = log::scan(&file).map_err(at_log)?;
             Some((file, scanned))
         }
         _ => None,
     };
     let _guard = lock.acquire(wait)?;
-    let at_folding = |source| StoreError::Write { path: paths.folding.clone(), source };
+    let at_folding = |source| StoreError::write(paths.folding.clone(), source);
     if let Some(file) = open(&paths.folding).map_err(at_folding)? {
         return match lock::try_lock(&file).map_err(at_folding)? {
             true => Ok(Rotated::Folding { file, note: None }),
@@ -75,7 +76,7 @@ pub(super) fn rotate(
     let id = lock::id_of(&file.metadata().map_err(at_log)?);
     let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
     run::note_rotation(&paths.run, disk, &names, id)
-        .map_err(|source| StoreError::Write { path: paths.run.clone(), source })?;
+        .map_err(|source| StoreError::write(paths.run.clone(), source))?;
     disk.rename(&paths.log, &paths.folding).map_err(at_folding)?;
     if !lock::try_lock(&file).map_err(at_folding)? {
         return Ok(Rotated::Busy);
@@ -97,7 +98,7 @@ pub(super) fn set_aside(
     let (aside, torn) = free_place(paths, disk)?;
     let at = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::Write { path, source }
+        move |source| StoreError::write(path, source)
     };
     let mut tail = log::from(file, scanned.whole);
     let copied = io::copy(&mut tail, &mut disk.writer(&torn)).map_err(at(&aside));
@@ -126,7 +127,7 @@ pub(super) fn keep_damaged(
             Ok(copied) => bytes += copied,
             Err(source) => {
                 let _ = disk.remove_if_there(&aside);
-                return Err(StoreError::Write { path: aside, source });
+                return Err(StoreError::write(aside, source));
             }
         }
     }
@@ -140,7 +141,7 @@ fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), 
         match disk.create_new(&aside) {
             Ok(file) => return Ok((aside, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            Err(source) => return Err(StoreError::Write { path: aside, source }),
+            Err(source) => return Err(StoreError::write(aside, source)),
         }
     }
 }
@@ -165,11 +166,7 @@ fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanne
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
-    match File::options().read(true).write(true).open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    regular_file::open_existing(path, File::options().read(true).write(true))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use super::disk::Disk;
 use super::lock::{self, FileId};
 use super::log::Fingerprint;
+use super::regular_file;
 
 /// Which run to take part in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,10 +192,9 @@ impl Run {
 
 /// Whether a live recorder holds the recording. Only under the recording's lock.
 pub(super) fn is_live(path: &Path) -> io::Result<bool> {
-    match File::open(path) {
-        Ok(file) => lock::try_lock(&file).map(|alone| !alone),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+    match regular_file::open_to_read(path)? {
+        Some(file) => lock::try_lock(&file).map(|alone| !alone),
+        None => Ok(false),
     }
 }
 
@@ -206,10 +206,9 @@ pub(super) fn note_rotation(
     names: &[Fingerprint],
     log: FileId,
 ) -> io::Result<()> {
-    let mut file = match File::options().read(true).write(true).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+    let mut options = File::options();
+    let Some(mut file) = regular_file::open_existing(path, options.read(true).write(true))? else {
+        return Ok(());
     };
     let mut text = Vec::new();
     // Only its end matters: a line that was cut is written over.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::error::StoreError;
 use super::examine::files;
 use super::file;
+use super::regular_file;
 use super::log::sift::{is_log, sift as sift_log};
 use super::log::{self, FrameAt};
 use crate::identity::IdentityRules;
@@ -105,9 +106,18 @@ impl Salvage {
 
     /// What can be read of one file.
     fn file(path: &Path) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Read { path: path.to_owned(), source };
+        Self::of_file(path, file::open(path)?)
+    }
+
+    /// What can be read of one file in a recording's folder.
+    fn part(path: &Path) -> Result<Self, StoreError> {
+        Self::of_file(path, file::open_part(path)?)
+    }
+
+    fn of_file(path: &Path, file: Option<File>) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::read(path.to_owned(), source);
         let missing = || StoreError::Missing { path: path.to_owned() };
-        let file = file::open(path)?.ok_or_else(missing)?;
+        let file = file.ok_or_else(missing)?;
         let log = is_binary(path, &file).map_err(failed)?;
         let meta = Meta::default();
         let (found, lost) = (Vec::new(), Vec::new());
@@ -149,11 +159,12 @@ impl Salvage {
     pub fn entries(&self) -> impl Iterator<Item = Result<(EntryName, Entry), StoreError>> {
         self.found.iter().map(|saved| {
             let source = &self.files[saved.file];
-            let failed = |error| StoreError::Read { path: source.path.clone(), source: error };
+            let failed = |error| StoreError::read(&source.path, error);
             let range = saved.at..saved.at + saved.length;
             let bytes = match &source.file {
                 Some(file) => bytes(file, range),
-                None => File::open(&source.path).and_then(|file| bytes(&file, range)),
+                None => regular_file::open(&source.path, File::options().read(true))
+                    .and_then(|file| bytes(&file, range)),
             };
             let bytes = bytes.map_err(failed)?;
             let changed = || failed(io::Error::other("it was changed meanwhile"));

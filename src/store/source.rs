@@ -11,6 +11,7 @@ use super::lock::{self, FileId};
 use super::log::{self, FrameAt, Scanned};
 use super::merge::{Frame, Origin, Place, Plan, plan, settle};
 use super::paths::Paths;
+use super::regular_file;
 use super::room::{TO_READ, has_room};
 use super::window::{Stretch, Window};
 use crate::identity::IdentityRules;
@@ -76,7 +77,7 @@ impl Source {
             return Self::of(path, body, logs.collect::<Result<_, _>>()?, false);
         }
         let source = io::Error::other("its log is folded again and again");
-        Err(StoreError::Read { path: path.to_owned(), source })
+        Err(StoreError::read(path.to_owned(), source))
     }
 
     /// A recording and the one log that is being folded into it, without the
@@ -90,7 +91,7 @@ impl Source {
         log: &File,
         aside: &[FrameAt],
     ) -> Result<Option<Self>, StoreError> {
-        let failed = |source| StoreError::Read { path: paths.folding.clone(), source };
+        let failed = |source| StoreError::read(paths.folding.clone(), source);
         let log = log.try_clone().map_err(failed)?;
         let mut log = Log::scan(&paths.folding, log)?;
         log.scanned.frames.retain(|frame| !aside.contains(frame));
@@ -281,7 +282,7 @@ impl Source {
                 None => (&self.path, alone(None)),
             },
         };
-        let failed = |source| StoreError::Read { path: path.clone(), source };
+        let failed = |source| StoreError::read(path.clone(), source);
         window.read(file, stretch, place).map_err(failed)
     }
 
@@ -342,7 +343,7 @@ impl Files {
         let moved = |log: &(_, _, FileId)| logs.first().is_some_and(|older| older.2 == log.2);
         logs.extend(newer.filter(|log| !moved(log)).into_iter().collect::<Vec<_>>());
         let is_at = |at: &Path, id: FileId| {
-            let failed = |source| StoreError::Read { path: at.to_owned(), source };
+            let failed = |source| StoreError::read(at.to_owned(), source);
             lock::id_at(at).map(|there| there == Some(id)).map_err(failed)
         };
         let current = match logs.last() {
@@ -355,12 +356,8 @@ impl Files {
 }
 
 fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> {
-    let failed = |source| StoreError::Read { path: path.to_owned(), source };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
+    let failed = |source| StoreError::read(path.to_owned(), source);
+    let Some(file) = regular_file::open_to_read(path).map_err(failed)? else { return Ok(None) };
     let id = lock::id_of(&file.metadata().map_err(failed)?);
     Ok(Some((path.to_owned(), file, id)))
 }
@@ -382,7 +379,7 @@ pub(super) fn unreadable(log: &File) -> io::Result<Vec<FrameAt>> {
 impl Log {
     fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
         let scanned = log::scan(&file)
-            .map_err(|source| StoreError::Read { path: path.to_owned(), source })?;
+            .map_err(|source| StoreError::read(path.to_owned(), source))?;
         if scanned.newer {
             return Err(StoreError::NewerLog { path: path.to_owned() });
         }

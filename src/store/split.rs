@@ -21,6 +21,7 @@ use std::time::Duration;
 use super::atomic;
 use super::error::StoreError;
 use super::file;
+use super::regular_file;
 use super::stamp::Stamp;
 use super::window::Stretch;
 use crate::recording::Meta;
@@ -59,7 +60,7 @@ struct Piece {
 /// A folder that cannot be read; something that is called as an entry's file and is
 /// none.
 pub(super) fn list(folder: &Path) -> Result<Vec<(OsString, Stamp)>, StoreError> {
-    let failed = |source| StoreError::Read { path: folder.to_owned(), source };
+    let failed = |source| StoreError::read(folder.to_owned(), source);
     let found = match fs::read_dir(folder) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -72,12 +73,11 @@ pub(super) fn list(folder: &Path) -> Result<Vec<(OsString, Stamp)>, StoreError> 
             continue;
         }
         let path = folder.join(&name);
-        match fs::metadata(&path) {
-            Ok(metadata) if metadata.is_file() => files.push((name, Stamp::read(&metadata))),
-            Ok(_) => return Err(StoreError::OddFile { path }),
-            // Removed since, unless it is a link that leads nowhere.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {}
-            Err(source) => return Err(StoreError::Read { path, source }),
+        match regular_file::look_at(&path) {
+            Ok(Some(metadata)) => files.push((name, Stamp::read(&metadata))),
+            // Removed since.
+            Ok(None) => {}
+            Err(source) => return Err(file::not_a_part(&path, source)),
         }
     }
     files.sort();
@@ -121,10 +121,7 @@ pub(super) fn sweep(folder: &Path, ending: &str) -> io::Result<()> {
         let ours =
             name.as_bytes().starts_with(b".") && name.as_bytes().ends_with(ending.as_bytes());
         if ours {
-            match fs::remove_file(entry.path()) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            regular_file::remove_temporary(&entry.path())?;
         }
     }
     Ok(())
@@ -172,7 +169,7 @@ impl Split {
             }
         }
         let source = io::Error::other("others change its files again and again");
-        Err(StoreError::Read { path: folder.to_owned(), source })
+        Err(StoreError::read(folder.to_owned(), source))
     }
 
     fn joined(folder: &Path, parts: BTreeMap<OsString, Part>) -> Result<Self, StoreError> {
@@ -226,8 +223,8 @@ impl Split {
         let path = self.path_at(at);
         let moved = || StoreError::Moved { path: path.clone() };
         let piece = self.piece_at(at).ok_or_else(moved)?;
-        let file = file::open(&path)?.ok_or_else(moved)?;
-        let failed = |source| StoreError::Read { path: path.clone(), source };
+        let file = file::open_part(&path)?.ok_or_else(moved)?;
+        let failed = |source| StoreError::read(path.clone(), source);
         if Stamp::of(&file).map_err(failed)? != piece.stamp {
             return Err(moved());
         }

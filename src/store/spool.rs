@@ -71,7 +71,7 @@ impl Spool {
 }
 
 fn unspooled(source: io::Error) -> StoreError {
-    StoreError::Write { path: std::env::temp_dir(), source }
+    StoreError::write(std::env::temp_dir(), source)
 }
 
 #[cfg(test)]

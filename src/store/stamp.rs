@@ -24,7 +24,7 @@ impl Stamp {
 
     /// The file at a path as it is now; `None` where there is none.
     pub(super) fn at(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
+        match fs::symlink_metadata(path) {
             Ok(metadata) => Ok(Some(Self::read(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -1,6 +1,5 @@
 //! The SHA-256 of a recording as it is on disk, without its logs.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -8,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::paths::{Form, Paths};
-use super::split;
+use super::{file, split};
 
 /// The SHA-256 of a recording's file, in lower-case hex; `None` where there is none.
 ///
@@ -32,7 +31,7 @@ pub fn sha256(path: &Path) -> Option<String> {
 
 fn hex(path: &Path) -> Option<String> {
     let mut hash = Sha256::new();
-    let mut file = File::open(path).ok()?;
+    let mut file = file::open(path).ok()??;
     io::copy(&mut file, &mut Hasher(&mut hash)).ok()?;
     Some(text(hash))
 }

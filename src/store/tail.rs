@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::lock::{self, FileId};
+use super::regular_file;
 
 /// An append that took longer says that the storage is slow at present.
 const SLOW: Duration = Duration::from_millis(2);
@@ -87,7 +88,7 @@ impl Tail {
 
     /// Looks at the path.
     pub(super) fn look(&self) -> io::Result<Seen> {
-        let there = match fs::metadata(&self.path) {
+        let there = match fs::symlink_metadata(&self.path) {
             Ok(metadata) => Some((lock::id_of(&metadata), metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -106,13 +107,14 @@ impl Tail {
     /// Lets go of the log that is open, and opens the one that is at the path, if
     /// any, with nothing of it known. Gives the former one.
     pub(super) fn reopen(&mut self, rotations: usize) -> io::Result<Option<Open>> {
-        let open = match File::options().read(true).append(true).open(&self.path) {
-            Ok(file) => {
+        let mut options = File::options();
+        let open = regular_file::open_existing(&self.path, options.read(true).append(true))?;
+        let open = match open {
+            Some(file) => {
                 let id = lock::id_of(&file.metadata()?);
                 Some(Open { file, id, end: 0, rotations, named: false })
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            None => None,
         };
         Ok(std::mem::replace(&mut self.open, open))
     }

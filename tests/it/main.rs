@@ -70,6 +70,8 @@ mod otel;
 #[cfg(test)]
 mod pager;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod prune;

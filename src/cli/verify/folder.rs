@@ -64,7 +64,6 @@ fn part(path: &Path, checker: &Checker) -> Part {
         part.report.unreadable = Some(match error {
             // Its path is told beside it.
             StoreError::Format { problem, .. } => problem.to_string(),
-            StoreError::NotAFile { path } => unreadable(&StoreError::OddFile { path }),
             error => unreadable(&error),
         });
     }
@@ -72,7 +71,7 @@ fn part(path: &Path, checker: &Checker) -> Part {
 }
 
 fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreError> {
-    let file = Examined::open(path)?;
+    let file = Examined::open_part(path)?;
     let mut layout = file.part()?;
     entries(&file, &mut layout, checker, &mut part.report)?;
     part.report.foreign += layout.foreign;

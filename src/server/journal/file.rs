@@ -5,10 +5,11 @@
 //! taken back.
 
 use std::ffi::OsString;
-use std::fs::{OpenOptions, TryLockError};
+use std::fs::TryLockError;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+use crate::store;
 
 /// What every line begins with.
 const BEGINNING: &[u8] = br#"{"v":"#;
@@ -141,8 +142,7 @@ impl File {
 /// Creates a file that only its owner may read, or empties it, unless another run writes
 /// to it: each would write over what the other has written.
 fn create(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let file = store::open_output(path, 0o600)?;
     let is_plain = file.metadata()?.is_file();
     if is_rotated && !is_plain {
         let why = "only a plain file can be rotated";

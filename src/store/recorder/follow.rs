@@ -11,8 +11,8 @@ const AT_ONCE: usize = 16 << 20;
 impl Recorder {
     /// Learns what others have done to the log and the run. Only under the lock.
     pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
-        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
-        let at_run = |source| StoreError::Write { path: self.paths.run.clone(), source };
+        let at_log = |source| StoreError::write(self.paths.log.clone(), source);
+        let at_run = |source| StoreError::write(self.paths.run.clone(), source);
         let Some(run) = &mut self.run else { return Ok(()) };
         let seen = self.tail.look().map_err(at_log)?;
         if self.lock.id() != self.settled || seen == Seen::Other {
@@ -47,7 +47,7 @@ impl Recorder {
     /// out of the way.
     fn read_on(&mut self) -> Result<(), StoreError> {
         let (Some(open), Some(run)) = (self.tail.open(), &mut self.run) else { return Ok(()) };
-        let at_log = |source| StoreError::Read { path: self.paths.log.clone(), source };
+        let at_log = |source| StoreError::read(self.paths.log.clone(), source);
         let scanned = log::scan_from(&open.file, open.end).map_err(at_log)?;
         if scanned.newer {
             return Err(StoreError::NewerLog { path: self.paths.log.clone() });
@@ -63,7 +63,7 @@ impl Recorder {
     /// Writes the entries of logs that someone removed again, except those which
     /// another recorder has saved already.
     fn recover(&mut self) -> Result<(), StoreError> {
-        let at_log = |source| StoreError::Write { path: self.paths.log.clone(), source };
+        let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         while let Some(orphan) = self.orphans.last() {
             let there: HashSet<_> = match self.tail.open() {
                 Some(open) => log::scan(&open.file).map_err(at_log)?.frames,

@@ -1,11 +1,9 @@
 //! Opening a recording for adding to it.
 
-use std::fs::File;
-
 use super::*;
 use crate::store::error::StoreError;
 use crate::store::paths::Form;
-use crate::store::{atomic, fold, reader::Recording, run, split};
+use crate::store::{atomic, fold, reader::Recording, regular_file, run, split};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -37,7 +35,7 @@ impl Recorder {
         choice: &RunChoice,
         rules: &IdentityRules,
     ) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::Write { path: path.to_owned(), source };
+        let failed = |source| StoreError::write(path.to_owned(), source);
         disk.create_folder(atomic::folder(path)).map_err(failed)?;
         let paths = Paths::of(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
@@ -92,8 +90,8 @@ fn enter(
     let mut attempts = 0;
     loop {
         let guard = lock.acquire(lock::WAIT)?;
-        let at_run = |source| StoreError::Lock { path: paths.run.clone(), source };
-        let left = paths.log.exists() || paths.folding.exists();
+        let at_run = |source| StoreError::lock(paths.run.clone(), source);
+        let left = fold::is_at(&paths.log)? || fold::is_at(&paths.folding)?;
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
@@ -115,10 +113,10 @@ fn enter(
 /// Removes what folds that were killed left behind, unless one is going on. Only
 /// under the lock.
 fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
-    let failed = |source| StoreError::Write { path: path.to_owned(), source };
-    let folds = match File::open(&paths.folding) {
-        Ok(file) => !lock::try_lock(&file).map_err(failed)?,
-        Err(_) => false,
+    let failed = |source| StoreError::write(path.to_owned(), source);
+    let folds = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
+        Some(file) => !lock::try_lock(&file).map_err(failed)?,
+        None => false,
     };
     if folds {
         return Ok(());

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::{Lost, Salvage, Saved, Source, in_part};
 use crate::recording::{EntryName, Meta};
-use crate::store::error::StoreError;
 
 impl Salvage {
     /// What can be read of these files, in the order in which a folder is read.
@@ -15,16 +14,12 @@ impl Salvage {
         // When the first take of a name was recorded.
         let mut times: HashMap<EntryName, (usize, Option<String>)> = HashMap::new();
         for path in files {
-            match Self::file(&path) {
+            match Self::part(&path) {
                 Ok(part) => {
                     part.times(&mut times);
                     whole.add(path, part);
                 }
                 Err(error) => {
-                    let error = match error {
-                        StoreError::NotAFile { path } => StoreError::OddFile { path },
-                        error => error,
-                    };
                     let why = format!("failed to {}", error.chain());
                     whole.lost.push(Lost { file: Some(path), in_part: false, ..in_part(why) });
                 }

@@ -71,7 +71,7 @@ pub(super) fn read_all(
             names.chunks(share).map(|names| scope.spawn(move || read(names))).collect();
         let lost = |_| {
             let source = std::io::Error::other("a thread that read it was lost");
-            Err(StoreError::Read { path: folder.to_owned(), source })
+            Err(StoreError::read(folder.to_owned(), source))
         };
         readers.into_iter().map(|reader| reader.join().unwrap_or_else(lost)).collect()
     });
@@ -80,8 +80,8 @@ pub(super) fn read_all(
 
 impl Part {
     fn read(path: &Path) -> Result<Option<Self>, StoreError> {
-        let failed = |source| StoreError::Read { path: path.to_owned(), source };
-        let Some(file) = file::open(path)? else { return Ok(None) };
+        let failed = |source| StoreError::read(path.to_owned(), source);
+        let Some(file) = file::open_part(path)? else { return Ok(None) };
         let stamp = Stamp::of(&file).map_err(failed)?;
         let text = small(&file, stamp.length).map_err(failed)?;
         // What is wrong with one is found by reading it again.

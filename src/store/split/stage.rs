@@ -93,7 +93,7 @@ impl Staged {
             Self { folder: folder.to_owned(), writes: Vec::new(), removals: Vec::new() };
         staged.removals.extend(work.removals.iter().map(|file| folder.join(file)));
         if !work.writes.is_empty() {
-            let failed = |source| StoreError::Write { path: folder.to_owned(), source };
+            let failed = |source| StoreError::write(folder.to_owned(), source);
             disk.create_folder(folder).map_err(failed)?;
         }
         let together = work.writes.len() > TOGETHER;
@@ -107,7 +107,7 @@ impl Staged {
         }
         if together && let Err(source) = disk.sync_system(folder) {
             staged.discard(disk);
-            return Err(StoreError::Write { path: folder.to_owned(), source });
+            return Err(StoreError::write(folder.to_owned(), source));
         }
         Ok(staged)
     }
@@ -124,16 +124,16 @@ impl Staged {
     pub(in crate::store) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
         for (temporary, place) in &self.writes {
             disk.rename(temporary, place)
-                .map_err(|source| StoreError::Write { path: place.clone(), source })?;
+                .map_err(|source| StoreError::write(place.clone(), source))?;
         }
-        let failed = |source| StoreError::Write { path: self.folder.clone(), source };
+        let failed = |source| StoreError::write(self.folder.clone(), source);
         if !self.removals.is_empty() && !self.writes.is_empty() {
             // A file is not gone before what it held is known to stand elsewhere.
             disk.sync_folder(&self.folder).map_err(failed)?;
         }
         for place in &self.removals {
             disk.remove_if_there(place)
-                .map_err(|source| StoreError::Write { path: place.clone(), source })?;
+                .map_err(|source| StoreError::write(place.clone(), source))?;
         }
         if self.is_empty() { Ok(()) } else { disk.sync_folder(&self.folder).map_err(failed) }
     }
@@ -158,7 +158,7 @@ fn write_one(
 ) -> Result<(), StoreError> {
     let Stage { folder, disk, rules, .. } = stage;
     let place = folder.join(&write.file);
-    let failed = |source| StoreError::Write { path: place.clone(), source };
+    let failed = |source| StoreError::write(place.clone(), source);
     let mut meta = match (stage.meta, write.member) {
         (Some(meta), _) => meta.clone(),
         (None, Some(member)) => split.meta_of(member)?,
@@ -167,9 +167,8 @@ fn write_one(
     if let Some(rules) = rules {
         meta.adopt(rules);
     }
-    disk.remove_if_there(temporary).map_err(failed)?;
-    let file = disk.create_new(temporary).map_err(failed)?;
-    if let Some(old) = write.member.and_then(|_| fs::metadata(&place).ok()) {
+    let file = disk.create_temporary(temporary).map_err(failed)?;
+    if let Some(old) = write.member.and_then(|_| fs::symlink_metadata(&place).ok()) {
         disk.set_mode(&file, old.permissions().mode() & 0o777).map_err(failed)?;
     }
     let text = &mut disk.writer(&file);

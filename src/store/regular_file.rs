@@ -1,0 +1,220 @@
+//! Regular files, opened without following links.
+//!
+//! What stands beside a recording, or among the files of one that is a folder, may have
+//! come with a repository or from another user. A link there would lead loomrec to read,
+//! empty or overwrite a file elsewhere, and a named pipe would keep it waiting. So each
+//! such file is opened here: the last part of its path is never followed, opening never
+//! waits, and the open file must be a regular one with a single name.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::atomic;
+
+/// How the names of files end that loomrec keeps beside a recording.
+const ENDINGS: [&str; 7] =
+    [".log", ".folding", ".lock", ".run", ".new", ".pending", atomic::SUFFIX];
+
+/// A path that names something else than a regular file with one name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is {kind}", path.display())]
+pub struct UnsafeFileError {
+    /// The path.
+    pub path: PathBuf,
+    /// What it names.
+    pub kind: UnsafeKind,
+}
+
+/// What is found in the place of a regular file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsafeKind {
+    /// A symbolic link, and where it leads.
+    #[error("a symbolic link to {}", to.display())]
+    SymbolicLink {
+        /// The text of the link.
+        to: PathBuf,
+    },
+    /// A file with further names elsewhere.
+    #[error("a file with {names} names (hard links)")]
+    HardLink {
+        /// How many names it has.
+        names: u64,
+    },
+    /// A directory.
+    #[error("a directory")]
+    Directory,
+    /// A named pipe.
+    #[error("a named pipe")]
+    Pipe,
+    /// A socket.
+    #[error("a socket")]
+    Socket,
+    /// A device.
+    #[error("a device")]
+    Device,
+}
+
+impl UnsafeKind {
+    /// Whether it leads to a file that has another name.
+    pub(super) fn is_link(&self) -> bool {
+        matches!(self, Self::SymbolicLink { .. } | Self::HardLink { .. })
+    }
+}
+
+impl UnsafeFileError {
+    /// The error within an I/O error, where it is one of these.
+    pub(super) fn within(error: &io::Error) -> Option<&Self> {
+        error.get_ref().and_then(|inner| inner.downcast_ref())
+    }
+
+    /// What is wrong with the file that a look at a path found; `None` for a regular
+    /// file with one name.
+    fn find(path: &Path, metadata: &Metadata) -> Option<Self> {
+        let kind = metadata.file_type();
+        let kind = match metadata.nlink() {
+            // A file that was removed since it was opened has none.
+            0 | 1 if kind.is_file() => return None,
+            names if kind.is_file() => UnsafeKind::HardLink { names },
+            _ if kind.is_symlink() => UnsafeKind::SymbolicLink {
+                to: fs::read_link(path).unwrap_or_default(),
+            },
+            _ if kind.is_dir() => UnsafeKind::Directory,
+            _ if kind.is_fifo() => UnsafeKind::Pipe,
+            _ if kind.is_socket() => UnsafeKind::Socket,
+            _ => UnsafeKind::Device,
+        };
+        Some(Self { path: path.to_owned(), kind })
+    }
+}
+
+impl From<UnsafeFileError> for io::Error {
+    fn from(error: UnsafeFileError) -> Self {
+        Self::other(error)
+    }
+}
+
+/// Checks what a look at a path found.
+///
+/// # Errors
+/// [`UnsafeFileError`] for anything but a regular file with one name.
+pub(super) fn check(path: &Path, metadata: &Metadata) -> io::Result<()> {
+    UnsafeFileError::find(path, metadata).map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Looks at a path; `None` where there is nothing.
+///
+/// # Errors
+/// [`UnsafeFileError`] for anything but a regular file with one name.
+pub(super) fn look_at(path: &Path) -> io::Result<Option<Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => check(path, &metadata).map(|()| Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a file with these options, which must not truncate it.
+///
+/// # Errors
+/// [`UnsafeFileError`] for anything but a regular file with one name; what opening a
+/// file fails with.
+pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // A device may act on being opened: it is refused before that.
+    look_at(path)?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            // Something else may have taken its place meanwhile.
+            look_at(path)?;
+            return Err(error);
+        }
+    };
+    check(path, &file.metadata()?)?;
+    Ok(file)
+}
+
+/// Opens a file for reading; `None` where there is none.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_to_read(path: &Path) -> io::Result<Option<File>> {
+    open_existing(path, OpenOptions::new().read(true))
+}
+
+/// Opens a file with these options; `None` where there is none.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    match open(path, options) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes a file, a link or the like from a temporary file's place; nothing there is
+/// as good.
+///
+/// # Errors
+/// [`UnsafeFileError`] for a directory; a file that cannot be removed.
+pub(super) fn remove_temporary(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if path.is_dir() && !path.is_symlink() => {
+            look_at(path)?;
+            Err(error)
+        }
+        done => done,
+    }
+}
+
+/// Whether a file is called as one that loomrec keeps beside a recording.
+pub(super) fn is_sidecar_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) || name.contains(".log.torn-")
+}
+
+/// Opens a file that a user has named for output, to be written from its beginning. It is
+/// created with `mode`, and what it holds stays until the caller empties it.
+/// A device or a pipe is opened as it is: `/dev/stdout` and the like are links that the
+/// system keeps, and are followed.
+///
+/// # Errors
+/// [`UnsafeFileError`] for a symbolic link elsewhere, and for a file with several names;
+/// what opening a file fails with.
+pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(mode);
+    if !is_kept_by_system(path) {
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    }
+    let refuse = |metadata: &Metadata| match UnsafeFileError::find(path, metadata) {
+        Some(error) if error.kind.is_link() => Err(io::Error::from(error)),
+        _ => Ok(()),
+    };
+    let file = match options.open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            fs::symlink_metadata(path).map_or(Ok(()), |found| refuse(&found))?;
+            return Err(error);
+        }
+    };
+    refuse(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Whether a path stands where only the system makes links: `/dev/stdout`, `/dev/fd/63`.
+fn is_kept_by_system(path: &Path) -> bool {
+    fs::canonicalize(atomic::folder(path))
+        .is_ok_and(|folder| folder == Path::new("/dev") || folder.starts_with("/proc"))
+}
+
+#[cfg(test)]
+#[path = "regular_file_tests.rs"]
+mod tests;

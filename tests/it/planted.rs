@@ -1,0 +1,323 @@
+//! Links, pipes and directories that someone has put where a recording's own files stand:
+//! no command reads, changes or copies what they lead to, and none waits for them.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command as System;
+
+use crate::support::loomrec::run;
+use crate::support::shape::{chat, chat_answer};
+use crate::support::{Answer, Scene, Upstream};
+
+/// What no command may change or copy.
+const CANARY: &[u8] = b"-----BEGIN CANARY----- b3Blbn NzaC1r\n";
+
+/// The files that stand beside a recording, with `FILE` for its name.
+const SIDECARS: [&str; 8] = [
+    "FILE.log",
+    "FILE.folding",
+    "FILE.lock",
+    "FILE.run",
+    "FILE.log.torn-1",
+    ".FILE.fold.loomrec-tmp",
+    "FILE.new",
+    "FILE.pending",
+];
+
+/// What is put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plant {
+    Symlink,
+    Dangling,
+    HardLink,
+    Pipe,
+    Directory,
+}
+
+use Plant::{Dangling, Directory, HardLink, Pipe, Symlink};
+
+/// A command line, with `FILE` for the recording; the sidecars that it opens, and so
+/// refuses: the numbers of [`SIDECARS`].
+type Command = (&'static str, &'static [usize]);
+
+/// What every command that reads a recording opens.
+const READ: &[usize] = &[0, 1];
+
+/// Every command that takes a recording.
+const COMMANDS: [Command; 34] = [
+    ("record -r FILE --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
+    ("record -r FILE --mode new_episodes --upstream openai=http://127.0.0.1:9 -- true", &[0, 1, 2, 3]),
+    ("record -r FILE --mode none --upstream openai=http://127.0.0.1:9 -- true", READ),
+    ("replay -r FILE --strict --allow-empty -- true", READ),
+    ("replay -r FILE --allow-empty -- true", READ),
+    ("replay -r FILE --pending FILE.pending --allow-empty -- true", &[0, 1, 7]),
+    ("ls FILE --json", READ),
+    ("show FILE", READ),
+    ("diff FILE other.json", READ),
+    ("diff other.json FILE", READ),
+    ("stats FILE", READ),
+    ("verify FILE", &[0, 1, 4, 6, 7]),
+    ("verify FILE --fix", &[0, 1, 4, 6, 7]),
+    ("verify FILE --fix --rehash", &[0, 1, 4, 6, 7]),
+    ("salvage FILE -o saved.json", &[]),
+    ("salvage FILE.log -o saved.json", &[0]),
+    ("merge -o merged.json FILE other.json", READ),
+    ("merge -o FILE FILE other.json", READ),
+    ("git-merge other.json FILE other.json FILE", READ),
+    ("prune FILE --upstream openai", READ),
+    ("prune FILE --upstream openai --apply", &[0, 1, 2, 3]),
+    ("redact FILE --redact Hello", READ),
+    ("redact FILE --redact Hello --apply", &[0, 1, 2, 3]),
+    ("convert FILE copied.json", READ),
+    ("convert other.json FILE --force", &[0, 1, 2, 3]),
+    ("import exported.har --into FILE", &[0, 1, 2, 3]),
+    ("export --to har FILE -o out.har", READ),
+    ("rerecord FILE --yes --upstream openai=http://127.0.0.1:9", &[0, 1, 6]),
+    ("review FILE --check", &[0, 1, 6]),
+    ("review FILE --list", &[0, 1, 6]),
+    ("accept FILE", &[0, 1, 6]),
+    ("reject FILE", &[0, 1, 6]),
+    ("pending FILE", &[6, 7]),
+    ("doctor FILE", &[]),
+];
+
+/// A recording, what is needed beside it, and a file elsewhere that links lead to.
+struct Ground {
+    dir: tempfile::TempDir,
+    /// What the recording is called.
+    name: &'static str,
+}
+
+impl Ground {
+    fn new(name: &'static str) -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), name }
+    }
+
+    fn canary(&self) -> PathBuf {
+        self.dir.path().join("elsewhere/canary")
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.dir.path().join("repository")
+    }
+
+    /// Makes everything anew.
+    fn reset(&self, sample: &Scene) {
+        let _ = fs::remove_dir_all(self.folder());
+        fs::create_dir_all(self.folder()).unwrap();
+        fs::create_dir_all(self.dir.path().join("elsewhere")).unwrap();
+        fs::write(self.canary(), CANARY).unwrap();
+        let at = |name: &str| self.folder().join(name);
+        fs::copy(sample.recording(), at("other.json")).unwrap();
+        fs::copy(sample.path("exported.har"), at("exported.har")).unwrap();
+        if self.name.ends_with('/') {
+            fs::create_dir(at("run")).unwrap();
+            for file in fs::read_dir(sample.path("folder")).unwrap().flatten() {
+                fs::copy(file.path(), at("run").join(file.file_name())).unwrap();
+            }
+        } else {
+            fs::copy(sample.recording(), at(self.name)).unwrap();
+        }
+    }
+
+    fn plant(&self, sidecar: &str, plant: Plant) -> PathBuf {
+        let path = self.folder().join(sidecar.replace("FILE", self.name.trim_end_matches('/')));
+        match plant {
+            Symlink => symlink(self.canary(), &path).unwrap(),
+            Dangling => symlink(self.dir.path().join("elsewhere/none"), &path).unwrap(),
+            HardLink => fs::hard_link(self.canary(), &path).unwrap(),
+            Directory => fs::create_dir(&path).unwrap(),
+            Pipe => assert!(System::new("mkfifo").arg(&path).status().unwrap().success()),
+        }
+        path
+    }
+
+    fn run(&self, line: &str) -> crate::support::loomrec::Finished {
+        let name = self.name;
+        let words = line.split(' ').map(|word| match word.strip_prefix("FILE") {
+            // What stands beside a folder is called without its slash.
+            Some(rest) if !rest.is_empty() => format!("{}{rest}", name.trim_end_matches('/')),
+            Some(_) => name.to_owned(),
+            None => word.to_owned(),
+        });
+        run(&self.folder(), &words.collect::<Vec<_>>())
+    }
+
+    /// Nothing of what links lead to has been changed or copied.
+    #[track_caller]
+    fn check(&self, what: &str) {
+        assert_eq!(fs::read(self.canary()).unwrap(), CANARY, "{what}: changed");
+        assert_eq!(fs::metadata(self.canary()).unwrap().mode() & 0o777, 0o644 & !umask(), "{what}");
+        let elsewhere = fs::read_dir(self.dir.path().join("elsewhere")).unwrap().count();
+        assert_eq!(elsewhere, 1, "{what}: made a file elsewhere");
+        let own = fs::metadata(self.canary()).unwrap().ino();
+        for path in files(&self.folder()) {
+            let found = fs::symlink_metadata(&path).unwrap();
+            if found.is_file() && found.ino() != own {
+                let bytes = fs::read(&path).unwrap();
+                let holds = bytes.windows(10).any(|part| part == &CANARY[..10]);
+                assert!(!holds, "{what}: {} holds what is elsewhere", path.display());
+            }
+        }
+    }
+}
+
+fn umask() -> u32 {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a"), "").unwrap();
+    0o666 & !fs::metadata(dir.path().join("a")).unwrap().mode()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}
+
+/// A recording of two calls, and the same in other forms.
+fn sample() -> Scene {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|_| Answer::json(200, chat_answer("Hello.")));
+    scene.recorded(&upstream, &[chat("one"), chat("two")]);
+    scene.run(&["convert", "run.json", "folder/"]).expect(0);
+    scene.run(&["export", "--to", "har", "run.json", "-o", "exported.har"]).expect(0);
+    scene
+}
+
+/// Runs commands with something in the place of each sidecar.
+fn check_all(name: &'static str, commands: &[Command], plants: &[Plant]) {
+    let (sample, ground) = (sample(), Ground::new(name));
+    for (line, uses) in commands {
+        ground.reset(&sample);
+        let plain = ground.run(line).code;
+        for (number, sidecar) in SIDECARS.iter().enumerate() {
+            for plant in plants {
+                ground.reset(&sample);
+                let path = ground.plant(sidecar, *plant);
+                let done = ground.run(line);
+                let what = format!("{plant:?} at {sidecar}, {line}\n{}", done.stderr);
+                ground.check(&what);
+                if uses.contains(&number) {
+                    assert_eq!(done.code, 4, "{what}");
+                    let said = done.stderr + &done.stdout;
+                    let file = path.file_name().unwrap().to_str().unwrap();
+                    assert!(said.contains(file), "it is not named: {what}");
+                } else if !line.starts_with("salvage FILE.log") && !is_beside(*plant, number) {
+                    assert_eq!(done.code, plain, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A directory in the place of a temporary file is refused, and not cleared away.
+fn is_beside(plant: Plant, sidecar: usize) -> bool {
+    plant == Directory && sidecar == 5
+}
+
+#[test]
+fn no_command_follows_a_symlink_in_the_place_of_a_file_beside_a_recording() {
+    check_all("run.json", &COMMANDS, &[Symlink]);
+}
+
+#[test]
+fn no_command_follows_a_symlink_beside_a_recording_that_is_a_folder() {
+    // `git-merge` takes files.
+    let commands: Vec<Command> =
+        COMMANDS.into_iter().filter(|(line, _)| !line.starts_with("git-merge")).collect();
+    check_all("run/", &commands, &[Symlink]);
+}
+
+#[test]
+fn no_command_opens_a_hard_link_a_pipe_or_a_directory_beside_a_recording() {
+    let of = |words: &[&str]| -> Vec<Command> {
+        let is_one = |(line, _): &Command| words.iter().any(|word| line.starts_with(word));
+        COMMANDS.into_iter().filter(is_one).collect()
+    };
+    let commands = of(&["record -r FILE --up", "replay -r FILE --s", "ls", "verify FILE --fix --r",
+        "prune FILE --upstream openai --a", "accept"]);
+    check_all("run.json", &commands, &[HardLink, Pipe, Directory, Dangling]);
+}
+
+#[test]
+fn links_among_the_files_of_a_folder_are_refused_by_name() {
+    let (sample, ground) = (sample(), Ground::new("run/"));
+    for plant in [Symlink, HardLink, Dangling] {
+        for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("git-merge")) {
+            let reads = !["salvage FILE.log", "pending", "doctor"].iter().any(|word| line.starts_with(word));
+            ground.reset(&sample);
+            ground.plant("run/planted.json", plant);
+            let done = ground.run(line);
+            let what = format!("{plant:?}, {line}\n{}{}", done.stderr, done.stdout);
+            ground.check(&what);
+            if reads && !line.starts_with("salvage") {
+                assert_eq!(done.code, 4, "{what}");
+                assert!(what.contains("planted.json"), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn temporary_file_within_a_folder_is_never_written_through() {
+    let (sample, ground) = (sample(), Ground::new("run/"));
+    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.starts_with("git-merge")) {
+        ground.reset(&sample);
+        ground.plant("run/.0.fold.loomrec-tmp", Symlink);
+        ground.plant("run/.1.fold.loomrec-tmp", Symlink);
+        ground.run(line);
+        ground.check(line);
+    }
+}
+
+#[test]
+fn outputs_are_not_written_through_a_link() {
+    let (sample, ground) = (sample(), Ground::new("run.json"));
+    for plant in [Symlink, HardLink, Dangling] {
+        for (line, code) in [
+            ("replay -r FILE --allow-empty --receipt planted -- true", 4),
+            ("replay -r FILE --allow-empty --journal planted -- true", 4),
+            ("record -r FILE --receipt planted --upstream openai=http://127.0.0.1:9 -- true", 4),
+            ("convert FILE planted --force", 4),
+            ("merge -o planted FILE other.json --force", 4),
+            ("salvage FILE -o planted --force", 4),
+            ("import exported.har -o planted --force", 4),
+            // The link itself gives way.
+            ("export --to har FILE -o planted --force", 0),
+        ] {
+            ground.reset(&sample);
+            ground.plant("planted", plant);
+            let done = ground.run(line);
+            let what = format!("{plant:?}, {line}: {}", done.stderr);
+            ground.check(&what);
+            // A file that is replaced as a whole may have had other names.
+            if plant != HardLink || line.starts_with("re") {
+                assert_eq!(done.code, code, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn recording_that_a_link_names_is_read_and_changed_where_it_is() {
+    let (sample, ground) = (sample(), Ground::new("run.json"));
+    ground.reset(&sample);
+    let elsewhere = ground.dir.path().join("elsewhere/real.json");
+    fs::rename(ground.folder().join("run.json"), &elsewhere).unwrap();
+    symlink(&elsewhere, ground.folder().join("run.json")).unwrap();
+    ground.run("ls FILE").expect(0);
+    ground.run("prune FILE --upstream openai --apply").expect(0);
+    assert!(ground.folder().join("run.json").is_symlink());
+    assert!(fs::read_to_string(&elsewhere).unwrap().contains("_loomrec"));
+    // Where it leads to nothing, it may have been put there to make a file.
+    fs::remove_file(&elsewhere).unwrap();
+    let record = "record -r FILE --upstream openai=http://127.0.0.1:9 -- true";
+    ground.run(record).expect(4).says(&["run.json", "symbolic link"]);
+    assert!(!elsewhere.exists());
+}
