@@ -44,7 +44,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     let redactor = setup::redactor(&args.redact)?;
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
-    let into = args.into.as_deref().map(|path| setup::open(path, &output)).transpose()?;
+    let into = args.into.as_deref().map(|path| setup::open_to_change(path, &output)).transpose()?;
     if into.as_ref().is_some_and(|recording| recording.meta().waits_for().is_some()) {
         return Err(Failure::usage("--into: what waits for a review is no recording to add to"));
     }

@@ -23,8 +23,14 @@ use side::{Names, Side, Sides};
 pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
     place::refuse_within("-o", &args.output, &args.files)?;
-    let opened: Result<Vec<Side>, Failure> =
-        args.files.iter().map(|path| Side::open(path, &output)).collect();
+    let opened: Result<Vec<Side>, Failure> = args
+        .files
+        .iter()
+        .map(|path| match is_same(path, &args.output) {
+            true => Side::open_to_change(path, &output),
+            false => Side::open(path, &output),
+        })
+        .collect();
     let opened = opened?;
     let rules = rules(&opened, args.unite_rules)?;
     same_purpose(&opened)?;

@@ -112,7 +112,7 @@ struct Waited {
 
 impl Waits {
     fn of(file: &Path, new: Option<&Path>, output: &Output) -> Result<Self, Failure> {
-        let desk = Desk::open(file, new, output)?;
+        let desk = Desk::look(file, new, output)?;
         let mut changes = Vec::new();
         let mut review = String::new();
         if let Some(desk) = &desk {

@@ -37,7 +37,10 @@ pub(super) fn run(args: &PruneArgs) -> Result<u8, Failure> {
         ));
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let recording = setup::open(&args.file, &output)?;
+    let recording = match args.apply {
+        true => setup::open_to_change(&args.file, &output)?,
+        false => setup::open(&args.file, &output)?,
+    };
     let used = Used::read(args, &recording)?;
     let pruned = Pruned::of(&recording, args, &used)?;
     if args.apply && pruned.count() > 0 {

@@ -47,6 +47,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
 /// The engines a mode calls for.
 fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     let path = &args.recording;
+    // What an earlier recorder left is merged before anything is answered from it.
     let exists = args.mode != Mode::All && existing(path, ground)?.is_some();
     let replays = match args.mode {
         Mode::All => false,
@@ -62,7 +63,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {
-        let source = setup::source(path, &ground.output)?;
+        let source = setup::source(path)?;
         Some(Replayer::new(
             Matcher::new(vec![source], Terms { ignore: &ignore, ..Terms::default() })?,
             Latency::None,
@@ -91,7 +92,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
 /// The recording, where there is one: it may be a log only, of a recorder that was
 /// killed or that has not folded yet.
 fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Failure> {
-    match store::Recording::open(path) {
+    match store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
             recording.notes().iter().for_each(|note| notify(Notice::Warning(&note.to_string())));
@@ -237,7 +238,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     if let Some(reason) = &receipt.more.unfolded {
         receipt.complaints.push(format!(
             "{path} is not up to date: failed to {reason}; what is missing there is safe in \
-             {path}.log or {path}.folding: mend the cause, then run `loomrec ls {path}`",
+             {path}.log or {path}.folding: mend the cause, then run `loomrec verify --fix {path}`",
             path = args.recording.display()
         ));
     }

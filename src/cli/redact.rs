@@ -31,7 +31,11 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, Failure> {
     // All are looked at before any is changed.
     let mut works = Vec::new();
     for path in &args.files {
-        works.push(Work::of(path, setup::open(path, &output)?, &redactor)?);
+        let recording = match args.apply {
+            true => setup::open_to_change(path, &output)?,
+            false => setup::open(path, &output)?,
+        };
+        works.push(Work::of(path, recording, &redactor)?);
     }
     for work in &works {
         let applied = args.apply && work.changes_something();

@@ -8,7 +8,6 @@ use super::args::{LatencyModel, MissPolicy, OnExpired, RepeatPolicy, ReplayArgs}
 use super::exit::{Failure, NO, UNEXPECTED};
 use super::expiry::Expired;
 use super::in_force::InForce;
-use super::output::Output;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::session::{Engines, Ground, Ran};
 use super::{fault, script, session, setup};
@@ -45,7 +44,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let mut ground = Ground::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
-    let (matcher, expired) = matcher(&args, &ground.output)?;
+    let (matcher, expired) = matcher(&args)?;
     let in_force = InForce::of(&args, &matcher);
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
@@ -87,10 +86,10 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 }
 
 /// Loads every recording, and tells what of it is too old.
-fn matcher(args: &ReplayArgs, output: &Output) -> Result<(Matcher, Option<Expired>), Failure> {
+fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
     let ignore = setup::pointers(&args.serve.ignore)?;
     let sources: Result<Vec<Source>, Failure> =
-        args.recordings.iter().map(|path| setup::source(path, output)).collect();
+        args.recordings.iter().map(|path| setup::source(path)).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
     let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,

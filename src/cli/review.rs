@@ -32,20 +32,22 @@ pub(super) use view::{View, command, key, typed};
 /// named as (2); a recording that changes meanwhile (5).
 pub(super) async fn run(args: &ReviewArgs) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
-    let desk = Desk::open(&args.file, args.new.as_deref(), &output)?;
+    let only_looks = args.check || args.list;
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let open = if only_looks || !is_terminal { Desk::look } else { Desk::open };
+    let desk = open(&args.file, args.new.as_deref(), &output)?;
     let desk = desk.filter(|desk| !args.check || !desk.open_changes().is_empty());
     let Some(desk) = desk else {
         let requests = list::requests(&args.file, &output)?;
         print(&list::nothing(&args.file, requests))?;
         return Ok(if args.check && requests > 0 { NO } else { 0 });
     };
-    if desk.open_changes().is_empty() {
+    if desk.open_changes().is_empty() && !only_looks {
         // What was made already is all there is.
         let done = desk.apply(&vec![None; desk.changes.len()])?;
         return print(&summary(&desk, done));
     }
-    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if !is_terminal || args.check || args.list {
+    if !is_terminal || only_looks {
         list::print(&desk)?;
         return Ok(if args.check { NO } else { 0 });
     }

@@ -157,25 +157,36 @@ pub fn origin(listener: &TcpListener) -> Result<String, Failure> {
     Ok(format!("http://{address}"))
 }
 
-/// Opens one recording, and tells what was done to it on the way.
+/// Opens one recording for reading, and tells what lies beside it.
 ///
 /// # Errors
 /// A recording that is missing, damaged or too new.
 pub fn open(path: &Path, output: &Output) -> Result<Recording, Failure> {
-    let recording = Recording::open(path)?;
+    Ok(noted(Recording::open(path)?, output))
+}
+
+/// Opens one recording that is to be changed, and tells what was merged into it first.
+///
+/// # Errors
+/// As [`open`]; a log that cannot be merged.
+pub fn open_to_change(path: &Path, output: &Output) -> Result<Recording, Failure> {
+    Ok(noted(Recording::open_merged(path)?, output))
+}
+
+fn noted(recording: Recording, output: &Output) -> Recording {
     for note in recording.notes() {
         output.warning(&note.to_string());
     }
-    Ok(recording)
+    recording
 }
 
 /// Opens one recording to answer from.
 ///
 /// # Errors
-/// As [`open`]; a file of requests that wait for answers.
-pub fn source(path: &Path, output: &Output) -> Result<Source, Failure> {
+/// As [`open`]; a log that nobody has merged; a file of requests that wait for answers.
+pub fn source(path: &Path) -> Result<Source, Failure> {
     let label = path.to_string_lossy().into_owned();
-    let recording = open(path, output)?;
+    let recording = Recording::open_reviewed(path)?;
     if recording.meta().waits_for() == Some(Waiting::Answers) {
         return Err(Failure::usage(format!(
             "{label} holds requests without answers, which a replay missed: fetch them with \

@@ -57,7 +57,7 @@ impl Missed {
     pub fn begin(path: &Path, matcher: &Matcher) -> Result<Self, MissedError> {
         let first = matcher.sources.first().ok_or(MissedError::NoRecording)?;
         let rules = first.recording.meta().rules().clone();
-        match Recording::open(path) {
+        match Recording::open_merged(path) {
             Ok(old) if old.meta().waits_for() == Some(Waiting::Answers) => {}
             Err(StoreError::Missing { .. }) => {}
             Ok(_) => return Err(MissedError::Other { path: path.to_owned() }),

@@ -214,6 +214,19 @@ pub enum StoreError {
         /// The recording.
         path: PathBuf,
     },
+    /// A recorder that died has left a log beside it, which nobody has reviewed.
+    #[error(
+        "replay {}: {} lies beside it, and no recorder is writing it: what it holds is not in the \
+         recording and was not reviewed; `loomrec ls {0}` shows it, `loomrec verify --fix {0}` \
+         merges it; or delete it",
+        path.display(), log.display()
+    )]
+    Unmerged {
+        /// The recording.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+    },
     /// There is one already.
     #[error("write {}: it is there already; name another file, or use --force", path.display())]
     Exists {
@@ -351,6 +364,7 @@ impl StoreError {
             Self::Missing { .. }
             | Self::NotAFile { .. }
             | Self::Unsafe(_)
+            | Self::Unmerged { .. }
             | Self::OddFile { .. }
             | Self::NotOneEntry { .. }
             | Self::TwoFiles { .. }

@@ -200,8 +200,8 @@ pub fn files(path: &Path) -> Result<Option<Vec<PathBuf>>, StoreError> {
     if paths.form == Form::File {
         return Ok(None);
     }
-    let names = split::names(&paths.target)
-        .map_err(|source| StoreError::read(path.to_owned(), source))?;
+    let names =
+        split::names(&paths.target).map_err(|source| StoreError::read(path.to_owned(), source))?;
     if names.is_empty() {
         return Err(StoreError::Missing { path: path.to_owned() });
     }

@@ -59,7 +59,8 @@ pub(super) fn not_a_part(path: &Path, source: io::Error) -> StoreError {
 
 /// A file that stands beside a recording, open for reading; `None` where there is none.
 fn open_beside(path: &Path) -> Result<Option<File>, StoreError> {
-    let opened = regular_file::open_to_read(path).map_err(|source| StoreError::read(path, source))?;
+    let opened =
+        regular_file::open_to_read(path).map_err(|source| StoreError::read(path, source))?;
     opened.map(|file| sized(path, file)).transpose()
 }
 

@@ -85,7 +85,11 @@ pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<No
     let failed = |source| StoreError::lock(paths.lock.clone(), source);
     let found = is_at(&paths.lock)?;
     let mut lock = Lock::new(&paths.lock, disk);
-    let guard = lock.acquire(SHORT)?;
+    let guard = match lock.acquire(SHORT) {
+        // Whoever holds it is alive, and so is the log's recorder.
+        Err(StoreError::Held { .. }) => return Ok(Vec::new()),
+        guard => guard?,
+    };
     let live = is_live(&paths.run).map_err(failed)?;
     drop(guard);
     if live {
@@ -110,11 +114,22 @@ pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<No
 /// # Errors
 /// Something else in a log's place.
 pub(super) fn has_leftover(paths: &Paths) -> Result<bool, StoreError> {
-    let is_there = |path: &Path| {
+    left_log(paths).map(|log| log.is_some())
+}
+
+/// A log beside the recording that holds something: the one that is being folded first.
+///
+/// # Errors
+/// Something else in a log's place.
+pub(super) fn left_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
+    let (mut left, logs) = (None, [&paths.folding, &paths.log]);
+    for path in logs {
         let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-        Ok(found.is_some_and(|metadata| metadata.len() > 0))
-    };
-    Ok(is_there(&paths.log)? || is_there(&paths.folding)?)
+        if left.is_none() && found.is_some_and(|metadata| metadata.len() > 0) {
+            left = Some(path.clone());
+        }
+    }
+    Ok(left)
 }
 
 /// Whether a file stands at a path beside the recording.

@@ -216,10 +216,15 @@ fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
 }
 
 #[test]
-fn reader_puts_into_the_file_what_a_dead_recorder_left_and_says_so() {
+fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     let folder = Folder::new();
     folder.log(&folder.paths.log, &[(step("a"), true, entry("1", "t1"))]);
     let recording = Recording::open(&folder.path).unwrap();
+    assert!(matches!(recording.notes(), [Note::Unmerged { entries: 1, .. }]));
+    assert_eq!(recording.names().collect::<Vec<_>>(), [&step("a")]);
+    assert_eq!(folder.names(), ["r.json.log"]);
+    assert!(matches!(Recording::open_reviewed(&folder.path), Err(StoreError::Unmerged { .. })));
+    let recording = Recording::open_merged(&folder.path).unwrap();
     assert_eq!(recording.notes(), [Note::Folded { path: folder.path.clone(), entries: 1 }]);
     assert_eq!(recording.names().collect::<Vec<_>>(), [&step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
@@ -228,8 +233,11 @@ fn reader_puts_into_the_file_what_a_dead_recorder_left_and_says_so() {
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
     let alive = fs::File::create(&folder.paths.run).unwrap();
     fs2::FileExt::lock_shared(&alive).unwrap();
+    Recording::open_reviewed(&folder.path).unwrap();
+    for open in [Recording::open_merged, Recording::open] {
+        assert!(open(&folder.path).unwrap().notes().is_empty() && folder.paths.log.exists());
+    }
     let recording = Recording::open(&folder.path).unwrap();
-    assert!(recording.notes().is_empty() && folder.paths.log.exists());
     assert_eq!(recording.entries().count(), 2);
 }
 

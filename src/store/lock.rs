@@ -141,6 +141,31 @@ impl Lock {
     }
 }
 
+/// Takes a lock without creating its file or signing it: for those who only read. Where
+/// there is no file, nobody holds it. `None` where someone holds it for longer than
+/// `wait`.
+///
+/// # Errors
+/// A file that cannot be locked, or is none.
+pub(super) fn acquire_existing(
+    path: &Path,
+    wait: Duration,
+) -> Result<Option<ReadGuard>, StoreError> {
+    let failed = |source| StoreError::lock(path, source);
+    let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
+        return Ok(Some(ReadGuard(None)));
+    };
+    let file = Arc::new(file);
+    let locked = lock_until(&file, Instant::now() + wait).map_err(failed)?;
+    Ok(locked.then(|| ReadGuard(Some(Guard { file }))))
+}
+
+/// The lock of one who only reads, or that there is none.
+#[derive(Debug)]
+pub(super) struct ReadGuard(
+    #[expect(dead_code, reason = "held until it is dropped")] Option<Guard>,
+);
+
 /// Whether an error says that someone else holds the lock.
 pub(super) fn is_contended(error: &io::Error) -> bool {
     error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
@@ -228,8 +253,10 @@ fn signature() -> Vec<u8> {
 
 fn holder(path: &Path) -> String {
     let mut text = [0; SIGNATURE];
-    let read = regular_file::open_to_read(path).ok().flatten().map(|file| file.read_at(&mut text, 0));
-    let text = String::from_utf8_lossy(&text[..read.and_then(Result::ok).unwrap_or(0)]).into_owned();
+    let read =
+        regular_file::open_to_read(path).ok().flatten().map(|file| file.read_at(&mut text, 0));
+    let text =
+        String::from_utf8_lossy(&text[..read.and_then(Result::ok).unwrap_or(0)]).into_owned();
     // Whoever may write the file may have written anything.
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     match text.trim() {

@@ -91,7 +91,7 @@ impl World {
                 }
             }
             Step::Read => {
-                let _ = Recording::open(&self.folder.path);
+                let _ = Recording::open_merged(&self.folder.path);
             }
             Step::Open { .. } => {}
         }

@@ -46,6 +46,15 @@ pub enum Note {
         /// How many entries.
         entries: usize,
     },
+    /// A log that a recorder which died has left, and that is not merged yet.
+    Unmerged {
+        /// The recording.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+        /// How many entries it holds.
+        entries: usize,
+    },
     /// A file system whose locks may not hold between machines.
     Network {
         /// The recording.
@@ -87,6 +96,14 @@ impl fmt::Display for Note {
             Self::Folded { path, entries } => write!(
                 f,
                 "{} now holds the entries ({entries}) that an earlier recorder left in its log",
+                path.display()
+            ),
+            Self::Unmerged { path, log, entries } => write!(
+                f,
+                "{} holds {entries} takes that {} does not: a recorder was killed, or the log came \
+                 with it; `loomrec verify --fix {1}` merges them, and so does the next \
+                 `loomrec record`",
+                log.display(),
                 path.display()
             ),
             Self::Network { path, system } => write!(

@@ -15,6 +15,7 @@ use super::fold;
 pub use super::merge::Place;
 use super::note::Note;
 use super::paths::Paths;
+use super::run;
 use super::source::Source;
 use super::window::Window;
 use crate::recording::outline::Outline;
@@ -57,21 +58,49 @@ pub fn load(path: &Path) -> Result<Cassette, StoreError> {
 }
 
 impl Recording {
-    /// Opens a recording, and whatever of it has not reached its file yet. What
-    /// recorders that are gone left beside it is put into the file first, where
-    /// that can be done; [`Recording::notes`] tells of it.
+    /// Opens a recording for reading, and whatever of it has not reached its file yet.
+    /// Nothing is created or changed; [`Recording::notes`] says where a recorder that
+    /// is gone has left a log.
     ///
     /// # Errors
     /// A missing, unreadable, oversized, damaged or newer file, each with its path
     /// and what helps.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        // Where it cannot be done (a folder that is read only, say), all is still
-        // there to be read; what is wrong with it is told then.
-        let notes = fold::leftover(path, &paths_of(path)?, &Disk::real()).unwrap_or_default();
+        let paths = paths_of(path)?;
+        let mut recording = Self::look(path)?;
+        if let Some(log) = run::abandoned_log(&paths)? {
+            let (path, entries) = (path.to_owned(), recording.source.logged());
+            recording.notes.push(Note::Unmerged { path, log, entries });
+        }
+        Ok(recording)
+    }
+
+    /// Opens a recording to answer from: as [`Recording::open`], without a log that a
+    /// recorder has left. Nobody has reviewed what is in it.
+    ///
+    /// # Errors
+    /// As [`Recording::open`]; [`StoreError::Unmerged`] for such a log.
+    pub fn open_reviewed(path: &Path) -> Result<Self, StoreError> {
+        let paths = paths_of(path)?;
+        let recording = Self::look(path)?;
+        match run::abandoned_log(&paths)? {
+            Some(log) => Err(StoreError::Unmerged { path: path.to_owned(), log }),
+            None => Ok(recording),
+        }
+    }
+
+    /// Opens a recording that is to be changed. What recorders that are gone left in a
+    /// log is merged into it first; [`Recording::notes`] tells of it.
+    ///
+    /// # Errors
+    /// As [`Recording::open`]; a log that cannot be merged.
+    pub fn open_merged(path: &Path) -> Result<Self, StoreError> {
+        let notes = fold::leftover(path, &paths_of(path)?, &Disk::real())?;
         Ok(Self { notes, ..Self::look(path)? })
     }
 
-    /// The same, with everything left where it is.
+    /// Opens a recording for reading as [`Recording::open`] does, while it may be
+    /// recorded: nothing is said of its log.
     ///
     /// # Errors
     /// As [`Recording::open`].
@@ -84,7 +113,7 @@ impl Recording {
         Ok(Self { source, notes: Vec::new(), opened })
     }
 
-    /// What was done to it on opening, for people.
+    /// What was done to it on opening, and what lies beside it, for people.
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }

@@ -272,7 +272,7 @@ impl Recorder {
     ///
     /// # Errors
     /// A log that could not be folded: everything is still in it, and the next
-    /// command that opens the recording tries again. A recording that no longer
+    /// `record` or `verify --fix` tries again. A recording that no longer
     /// holds what was kept in it. A lock or a file beside it that could not be
     /// removed.
     pub fn close(&mut self) -> Result<(), StoreError> {

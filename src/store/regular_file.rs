@@ -79,9 +79,9 @@ impl UnsafeFileError {
             // A file that was removed since it was opened has none.
             0 | 1 if kind.is_file() => return None,
             names if kind.is_file() => UnsafeKind::HardLink { names },
-            _ if kind.is_symlink() => UnsafeKind::SymbolicLink {
-                to: fs::read_link(path).unwrap_or_default(),
-            },
+            _ if kind.is_symlink() => {
+                UnsafeKind::SymbolicLink { to: fs::read_link(path).unwrap_or_default() }
+            }
             _ if kind.is_dir() => UnsafeKind::Directory,
             _ if kind.is_fifo() => UnsafeKind::Pipe,
             _ if kind.is_socket() => UnsafeKind::Socket,

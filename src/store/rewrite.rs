@@ -255,8 +255,7 @@ pub fn create<E: From<StoreError>>(
     entries: impl Iterator<Item = Result<(EntryName, Entry), E>>,
     over: bool,
 ) -> Result<usize, E> {
-    let paths =
-        Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
+    let paths = Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
     let before = State::at(&paths)?;
     if !before.is_nothing() && !over {

@@ -15,10 +15,14 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::disk::Disk;
+use super::error::StoreError;
+use super::fold;
 use super::lock::{self, FileId};
 use super::log::Fingerprint;
+use super::paths::Paths;
 use super::regular_file;
 
 /// Which run to take part in.
@@ -196,6 +200,28 @@ pub(super) fn is_live(path: &Path) -> io::Result<bool> {
         Some(file) => lock::try_lock(&file).map(|alone| !alone),
         None => Ok(false),
     }
+}
+
+/// A log that holds something, though no live recorder holds the recording; `None`
+/// where there is none. Nothing is created or changed.
+///
+/// # Errors
+/// A file beside the recording that is none, or cannot be read.
+pub(super) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
+    /// Whoever holds the lock for longer is alive.
+    const MOMENT: Duration = Duration::from_millis(500);
+    if fold::left_log(paths)?.is_none() {
+        return Ok(None);
+    }
+    let at_run = |source| StoreError::lock(&paths.run, source);
+    let Some(guard) = lock::acquire_existing(&paths.lock, MOMENT)? else { return Ok(None) };
+    if is_live(&paths.run).map_err(at_run)? {
+        return Ok(None);
+    }
+    // Its recorder may have come to its end meanwhile.
+    let left = fold::left_log(paths);
+    drop(guard);
+    left
 }
 
 /// Notes that a log is being moved away, and the names in it. A run that is not

@@ -1,6 +1,7 @@
 //! What can still be read of a damaged recording or log, found without holding it.
 
 mod folder;
+mod frames;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,13 +15,14 @@ use serde_json::{Map, Value};
 use super::error::StoreError;
 use super::examine::files;
 use super::file;
-use super::regular_file;
+use super::log;
 use super::log::sift::{is_log, sift as sift_log};
-use super::log::{self, FrameAt};
+use super::regular_file;
 use crate::identity::IdentityRules;
-use crate::recording::packed::{self, Head};
+use crate::recording::packed;
 use crate::recording::salvage::{Cut, Cutter, Piece, sift};
 use crate::recording::{Entry, EntryName, Meta};
+use frames::Frames;
 
 /// How much is read at once.
 const PIECE: usize = 1024 * 1024;
@@ -345,48 +347,6 @@ fn bytes(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
 struct Text {
     line: usize,
     keys: Map<String, Value>,
-}
-
-/// The entries of a log while it is read.
-#[derive(Default)]
-struct Frames {
-    saved: Vec<(Saved, Option<String>)>,
-    /// Which of them stand under a name.
-    of: HashMap<EntryName, Vec<usize>>,
-}
-
-impl Frames {
-    /// Adds an entry as a fold would: the first of a run stands in the place of what
-    /// earlier runs recorded under its name.
-    fn add(&mut self, head: Head, frame: FrameAt) {
-        let Head { name, first, recorded_at } = head;
-        let of = self.of.entry(name.clone()).or_default();
-        if first {
-            of.clear();
-        }
-        of.push(self.saved.len());
-        let (at, length) = (frame.at, u64::from(frame.len));
-        self.saved.push((Saved { file: 0, name, take: 0, at, length }, recorded_at));
-    }
-
-    /// The entries, the takes of a name numbered by their times.
-    fn finish(self) -> Vec<Saved> {
-        let Self { mut saved, of } = self;
-        for takes in of.into_values() {
-            let mut takes = takes;
-            // One without a time stays behind those that have one.
-            takes.sort_by_key(|at| {
-                let time = saved.get(*at).and_then(|(_, time)| time.clone());
-                (time.is_none(), time)
-            });
-            for (number, at) in takes.into_iter().enumerate() {
-                if let Some((saved, _)) = saved.get_mut(at) {
-                    saved.take = number + 1;
-                }
-            }
-        }
-        saved.into_iter().map(|(saved, _)| saved).filter(|saved| saved.take > 0).collect()
-    }
 }
 
 /// Something is lost that is no entry.

@@ -378,8 +378,8 @@ pub(super) fn unreadable(log: &File) -> io::Result<Vec<FrameAt>> {
 
 impl Log {
     fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
-        let scanned = log::scan(&file)
-            .map_err(|source| StoreError::read(path.to_owned(), source))?;
+        let scanned =
+            log::scan(&file).map_err(|source| StoreError::read(path.to_owned(), source))?;
         if scanned.newer {
             return Err(StoreError::NewerLog { path: path.to_owned() });
         }

@@ -1,6 +1,7 @@
 //! Recorders that are killed at any moment: nothing that a client received to
 //! its last byte is lost, and nothing is kept twice.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::chance::{Chance, rounds};
 use crate::support::fleet::{Fleet, kill};
 use crate::support::gate::PATIENCE;
-use crate::support::ledger::{beside, check, check_replay, kept, listed, teller};
+use crate::support::ledger::{beside, check, check_replay, kept, listed, merged, teller};
 use crate::support::loomrec::{Process, command};
 use crate::support::swarm::{Habit, Swarm, call};
 use crate::support::{Client, Scene};
@@ -59,7 +60,7 @@ fn nothing_answered_is_lost_when_all_recorders_are_killed_at_once() {
         swarm.ledger.wait_for(calls);
         a_moment(&mut chance, 3000);
         fleet.kill_all();
-        // Every other time the next recorder finds what the dead left; else a reader does.
+        // Every other time the next recorder finds what the dead left; else `verify --fix`.
         if round % 2 == 0 {
             check(&scene, &swarm.ledger.marks());
         }
@@ -113,7 +114,7 @@ fn large(scene: &Scene, entries: usize) {
 
 /// Runs a command until its fold shows in the folder, and kills it a moment
 /// later; gives whether it died of that.
-fn killed_while_folding(scene: &Scene, args: &[&str], chance: &mut Chance) -> bool {
+fn killed_while_folding(scene: &Scene, args: &[OsString], chance: &mut Chance) -> bool {
     let mut process = Process::spawn(&mut command(scene.dir(), args));
     let until = Instant::now() + PATIENCE;
     while !is_folding(scene.dir()) {
@@ -151,17 +152,22 @@ fn a_kill_while_folding_leaves_the_old_file_or_the_new_one() {
         kill(&server);
         server.process.wait().expect(-9);
         let log = std::fs::read(scene.beside(".log")).unwrap();
-        killed += usize::from(killed_while_folding(&scene, &["ls", "run.json"], &mut chance));
+        // What the dead left is merged by the next recorder before it listens.
+        let args = scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"]);
+        killed += usize::from(killed_while_folding(&scene, &args, &mut chance));
         // Whatever is there now, the file is whole and nothing is in doubt.
         let takes = scene.takes().len();
         assert!([OLD, OLD + NEW].contains(&takes), "{takes} takes: neither old nor new");
         assert_eq!(listed(&scene), OLD + NEW);
+        scene.record(&upstream, &[]).stop().expect(0);
         let text = scene.text();
         // Folding the same log again changes nothing.
-        std::fs::write(scene.beside(".log"), &log).unwrap();
-        assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
-        std::fs::write(scene.beside(".folding"), &log).unwrap();
-        assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text));
+        for suffix in [".log", ".folding"] {
+            std::fs::write(scene.beside(suffix), &log).unwrap();
+            assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
+            scene.record(&upstream, &[]).stop().expect(0);
+            assert_eq!((listed(&scene), scene.text()), (OLD + NEW, text.clone()));
+        }
         assert!(!scene.beside(".folding").exists(), "a leftover was not folded");
     }
     assert!(killed > 0, "no fold was caught in the act");
@@ -186,6 +192,7 @@ fn every_place_where_a_fold_can_die_reads_the_same() {
     server.process.wait().expect(-9);
     let log = std::fs::read(scene.beside(".log")).unwrap();
     assert_eq!(listed(&scene), 6);
+    merged(&scene);
     let (new, marks) = (scene.text(), kept(&scene));
     assert_eq!(marks.len(), 6);
     // What stands beside the file after each step: the log, the log being folded.
@@ -201,7 +208,8 @@ fn every_place_where_a_fold_can_die_reads_the_same() {
         scene.write(text);
         beside.iter().for_each(|suffix| std::fs::write(scene.beside(suffix), &log).unwrap());
         std::fs::write(scene.path(".run.json.abc.loomrec-tmp"), &new[..new.len() / 2]).unwrap();
-        assert_eq!(listed(&scene), 6, "{step}");
+        assert_eq!((listed(&scene), &scene.text()), (6, text), "{step}");
+        merged(&scene);
         check_replay(&scene, &marks);
         assert_eq!(scene.text(), new, "{step}");
         for suffix in [".log", ".folding"] {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::support::chance::Chance;
 use crate::support::fleet::{Fleet, kill};
-use crate::support::ledger::{check, check_replay, kept, listed, mark, teller};
+use crate::support::ledger::{check, check_replay, kept, listed, mark, merged, teller};
 use crate::support::loomrec::{Server, command, finish};
-use crate::support::shape::{chat_events, chat_streamed};
+use crate::support::shape::{chat_answer, chat_events, chat_streamed};
 use crate::support::swarm::{Habit, Swarm, call};
 use crate::support::{Answer, Gate, Scene, Upstream};
 
@@ -107,27 +107,89 @@ fn the_last_byte_waits_for_the_disk_and_the_rest_does_not() {
     assert_eq!(listed(&scene), 1);
 }
 
+/// A recording of one call in the file, and one in the log of a recorder that was killed.
+fn killed(upstream: &Upstream) -> Scene {
+    let scene = Scene::new();
+    scene.recorded(upstream, &[call("chat-folded")]);
+    let server = scene.record(upstream, &[]);
+    server.call(&call("chat-in-the-log")).expect(200);
+    kill(&server);
+    server.process.wait().expect(-9);
+    scene
+}
+
 #[test]
-fn the_next_command_after_a_kill_folds_the_log_and_says_so() {
+fn a_log_that_nobody_holds_is_told_by_readers_and_left_where_it_is() {
+    let scene = killed(&teller());
+    let before = scene.files();
+    let said = |args: &[&str]| {
+        let done = scene.run(args);
+        assert!(scene.files() == before, "{args:?} has changed something: {:?}", scene.names());
+        done.stderr
+    };
+    for args in [
+        &["ls", "run.json"][..],
+        &["show", "run.json"],
+        &["diff", "run.json", "run.json"],
+        &["stats", "run.json"],
+        &["prune", "run.json", "--upstream", "openai"],
+        &["redact", "run.json", "--redact", "chat"],
+        &["export", "--to", "har", "run.json"],
+        &["review", "run.json", "--check"],
+    ] {
+        let said = said(args);
+        let parts = ["run.json.log holds 1 takes", "loomrec verify --fix run.json"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{args:?}: {said}");
+    }
+    said(&["verify", "run.json"]);
+    said(&["doctor", "run.json"]);
+    said(&["pending", "run.json"]);
+}
+
+#[test]
+fn replay_refuses_a_log_that_nobody_holds_and_names_the_command_that_merges_it() {
+    let scene = killed(&teller());
+    let before = scene.files();
+    for more in [&["--strict"][..], &[]] {
+        let args = [&["replay", "-r", "run.json"], more, &["--", "true"]].concat();
+        scene.run(&args).expect(4).says(&["run.json.log", "`loomrec verify --fix run.json`"]);
+        assert!(scene.files() == before, "something was written: {:?}", scene.names());
+    }
+    merged(&scene);
+    assert_eq!(scene.names(), ["run.json"]);
+    scene.replayed(&["--strict"], &[call("chat-folded"), call("chat-in-the-log")], 0);
+}
+
+#[test]
+fn a_committed_log_answers_no_strict_replay() {
+    // What was reviewed says one thing; the log beside it, of the same request, another.
+    let (scene, other) = (Scene::new(), killed(&teller()));
+    let upstream = Upstream::start(|_| Answer::json(200, chat_answer("good")));
+    scene.recorded(&upstream, &[call("chat-in-the-log")]);
+    let reviewed = scene.text();
+    fs::copy(other.beside(".log"), scene.beside(".log")).unwrap();
+    fs::copy(other.beside(".log"), scene.beside(".folding")).unwrap();
+    for name in [".log", ".folding"] {
+        scene.run(&["replay", "-r", "run.json", "--strict", "--", "true"]).expect(4);
+        assert_eq!(scene.text(), reviewed, "the file was changed");
+        fs::remove_file(scene.beside(name)).unwrap();
+    }
+    let answer = scene.replayed(&["--strict"], &[call("chat-in-the-log")], 0).remove(0);
+    assert!(answer.text().contains("good"), "{}", answer.text());
+}
+
+#[test]
+fn record_and_verify_fix_merge_what_a_killed_recorder_left_and_say_so() {
     let upstream = teller();
-    for reader in ["ls", "show", "replay"] {
-        let scene = Scene::new();
-        let server = scene.record(&upstream, &[]);
-        server.call(&call("chat-one")).expect(200);
-        kill(&server);
-        server.process.wait().expect(-9);
-        assert!(!scene.recording().exists() && scene.beside(".log").exists(), "{reader}");
-        let said = match reader {
-            "replay" => {
-                let server = scene.replay(&[]);
-                server.call(&call("chat-one")).expect(200);
-                server.stop().expect(0).stderr
-            }
-            _ => scene.run(&[reader, "run.json"]).expect(0).stderr,
+    for with_record in [true, false] {
+        let scene = killed(&upstream);
+        let said = match with_record {
+            true => scene.record(&upstream, &[]).stop().expect(0).stderr,
+            false => merged(&scene).stdout,
         };
-        assert!(said.contains("left in its log"), "{reader}: {said}");
-        assert_eq!(kept(&scene).len(), 1, "{reader}");
-        assert!(!scene.beside(".log").exists(), "{reader}: {:?}", scene.names());
+        assert!(said.contains("left in its log"), "{said}");
+        assert_eq!(kept(&scene).len(), 2);
+        assert_eq!(scene.names(), ["run.json"]);
         let again = scene.run(&["ls", "run.json"]).expect(0);
         assert_eq!(again.stderr, "", "said twice");
     }
@@ -196,12 +258,17 @@ fn a_folder_that_may_only_be_read_is_listed_and_replayed() {
     let listed = finish(&mut folder.command(&["ls", "run.json", "--json"]), b"").expect(0);
     let rows: Vec<serde_json::Value> = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!(rows.len(), 2, "{}", listed.stderr);
+    let mut refused = folder.command(&["replay", "-r", "run.json"]);
+    finish(&mut refused, b"").expect(4).says(&["verify --fix run.json"]);
+    assert_eq!(folder.scene.files(), before, "something was written");
+    drop(folder);
+    let scene = Scene::new();
+    scene.recorded(&upstream, &[call("chat-folded")]);
+    let folder = ReadOnly::new(scene);
     let mut replay = folder.command(&["replay", "-r", "run.json", "--listen", "127.0.0.1:0"]);
     let replay = Server::spawn(&mut replay);
     replay.call(&call("chat-folded")).expect(200);
-    replay.call(&call("chat-in-the-log")).expect(200);
     replay.stop().expect(0);
-    assert_eq!(folder.scene.files(), before, "something was written");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use crate::support::chance::rounds;
-use crate::support::ledger::{check, check_replay, mark, teller};
+use crate::support::ledger::{check, check_replay, mark, merged, teller};
 use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
 use crate::support::swarm::call;
 use crate::support::{Answer, Client, Gate, Scene, Server, Upstream};
@@ -12,10 +12,10 @@ use crate::support::{Answer, Client, Gate, Scene, Server, Upstream};
 const PROCESSES: usize = 8;
 const THREADS: usize = 5;
 
-/// The answers in the recording, each of which must stand there once. A reader
-/// folds what a killed recorder left.
+/// The answers in the recording, each of which must stand there once. What a killed
+/// recorder left is merged first.
 fn contents(scene: &Scene) -> BTreeSet<String> {
-    scene.run(&["ls", "run.json"]).expect(0);
+    merged(scene);
     let takes = scene.takes();
     let all: BTreeSet<String> =
         takes.iter().map(|(_, take)| take["content"].as_str().unwrap().to_owned()).collect();

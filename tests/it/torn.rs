@@ -72,8 +72,14 @@ fn torn(scene: &Scene) -> Vec<PathBuf> {
         .collect()
 }
 
-fn ls(scene: &Scene) -> Finished {
-    scene.run(&["ls", "run.json"]).expect(0)
+/// Merges what was left, after a look at it that changes nothing.
+fn fixed(scene: &Scene) -> Finished {
+    let before = scene.files();
+    scene.run(&["ls", "run.json"]).expect(0);
+    assert!(scene.files() == before, "ls has changed something: {:?}", scene.names());
+    let done = scene.run(&["verify", "--fix", "run.json"]);
+    assert!([0, 1].contains(&done.code), "{done:?}");
+    done
 }
 
 /// One torn tail, these very bytes, said on stderr by its name, once.
@@ -92,7 +98,7 @@ fn every_whole_frame_is_kept_of_a_log_that_was_cut_anywhere() {
     let last = log.last();
     for cut in log.places(23) {
         let scene = crashed(&log.bytes[..cut]);
-        let said = ls(&scene).stderr;
+        let said = fixed(&scene).expect(0).stdout;
         assert_eq!(listed(&scene), 2, "cut at {cut} of {last:?}");
         if cut > last.start {
             expect_aside(&scene, &said, &log.bytes[last.start..cut], &format!("cut at {cut}"));
@@ -100,11 +106,9 @@ fn every_whole_frame_is_kept_of_a_log_that_was_cut_anywhere() {
             assert!(torn(&scene).is_empty(), "{:?}", scene.names());
         }
         assert_eq!(kept(&scene).len(), 2);
-        // It is put aside once, and said once.
-        assert!(!ls(&scene).stderr.contains("torn"));
     }
     let scene = crashed(&log.bytes);
-    assert!(!ls(&scene).stderr.contains("torn"));
+    assert!(!fixed(&scene).stdout.contains("torn"));
     assert_eq!((listed(&scene), kept(&scene).len()), (3, 3));
 }
 
@@ -116,7 +120,7 @@ fn a_frame_with_a_flipped_bit_is_not_believed() {
         let mut bytes = log.bytes.clone();
         bytes[at] ^= 1 << (at % 8);
         let scene = crashed(&bytes);
-        let said = ls(&scene).stderr;
+        let said = fixed(&scene).stdout;
         let kept: Vec<String> = kept(&scene).into_iter().collect();
         assert_eq!(kept, log.marks[..2], "flipped at {at} of {last:?}");
         expect_aside(&scene, &said, &bytes[last.start..], &format!("flipped at {at}"));
@@ -129,13 +133,13 @@ fn what_follows_a_damaged_frame_is_kept_or_put_aside() {
     let mut bytes = log.bytes.clone();
     bytes[log.ends[0] + 40] ^= 0x10;
     let scene = crashed(&bytes);
-    let said = ls(&scene);
+    let said = fixed(&scene);
     let kept = kept(&scene);
     assert!(kept.contains(&log.marks[0]) && !kept.contains(&log.marks[1]), "{kept:?}");
     let aside = std::fs::read(&torn(&scene)[0]).unwrap();
     let aside = String::from_utf8_lossy(&aside).into_owned();
     for mark in &log.marks[2..] {
-        assert!(kept.contains(mark) || aside.contains(mark), "{mark} is nowhere: {}", said.stderr);
+        assert!(kept.contains(mark) || aside.contains(mark), "{mark} is nowhere: {}", said.stdout);
     }
 }
 

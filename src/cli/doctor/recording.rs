@@ -19,7 +19,7 @@ pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
         }
     };
     for note in recording.notes() {
-        findings.push(Finding::warning(&about, note.to_string(), "nothing is lost; look once"));
+        findings.push(Finding::warning(&about, note.to_string(), "nothing is lost; look at it"));
     }
     let (mut entries, mut cut, mut bare) = (0_usize, 0_usize, 0_usize);
     for stored in recording.entries() {

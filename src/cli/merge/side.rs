@@ -73,6 +73,12 @@ impl Side {
         Ok(Self::of(path, recording))
     }
 
+    /// The same for a recording that the merged one takes the place of.
+    pub(super) fn open_to_change(path: &Path, output: &Output) -> Result<Self, Failure> {
+        let recording = Some(setup::open_to_change(path, output)?);
+        Ok(Self::of(path, recording))
+    }
+
     /// The same, where an empty file is a recording without entries: what two sides come
     /// from that both have added.
     pub(super) fn open_base(path: &Path, output: &Output) -> Result<Self, Failure> {

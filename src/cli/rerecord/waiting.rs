@@ -42,7 +42,7 @@ impl NewFile {
             let (waiting, replacing, adding) = Default::default();
             return Ok(Self { path, recording: None, waiting, replacing, adding });
         }
-        let recording = setup::open(&path, output)?;
+        let recording = setup::open_to_change(&path, output)?;
         if recording.meta().waits_for() != Some(Waiting::Review) {
             return Err(Failure::usage(format!(
                 "{} holds no new answers: it is another recording; name a file of their own with -o",

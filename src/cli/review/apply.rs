@@ -161,7 +161,7 @@ impl Desk {
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
         }
-        let requests = setup::open(&path, &Output::new(LogFormat::Human, false, false))?;
+        let requests = setup::open_to_change(&path, &Output::new(LogFormat::Human, false, false))?;
         if requests.meta().waits_for() != Some(Waiting::Answers) {
             return Ok(());
         }

@@ -40,23 +40,44 @@ pub(in crate::cli) struct Desk {
 }
 
 impl Desk {
-    /// Opens a recording and the changes to it; `None` where there are none.
+    /// Opens a recording and the changes to it, to be looked at; `None` where there are
+    /// none.
     ///
     /// # Errors
     /// A file of either kind that is missing, damaged or too new (4); one that is of
     /// the other kind, or whose keys are made otherwise (2).
+    pub(in crate::cli) fn look(
+        file: &Path,
+        new: Option<&Path>,
+        output: &Output,
+    ) -> Result<Option<Self>, Failure> {
+        Self::open_with(file, new, |path| setup::open(path, output))
+    }
+
+    /// The same, to be decided about: a log beside either is merged into it first.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
     pub(in crate::cli) fn open(
         file: &Path,
         new: Option<&Path>,
         output: &Output,
     ) -> Result<Option<Self>, Failure> {
-        let recording = setup::open(file, output)?;
+        Self::open_with(file, new, |path| setup::open_to_change(path, output))
+    }
+
+    fn open_with(
+        file: &Path,
+        new: Option<&Path>,
+        open: impl Fn(&Path) -> Result<Recording, Failure>,
+    ) -> Result<Option<Self>, Failure> {
+        let recording = open(file)?;
         refuse_waiting(file, recording.meta())?;
         let place = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
         if new.is_none() && !is_there(&place) {
             return Ok(None);
         }
-        let waiting = setup::open(&place, output)?;
+        let waiting = open(&place)?;
         check(file, &place, &recording, &waiting)?;
         let (mut held, mut held_at) = (Vec::new(), Vec::new());
         for stored in recording.entries() {

@@ -28,7 +28,7 @@ pub(super) fn fix(
     checker: &Checker,
     rehash: bool,
 ) -> Result<Vec<Done>, Failure> {
-    let recording = Recording::open(path)?;
+    let recording = Recording::open_merged(path)?;
     let whole = |what: String| Done { key: None, what };
     let mut done: Vec<Done> =
         recording.notes().iter().map(|note| whole(note.to_string())).collect();

@@ -11,8 +11,12 @@ use crate::verification::{Checker, Kind, Problem, Severity};
 /// Everything that is wrong with a recording.
 pub(super) fn verify(path: &Path, checker: &Checker) -> Report {
     let mut report = Report { label: path.display().to_string(), ..Report::default() };
-    if let Err(error) = look(path, checker, &mut report) {
-        report.unreadable = Some(unreadable(&error));
+    match look(path, checker, &mut report) {
+        // Its recorder was killed before there was more than a log.
+        Err(StoreError::Missing { .. }) if beside(path, &mut report).is_ok_and(|logs| logs > 0) => {
+        }
+        Err(error) => report.unreadable = Some(unreadable(&error)),
+        Ok(()) => {}
     }
     report.problems.sort_by(|one, other| {
         let place = |problem: &Problem| problem.line.unwrap_or(0);
@@ -76,12 +80,11 @@ fn spelling(report: &mut Report) {
     report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
 }
 
-/// What stands beside the recording.
-fn beside(path: &Path, report: &mut Report) -> Result<(), StoreError> {
-    for leftover in store::leftovers(path)? {
-        report.add(left(&leftover));
-    }
-    Ok(())
+/// What stands beside the recording; gives how many logs there are.
+fn beside(path: &Path, report: &mut Report) -> Result<usize, StoreError> {
+    let found = store::leftovers(path)?;
+    found.iter().for_each(|leftover| report.add(left(leftover)));
+    Ok(found.iter().filter(|leftover| matches!(leftover, Leftover::Log { .. })).count())
 }
 
 /// A file beside the recording.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::gate::PATIENCE;
 use super::shape::{chat_answer, chat_events};
-use super::{Answer, End, Received, Scene, Upstream};
+use super::{Answer, End, Finished, Received, Scene, Upstream};
 
 /// The marks of the answers that clients received to the last byte.
 #[derive(Clone, Default)]
@@ -160,11 +160,20 @@ fn read_take(take: &Value) -> (String, String) {
     (mark, prompt.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Everything that must hold once a recording is at rest: `ls` reads it and leaves
-/// it whole, each answer noted is in it once, and it replays.
+/// Merges what a killed recorder has left into the recording.
+#[track_caller]
+pub(crate) fn merged(scene: &Scene) -> Finished {
+    scene.run(&["verify", "--fix", scene.name()]).expect(0)
+}
+
+/// Everything that must hold once nobody records: `ls` reads all of it and changes
+/// nothing, `verify --fix` merges what was left, and each answer noted is in it once.
 #[track_caller]
 pub(crate) fn check(scene: &Scene, noted: &BTreeSet<String>) -> BTreeSet<String> {
+    let before = scene.files();
     let listed = listed(scene);
+    assert!(scene.files() == before, "ls has changed something: {:?}", scene.names());
+    merged(scene);
     let kept = kept(scene);
     assert_eq!(listed, kept.len(), "ls lists other takes than the file has");
     let lost: Vec<_> = noted.difference(&kept).collect();

@@ -1,0 +1,50 @@
+//! The entries of a log, put in the order in which a fold would put them.
+
+use std::collections::HashMap;
+
+use super::Saved;
+use crate::recording::EntryName;
+use crate::recording::packed::Head;
+use crate::store::log::FrameAt;
+
+/// The entries of a log while it is read.
+#[derive(Default)]
+pub(super) struct Frames {
+    saved: Vec<(Saved, Option<String>)>,
+    /// Which of them stand under a name.
+    of: HashMap<EntryName, Vec<usize>>,
+}
+
+impl Frames {
+    /// Adds an entry as a fold would: the first of a run stands in the place of what
+    /// earlier runs recorded under its name.
+    pub(super) fn add(&mut self, head: Head, frame: FrameAt) {
+        let Head { name, first, recorded_at } = head;
+        let of = self.of.entry(name.clone()).or_default();
+        if first {
+            of.clear();
+        }
+        of.push(self.saved.len());
+        let (at, length) = (frame.at, u64::from(frame.len));
+        self.saved.push((Saved { file: 0, name, take: 0, at, length }, recorded_at));
+    }
+
+    /// The entries, the takes of a name numbered by their times.
+    pub(super) fn finish(self) -> Vec<Saved> {
+        let Self { mut saved, of } = self;
+        for takes in of.into_values() {
+            let mut takes = takes;
+            // One without a time stays behind those that have one.
+            takes.sort_by_key(|at| {
+                let time = saved.get(*at).and_then(|(_, time)| time.clone());
+                (time.is_none(), time)
+            });
+            for (number, at) in takes.into_iter().enumerate() {
+                if let Some((saved, _)) = saved.get_mut(at) {
+                    saved.take = number + 1;
+                }
+            }
+        }
+        saved.into_iter().map(|(saved, _)| saved).filter(|saved| saved.take > 0).collect()
+    }
+}
