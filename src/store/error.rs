@@ -299,6 +299,7 @@ pub enum StoreError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull => "free some space there",
+        io::ErrorKind::FileTooLarge => "raise the limit of file sizes (ulimit -f)",
         io::ErrorKind::QuotaExceeded => "free some space of your quota there",
         io::ErrorKind::ReadOnlyFilesystem => "make its file system writable",
         io::ErrorKind::PermissionDenied => "let this user write it and its folder",

@@ -64,7 +64,7 @@ impl Packer {
         }
         let name = fingerprint(name);
         log::seal(name, &mut frame).map_err(|error| {
-            let source = io::Error::new(io::ErrorKind::FileTooLarge, error);
+            let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write(self.path.clone(), source)
         })?;
         Ok(Parcel { name, replace: self.replace, first: self.replace, frame })

@@ -183,3 +183,39 @@ fn a_folder_that_goes_away_and_comes_back_is_recorded_into_again() {
     assert_eq!(check(&inner, &noted), noted);
     assert_eq!(inner.names(), ["run.json"]);
 }
+
+#[test]
+fn a_limit_of_file_sizes_is_a_write_that_fails_and_not_the_end() {
+    let (scene, upstream) = (Scene::new(), teller());
+    let receipt_path = scene.path("receipt.json");
+    let mut args = scene.record_args(&upstream.url(), &["--listen", "127.0.0.1:0"]);
+    args.extend(["--receipt".into(), receipt_path.into()]);
+    let mut shell = std::process::Command::new("sh");
+    // Blocks of 512 or 1024 bytes: none of the files beside a recording but the log is so large.
+    shell.args(["-c", r#"ulimit -f 16; exec "$0" "$@""#, env!("CARGO_BIN_EXE_loomrec")]);
+    shell.args(args).current_dir(scene.dir());
+    let server = Server::spawn(&mut shell);
+    let marks = calls(&server, "call", 20);
+    let said = server.stop().expect(5).stderr;
+    assert!(said.contains("ulimit -f"), "{said}");
+    assert!(receipt(&scene)["not_kept"].as_u64().unwrap() > 0, "{}", receipt(&scene));
+    let kept = check(&scene, &BTreeSet::new());
+    assert!(kept.len() < marks.len() && kept.iter().all(|mark| marks.contains(mark)), "{kept:?}");
+}
+
+#[test]
+fn a_wrapped_command_has_the_systems_own_limit_of_file_sizes() {
+    let scene = Scene::new();
+    let mut args = scene.record_args("http://127.0.0.1:9", &["--"]);
+    let show = "grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status";
+    args.extend(["sh".into(), "-c".into(), show.into()]);
+    let done = crate::support::run(scene.dir(), &args);
+    let masks: Vec<u64> = done
+        .stdout
+        .lines()
+        .filter_map(|line| u64::from_str_radix(line.split_once(':')?.1.trim(), 16).ok())
+        .collect();
+    assert_eq!(masks.len(), 3, "{done:?}");
+    let limit = 1 << (rustix::process::Signal::XFSZ.as_raw() - 1);
+    assert!(masks.iter().all(|mask| mask & limit == 0), "{}", done.stdout);
+}
