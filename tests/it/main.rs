@@ -53,6 +53,8 @@ mod live;
 #[cfg(test)]
 mod logged;
 #[cfg(test)]
+mod maintenance;
+#[cfg(test)]
 mod meddle;
 #[cfg(test)]
 mod merge;

@@ -1,0 +1,249 @@
+//! Commands that change a recording, killed at any moment: what was in it is there, as it
+//! was or as it is to be, and the same command run again ends well.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::chance::{Chance, rounds};
+use crate::support::fleet::kill;
+use crate::support::loomrec::{Process, command, run};
+use crate::support::shape::{chat, chat_answer, message, message_answer};
+use crate::support::{Answer, Scene, Upstream};
+
+/// Calls of each provider in the recording.
+const CALLS: usize = 25;
+
+/// The commands, with `FILE` for the recording and `UPSTREAM` for who answers.
+const COMMANDS: [&str; 8] = [
+    "prune FILE --upstream anthropic --apply",
+    "redact FILE --redact secret --apply",
+    "convert FILE copy.json --force",
+    "convert FILE copy/ --force",
+    "merge -o FILE FILE other.json",
+    "verify --fix FILE",
+    "accept FILE",
+    "rerecord FILE --yes --upstream openai=UPSTREAM --upstream anthropic=UPSTREAM",
+];
+
+/// What stands between a call and its answer, where a take is told.
+const SAID: &str = " said ";
+
+/// Answers with these words and the request's prompt.
+fn speaker(words: &'static str) -> Upstream {
+    let padding = "and more ".repeat(100);
+    Upstream::start(move |request| {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let prompt = body["messages"][0]["content"].as_str().unwrap();
+        let text = format!("{words} to {prompt}, a secret {padding}");
+        match request.target.as_str() {
+            "/v1/messages" => Answer::json(200, message_answer(&text)),
+            _ => Answer::json(200, chat_answer(&text)),
+        }
+    })
+}
+
+/// A recording, another one, new answers that wait, and calls in a log of a recorder that
+/// was killed.
+fn sample(folder: bool) -> Scene {
+    let scene = if folder { Scene::split() } else { Scene::new() };
+    let (old, new) = (speaker("old"), speaker("new"));
+    let calls = |what: &str| -> Vec<_> {
+        let of = |n| [chat(&format!("{what} {n}")), message(&format!("{what} {n}"))];
+        (0..CALLS).flat_map(of).collect()
+    };
+    scene.recorded(&old, &calls("other"));
+    let name = scene.name();
+    scene.run(&["convert", name, "other.json"]).expect(0);
+    match folder {
+        true => fs::remove_dir_all(scene.recording()).unwrap(),
+        false => fs::remove_file(scene.recording()).unwrap(),
+    }
+    scene.recorded(&old, &calls("own"));
+    rerecord(&scene, &new).expect(0);
+    let server = scene.record(&old, &[]);
+    for call in calls("logged").iter().take(8) {
+        server.call(call).expect(200);
+    }
+    kill(&server);
+    server.process.wait().expect(-9);
+    for left in [".lock", ".run"] {
+        let name = format!("{}{left}", name.trim_end_matches('/'));
+        fs::remove_file(scene.path(&name)).unwrap();
+    }
+    scene
+}
+
+fn rerecord(scene: &Scene, upstream: &Upstream) -> crate::support::Finished {
+    let line = COMMANDS[7].replace("FILE", scene.name()).replace("UPSTREAM", &upstream.url());
+    let words: Vec<&str> = line.split(' ').collect();
+    crate::support::loomrec::finish(&mut with_keys(command(scene.dir(), &words)), b"")
+}
+
+fn with_keys(mut command: std::process::Command) -> std::process::Command {
+    let key = "test-0123456789abcdefghijklmn";
+    command.env("OPENAI_API_KEY", key).env("ANTHROPIC_API_KEY", key);
+    command
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
+        }
+    }
+}
+
+/// What a recording holds, whatever of it is in a log: each take's prompt and answer.
+fn held(dir: &Path, name: &str) -> BTreeSet<String> {
+    let beside = |suffix: &str| dir.join(format!("{}{suffix}", name.trim_end_matches('/')));
+    if ![beside(""), beside(".log"), beside(".folding")].iter().any(|path| path.exists()) {
+        return BTreeSet::new();
+    }
+    let done = run(dir, &["convert", name, "look.json"]);
+    if done.code == 4 && done.stderr.contains("find the recording") {
+        // A folder without any file yet.
+        return BTreeSet::new();
+    }
+    done.expect(0);
+    let text = fs::read_to_string(dir.join("look.json")).unwrap();
+    fs::remove_file(dir.join("look.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let entries = json.as_object().unwrap().iter().filter(|(name, _)| !name.starts_with('_'));
+    entries
+        .flat_map(|(_, entry)| entry.as_array().cloned().unwrap_or_else(|| vec![entry.clone()]))
+        .map(|entry| {
+            let prompt = &entry["request"]["body"]["messages"][0]["content"];
+            format!("{} {prompt}{SAID}{}", entry["provider"], entry["content"])
+        })
+        .collect()
+}
+
+/// A command that is run in copies of a sample.
+struct Work<'a> {
+    sample: &'a Scene,
+    line: String,
+    upstream: &'a Upstream,
+}
+
+impl Work<'_> {
+    fn command(&self, dir: &Path) -> std::process::Command {
+        let line = self.line.replace("FILE", self.sample.name());
+        let line = line.replace("UPSTREAM", &self.upstream.url());
+        with_keys(command(dir, &line.split(' ').collect::<Vec<_>>()))
+    }
+
+    fn copied(&self) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        copy(self.sample.dir(), dir.path());
+        dir
+    }
+
+    /// Everything that the command may change.
+    fn look(&self, dir: &Path) -> [BTreeSet<String>; 3] {
+        let name = self.sample.name();
+        let new = format!("{}.new", name.trim_end_matches('/'));
+        let copied = if self.line.contains("copy/") { "copy/" } else { "copy.json" };
+        [held(dir, name), held(dir, &new), held(dir, copied)]
+    }
+
+    /// Runs it to its end, and then kills it at moments up to that.
+    fn prove(&self, rounds: usize, chance: &mut Chance) -> usize {
+        let dir = self.copied();
+        let before = self.look(dir.path());
+        let began = Instant::now();
+        let done = Process::spawn(&mut self.command(dir.path())).wait();
+        assert_eq!(done.code, 0, "{}: {}{}", self.line, done.stdout, done.stderr);
+        let took = began.elapsed();
+        let after = self.look(dir.path());
+        let mut killed = 0;
+        for _ in 0..rounds {
+            let dir = self.copied();
+            let mut process = Process::spawn(&mut self.command(dir.path()));
+            let moment = took.as_micros() as usize;
+            std::thread::sleep(Duration::from_micros(chance.below(moment) as u64));
+            if !process.has_ended() {
+                process.signal("KILL");
+            }
+            killed += usize::from(process.wait().code == -9);
+            self.check(dir.path(), &before, &after);
+        }
+        killed
+    }
+
+    fn check(&self, dir: &Path, before: &[BTreeSet<String>; 3], after: &[BTreeSet<String>; 3]) {
+        let now = self.look(dir);
+        let line = &self.line;
+        for ((now, before), after) in now.iter().zip(before).zip(after) {
+            let lost: Vec<_> =
+                before.intersection(after).filter(|one| !now.contains(*one)).collect();
+            assert!(lost.is_empty(), "{line}: {} are lost: {lost:?}", lost.len());
+            let odd: Vec<_> =
+                now.iter().filter(|one| !before.contains(*one) && !after.contains(*one)).collect();
+            assert!(odd.is_empty(), "{line}: nobody has recorded {odd:?}");
+            // What is changed is there, changed or not.
+            let calls = |all: &BTreeSet<String>| -> BTreeSet<String> {
+                all.iter().filter_map(|one| Some(one.split_once(SAID)?.0.to_owned())).collect()
+            };
+            let stay = &calls(before) & &calls(after);
+            let lost: Vec<_> = stay.difference(&calls(now)).cloned().collect();
+            assert!(lost.is_empty(), "{line}: calls are lost: {lost:?}");
+        }
+        if !self.sample.name().ends_with('/') {
+            let whole = now[0] == before[0] || now[0] == after[0];
+            assert!(whole, "{line}: neither the old file nor the new one");
+        }
+        // What moves from one file to another is in one of them.
+        let all = |[one, two, _]: &[BTreeSet<String>; 3]| -> BTreeSet<String> { one | two };
+        let lost: Vec<_> = all(after)
+            .difference(&all(&now))
+            .filter(|one| all(before).contains(*one))
+            .cloned()
+            .collect();
+        assert!(lost.is_empty(), "{line}: neither here nor there: {lost:?}");
+        let again = Process::spawn(&mut self.command(dir)).wait();
+        assert_eq!(again.code, 0, "{line}, again: {}{}", again.stdout, again.stderr);
+        let now = self.look(dir);
+        assert!(now == *after, "{line}: not the same the second time");
+    }
+}
+
+fn prove(rounds: usize) -> usize {
+    let (upstream, mut chance, mut killed) = (speaker("new"), Chance::new(), 0);
+    for folder in [false, true] {
+        let sample = sample(folder);
+        for line in COMMANDS {
+            let work = Work { sample: &sample, line: line.to_owned(), upstream: &upstream };
+            killed += work.prove(rounds, &mut chance);
+        }
+    }
+    killed
+}
+
+#[test]
+fn nothing_is_lost_when_a_command_that_changes_a_recording_is_killed() {
+    assert!(prove(rounds(2, 40)) > 0, "each ended before it was killed");
+}
+
+/// Run by `scripts/soak`, for as long as it is told.
+#[test]
+#[ignore = "it runs for minutes: scripts/soak"]
+fn soak() {
+    let minutes: f64 = std::env::var("SOAK_MINUTES").map_or(1.0, |text| text.parse().unwrap());
+    let until = Instant::now() + Duration::from_secs_f64(minutes * 60.0);
+    let mut killed = 0;
+    while killed == 0 || Instant::now() < until {
+        killed += prove(5);
+    }
+    use std::io::Write as _;
+    let _ = writeln!(
+        std::io::stdout(),
+        "maintenance: {killed} commands killed, nothing lost ({} commands, files and folders)",
+        COMMANDS.len()
+    );
+}
