@@ -17,7 +17,7 @@ use crate::replay::{Latency, Matcher, Replayer, Terms};
 use crate::server::metric::Metrics;
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnMiss, OnNotice};
-use crate::store::{self, StoreError};
+use crate::store::{self, Note, StoreError};
 use crate::upstream::Client;
 
 /// Runs the command.
@@ -95,7 +95,7 @@ fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Fa
     match store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
-            recording.notes().iter().for_each(|note| notify(Notice::Warning(&note.to_string())));
+            recording.notes().iter().for_each(|note| tell_note(note, &ground.tally, &notify));
             setup::refuse_waiting(path, &recording)?;
             Ok(Some(recording))
         }
@@ -173,7 +173,7 @@ pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
 /// Passes on what the writer has to tell.
 pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnTold {
     Arc::new(move |told: Told<'_>| match told {
-        Told::Note(note) => notify(Notice::Warning(&note.to_string())),
+        Told::Note(note) => tell_note(note, &tally, &notify),
         Told::Trouble(reason) => notify(Notice::Warning(&format!(
             "what is recorded stays in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and it is tried again"
@@ -184,6 +184,15 @@ pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnTold {
             notify(Notice::Unkept(reason));
         }
     })
+}
+
+/// Tells of a note, and counts the calls that it says are not in the recording.
+fn tell_note(note: &Note, tally: &Tally, notify: &OnNotice) {
+    let text = note.to_string();
+    if note.entries_set_aside() > 0 {
+        tally.lost(&text, note.entries_set_aside() as u64);
+    }
+    notify(Notice::Warning(&text));
 }
 
 /// What to say of an exchange that was not kept whole.
@@ -238,8 +247,10 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     if let Some(reason) = &receipt.more.unfolded {
         receipt.complaints.push(format!(
             "{path} is not up to date: failed to {reason}; what is missing there is safe in \
-             {path}.log or {path}.folding: mend the cause, then run `loomrec verify --fix {path}`",
-            path = args.recording.display()
+             {log} or {folding}: mend the cause, then run `loomrec verify --fix {path}`",
+            path = args.recording.display(),
+            log = store::beside_recording(&args.recording, ".log").display(),
+            folding = store::beside_recording(&args.recording, ".folding").display(),
         ));
     }
     if receipt.unreachable > 0 {

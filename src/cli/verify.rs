@@ -54,8 +54,12 @@ fn look(path: &Path, args: &VerifyArgs, checker: &Checker) -> Report {
     }
     let outcome = fix::fix(path, &before, checker, args.rehash);
     match outcome {
-        Ok(mended) if mended.is_empty() => before,
-        Ok(mended) => Report { mended, ..whole::verify(path, checker) },
+        Ok(fixed) if fixed.done.is_empty() => before,
+        Ok(fixed) => {
+            let mut report = Report { mended: fixed.done, ..whole::verify(path, checker) };
+            fixed.lost.into_iter().for_each(|problem| report.add(problem));
+            report
+        }
         Err(failure) => {
             let unmended = format!("nothing was mended: {}", failure.message);
             Report { unmended: Some((unmended, failure.code)), ..before }

@@ -51,7 +51,7 @@ enum Task {
     /// there may be something to tell.
     Kept,
     /// A fold is over: how long it took.
-    Folded(FoldDone, Duration),
+    Folded(Box<FoldDone>, Duration),
     /// Nothing more will come.
     Close,
 }

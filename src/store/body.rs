@@ -99,6 +99,15 @@ impl State {
         }
     }
 
+    /// The file that it is, or none; `None` for a folder.
+    pub(super) fn stamp(&self) -> Option<Option<Stamp>> {
+        match self {
+            Self::Nothing => Some(None),
+            Self::File(stamp) => Some(Some(*stamp)),
+            Self::Split(_) => None,
+        }
+    }
+
     /// Whether there is no entry's text at all.
     pub(super) fn is_nothing(&self) -> bool {
         match self {

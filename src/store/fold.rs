@@ -21,16 +21,17 @@ use super::compose::compose;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::file::SIZE_LIMIT;
+use super::leftover;
 use super::lock::{self, Lock};
 use super::log::{FrameAt, HEAD};
 use super::note::Note;
 use super::paths::{Form, Paths};
-use super::regular_file;
-use super::rotate::{Rotated, keep_damaged, rotate};
-use super::run::is_live;
+use super::rotate::{Known, Rotated, keep_damaged, rotate};
+use super::run;
 use super::source::{Source, unreadable};
 use super::split;
 use super::split::stage::{Stage, Staged};
+use super::stamp::Stamp;
 use crate::identity::IdentityRules;
 
 /// How long a fold of someone else's is waited for.
@@ -38,9 +39,6 @@ const OTHERS: Duration = Duration::from_secs(600);
 
 /// How often it is looked after.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// How long the lock is waited for where nothing depends on it.
-const SHORT: Duration = Duration::from_secs(2);
 
 /// How often a file is read again that others keep replacing.
 const TRIES: usize = 10;
@@ -56,6 +54,16 @@ pub(super) struct Folded {
     pub(super) busy: bool,
     /// What people should know.
     pub(super) notes: Vec<Note>,
+    /// Which file was read, and which one has taken its place; `None` where nothing was
+    /// folded, or the recording is a folder.
+    pub(super) target: Option<Replaced>,
+}
+
+/// The recording's file before a fold and after it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Replaced {
+    pub(super) read: Option<Stamp>,
+    pub(super) written: Option<Stamp>,
 }
 
 /// Folds what is in the log, and before it a log whose fold was interrupted.
@@ -69,90 +77,25 @@ pub(super) fn run(
     disk: &Disk,
     rules: &IdentityRules,
     wait: bool,
+    known: Option<Known>,
 ) -> Result<Folded, StoreError> {
-    fold(paths, disk, Some(rules), wait)
+    fold(paths, disk, Some(rules), wait, known)
 }
 
-/// Folds what recorders that are gone have left behind; gives what is to be told
-/// of it. `path` is the recording's name for people.
-///
-/// # Errors
-/// As [`run`].
-pub(super) fn leftover(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
-    if !has_leftover(paths)? {
-        return Ok(Vec::new());
-    }
-    let failed = |source| StoreError::lock(paths.lock.clone(), source);
-    let found = is_at(&paths.lock)?;
-    let mut lock = Lock::new(&paths.lock, disk);
-    let guard = match lock.acquire(SHORT) {
-        // Whoever holds it is alive, and so is the log's recorder.
-        Err(StoreError::Held { .. }) => return Ok(Vec::new()),
-        guard => guard?,
-    };
-    let live = is_live(&paths.run).map_err(failed)?;
-    drop(guard);
-    if live {
-        return Ok(Vec::new());
-    }
-    let done = fold(paths, disk, None, false);
-    if !found {
-        let guard = lock.acquire(SHORT)?;
-        if !is_live(&paths.run).map_err(failed)? {
-            lock.remove(guard).map_err(failed)?;
-        }
-    }
-    let Folded { folded, mut notes, .. } = done?;
-    if folded > 0 {
-        notes.push(Note::Folded { path: path.to_owned(), entries: folded });
-    }
-    Ok(notes)
-}
-
-/// Whether a log stands beside the recording.
-///
-/// # Errors
-/// Something else in a log's place.
-pub(super) fn has_leftover(paths: &Paths) -> Result<bool, StoreError> {
-    left_log(paths).map(|log| log.is_some())
-}
-
-/// A log beside the recording that holds something: the one that is being folded first.
-///
-/// # Errors
-/// Something else in a log's place.
-pub(super) fn left_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
-    let (mut left, logs) = (None, [&paths.folding, &paths.log]);
-    for path in logs {
-        let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-        if left.is_none() && found.is_some_and(|metadata| metadata.len() > 0) {
-            left = Some(path.clone());
-        }
-    }
-    Ok(left)
-}
-
-/// Whether a file stands at a path beside the recording.
-///
-/// # Errors
-/// Something else in its place.
-pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
-    let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-    Ok(found.is_some())
-}
-
-fn fold(
+/// The same; without `rules` those of the log or the recording hold.
+pub(super) fn fold(
     paths: &Paths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
     wait: bool,
+    known: Option<Known>,
 ) -> Result<Folded, StoreError> {
     let mut lock = Lock::new(&paths.lock, disk);
     let deadline = Instant::now() + OTHERS;
     let mut done = Folded::default();
     loop {
-        let leftover = is_at(&paths.folding)?;
-        match rotate(paths, disk, &mut lock, lock::WAIT)? {
+        let leftover = leftover::is_at(&paths.folding)?;
+        match rotate(paths, disk, &mut lock, known)? {
             Rotated::Nothing => return Ok(done),
             Rotated::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),
             Rotated::Busy if wait => {
@@ -168,9 +111,13 @@ fn fold(
             }
             Rotated::Folding { file, note } => {
                 done.notes.extend(note);
-                let (folded, note) = one(paths, disk, rules, &mut lock, &file)?;
-                done.folded += folded;
+                let (next, written, note) = one(paths, disk, rules, &mut lock, &file)?;
+                done.folded += next.entries;
                 done.notes.extend(note);
+                if let Some(read) = next.before.stamp() {
+                    let read = done.target.map_or(read, |target| target.read);
+                    done.target = Some(Replaced { read, written });
+                }
                 // A recorder that is busy would never let this end.
                 if !leftover {
                     done.left = fs::symlink_metadata(&paths.log).is_ok_and(|log| log.len() > 0);
@@ -181,7 +128,8 @@ fn fold(
     }
 }
 
-/// Folds the log that has been moved; gives how many entries it held. Those that
+/// Folds the log that has been moved; gives what was done, and the file that has taken
+/// the recording's place. Entries that
 /// cannot be read are set aside, so that they are not in the way of the others
 /// for ever.
 fn one(
@@ -190,7 +138,7 @@ fn one(
     rules: Option<&IdentityRules>,
     lock: &mut Lock,
     log: &File,
-) -> Result<(usize, Option<Note>), StoreError> {
+) -> Result<(Next, Option<Stamp>, Option<Note>), StoreError> {
     let at_log = |source| StoreError::read(paths.folding.clone(), source);
     let mut aside = Vec::new();
     for _ in 0..TRIES {
@@ -209,8 +157,8 @@ fn one(
             Ok(note) => (commit(paths, disk, lock, &next), note),
             Err(error) => (Err(error), None),
         };
-        if let Ok(true) = done {
-            return Ok((next.entries, note));
+        if let Ok(Committed::As(written)) = done {
+            return Ok((next, written, note));
         }
         // What is left of these is written over or again by the next fold.
         next.fresh.discard(disk);
@@ -221,6 +169,14 @@ fn one(
     }
     let source = io::Error::other("others keep replacing it");
     Err(StoreError::write(paths.target.clone(), source))
+}
+
+/// What became of a fold.
+enum Committed {
+    /// It is done, and this is the recording's file now.
+    As(Option<Stamp>),
+    /// The recording is not the one that was read any more.
+    Stale,
 }
 
 /// A fold that only has to be committed.
@@ -289,7 +245,7 @@ fn keep_aside(
     }
     let range = |frame: &FrameAt| frame.at - HEAD as u64..frame.end();
     let ranges: Vec<_> = frames.iter().map(range).collect();
-    keep_damaged(paths, disk, log, &ranges).map(Some)
+    keep_damaged(paths, disk, log, &ranges, frames.len()).map(Some)
 }
 
 /// Writes the new text; gives where it is.
@@ -348,14 +304,19 @@ pub(super) fn write_to(
 }
 
 /// Puts the new text in the old one's place, where that is still the one that was
-/// read, and removes the log; gives whether it did.
-fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bool, StoreError> {
+/// read, and removes the log.
+fn commit(
+    paths: &Paths,
+    disk: &Disk,
+    lock: &mut Lock,
+    next: &Next,
+) -> Result<Committed, StoreError> {
     let failed = |source| StoreError::write(paths.target.clone(), source);
     if let (Form::Folder, fresh) = (paths.form, &next.fresh) {
         // Without the lock, which is held for moments: as long as there is a log that is
         // being folded, only who folds it changes the folder.
         if State::at(paths)? != next.before {
-            return Ok(false);
+            return Ok(Committed::Stale);
         }
         if let Fresh::Files(staged) = fresh {
             staged.commit(disk)?;
@@ -363,15 +324,20 @@ fn commit(paths: &Paths, disk: &Disk, lock: &mut Lock, next: &Next) -> Result<bo
     }
     let _guard = lock.acquire(lock::WAIT)?;
     if paths.form == Form::File && State::at(paths)? != next.before {
-        return Ok(false);
+        return Ok(Committed::Stale);
     }
+    let mut written = next.before.stamp().flatten();
     if let Fresh::File(fresh) = &next.fresh {
+        // Before it has its place: a file that is there then may be another's already.
+        written = Stamp::at(fresh).map_err(failed)?;
+        run::note_target(&paths.run, disk, written.map(Stamp::id))
+            .map_err(|source| StoreError::write(&paths.run, source))?;
         disk.rename(fresh, &paths.target).map_err(failed)?;
         disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)?;
     }
     disk.remove_if_there(&paths.folding)
         .map_err(|source| StoreError::write(paths.folding.clone(), source))?;
-    Ok(true)
+    Ok(Committed::As(written))
 }
 
 /// Tells the temporary files of a fold from others.

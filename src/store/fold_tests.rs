@@ -49,7 +49,7 @@ impl Folder {
     }
 
     fn fold(&self) -> Result<Folded, StoreError> {
-        run(&self.paths, &Disk::real(), &IdentityRules::default(), true)
+        run(&self.paths, &Disk::real(), &IdentityRules::default(), true, None)
     }
 
     fn text(&self) -> String {
@@ -166,10 +166,10 @@ fn other_rules_are_refused_unless_the_file_has_no_entry() {
     let folder = Folder::with("{\"a\": {}}");
     folder.log(&folder.paths.log, &[(step("b"), false, entry("x", "t"))]);
     let rules = IdentityRules::new(vec![Pointer::parse("/seed").unwrap()]);
-    let error = run(&folder.paths, &Disk::real(), &rules, true).unwrap_err();
+    let error = run(&folder.paths, &Disk::real(), &rules, true, None).unwrap_err();
     assert!(matches!(error, StoreError::OtherRules { .. }), "{error}");
     fs::write(&folder.path, "{}").unwrap();
-    run(&folder.paths, &Disk::real(), &rules, true).unwrap();
+    run(&folder.paths, &Disk::real(), &rules, true, None).unwrap();
     assert_eq!(load(&folder.path).unwrap().meta().rules(), &rules);
 }
 
@@ -191,11 +191,11 @@ fn fold_of_someone_alive_is_left_to_him() {
     folder.log(&folder.paths.folding, &[(step("a"), true, entry("1", "t1"))]);
     let held = fs::File::open(&folder.paths.folding).unwrap();
     assert!(lock::try_lock(&held).unwrap());
-    let folded = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false).unwrap();
+    let folded = run(&folder.paths, &Disk::real(), &IdentityRules::default(), false, None).unwrap();
     assert_eq!((folded.folded, folded.left), (0, true));
     let waiter = {
         let paths = folder.paths.clone();
-        thread::spawn(move || run(&paths, &Disk::real(), &IdentityRules::default(), true))
+        thread::spawn(move || run(&paths, &Disk::real(), &IdentityRules::default(), true, None))
     };
     drop(held);
     assert_eq!(waiter.join().unwrap().unwrap().folded, 1);
@@ -231,6 +231,7 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
     // A recorder that is alive folds its log itself.
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
+    fs::write(&folder.paths.lock, "").unwrap();
     let alive = fs::File::create(&folder.paths.run).unwrap();
     fs2::FileExt::lock_shared(&alive).unwrap();
     Recording::open_reviewed(&folder.path).unwrap();
@@ -360,7 +361,7 @@ proptest! {
             folder.log(&folder.paths.log, &logged);
             let before = view(&folder.path);
             let plan = Plan::new(at, how);
-            let _ = run(&folder.paths, &Disk::failing(&plan), &IdentityRules::default(), true);
+            let _ = run(&folder.paths, &Disk::failing(&plan), &IdentityRules::default(), true, None);
             prop_assert_eq!(&view(&folder.path), &before);
             let failed = plan.has_failed();
             folder.fold().unwrap();
@@ -391,11 +392,8 @@ fn entry_that_cannot_be_read_is_set_aside_and_the_rest_is_folded() {
         let folded = folder.fold().unwrap();
         let aside = folder.paths.torn(1);
         assert_eq!((folded.folded, folded.left), (2, false));
-        assert!(
-            matches!(&folded.notes[..], [Note::Damaged { aside: at, .. }] if *at == aside),
-            "{:?}",
-            folded.notes
-        );
+        let notes = &folded.notes[..];
+        assert!(matches!(notes, [Note::Damaged { aside: at, .. }] if *at == aside), "{notes:?}");
         assert_eq!(view(&folder.path).into_keys().collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fs::read(aside).unwrap(), frame);
         assert_eq!(folder.names(), ["r.json", "r.json.lock", "r.json.log.torn-1"]);

@@ -141,30 +141,39 @@ impl Lock {
     }
 }
 
-/// Takes a lock without creating its file or signing it: for those who only read. Where
-/// there is no file, nobody holds it. `None` where someone holds it for longer than
-/// `wait`.
+/// Takes a lock without creating its file or signing it: for those who only read.
 ///
 /// # Errors
 /// A file that cannot be locked, or is none.
-pub(super) fn acquire_existing(
-    path: &Path,
-    wait: Duration,
-) -> Result<Option<ReadGuard>, StoreError> {
+pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<Existing, StoreError> {
     let failed = |source| StoreError::lock(path, source);
-    let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
-        return Ok(Some(ReadGuard(None)));
-    };
-    let file = Arc::new(file);
-    let locked = lock_until(&file, Instant::now() + wait).map_err(failed)?;
-    Ok(locked.then(|| ReadGuard(Some(Guard { file }))))
+    let deadline = Instant::now() + wait;
+    loop {
+        let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
+            return Ok(Existing::Missing);
+        };
+        let (id, file) = (id_of(&file.metadata().map_err(failed)?), Arc::new(file));
+        if !lock_until(&file, deadline).map_err(failed)? {
+            return Ok(Existing::Held);
+        }
+        let guard = Guard { file };
+        // Its holder may have removed it meanwhile.
+        if id_at(path).map_err(failed)? == Some(id) {
+            return Ok(Existing::Acquired(guard));
+        }
+    }
 }
 
-/// The lock of one who only reads, or that there is none.
+/// A lock as one finds it who only reads.
 #[derive(Debug)]
-pub(super) struct ReadGuard(
-    #[expect(dead_code, reason = "held until it is dropped")] Option<Guard>,
-);
+pub(super) enum Existing {
+    /// There is no file: nobody holds it.
+    Missing,
+    /// Someone else holds it, and has not let go of it in time.
+    Held,
+    /// It is the caller's until the guard is dropped.
+    Acquired(Guard),
+}
 
 /// Whether an error says that someone else holds the lock.
 pub(super) fn is_contended(error: &io::Error) -> bool {

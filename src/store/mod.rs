@@ -18,6 +18,7 @@ mod file;
 mod fold;
 mod index;
 mod job;
+mod leftover;
 mod lock;
 mod log;
 mod merge;

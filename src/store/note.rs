@@ -26,6 +26,8 @@ pub enum Note {
         aside: PathBuf,
         /// How many there are.
         bytes: u64,
+        /// How many entries they held, as far as that can be told.
+        entries: usize,
     },
     /// Someone removed the log while it was in use, and it was written again.
     Recovered {
@@ -64,6 +66,16 @@ pub enum Note {
     },
 }
 
+impl Note {
+    /// How many entries had been kept and are not in the recording.
+    pub fn entries_set_aside(&self) -> usize {
+        match self {
+            Self::Damaged { entries, .. } => *entries,
+            _ => 0,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -74,10 +86,10 @@ impl fmt::Display for Note {
                 log.display(),
                 aside.display()
             ),
-            Self::Damaged { log, aside, bytes } => write!(
+            Self::Damaged { log, aside, bytes, entries } => write!(
                 f,
-                "{} was damaged: {bytes} bytes within it are no whole entry; they are kept aside \
-                 in {}, and everything before and behind them is kept; look after the disk",
+                "{} was damaged: {entries} of its entries ({bytes} bytes) cannot be read and are NOT in \
+                 the recording; they are set aside in {}, and all others are kept; look after the disk",
                 log.display(),
                 aside.display()
             ),

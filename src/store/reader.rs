@@ -11,7 +11,7 @@ use std::path::Path;
 use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
-use super::fold;
+use super::leftover;
 pub use super::merge::Place;
 use super::note::Note;
 use super::paths::Paths;
@@ -95,7 +95,7 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`]; a log that cannot be merged.
     pub fn open_merged(path: &Path) -> Result<Self, StoreError> {
-        let notes = fold::leftover(path, &paths_of(path)?, &Disk::real())?;
+        let notes = leftover::merge(path, &paths_of(path)?, &Disk::real())?;
         Ok(Self { notes, ..Self::look(path)? })
     }
 

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::job::{FoldDone, FoldJob};
+use super::fold::Replaced;
+use super::job::{self, FoldDone, FoldJob};
 use super::lock::{self, FileId, Lock};
 use super::log::{self, Fingerprint};
 use super::network;
@@ -60,6 +61,8 @@ pub struct Recorder {
     /// Logs that someone else removed, whose entries are still to be saved.
     orphans: Vec<Open>,
     watch: Arc<Watch>,
+    /// The names that the recording held when it was opened: half of each fingerprint.
+    held: Vec<u64>,
     /// What this recorder has kept.
     own: HashSet<Fingerprint>,
     schedule: Schedule,
@@ -224,6 +227,7 @@ impl Recorder {
             disk: self.disk.clone(),
             rules: self.rules.clone(),
             wait,
+            known: self.tail.known(),
             check: doubt.then(|| self.own.clone()),
         }
     }
@@ -256,15 +260,45 @@ impl Recorder {
             false => self.schedule.done(Instant::now(), folded.left),
         }
         self.notes.extend(folded.notes);
-        self.stamp = done.stamp;
         self.suspicious = false;
-        for name in &done.gone {
+        let mut gone = done.gone;
+        let lost = match done.target {
+            None => {
+                self.stamp = self.stamp_now();
+                0
+            }
+            Some(target) => {
+                self.stamp = target.written;
+                self.missing(target, &mut gone)
+            }
+        };
+        for name in &gone {
             self.own.remove(name);
         }
-        match done.gone.len() {
+        match gone.len().max(lost) {
             0 => Ok(folded.left),
             names => Err(StoreError::Gone { path: self.path.clone(), names }),
         }
+    }
+
+    /// How many of the names that it held when it was opened are gone, where the file that
+    /// a fold has found is none of this run's: someone has deleted or replaced the one
+    /// before. Those of this recorder go to `gone`. Told once.
+    fn missing(&mut self, target: Replaced, gone: &mut Vec<Fingerprint>) -> usize {
+        let Some(run) = &mut self.run else { return 0 };
+        let read = target.read.map(Stamp::id);
+        // What cannot be read now tells nothing.
+        if run.refresh().is_err() || run.has_made(read) {
+            return 0;
+        }
+        run.accept(read);
+        let Some(now) = job::names(&self.path) else { return 0 };
+        *gone = self.own.iter().filter(|name| !now.contains(name)).copied().collect();
+        let now: HashSet<u64> = now.into_iter().map(job::short).collect();
+        let mut lost: HashSet<u64> = gone.iter().copied().map(job::short).collect();
+        lost.extend(self.held.iter().filter(|name| !now.contains(name)));
+        self.held.retain(|name| now.contains(name));
+        lost.len()
     }
 
     /// Folds what is in the log, ends this recorder's part in the run, and tidies

@@ -242,6 +242,7 @@ fn linked_recording_is_written_through_the_link() {
     let dir = tempfile::tempdir().unwrap();
     let (real, link) = (dir.path().join("real.json"), dir.path().join("link.json"));
     std::os::unix::fs::symlink("real.json", &link).unwrap();
+    std::fs::write(&real, "{}").unwrap();
     open(&link).append(vec![(step("a"), entry("1"))], true).unwrap();
     assert!(link.is_symlink());
     assert_eq!(load(&real).unwrap().len(), 1);

@@ -4,16 +4,22 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::lock::{self, Lock};
-use super::log::{self, Scanned};
+use super::lock::{self, FileId, Lock};
+use super::log::{self, Scanned, sift};
 use super::note::Note;
 use super::paths::Paths;
 use super::regular_file;
 use super::run;
+
+/// Up to where a recorder knows that its log was whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) log: FileId,
+    pub(super) end: u64,
+}
 
 /// What there is to fold.
 #[derive(Debug)]
@@ -44,7 +50,7 @@ pub(super) fn rotate(
     paths: &Paths,
     disk: &Disk,
     lock: &mut Lock,
-    wait: Duration,
+    known: Option<Known>,
 ) -> Result<Rotated, StoreError> {
     let at_log = |source| StoreError::write(paths.log.clone(), source);
     let ahead = match open(&paths.log).map_err(at_log)? {
@@ -54,11 +60,17 @@ pub(super) fn rotate(
         }
         _ => None,
     };
-    let _guard = lock.acquire(wait)?;
+    let _guard = lock.acquire(lock::WAIT)?;
     let at_folding = |source| StoreError::write(paths.folding.clone(), source);
     if let Some(file) = open(&paths.folding).map_err(at_folding)? {
         return match lock::try_lock(&file).map_err(at_folding)? {
-            true => Ok(Rotated::Folding { file, note: None }),
+            true => {
+                // It was whole when it was moved.
+                let scanned = log::scan(&file).map_err(at_folding)?;
+                let note = damage(&file, &scanned, scanned.len).map_err(at_folding)?;
+                let note = note.map(|found| found.keep(paths, disk, &file)).transpose()?;
+                Ok(Rotated::Folding { file, note })
+            }
             false => Ok(Rotated::Busy),
         };
     }
@@ -69,11 +81,12 @@ pub(super) fn rotate(
     if scanned.newer {
         return Err(StoreError::NewerLog { path: paths.log.clone() });
     }
-    let note = match &scanned.damaged {
-        Some(damaged) => Some(keep_damaged(paths, disk, &file, std::slice::from_ref(damaged))?),
+    let id = lock::id_of(&file.metadata().map_err(at_log)?);
+    let known = known.filter(|known| known.log == id).map_or(0, |known| known.end);
+    let note = match damage(&file, &scanned, known).map_err(at_log)? {
+        Some(found) => Some(found.keep(paths, disk, &file)?),
         None => set_aside(paths, disk, &file, &scanned)?,
     };
-    let id = lock::id_of(&file.metadata().map_err(at_log)?);
     let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
     run::note_rotation(&paths.run, disk, &names, id)
         .map_err(|source| StoreError::write(paths.run.clone(), source))?;
@@ -82,6 +95,33 @@ pub(super) fn rotate(
         return Ok(Rotated::Busy);
     }
     Ok(Rotated::Folding { file, note })
+}
+
+/// Bytes of a log that held entries which had been kept.
+struct Damage {
+    range: Range<u64>,
+    /// How many entries there were.
+    entries: usize,
+}
+
+impl Damage {
+    fn keep(&self, paths: &Paths, disk: &Disk, file: &File) -> Result<Note, StoreError> {
+        keep_damaged(paths, disk, file, std::slice::from_ref(&self.range), self.entries)
+    }
+}
+
+/// What is damaged in a log; a tail that was never written whole is not. Up to `known` it
+/// has been seen whole.
+fn damage(file: &File, scanned: &Scanned, known: u64) -> io::Result<Option<Damage>> {
+    let tail = scanned.whole..scanned.len;
+    let range = match &scanned.damaged {
+        Some(range) => range.clone(),
+        None if scanned.torn() == 0 => return Ok(None),
+        None if known > tail.start || sift::is_frame(file, &tail)? => tail,
+        None => return Ok(None),
+    };
+    let entries = sift::count_frames(file, &range)?;
+    Ok(Some(Damage { range, entries }))
 }
 
 /// Moves a log's torn tail into a file of its own. Only under the recording's
@@ -118,6 +158,7 @@ pub(super) fn keep_damaged(
     disk: &Disk,
     file: &File,
     damaged: &[Range<u64>],
+    entries: usize,
 ) -> Result<Note, StoreError> {
     let (aside, kept) = free_place(paths, disk)?;
     let mut bytes = 0;
@@ -131,7 +172,7 @@ pub(super) fn keep_damaged(
             }
         }
     }
-    Ok(Note::Damaged { log: paths.log.clone(), aside, bytes })
+    Ok(Note::Damaged { log: paths.log.clone(), aside, bytes, entries })
 }
 
 fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), StoreError> {

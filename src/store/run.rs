@@ -9,9 +9,11 @@
 //! that have been moved out of the log, a line each in hex, and a line
 //! `{"rotated":[device,inode]}` behind those of each log that was moved. The names
 //! that still are in the log are read from there. A line `{"joined":N}` is left by
-//! each recorder that entered: N tells them apart.
+//! each recorder that entered: N tells them apart. A line `{"target":[inode,length]}`
+//! says which file the recording is when a run begins, and from each fold on: another
+//! one is not of this run. It is `{"target":null}` where there is none.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -19,11 +21,17 @@ use std::time::Duration;
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::fold;
-use super::lock::{self, FileId};
+use super::leftover;
+use super::lock::{self, Existing, FileId};
 use super::log::Fingerprint;
 use super::paths::Paths;
 use super::regular_file;
+
+/// Which file the recording is: its inode and its length; `None` where there is none.
+pub(super) type Target = Option<(u64, u64)>;
+
+/// So many of them are remembered.
+const TARGETS: usize = 16;
 
 /// Which run to take part in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +58,10 @@ pub(super) struct Run {
     joined: usize,
     /// How many had when this one did.
     place: usize,
+    /// Whether there was no live recorder then.
+    alone: bool,
+    /// Which file the recording has been, the newest last.
+    targets: VecDeque<Target>,
     /// Up to where the file has been read.
     read_to: u64,
 }
@@ -70,6 +82,8 @@ impl Run {
             rotations: Vec::new(),
             joined: 0,
             place: 0,
+            alone,
+            targets: VecDeque::new(),
             read_to: 0,
         };
         run.name = run.read_name()?;
@@ -106,6 +120,8 @@ impl Run {
         // Rotations are counted from where a log was opened: none was lost.
         again.rotations.splice(..0, self.rotations.iter().copied());
         again.place = self.place;
+        self.targets.extend(std::mem::take(&mut again.targets));
+        again.targets = std::mem::take(&mut self.targets);
         *self = again;
         Ok(())
     }
@@ -123,6 +139,25 @@ impl Run {
     /// Which recorder of the run this is, counted from 0.
     pub(super) fn place(&self) -> usize {
         self.place
+    }
+
+    /// Whether no live recorder held the recording when this one entered.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// Whether the run has made the recording this file, as far as that is known. The
+    /// last few count: a fold may have died before it put the newest in its place.
+    pub(super) fn has_made(&self, target: Target) -> bool {
+        self.targets.is_empty() || self.targets.contains(&target)
+    }
+
+    /// From now on this file counts as the recording's.
+    pub(super) fn accept(&mut self, target: Target) {
+        if self.targets.len() >= TARGETS {
+            self.targets.pop_front();
+        }
+        self.targets.push_back(target);
     }
 
     /// How many logs have been moved away so far.
@@ -149,6 +184,7 @@ impl Run {
                 }
                 Some(Line::Rotated(log)) => self.rotations.push(log),
                 Some(Line::Joined) => self.joined += 1,
+                Some(Line::Target(target)) => self.accept(target),
                 None => {}
             }
         }
@@ -210,16 +246,20 @@ pub(super) fn is_live(path: &Path) -> io::Result<bool> {
 pub(super) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
     /// Whoever holds the lock for longer is alive.
     const MOMENT: Duration = Duration::from_millis(500);
-    if fold::left_log(paths)?.is_none() {
+    if leftover::left_log(paths)?.is_none() {
         return Ok(None);
     }
     let at_run = |source| StoreError::lock(&paths.run, source);
-    let Some(guard) = lock::acquire_existing(&paths.lock, MOMENT)? else { return Ok(None) };
-    if is_live(&paths.run).map_err(at_run)? {
-        return Ok(None);
-    }
+    // The run is looked at under the lock only: a recorder that enters it at that very
+    // moment would take the reader for another recorder.
+    let guard = match lock::acquire_existing(&paths.lock, MOMENT)? {
+        Existing::Held => return Ok(None),
+        Existing::Acquired(_) if is_live(&paths.run).map_err(at_run)? => return Ok(None),
+        Existing::Acquired(guard) => Some(guard),
+        Existing::Missing => None,
+    };
     // Its recorder may have come to its end meanwhile.
-    let left = fold::left_log(paths);
+    let left = leftover::left_log(paths);
     drop(guard);
     left
 }
@@ -232,6 +272,21 @@ pub(super) fn note_rotation(
     names: &[Fingerprint],
     log: FileId,
 ) -> io::Result<()> {
+    let mut added = lines(names);
+    let (device, inode) = log;
+    added.extend(format!("{{\"rotated\":[{device},{inode}]}}\n").into_bytes());
+    note(path, disk, &added)
+}
+
+/// Notes which file the recording is, or is about to be. A run that is not there needs
+/// no note. Only under the recording's lock.
+pub(super) fn note_target(path: &Path, disk: &Disk, target: Target) -> io::Result<()> {
+    let line = serde_json::json!({ "target": target });
+    note(path, disk, format!("{line}\n").as_bytes())
+}
+
+/// Adds lines to the run's file, where there is one.
+fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     let Some(mut file) = regular_file::open_existing(path, options.read(true).write(true))? else {
         return Ok(());
@@ -243,10 +298,7 @@ pub(super) fn note_rotation(
     file.seek(SeekFrom::Start(from))?;
     file.read_to_end(&mut text)?;
     let end = from + memchr::memrchr(b'\n', &text).map_or(0, |at| at as u64 + 1);
-    let mut added = lines(names);
-    let (device, inode) = log;
-    added.extend(format!("{{\"rotated\":[{device},{inode}]}}\n").into_bytes());
-    append(disk, &file, end, &added)
+    append(disk, &file, end, added)
 }
 
 /// No line but the first is longer than this.
@@ -256,6 +308,7 @@ enum Line {
     Name(Fingerprint),
     Rotated(FileId),
     Joined,
+    Target(Target),
 }
 
 fn read_line(line: &[u8]) -> Option<Line> {
@@ -267,8 +320,12 @@ fn read_line(line: &[u8]) -> Option<Line> {
     if value.get("joined").is_some() {
         return Some(Line::Joined);
     }
-    let log = value.get("rotated")?;
-    Some(Line::Rotated((log.get(0)?.as_u64()?, log.get(1)?.as_u64()?)))
+    let pair = |value: &serde_json::Value| Some((value.get(0)?.as_u64()?, value.get(1)?.as_u64()?));
+    match value.get("target") {
+        Some(target) if target.is_null() => Some(Line::Target(None)),
+        Some(target) => pair(target).map(|target| Line::Target(Some(target))),
+        None => pair(value.get("rotated")?).map(Line::Rotated),
+    }
 }
 
 fn lines(names: &[Fingerprint]) -> Vec<u8> {

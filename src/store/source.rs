@@ -282,7 +282,10 @@ impl Source {
                 None => (&self.path, alone(None)),
             },
         };
-        let failed = |source| StoreError::read(path.clone(), source);
+        let failed = |source| match place.origin {
+            Origin::File => StoreError::read(self.path_at(place.at), source),
+            Origin::Log(_) => StoreError::read(path, source),
+        };
         window.read(file, stretch, place).map_err(failed)
     }
 

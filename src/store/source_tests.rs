@@ -16,7 +16,7 @@ fn record(paths: &Paths, content: &str, first: bool) {
 }
 
 fn fold(paths: &Paths) {
-    fold::run(paths, &Disk::real(), &IdentityRules::default(), true).unwrap();
+    fold::run(paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
 }
 
 fn takes(source: &Source) -> Vec<String> {

@@ -115,9 +115,9 @@ fn fold_that_moves_takes_from_file_to_file_loses_none_wherever_it_dies() {
         for at in 0.. {
             let paths = fold_that_shifts(&path, filed, logged);
             let plan = Plan::new(at, Failure::Crash);
-            let folded = fold::run(&paths, &Disk::failing(&plan), &rules, true);
+            let folded = fold::run(&paths, &Disk::failing(&plan), &rules, true, None);
             assert_eq!(words(&path), all, "seen after change {at} of {:?}", plan.done());
-            fold::run(&paths, &Disk::real(), &rules, true).unwrap();
+            fold::run(&paths, &Disk::real(), &rules, true, None).unwrap();
             assert_eq!(words(&path), all, "folded after change {at} of {:?}", plan.done());
             assert_eq!(list(&path).unwrap().len(), all.len());
             assert_eq!(fs::read_dir(&path).unwrap().count(), all.len(), "nothing else is left");

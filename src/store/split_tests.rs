@@ -185,7 +185,7 @@ fn fold_that_died_between_two_files_is_healed_by_the_next() {
             recording.entries().map(read).collect::<Vec<_>>()
         };
         assert_eq!(seen(), ["1", "2", "3"], "before it is folded: {state:?}");
-        fold::run(&paths, &Disk::real(), &IdentityRules::default(), true).unwrap();
+        fold::run(&paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
         assert_eq!(seen(), ["1", "2", "3"], "{state:?}");
         assert_eq!(folder.names().len(), 3, "{:?}", folder.names());
     }

@@ -31,6 +31,12 @@ impl Stamp {
         }
     }
 
+    /// Which file it is, and how long: what stays when it is renamed, on whatever file
+    /// system.
+    pub(super) fn id(self) -> (u64, u64) {
+        (self.inode, self.length)
+    }
+
     /// What a look at a file tells.
     pub(super) fn read(metadata: &fs::Metadata) -> Self {
         Self {

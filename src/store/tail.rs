@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use super::lock::{self, FileId};
 use super::regular_file;
+use super::rotate::Known;
 
 /// An append that took longer says that the storage is slow at present.
 const SLOW: Duration = Duration::from_millis(2);
@@ -122,6 +123,11 @@ impl Tail {
     /// The log, where there is one.
     pub(super) fn open(&mut self) -> Option<&mut Open> {
         self.open.as_mut()
+    }
+
+    /// Up to where the log is known to be whole.
+    pub(super) fn known(&self) -> Option<Known> {
+        self.open.as_ref().map(|open| Known { log: open.id, end: open.end })
     }
 
     /// How long the log is, as far as is known.

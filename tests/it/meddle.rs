@@ -79,6 +79,50 @@ fn a_recording_that_is_gone_at_the_end_is_not_called_whole() {
 }
 
 #[test]
+fn a_recording_that_is_gone_before_its_first_fold_is_not_called_whole() {
+    for deed in [Deed::Delete, Deed::Replace] {
+        for with_a_call in [true, false] {
+            let (scene, upstream) = (Scene::new(), teller());
+            scene.recorded(&upstream, &[call("chat-earlier"), call("chat-other")]);
+            let server = scene.record(&upstream, &["--receipt", "receipt.json"]);
+            if with_a_call {
+                one(&server, "after");
+            }
+            match deed {
+                Deed::Delete => fs::remove_file(scene.recording()).unwrap(),
+                _ => {
+                    fs::write(scene.path("new"), "{\n  \"_version\": 2\n}\n").unwrap();
+                    fs::rename(scene.path("new"), scene.recording()).unwrap();
+                }
+            }
+            let what = format!("{deed:?}, {with_a_call}");
+            let done = server.stop();
+            assert_eq!(done.code, 5, "{what}: {}", done.stderr);
+            assert!(done.stderr.contains("deleted or replaced"), "{what}: {}", done.stderr);
+            let receipt = fs::read_to_string(scene.path("receipt.json")).unwrap();
+            let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+            assert!(receipt["not_kept"].as_u64().unwrap() >= 2, "{what}: {receipt}");
+        }
+    }
+}
+
+#[test]
+fn recorders_that_fold_beside_each_other_are_not_taken_for_someone_else() {
+    let (scene, upstream) = (Scene::new(), teller());
+    scene.recorded(&upstream, &[call("chat-earlier")]);
+    let servers = [scene.record(&upstream, &[]), scene.record(&upstream, &[])];
+    let mut marks = BTreeSet::new();
+    for n in 0..3 {
+        for (who, server) in servers.iter().enumerate() {
+            marks.insert(one(server, &format!("call{n}-{who}")));
+            wait_for_fold(&scene);
+        }
+    }
+    servers.into_iter().for_each(|server| drop(server.stop().expect(0)));
+    assert!(check(&scene, &marks).len() > marks.len());
+}
+
+#[test]
 fn a_log_that_someone_deletes_is_written_again() {
     for with_a_call_after in [true, false] {
         let (scene, upstream) = (Scene::new(), teller());

@@ -1,8 +1,10 @@
 //! Logs with a torn or damaged tail: all whole frames are kept, the rest is put
 //! aside and said.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use crate::support::chance::rounds;
@@ -79,7 +81,8 @@ fn fixed(scene: &Scene) -> Finished {
     assert!(scene.files() == before, "ls has changed something: {:?}", scene.names());
     let done = scene.run(&["verify", "--fix", "run.json"]);
     assert!([0, 1].contains(&done.code), "{done:?}");
-    done
+    let mended = done.stdout.lines().filter(|line| line.contains("mended: "));
+    Finished { stdout: mended.collect::<Vec<_>>().join("\n"), ..done }
 }
 
 /// One torn tail, these very bytes, said on stderr by its name, once.
@@ -184,4 +187,57 @@ fn a_torn_tail_of_a_dead_recorder_is_cut_by_one_that_lives() {
     let kept = check(&scene, &marks.iter().cloned().collect());
     assert_eq!(kept.len(), marks.len());
     expect_aside(&scene, &said.stderr, half, "while recording");
+}
+
+#[test]
+fn a_damaged_byte_in_a_live_log_is_counted_as_a_call_that_was_not_kept() {
+    const CALLS: usize = 20;
+    for damaged in [0, 9, CALLS - 1] {
+        let (scene, upstream) = (Scene::new(), teller());
+        let server = scene.record(&upstream, &["--receipt", "receipt.json"]);
+        let mut client = server.connect();
+        let (mut ends, mut marks) = (vec![0], Vec::new());
+        for n in 0..CALLS {
+            let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
+            marks.push(mark(&answer.text()).unwrap());
+            ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+        }
+        let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+        // Near the end of the call's frame.
+        let at = ends[damaged + 1] - 9;
+        let mut byte = [0];
+        log.read_exact_at(&mut byte, at).unwrap();
+        log.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
+        let said = server.stop().expect(5).stderr;
+        assert!(said.contains("1 of its entries"), "{said}");
+        let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
+        let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+        assert_eq!((&receipt["not_kept"], &receipt["verdict"]), (&1.into(), &"failed".into()));
+        marks.remove(damaged);
+        assert_eq!(kept(&scene).into_iter().collect::<BTreeSet<_>>(), marks.into_iter().collect());
+        assert_eq!(torn(&scene).len(), 1);
+    }
+}
+
+#[test]
+fn merging_a_damaged_log_says_what_was_set_aside_and_fails() {
+    let log = Log::of(4);
+    let mut bytes = log.bytes.clone();
+    bytes[log.ends[1] - 9] ^= 0x10;
+    let scene = crashed(&bytes);
+    let fixed = scene.run(&["verify", "--fix", "run.json"]).expect(1);
+    let parts = ["1 of its entries", "run.json.log.torn-1"];
+    assert!(parts.iter().all(|part| fixed.stdout.contains(part)), "{}", fixed.stdout);
+    assert_eq!(kept(&scene).len(), 3);
+    // A recorder that finds it counts it as well.
+    let (scene, upstream) = (crashed(&bytes), teller());
+    let server = scene.record(&upstream, &[]);
+    server.call(&call("chat-after")).expect(200);
+    server.stop().expect(5).says(&parts);
+    assert_eq!(kept(&scene).len(), 4);
+    // So does one that finds it damaged after it was moved to be folded.
+    let scene = Scene::new();
+    std::fs::write(scene.beside(".folding"), &bytes).unwrap();
+    scene.run(&["verify", "--fix", "run.json"]).expect(1);
+    assert_eq!((kept(&scene).len(), torn(&scene).len()), (3, 1));
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::super::exit::Failure;
 use super::{Done, Report};
 use crate::recording::EntryName;
-use crate::store::{Changes, Kept, Place, Recording};
-use crate::verification::{Checker, Kind, mend};
+use crate::store::{Changes, Kept, Note, Place, Recording};
+use crate::verification::{Checker, Kind, Problem, Severity, mend};
 
 /// What becomes of one entry.
 struct Fate {
@@ -16,6 +16,14 @@ struct Fate {
     place: Place,
     /// Whether it is mended, and not only moved or written anew.
     mended: bool,
+}
+
+/// What was done to a recording.
+#[derive(Debug, Default)]
+pub(super) struct Fixed {
+    pub(super) done: Vec<Done>,
+    /// What is lost of the log that was merged.
+    pub(super) lost: Vec<Problem>,
 }
 
 /// Mends a file; gives what was done.
@@ -27,11 +35,13 @@ pub(super) fn fix(
     before: &Report,
     checker: &Checker,
     rehash: bool,
-) -> Result<Vec<Done>, Failure> {
+) -> Result<Fixed, Failure> {
     let recording = Recording::open_merged(path)?;
     let whole = |what: String| Done { key: None, what };
     let mut done: Vec<Done> =
         recording.notes().iter().map(|note| whole(note.to_string())).collect();
+    let lost = recording.notes().iter().filter(|note| note.entries_set_aside() > 0);
+    let lost: Vec<Problem> = lost.map(set_aside).collect();
     let checker = checker.with(Some(recording.meta().rules().clone()));
     let (fates, mut mended) = fates(&recording, &checker, rehash)?;
     done.append(&mut mended);
@@ -56,7 +66,13 @@ pub(super) fn fix(
     for (file, name) in Recording::open(path)?.rename_files()? {
         done.push(whole(format!("renamed {} to {name}", file.display())));
     }
-    Ok(done)
+    Ok(Fixed { done, lost })
+}
+
+/// Entries of a log that could not be merged.
+fn set_aside(note: &Note) -> Problem {
+    let problem = Problem::of_file(Kind::Leftover, Severity::Error, note.to_string());
+    problem.helped("loomrec salvage saves what can be read of them; record those calls again")
 }
 
 /// What becomes of each entry, and what is done to it.

@@ -88,7 +88,7 @@ impl Work {
         match task {
             Task::Keep(more) => batch.extend(more),
             Task::Kept => self.tell_notes(),
-            Task::Folded(done, took) => self.folded(done, took),
+            Task::Folded(done, took) => self.folded(*done, took),
             Task::Close => return false,
         }
         true
@@ -123,7 +123,7 @@ impl Work {
             // Traffic has the processor first; a system that refuses is as well.
             let _ = rustix::process::nice(FOLD_NICENESS);
             let began = Instant::now();
-            let done = job.run();
+            let done = Box::new(job.run());
             drop(folds.send(Task::Folded(done, began.elapsed())));
         });
         match thread {
@@ -179,7 +179,7 @@ impl Work {
         }
         for task in tasks.try_iter() {
             if let Task::Folded(done, took) = task {
-                self.folded(done, took);
+                self.folded(*done, took);
             }
         }
         self.waits.store(true, Ordering::Release);

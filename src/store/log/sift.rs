@@ -63,6 +63,25 @@ pub(in crate::store) fn sift(file: &File) -> io::Result<Sifted> {
     Ok(sifted)
 }
 
+/// How many frames there were in bytes of which none is whole: one at least.
+pub(in crate::store) fn count_frames(file: &File, range: &Range<u64>) -> io::Result<usize> {
+    let (mut at, mut count) = (range.start, 0);
+    while at < range.end {
+        count += 1;
+        at = match claimed_end(file, at, range.end)? {
+            Some(end) => end,
+            None => find_mark(file, at + 1, range.end)?.unwrap_or(range.end),
+        };
+    }
+    Ok(count)
+}
+
+/// Whether bytes begin with a frame that is as long as it says, though it does not check:
+/// it was written in full once.
+pub(in crate::store) fn is_frame(file: &File, range: &Range<u64>) -> io::Result<bool> {
+    Ok(claimed_end(file, range.start, range.end)?.is_some())
+}
+
 /// Whether a mark stands there.
 fn begins(file: &File, at: u64) -> io::Result<bool> {
     let mut mark = [0; MARK.len()];

@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::error::StoreError;
 use crate::store::paths::Form;
-use crate::store::{atomic, fold, reader::Recording, regular_file, run, split};
+use crate::store::{atomic, fold, leftover, reader::Recording, regular_file, run, split};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -41,7 +41,7 @@ impl Recorder {
             std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
             _ => failed(source),
         })?;
-        check(path, rules)?;
+        let held = check(path, rules)?;
         let mut lock = Lock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
         if paths.form == Form::Folder {
@@ -60,6 +60,7 @@ impl Recorder {
             own: HashSet::new(),
             schedule: Schedule::default(),
             stamp: Stamp::at(&paths.target).map_err(failed)?,
+            held,
             suspicious: false,
             rules: rules.clone(),
             paths,
@@ -91,17 +92,23 @@ fn enter(
     loop {
         let guard = lock.acquire(lock::WAIT)?;
         let at_run = |source| StoreError::lock(paths.run.clone(), source);
-        let left = fold::is_at(&paths.log)? || fold::is_at(&paths.folding)?;
+        let left = leftover::is_at(&paths.log)? || leftover::is_at(&paths.folding)?;
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
-            let folded = fold::run(paths, disk, rules, true)?;
+            let folded = fold::run(paths, disk, rules, true, None)?;
             entries += folded.folded;
             notes.extend(folded.notes);
             continue;
         }
         sweep(path, paths)?;
-        let run = Run::enter(&paths.run, disk, choice).map_err(at_run)?;
+        let mut run = Run::enter(&paths.run, disk, choice).map_err(at_run)?;
+        if run.is_alone() && paths.form == Form::File {
+            let at_target = |source| StoreError::write(&paths.target, source);
+            let found = Stamp::at(&paths.target).map_err(at_target)?;
+            run::note_target(&paths.run, disk, found.map(Stamp::id)).map_err(at_run)?;
+            run.refresh().map_err(at_run)?;
+        }
         drop(guard);
         if entries > 0 {
             notes.push(Note::Folded { path: path.to_owned(), entries });
@@ -127,8 +134,9 @@ fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
     atomic::sweep(&paths.target).map_err(failed)
 }
 
-/// Checks a recording, as often as others change its files meanwhile.
-fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
+/// Checks a recording, as often as others change its files meanwhile; gives the
+/// names it holds, halved.
+fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     for _ in 1..TRIES {
         match look_through(path, rules) {
             Err(StoreError::Moved { .. }) => {}
@@ -140,20 +148,20 @@ fn check(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
 
 /// Checks a recording, where there is one, and its rules. The entries of a large
 /// one are not read: a fold copies those that it does not change as they stand.
-fn look_through(path: &Path, rules: &IdentityRules) -> Result<(), StoreError> {
+fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::look(path) {
         Ok(recording) => recording,
-        Err(StoreError::Missing { .. }) => return Ok(()),
+        Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
     match recording.size() {
         0..=READ_THROUGH => recording.entries().try_for_each(|stored| stored.map(drop))?,
         _ => recording.check_shapes()?,
     }
-    let any = recording.names().next().is_some();
+    let held: Vec<u64> = recording.names().map(|name| job::short(log::fingerprint(name))).collect();
     let theirs = recording.meta().rules();
-    if any && theirs != rules {
+    if !held.is_empty() && theirs != rules {
         return Err(StoreError::other_rules(path, rules, theirs));
     }
-    Ok(())
+    Ok(held)
 }
