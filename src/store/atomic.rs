@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::regular_file;
 
 /// The end of every temporary file's name.
-pub(super) const SUFFIX: &str = ".loomrec-tmp";
+pub(super) const SUFFIX: &str = regular_file::TEMPORARY;
 
 /// The file that a path stands for: symbolic links followed to the end, even
 /// where nothing is there yet.

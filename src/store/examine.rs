@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::paths::Form;
 use super::reader::paths_of;
 use super::room::has_room;
-use super::{file, index, leftover, log, regular_file, split};
+use super::{beside, file, index, log, regular_file, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
 use crate::recording::scan::{Found, NotSplit, Scanner};
@@ -183,7 +183,7 @@ pub fn leftovers(path: &Path) -> Result<Vec<Leftover>, StoreError> {
         found.push(Leftover::Torn { path, bytes: metadata.len() });
     }
     for path in paths.waiting() {
-        if leftover::is_at(&path)? {
+        if beside::is_at(&path)? {
             found.push(Leftover::Waiting { path });
         }
     }

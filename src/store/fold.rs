@@ -16,12 +16,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::atomic;
+use super::beside;
 use super::body::{Body, State};
 use super::compose::compose;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::file::SIZE_LIMIT;
-use super::leftover;
 use super::lock::{self, Lock};
 use super::log::{FrameAt, HEAD};
 use super::note::Note;
@@ -94,7 +94,7 @@ pub(super) fn fold(
     let deadline = Instant::now() + OTHERS;
     let mut done = Folded::default();
     loop {
-        let leftover = leftover::is_at(&paths.folding)?;
+        let leftover = beside::is_at(&paths.folding)?;
         match rotate(paths, disk, &mut lock, known)? {
             Rotated::Nothing => return Ok(done),
             Rotated::Busy if wait && Instant::now() < deadline => thread::sleep(PAUSE),

@@ -1,15 +1,15 @@
 //! The log that a recorder which is gone has left beside a recording.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use super::beside::{has_leftover, is_at};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold::{Folded, fold};
 use super::lock::Lock;
 use super::note::Note;
 use super::paths::Paths;
-use super::regular_file;
 use super::run::is_live;
 
 /// How long the lock is waited for where nothing depends on it.
@@ -19,7 +19,7 @@ const SHORT: Duration = Duration::from_secs(2);
 /// of it. `path` is the recording's name for people.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`super::fold::run`].
 pub(super) fn merge(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
     if !has_leftover(paths)? {
         return Ok(Vec::new());
@@ -49,36 +49,4 @@ pub(super) fn merge(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>
         notes.push(Note::Folded { path: path.to_owned(), entries: folded });
     }
     Ok(notes)
-}
-
-/// Whether a log stands beside the recording.
-///
-/// # Errors
-/// Something else in a log's place.
-pub(super) fn has_leftover(paths: &Paths) -> Result<bool, StoreError> {
-    left_log(paths).map(|log| log.is_some())
-}
-
-/// A log beside the recording that holds something: the one that is being folded first.
-///
-/// # Errors
-/// Something else in a log's place.
-pub(super) fn left_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
-    let (mut left, logs) = (None, [&paths.folding, &paths.log]);
-    for path in logs {
-        let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-        if left.is_none() && found.is_some_and(|metadata| metadata.len() > 0) {
-            left = Some(path.clone());
-        }
-    }
-    Ok(left)
-}
-
-/// Whether a file stands at a path beside the recording.
-///
-/// # Errors
-/// Something else in its place.
-pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
-    let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-    Ok(found.is_some())
 }

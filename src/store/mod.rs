@@ -9,6 +9,7 @@
 //! here blocks.
 
 mod atomic;
+mod beside;
 mod body;
 mod compose;
 mod disk;

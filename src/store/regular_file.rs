@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::atomic;
+/// The end of every temporary file's name.
+pub(super) const TEMPORARY: &str = ".loomrec-tmp";
 
 /// How the names of files end that loomrec keeps beside a recording.
-const ENDINGS: [&str; 7] =
-    [".log", ".folding", ".lock", ".run", ".new", ".pending", atomic::SUFFIX];
+const ENDINGS: [&str; 7] = [".log", ".folding", ".lock", ".run", ".new", ".pending", TEMPORARY];
 
 /// A path that names something else than a regular file with one name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -211,7 +211,8 @@ pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
 
 /// Whether a path stands where only the system makes links: `/dev/stdout`, `/dev/fd/63`.
 fn is_kept_by_system(path: &Path) -> bool {
-    fs::canonicalize(atomic::folder(path))
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::canonicalize(folder.unwrap_or(Path::new(".")))
         .is_ok_and(|folder| folder == Path::new("/dev") || folder.starts_with("/proc"))
 }
 

@@ -12,11 +12,11 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
 use super::atomic;
+use super::beside;
 use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
-use super::leftover;
 use super::lock::{self, Lock};
 use super::merge::{Place, Plan};
 use super::paths::{Form, Paths};
@@ -357,12 +357,12 @@ pub(super) fn commit(
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let at_lock = |source| StoreError::lock(paths.lock.clone(), source);
-    let found = leftover::is_at(&paths.lock)?;
+    let found = beside::is_at(&paths.lock)?;
     let mut lock = Lock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
     let done = (|| {
         // What is in a log is not in the file that was read.
-        if is_live(&paths.run).map_err(at_lock)? || leftover::has_leftover(paths)? {
+        if is_live(&paths.run).map_err(at_lock)? || beside::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
         if State::at(paths)? != *before {

@@ -19,9 +19,9 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::beside;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::leftover;
 use super::lock::{self, Existing, FileId};
 use super::log::Fingerprint;
 use super::paths::Paths;
@@ -246,7 +246,7 @@ pub(super) fn is_live(path: &Path) -> io::Result<bool> {
 pub(super) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
     /// Whoever holds the lock for longer is alive.
     const MOMENT: Duration = Duration::from_millis(500);
-    if leftover::left_log(paths)?.is_none() {
+    if beside::left_log(paths)?.is_none() {
         return Ok(None);
     }
     let at_run = |source| StoreError::lock(&paths.run, source);
@@ -259,7 +259,7 @@ pub(super) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError
         Existing::Missing => None,
     };
     // Its recorder may have come to its end meanwhile.
-    let left = leftover::left_log(paths);
+    let left = beside::left_log(paths);
     drop(guard);
     left
 }

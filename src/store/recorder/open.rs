@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::error::StoreError;
 use crate::store::paths::Form;
-use crate::store::{atomic, fold, leftover, reader::Recording, regular_file, run, split};
+use crate::store::{atomic, beside, fold, reader::Recording, regular_file, run, split};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -92,7 +92,7 @@ fn enter(
     loop {
         let guard = lock.acquire(lock::WAIT)?;
         let at_run = |source| StoreError::lock(paths.run.clone(), source);
-        let left = leftover::is_at(&paths.log)? || leftover::is_at(&paths.folding)?;
+        let left = beside::is_at(&paths.log)? || beside::is_at(&paths.folding)?;
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
