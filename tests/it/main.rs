@@ -49,6 +49,8 @@ mod interchange_words;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod leaks;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod logged;

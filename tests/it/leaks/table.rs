@@ -1,0 +1,66 @@
+//! The table of docs/security.md: what becomes of a secret at each place in each output.
+
+use super::{Case, Chance, PLACES, run};
+
+const OUTPUTS: [&str; 12] = [
+    "recording",
+    "log of the recording",
+    "journal",
+    "receipt",
+    "pending",
+    "messages and log",
+    "metrics",
+    "spans",
+    "inspector",
+    "an answer of a replay",
+    "HAR",
+    "VCR",
+];
+
+const BEGIN: &str = "<!-- secrets: begin -->\n";
+const END: &str = "<!-- secrets: end -->";
+
+/// The table as a run gives it: `removed` where the mark stands in the place of the secret,
+/// `absent` where the output has nothing of that place.
+fn table() -> String {
+    let mut chance = Chance::of(15);
+    let marks = |cases: &[Case]| {
+        let outputs = run(cases).all;
+        OUTPUTS.map(|name| {
+            let count = |bytes: &[u8]| bytes.windows(10).filter(|w| *w == b"[REDACTED]").count();
+            outputs
+                .iter()
+                .filter(|(output, _)| *output == name)
+                .map(|(_, bytes)| count(bytes))
+                .sum::<usize>()
+        })
+    };
+    let mut text = format!(
+        "| a secret in | {} |\n|---|{}\n",
+        OUTPUTS.join(" | "),
+        "---|".repeat(OUTPUTS.len())
+    );
+    for place in PLACES {
+        let mut case = Case::new(place, &mut chance);
+        case.spelled.clone_from(&case.secret);
+        let found = marks(&[case]);
+        let words = found.map(|count| if count > 0 { "removed" } else { "absent" });
+        text.push_str(&format!("| {place} | {} |\n", words.join(" | ")));
+    }
+    text
+}
+
+#[test]
+fn table_of_places_and_outputs_is_what_a_run_gives() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/security.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let (front, rest) = document.split_once(BEGIN).unwrap();
+    let (held, back) = rest.split_once(END).unwrap();
+    let write = std::env::var_os("WRITE_TABLES").is_some();
+    let table = table();
+    if write {
+        std::fs::write(path, format!("{front}{BEGIN}{table}{END}{back}")).unwrap();
+        return;
+    }
+    assert_eq!(held, table, "write it anew: WRITE_TABLES=1 cargo test --test it leaks::table");
+}
