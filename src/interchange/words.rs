@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::exchange::{Content, Exchange, Named, Response, Said, Words};
 use super::import::{Import, Made, Refused, refused};
-use crate::provider::{self, Answer, ErrorAsked};
+use crate::provider::{self, Answer, ErrorAsked, Usage};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Placeholders, Secrets};
 use crate::recording::{End, Entry, EntryName, moment};
@@ -60,20 +60,16 @@ impl Import<'_> {
             lost.push("when calls were made");
         }
         let model = answer.model.or(observed.call.model);
-        let cost = answer.usage.as_ref().zip(model.as_deref());
-        let cost = cost.and_then(|(usage, model)| {
-            self.maker.prices.cost(Some(&observed.upstream), model, usage)
-        });
-        let name = match &observed.step {
-            Some(step) => step_name(step)?,
-            None => EntryName::Hash(key.clone()),
-        };
+        let cost = self.cost(&observed.upstream, model.as_deref(), answer.usage.as_ref());
+        let step = observed.step.as_deref().map(step_name).transpose()?;
+        let name = step.unwrap_or_else(|| EntryName::Hash(key.clone()));
+        let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
         let entry = Entry {
             content: Some(answer.content),
             model,
             usage: answer.usage,
             cost_usd: cost,
-            latency_ms: duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0),
+            latency_ms,
             finish_reason: answer.finish_reason,
             tool_calls: answer.tool_calls,
             embeddings: answer.embeddings,
@@ -89,6 +85,11 @@ impl Import<'_> {
             return Err(refused("a credential in it could not be taken out"));
         }
         Ok(Made { name, entry, by, host: asked.host, lost })
+    }
+
+    /// What an answer cost, where the model's price is known.
+    fn cost(&self, upstream: &str, model: Option<&str>, usage: Option<&Usage>) -> Option<f64> {
+        self.maker.prices.cost(Some(upstream), model?, usage?)
     }
 
     /// An entry that stands in a file as one does in ours.
