@@ -208,6 +208,37 @@ fn incomplete(label: &str, end: End) -> String {
     format!("{label} was recorded {why}. It will not be replayed")
 }
 
+/// How many calls came, whatever became of them.
+fn came(receipt: &Receipt, ran: &Ran) -> u64 {
+    // Those of connections among the faults, whose calls nobody has read.
+    let counts = ran.gateway.faults.decider().counts();
+    let fired = counts.values().map(|count| count.fired).sum::<u64>();
+    let answered = receipt.recorded + receipt.faulted + receipt.served;
+    answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
+}
+
+/// Adds what is to be said of upstreams, and of calls that reached none.
+fn add_upstreams(receipt: &mut Receipt) {
+    if receipt.unreachable > 0 {
+        let text = format!("calls that reached no upstream: {}", receipt.unreachable);
+        match receipt.recorded {
+            0 => receipt.complaints.push(text),
+            _ => receipt.notes.push(text),
+        }
+    }
+    if receipt.refused > 0 {
+        receipt
+            .notes
+            .push(format!("calls refused, which the recording does not hold: {}", receipt.refused));
+    }
+    for (upstream, answers) in &receipt.more.ambiguous {
+        receipt.notes.push(format!(
+            "answers of {upstream} that are recorded as cut, since their framing can be read in \
+             two ways: {answers}"
+        ));
+    }
+}
+
 /// What the run did.
 fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     let gateway = &ran.gateway;
@@ -222,11 +253,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
         receipt.unused = Some(setup::unused(replayer));
     }
     receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
-    let came =
-        receipt.recorded + receipt.faulted + receipt.served + receipt.unkept + receipt.missed;
-    // Those of connections among the faults, whose calls nobody has read.
-    let fired = gateway.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
-    receipt.came = came + receipt.refused + receipt.unreachable + fired;
+    receipt.came = came(&receipt, ran);
     if ran.cmd_exit.is_some() && receipt.came == 0 {
         let why = session::nothing_came(&ran.environment);
         match args.allow_empty {
@@ -253,24 +280,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
             folding = store::beside_recording(&args.recording, ".folding").display(),
         ));
     }
-    if receipt.unreachable > 0 {
-        let text = format!("calls that reached no upstream: {}", receipt.unreachable);
-        match receipt.recorded {
-            0 => receipt.complaints.push(text),
-            _ => receipt.notes.push(text),
-        }
-    }
-    if receipt.refused > 0 {
-        receipt
-            .notes
-            .push(format!("calls refused, which the recording does not hold: {}", receipt.refused));
-    }
-    for (upstream, answers) in &receipt.more.ambiguous {
-        receipt.notes.push(format!(
-            "answers of {upstream} that are recorded as cut, since their framing can be read in \
-             two ways: {answers}"
-        ));
-    }
+    add_upstreams(&mut receipt);
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));
     }
