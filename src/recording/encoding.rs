@@ -145,7 +145,10 @@ pub fn decode_start(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>>
     match encoding.trim().to_ascii_lowercase().as_str() {
         "" | "identity" => Some(bytes.to_vec()),
         "gzip" | "x-gzip" => Some(start(&mut MultiGzDecoder::new(bytes))),
-        "deflate" => Some(start(&mut ZlibDecoder::new(bytes))),
+        // As `decode` has it: with zlib's header, or bare.
+        "deflate" => Some(start(&mut ZlibDecoder::new(bytes)))
+            .filter(|plain| !plain.is_empty())
+            .or_else(|| Some(start(&mut DeflateDecoder::new(bytes)))),
         "br" => Some(start(&mut Decompressor::new(bytes, 4096))),
         "zstd" => StreamingDecoder::new(bytes).ok().map(|mut d| start(&mut d)),
         _ => None,
@@ -173,7 +176,7 @@ mod tests {
     use std::io::Write;
 
     use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use flate2::write::{DeflateEncoder, GzEncoder};
 
     use super::*;
 
@@ -233,6 +236,17 @@ mod tests {
         let start = decode_start("gzip", &packed[..packed.len() / 2], 1 << 20).unwrap();
         assert!(start.len() > 1000 && text.starts_with(&start), "{}", start.len());
         assert_eq!(decode_start("snappy", &packed, 1 << 20), None);
+    }
+
+    #[test]
+    fn start_of_a_cut_body_is_found_in_bare_deflate_as_well() {
+        let text: Vec<u8> = (0..20_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(&text).unwrap();
+        let packed = encoder.finish().unwrap();
+        assert_eq!(decode_start("deflate", &packed, 1 << 20).as_deref(), Some(&text[..]));
+        let start = decode_start("deflate", &packed[..packed.len() / 2], 1 << 20).unwrap();
+        assert!(start.len() > 1000 && text.starts_with(&start), "{}", start.len());
     }
 
     #[test]
