@@ -13,6 +13,9 @@ pub mod exit;
 mod expiry;
 mod export;
 mod fault;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod generate;
 mod import;
 mod in_force;

@@ -158,14 +158,15 @@ fn flags_in_running_text_are_flags_of_some_command() {
         ]
         .map(str::to_owned),
     );
-    // The benchmark says at its head which options it has.
-    let bench = read("scripts/bench");
+    // Scripts say at their heads which options they have.
+    let scripts = ["scripts/bench", "scripts/fuzz"].map(|script| (script, read(script)));
     for document in documents() {
         for piece in code(&read(document.to_str().unwrap())) {
             let cargo = piece.contains("cargo ");
-            let measuring = piece.contains("scripts/bench");
+            let script = scripts.iter().find(|(name, _)| piece.contains(name));
             for flag in captures(r"(?:^|[\s(])(--[a-z][a-z-]*)", &piece) {
-                let ours = known.contains(flag) || cargo || (measuring && bench.contains(flag));
+                let of_script = script.is_some_and(|(_, text)| text.contains(flag));
+                let ours = known.contains(flag) || cargo || of_script;
                 assert!(ours, "{}: no command has {flag}: {piece}", document.display());
             }
         }

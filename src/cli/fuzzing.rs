@@ -1,0 +1,76 @@
+//! The seam of the fuzz targets (tests/fuzz): commands run within this process, again and
+//! again, as the binary runs them. Built with the feature `fuzzing` only.
+
+use std::path::Path;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::args::{Cli, Command};
+use super::exit::{Failure, UNEXPECTED};
+use super::settings::{self, Settings};
+use super::{dispatch, without_empty_variables};
+
+/// The definition of the command line. Building it takes longer than most inputs.
+pub struct CommandLine(clap::Command);
+
+impl Default for CommandLine {
+    fn default() -> Self {
+        Self(without_empty_variables(Cli::command()))
+    }
+}
+
+impl CommandLine {
+    /// Reads a settings file, and parses `words` under it. Returns how many words of the
+    /// command's values the file sets.
+    ///
+    /// # Errors
+    /// A file that is refused, and words that are.
+    pub fn parse_under(&self, file: &Path, words: &[&str]) -> Result<usize, Failure> {
+        let folder = file.parent().unwrap_or(file);
+        let settings = Settings::find(Some(file), folder, &self.0)?;
+        let command = settings::into_command(&settings, self.0.clone());
+        let matches = command
+            .try_get_matches_from(words)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let set = matches.subcommand().map_or(0, |(_, given)| given.ids().count());
+        Ok(set)
+    }
+}
+
+/// Parses a command, and returns what runs it. Only commands that end by themselves and
+/// need no runtime can be run more than once.
+///
+/// # Errors
+/// Words that are refused.
+pub fn command(words: &[&str]) -> Result<impl Fn() -> Result<u8, Failure> + use<>, Failure> {
+    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(move || match &cli.command {
+        Command::Ls(args) => super::ls::run(args),
+        Command::Show(args) => super::show::run(args),
+        Command::Diff(args) => super::diff::run(args),
+        Command::Stats(args) => super::stats::run(args),
+        Command::Pending(args) => super::pending::run(args),
+        Command::Verify(args) => super::verify::run(args),
+        Command::Salvage(args) => super::salvage::run(args),
+        Command::Prune(args) => super::prune::run(args),
+        Command::Redact(args) => super::redact::run(args),
+        Command::Journal(args) => super::journal::run(args),
+        Command::Score(args) => super::score::run(args),
+        other => Err(Failure::usage(format!("not run by a target: {other:?}"))),
+    })
+}
+
+/// Runs a command that serves, on a runtime of its own, until it ends.
+///
+/// # Errors
+/// Words that are refused, and what keeps the command from serving.
+pub fn serve(words: &[&str]) -> Result<u8, Failure> {
+    let plain = Cli::command();
+    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(UNEXPECTED, error.to_string()))?;
+    runtime.block_on(dispatch(cli.command, &Settings::default(), &plain))
+}

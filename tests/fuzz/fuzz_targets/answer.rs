@@ -1,0 +1,57 @@
+//! Answers of each provider: what they say, and the other mode of delivery.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::provider::{
+    Asked, Framing, Operation, Transcript, VectorTypes, has_ended, read, reframe, to_complete,
+    to_stream, write,
+};
+
+const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&[operation, form], body)) = data.split_first_chunk() else {
+        return Corpus::Reject;
+    };
+    let asked = Asked {
+        operation: Operation::ALL[usize::from(operation) % Operation::ALL.len()],
+        upstream: "upstream",
+        model: Some("model"),
+        framing: FRAMINGS[usize::from(form) % 4],
+        usage: form & 4 != 0,
+        base64: form & 8 != 0,
+        vectors: VectorTypes::Unsaid,
+        inputs: None,
+        choices: 1,
+        transcript: Transcript::Json,
+        target: None,
+    };
+    for framing in [None, Some(asked.framing)] {
+        let Some(answer) = read(asked.operation, framing, body) else { continue };
+        assert_eq!(read(asked.operation, framing, body).as_ref(), Some(&answer));
+        if let Ok(written) = write(&asked, &answer, "seed") {
+            assert!(
+                serde_json::from_slice::<serde_json::Value>(&written).is_ok(),
+                "what is written of an answer is JSON"
+            );
+        }
+    }
+    let _ = has_ended(asked.operation, asked.framing, body);
+    if let Ok(complete) = to_complete(&asked, asked.framing, body) {
+        assert_eq!(to_complete(&asked, asked.framing, body).ok().as_ref(), Some(&complete));
+    }
+    if let Ok(events) = to_stream(&asked, body) {
+        let stream = events.concat();
+        // An answer that can be split is one that can be put together again.
+        let again = to_complete(&asked, asked.framing, &stream);
+        if let (Ok(again), Some(before)) = (again, read(asked.operation, None, body)) {
+            let after = read(asked.operation, None, &again).map(|answer| answer.content);
+            assert_eq!(after, Some(before.content), "a stream says what its answer says");
+        }
+    }
+    for other in FRAMINGS {
+        let _ = reframe(asked.operation, (asked.framing, other), body, form & 16 != 0);
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,25 @@
+//! What differs between two bodies: the input is both, with a zero byte between them.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::identity::{IdentityRules, canonical, deltas, distance, parse};
+
+/// More differences than an input has values.
+const MOST: usize = 100_000;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some(middle) = data.iter().position(|byte| *byte == 0) else { return Corpus::Reject };
+    let (Ok(one), Ok(other)) = (parse(&data[..middle]), parse(&data[middle + 1..])) else {
+        return Corpus::Reject;
+    };
+    let rules = IdentityRules::default();
+    let same = canonical::text(&one) == canonical::text(&other);
+    let found = deltas(&one, &other, &rules, MOST);
+    assert_eq!(found.is_empty(), same, "bodies of one text, and no others, do not differ");
+    assert_eq!(distance(&one, &other, &rules) == 0, same);
+    for delta in &found {
+        assert_ne!(delta.recorded, delta.now, "a difference is one");
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,32 @@
+//! Compressed bodies: never more than the limit, and the same in pieces and at once.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::recording::encoding::{decode, decode_pieces, decode_start};
+
+const NAMES: [&str; 7] = ["gzip", "deflate", "br", "zstd", "x-gzip", "gzip, gzip", "br, zstd"];
+const MOST: usize = 1 << 20;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
+    let name = NAMES[usize::from(kind) % NAMES.len()];
+    let plain = decode(name, rest, MOST);
+    assert!(plain.as_ref().is_none_or(|plain| plain.len() <= MOST));
+    // Pieces where the bytes say so.
+    let pieces: Vec<&[u8]> = rest.chunks(1 + usize::from(kind >> 3)).collect();
+    let joined = decode_pieces(name, &pieces, MOST).map(|pieces| {
+        assert!(pieces.windows(2).all(|two| two[0].of <= two[1].of), "pieces are in order");
+        pieces.into_iter().flat_map(|piece| piece.data).collect::<Vec<u8>>()
+    });
+    if !rest.is_empty() {
+        assert_eq!(joined, plain, "a body in pieces says what it says at once");
+    }
+    if let Some(start) = decode_start(name, rest, MOST) {
+        assert!(start.len() <= MOST);
+        if let Some(plain) = &plain {
+            assert_eq!(&start, plain, "a body that decodes has no damage");
+        }
+    }
+    Corpus::Keep
+});

@@ -1,0 +1,46 @@
+//! An entry, as JSON and packed: what is written is read again as the same.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::recording::{Entry, EntryName, packed};
+use serde_json::Value;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
+    let entry = if kind % 2 == 0 {
+        let Ok(value) = serde_json::from_slice::<Value>(rest) else { return Corpus::Reject };
+        Entry::parse(&value).ok()
+    } else {
+        let peeked = packed::peek(rest);
+        let unpacked = packed::unpack(rest).ok();
+        if let Some((head, _)) = &unpacked {
+            assert_eq!(peeked.as_ref(), Ok(head), "a glance sees what reading sees");
+        }
+        unpacked.map(|(_, entry)| entry)
+    };
+    if let Some(entry) = entry {
+        check(&entry);
+    }
+    Corpus::Keep
+});
+
+fn check(entry: &Entry) {
+    let text = entry.to_text();
+    let value: Value = serde_json::from_slice(&text).expect("an entry's text is JSON");
+    assert_eq!(value, read(&entry.to_json().to_string()), "both writers write the same");
+    let filed = Entry::parse(&value).expect("what is written can be read");
+    assert_eq!(String::from_utf8_lossy(&filed.to_text()), String::from_utf8_lossy(&text));
+    let name = EntryName::step("step").expect("a name");
+    let mut bytes = Vec::new();
+    packed::pack_to(&mut bytes, &name, true, entry);
+    let (head, logged) = packed::unpack(&bytes).expect("what is packed can be unpacked");
+    assert_eq!((head.name, head.first), (name, true));
+    assert_eq!(head.recorded_at, entry.recorded_at);
+    let logged = String::from_utf8(logged.to_text()).expect("text");
+    assert_eq!(logged, String::from_utf8_lossy(&text), "the log holds what the file holds");
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}

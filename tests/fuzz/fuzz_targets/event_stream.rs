@@ -1,0 +1,65 @@
+//! AWS's event stream: any bytes, and messages whose lengths and checksums are right, so
+//! that the fuzzer gets behind them.
+
+#![no_main]
+
+use std::borrow::Cow;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::provider::Framing;
+use loomrec::provider::framing::{events, messages};
+use loomrec_fuzz::framing;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
+    let sealed;
+    let bytes = match kind % 2 {
+        0 => rest,
+        _ => {
+            sealed = seal(rest);
+            &sealed
+        }
+    };
+    framing::check(Framing::EventStream, bytes);
+    rewrite(bytes);
+    Corpus::Keep
+});
+
+/// Messages of the data: each a byte that says how long its headers are, two of how long its
+/// payload is, and these.
+fn seal(mut data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some((&[headers, high, low], rest)) = data.split_first_chunk() {
+        let headers = rest.len().min(usize::from(headers));
+        let payload = (rest.len() - headers).min(usize::from(u16::from_be_bytes([high, low])));
+        let total = 16 + headers + payload;
+        let at = out.len();
+        out.extend_from_slice(&u32::try_from(total).unwrap().to_be_bytes());
+        out.extend_from_slice(&u32::try_from(headers).unwrap().to_be_bytes());
+        out.extend_from_slice(&crc32fast::hash(&out[at..]).to_be_bytes());
+        out.extend_from_slice(&rest[..headers + payload]);
+        out.extend_from_slice(&crc32fast::hash(&out[at..]).to_be_bytes());
+        data = &rest[headers + payload..];
+    }
+    out
+}
+
+/// Messages whose payload is changed are whole again, and carry the new one.
+fn rewrite(bytes: &[u8]) {
+    let mut at = 0;
+    for message in messages(bytes) {
+        assert_eq!(message.range.start, at, "messages follow each other without a gap");
+        at = message.range.end;
+        assert!(message.rewritten(Cow::Borrowed, Cow::Borrowed).is_none(), "nothing changed");
+        let changed = message.rewritten(Cow::Borrowed, |_| Cow::Borrowed(b"{\"a\":1}" as &[u8]));
+        let changed = changed
+            .or_else(|| message.rewritten(Cow::Borrowed, |_| Cow::Owned(b"{\"a\":1}".to_vec())));
+        assert_eq!(changed.is_some(), message.is_whole());
+        let Some(changed) = changed else { continue };
+        let read: Vec<_> = events(Framing::EventStream, &changed).collect();
+        assert_eq!(read.len(), 1);
+        assert!(read[0].finished);
+        assert_eq!(read[0].data.as_deref(), Some(b"{\"a\":1}" as &[u8]));
+    }
+    assert_eq!(at, bytes.len());
+}

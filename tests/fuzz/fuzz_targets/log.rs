@@ -1,0 +1,95 @@
+//! The log beside a recording: any bytes, frames whose lengths and checksums are right, and
+//! frames of entries. What a reader sees of it is what a recorder puts into the file.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::identity::IdentityRules;
+use loomrec::recording::{Cassette, Entry, EntryName, packed};
+use loomrec::store::{self, Recorder, Recording, RunChoice, Salvage, StoreError};
+use loomrec_fuzz::{commands, scratch};
+
+const NAME: &str = "recording.json";
+const LOG: &str = "recording.json.log";
+const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
+    let log = match kind % 4 {
+        0 => rest.to_vec(),
+        1 => pieces(rest).flat_map(|piece| frame(2, piece)).collect(),
+        _ => pieces(rest).enumerate().flat_map(|(at, piece)| entry(at, piece)).collect(),
+    };
+    let files: &[(&str, &[u8])] = match kind & 16 {
+        0 => &[(NAME, RECORDING), (LOG, &log)],
+        _ => &[(LOG, &log)],
+    };
+    let path = scratch::lay_out(files).join(NAME);
+    let seen = look(&path);
+    commands::run("verify", NAME);
+    if let Ok(salvage) = Salvage::open(&scratch::folder().join(LOG)) {
+        assert_eq!(salvage.entries().count(), salvage.len());
+    }
+    let mut expected: Vec<_> =
+        files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
+    expected.sort();
+    assert_eq!(scratch::contents(), expected, "who reads writes nothing");
+    let recorded = Recorder::open(&path, &RunChoice::New, &IdentityRules::default())
+        .and_then(|mut recorder| recorder.close());
+    if let (Ok(seen), Ok(())) = (seen, recorded) {
+        if seen.is_empty() && !path.exists() {
+            return Corpus::Keep;
+        }
+        let filed = store::load(&path).expect("what a recorder wrote can be read");
+        assert_eq!(shown(&seen), shown(&filed), "a recorder keeps what readers saw");
+    }
+    Corpus::Keep
+});
+
+/// All that a reader sees.
+fn look(path: &std::path::Path) -> Result<Cassette, StoreError> {
+    let recording = Recording::look(path)?;
+    let mut cassette = Cassette::new(recording.meta().clone());
+    for stored in recording.entries() {
+        let stored = stored?;
+        cassette.record(stored.name, stored.entry, false);
+    }
+    Ok(cassette)
+}
+
+fn shown(cassette: &Cassette) -> Vec<(String, String)> {
+    let text = |entry: &Entry| String::from_utf8_lossy(&entry.to_text()).into_owned();
+    cassette.entries().map(|(name, take, entry)| (name.take_key(take), text(entry))).collect()
+}
+
+/// The input's pieces: a frame is made of each.
+fn pieces(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    data.split(|byte| *byte == 0xfe).take(64)
+}
+
+/// A frame as the store writes it.
+fn frame(name: u128, payload: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x8b, b'L', b'R', b'\n', 1, 0, 0, 0];
+    out.extend_from_slice(&(16 + payload.len() as u32).to_le_bytes());
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&out[4..]);
+    sum.update(&name.to_le_bytes());
+    sum.update(payload);
+    out.extend_from_slice(&sum.finalize().to_le_bytes());
+    out.extend_from_slice(&name.to_le_bytes());
+    out.extend_from_slice(payload);
+    out
+}
+
+/// The frame of an entry, where the piece is one; else the piece itself, a torn write.
+fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
+    let value = serde_json::from_slice(piece).ok();
+    let Some(entry) = value.and_then(|value| Entry::parse(&value).ok()) else {
+        return piece.to_vec();
+    };
+    let step = format!("step {}", at % 3);
+    let Ok(name) = EntryName::step(&step) else { return Vec::new() };
+    let mut payload = Vec::new();
+    packed::pack_to(&mut payload, &name, at.is_multiple_of(5), &entry);
+    frame(u128::from(2 + (at % 3) as u64), &payload)
+}

@@ -1,0 +1,34 @@
+//! What waits beside a recording: answers that are to come, and changes for a review.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::recording::{Pending, format};
+use loomrec_fuzz::{commands, scratch};
+
+const NAME: &str = "recording.json";
+const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
+    let beside = if kind % 2 == 0 { "recording.json.pending" } else { "recording.json.new" };
+    scratch::lay_out(&[(NAME, RECORDING), (beside, rest)]);
+    commands::run("pending", NAME);
+    commands::run("pending --json", NAME);
+    commands::run("verify", beside);
+    commands::run("ls", beside);
+    let mut expected = [(NAME.to_owned(), RECORDING.to_vec()), (beside.to_owned(), rest.to_vec())];
+    expected.sort();
+    assert_eq!(scratch::contents(), expected, "who reads writes nothing");
+    if let Ok(cassette) = format::parse(rest) {
+        for (_, _, entry) in cassette.entries() {
+            let Some(pending) = Pending::of(entry) else { continue };
+            let mut other = entry.clone();
+            Pending::unmark(&mut other);
+            assert_eq!(Pending::of(&other), None, "a mark can be taken off");
+            pending.mark(&mut other);
+            assert_eq!(Pending::of(&other), Some(pending), "and set again");
+        }
+    }
+    Corpus::Keep
+});

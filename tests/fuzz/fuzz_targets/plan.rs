@@ -1,0 +1,71 @@
+//! A plan of faults, in JSON and YAML: what it declares can be written and read again, it
+//! decides the same for the same calls, and each fault is put to work on a body.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::fault::{Body, CallFacts, Decider, Declared, Fault, Match, Plan, Rates};
+use loomrec::replay::Notation;
+use loomrec::replay::script::value;
+use loomrec_fuzz::trouble;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, text)) = data.split_first() else { return Corpus::Reject };
+    if kind % 3 == 2 {
+        if let Some(fault) = std::str::from_utf8(text).ok().and_then(|text| Fault::parse(text).ok())
+        {
+            check_fault(&fault);
+        }
+        return Corpus::Keep;
+    }
+    let notation = if kind % 3 == 0 { Notation::Json } else { Notation::Yaml };
+    let Ok(value) = value(text, notation) else { return Corpus::Keep };
+    let Ok(plan) = Plan::parse(&value) else { return Corpus::Keep };
+    assert_eq!(Plan::parse(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
+    for rule in &plan.rules {
+        check_fault(&rule.fault);
+        let written = rule.when.to_json();
+        assert_eq!(Match::read(&written).ok().as_ref(), Some(&rule.when), "{written}");
+    }
+    let written = plan.chaos.to_json();
+    assert_eq!(Rates::read(&written).ok().as_ref(), Some(&plan.chaos), "{written}");
+    check_decisions(&plan);
+    Corpus::Keep
+});
+
+fn check_fault(fault: &Fault) {
+    let written = fault.to_json();
+    assert_eq!(Fault::read(&written).ok().as_ref(), Some(fault), "{written}");
+    trouble::put_to_work(fault);
+}
+
+/// The same plan and seed decide the same for a key, whatever calls of others come.
+fn check_decisions(plan: &Plan) {
+    let decide = |keys: &[&str]| -> Vec<String> {
+        let decider = Decider::new(plan.clone(), plan.seed.unwrap_or(1));
+        let mut told = Vec::new();
+        for key in keys {
+            let mut turn = decider.turn(None, key);
+            let facts = CallFacts {
+                key,
+                step: Some("plan"),
+                upstream: "openai",
+                provider: "openai",
+                operation: "chat",
+                model: Some("gpt-4o"),
+                path: "/v1/chat/completions",
+                session: None,
+                body: Body::from(b"{\"model\":\"gpt-4o\"}" as &[u8]),
+                call: turn.call,
+                attempt: turn.attempt,
+                connection: 1,
+            };
+            let decided = turn.decide(&facts, Declared::default());
+            if *key == "a" {
+                told.push(format!("{decided:?}"));
+            }
+        }
+        told
+    };
+    assert_eq!(decide(&["a", "a", "a"]), decide(&["b", "a", "b", "a", "b", "b", "a"]));
+}

@@ -1,0 +1,46 @@
+//! A whole recording: a file that is read, listed, shown, verified and replayed.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use loomrec::recording::{Cassette, format};
+use loomrec::replay::{Matcher, Source, Terms};
+use loomrec::store::Recording;
+use loomrec_fuzz::{commands, scratch};
+
+const NAME: &str = "recording.json";
+
+fuzz_target!(|data: &[u8]| {
+    let folder = scratch::lay_out(&[(NAME, data)]);
+    let path = folder.join(NAME);
+    let parsed = format::parse(data);
+    if let Ok(cassette) = &parsed {
+        check_written(cassette);
+    }
+    let listed = commands::run("ls", NAME) == 0;
+    assert_eq!(listed, parsed.is_ok(), "what is listed can be read whole: {:?}", parsed.err());
+    commands::run("show --text", NAME);
+    let verified = commands::run("verify", NAME);
+    let sources = Recording::look(&path).map(|recording| {
+        let label = NAME.to_owned();
+        vec![Source { label, recording }]
+    });
+    let replayed = sources.map(|sources| Matcher::new(sources, Terms::default()));
+    if verified == 0 {
+        assert!(matches!(replayed, Ok(Ok(_))), "verify says ok of what replay refuses");
+    }
+    let found = scratch::contents();
+    assert_eq!(found, [(NAME.to_owned(), data.to_vec())], "who reads writes nothing");
+});
+
+/// What is written of a recording is read as the same, and written as the same.
+fn check_written(cassette: &Cassette) {
+    let text = format::write(cassette);
+    let again = format::parse(&text).expect("what is written can be read");
+    assert_eq!(again.len(), cassette.len());
+    assert_eq!(
+        String::from_utf8_lossy(&format::write(&again)),
+        String::from_utf8_lossy(&text),
+        "writing again changes nothing"
+    );
+}

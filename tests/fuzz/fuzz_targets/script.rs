@@ -1,0 +1,57 @@
+//! A script of answers, in JSON and YAML, and what it answers in each provider's shape.
+
+#![no_main]
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+use loomrec::identity::IdentityRules;
+use loomrec::recording::RecordedRequest;
+use loomrec::recording::observed::Observed;
+use loomrec::replay::{Latency, Matcher, Notation, Replayer, Script};
+
+const ASKED: [(&str, &str); 8] = [
+    ("/v1/chat/completions", r#"{"model":"m","messages":[]}"#),
+    ("/v1/chat/completions", r#"{"model":"m","messages":[],"stream":true}"#),
+    ("/v1/responses", r#"{"model":"m","input":"a","stream":true}"#),
+    ("/v1/messages", r#"{"model":"m","messages":[],"max_tokens":1}"#),
+    ("/v1/messages", r#"{"model":"m","messages":[],"max_tokens":1,"stream":true}"#),
+    ("/v1beta/models/m:streamGenerateContent", r#"{"contents":[]}"#),
+    ("/model/m/converse-stream", r#"{"messages":[]}"#),
+    ("/api/chat", r#"{"model":"m","messages":[]}"#),
+];
+
+fuzz_target!(|data: &[u8]| -> Corpus {
+    let Some((&kind, text)) = data.split_first() else { return Corpus::Reject };
+    let notation = if kind % 2 == 0 { Notation::Json } else { Notation::Yaml };
+    let script = match Script::parse(text, notation) {
+        Ok(script) => script,
+        Err(error) => {
+            assert!(error.to_string().len() < 4096, "what is wrong is said in a few words");
+            return Corpus::Keep;
+        }
+    };
+    let calls = script.len();
+    let replayer = Replayer::new(Matcher::default(), Latency::None).with_script(Some(script));
+    for (path, body) in ASKED {
+        replayer.reset(None);
+        let request = RecordedRequest {
+            method: "POST".to_owned(),
+            path: path.to_owned(),
+            query: String::new(),
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: body.into(),
+        };
+        let observed = Observed::new("any".to_owned(), request, &[IdentityRules::default()]);
+        for _ in 0..calls.min(20) {
+            answer(&replayer, &observed);
+        }
+    }
+    Corpus::Keep
+});
+
+fn answer(replayer: &Replayer, observed: &Observed) {
+    let shape = observed.call.provider;
+    let answered = replayer.scripted(observed, shape, std::time::Instant::now().into());
+    if let Some(Ok(scripted)) = answered {
+        assert!((100..600).contains(&scripted.response.status().as_u16()));
+    }
+}

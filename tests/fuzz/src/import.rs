@@ -1,0 +1,103 @@
+//! What holds for every importer.
+
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use loomrec::identity::IdentityRules;
+use loomrec::interchange::{
+    Addresses, Exchange, Format, Import, Item, Made, Sent, Writer, read, read_requests,
+};
+use loomrec::recording::cost::PriceTable;
+use loomrec::recording::exchange::Maker;
+use loomrec::recording::redact::{Redactor, Secrets, is_clean};
+use loomrec::recording::{Entry, EntryName};
+use serde_json::Value;
+
+static REDACTOR: LazyLock<Redactor> =
+    LazyLock::new(|| Redactor::new(&[]).expect("the redactor's own patterns"));
+static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::builtin);
+
+/// Reads a file in each of these formats, makes entries of what is in it, and writes
+/// those in every format.
+pub fn check(formats: &[Format], data: &[u8]) {
+    let _ = Format::of(data);
+    for format in formats {
+        if *format == Format::OpenAiBatch {
+            let _ = read_requests(data);
+        }
+        let first = gather(*format, data);
+        let second = gather(*format, data);
+        assert_eq!(first.len(), second.len(), "a file always holds the same");
+        for (name, entry) in first {
+            check_entry(&name, &entry);
+        }
+    }
+}
+
+/// The entries of a file, as far as it can be read.
+fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
+    let (addresses, rules) = (Addresses::new([]), IdentityRules::default());
+    let import = Import {
+        maker: Maker { redactor: &REDACTOR, prices: &PRICES, max: 1 << 20 },
+        addresses: &addresses,
+        rules: &rules,
+        all: true,
+        any_length: false,
+    };
+    let mut entries = Vec::new();
+    let mut visit = |item: Item| {
+        let made = match item {
+            Item::Exchange(exchange) => {
+                let secrets = secrets(&exchange);
+                let made = import.entry(*exchange);
+                if let Ok(made) = &made {
+                    check_clean(made, &secrets);
+                }
+                made
+            }
+            Item::Words(words) => import.words(*words),
+            Item::Entry(named) => import.named(*named),
+            Item::Left(left) => {
+                assert!(left.reason.len() < 4096, "what is left out is said in a few words");
+                return ControlFlow::Continue(());
+            }
+        };
+        entries.extend(made.ok().map(|made| (made.name, made.entry)));
+        ControlFlow::Continue(())
+    };
+    if let Err(error) = read(format, data, &mut visit) {
+        assert!(error.to_string().len() < 4096, "what is wrong is said in a few words");
+    }
+    entries
+}
+
+/// The credentials that an exchange's request carries.
+fn secrets(exchange: &Exchange) -> Secrets {
+    let query = exchange.request.url.split_once('?').map_or("", |(_, query)| query);
+    Secrets::of(&exchange.request.headers, query)
+}
+
+fn check_clean(made: &Made, secrets: &Secrets) {
+    assert!(is_clean(&made.entry.to_text(), secrets), "no credential comes over");
+}
+
+/// An entry that came over is one of a recording.
+fn check_entry(name: &EntryName, entry: &Entry) {
+    let text = entry.to_text();
+    let value: Value = serde_json::from_slice(&text).expect("an entry is JSON");
+    let again = Entry::parse(&value).expect("an entry that came over can be read");
+    assert_eq!(String::from_utf8_lossy(&again.to_text()), String::from_utf8_lossy(&text));
+    if let (EntryName::Hash(key), Some(request)) = (name, &again.request) {
+        let (_, made) = request.recognise_with_key(&IdentityRules::default());
+        assert_eq!(made, *key, "a request that came over is found under its key");
+    }
+    let addresses = Addresses::new([]);
+    for format in Format::ALL {
+        let mut writer = Writer::new(format, &addresses);
+        writer.survey(&again);
+        let _ = writer.head();
+        let key = name.take_key(1);
+        let _ = writer.entry(&Sent { key: &key, step: name.step_id(), entry: &again });
+        let _ = writer.end();
+    }
+}

@@ -1,0 +1,82 @@
+//! A server within this process, as `loomrec replay` runs it.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use loomrec::cli::fuzzing;
+
+use crate::scratch;
+
+const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
+
+/// Nothing takes longer than this, or it hangs.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// More than any answer has.
+const MOST: u64 = 8 << 20;
+
+/// A server that is running.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+}
+
+impl Server {
+    /// The one server of this process, which replays a small recording.
+    pub fn replaying() -> &'static Self {
+        static SERVER: OnceLock<Server> = OnceLock::new();
+        SERVER.get_or_init(|| {
+            let path = scratch::lay_out(&[("recording.json", RECORDING)]).join("recording.json");
+            let path = path.to_str().expect("a plain path").to_owned();
+            Self::start(move |listen| {
+                let words =
+                    ["loomrec", "replay", "-r", &path, "--repeat", "last", "--listen", listen];
+                fuzzing::serve(&[&words[..], &["--quiet"]].concat())
+            })
+        })
+    }
+
+    /// Starts what serves, and waits until it can be reached.
+    fn start(
+        serve: impl FnOnce(&str) -> Result<u8, loomrec::cli::exit::Failure> + Send + 'static,
+    ) -> Self {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = free.local_addr().expect("an address");
+        drop(free);
+        std::thread::spawn(move || {
+            let ended = serve(&address.to_string());
+            panic!("the server ended: {ended:?}");
+        });
+        let began = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(began.elapsed() < PATIENCE, "the server does not come up");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Self { address }
+    }
+
+    /// Sends bytes on a connection of their own, and gives all that comes back. Whoever
+    /// says at once that no more follows (`ends`) may be left without an answer.
+    ///
+    /// # Panics
+    /// Where nothing comes, and the connection is not closed either.
+    pub fn send(&self, bytes: &[u8], ends: bool) -> Vec<u8> {
+        let mut stream = TcpStream::connect(self.address).expect("the server takes connections");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a time");
+        // A server may refuse what it has not read to its end, and close.
+        drop(stream.write_all(bytes));
+        if ends {
+            drop(stream.shutdown(Shutdown::Write));
+        }
+        let mut answer = Vec::new();
+        match stream.take(MOST).read_to_end(&mut answer) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                panic!("the server hangs after {} bytes of an answer", answer.len())
+            }
+            _ => answer,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Faults put to work on answers.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use loomrec::fault::{Distort, Fault, Step, instead, rewrite};
+use loomrec::provider::{Asked, Framing, Operation, Provider, Transcript, VectorTypes};
+
+const COMPLETE: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
+const STREAM: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"llo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// More steps than such a body can come in.
+const MOST: usize = 10_000;
+
+/// Has a fault change each of the answers in every way there is.
+///
+/// # Panics
+/// Where it never comes to an end, or says more than it can.
+pub fn put_to_work(fault: &Fault) {
+    for framing in [None, Some(Framing::Sse)] {
+        let asked = asked();
+        let body = if framing.is_some() { STREAM } else { COMPLETE };
+        let _ = instead(fault, Provider::OpenAi, &asked, framing.is_some());
+        let _ = rewrite(fault, &asked, framing, body.as_bytes());
+        let announced = framing.is_none().then_some(body.len() as u64);
+        let Some(distort) = Distort::new(fault, &asked, framing, announced, 0.5) else { continue };
+        send(distort, body.as_bytes());
+    }
+}
+
+fn asked() -> Asked<'static> {
+    Asked {
+        operation: Operation::ChatCompletions,
+        upstream: "openai",
+        model: Some("m"),
+        framing: Framing::Sse,
+        usage: true,
+        base64: false,
+        vectors: VectorTypes::Unsaid,
+        inputs: None,
+        choices: 1,
+        transcript: Transcript::Json,
+        target: None,
+    }
+}
+
+fn send(mut distort: Distort, body: &[u8]) {
+    let (mut status, mut headers) = (StatusCode::OK, HeaderMap::new());
+    distort.head(&mut status, &mut headers, Some(body.len() as u64));
+    let mut steps = 0;
+    let mut sent = 0;
+    let mut drain = |distort: &mut Distort| {
+        while let Some(step) = distort.step() {
+            steps += 1;
+            assert!(steps < MOST, "a fault comes to its end");
+            match step {
+                Step::Send(bytes) | Step::Behind(bytes) => sent += bytes.len(),
+                Step::Wait(_) => {}
+                Step::Stall | Step::Cut(_) | Step::End => return,
+            }
+        }
+    };
+    for chunk in body.chunks(50) {
+        distort.feed(Bytes::copy_from_slice(chunk));
+        drain(&mut distort);
+    }
+    distort.finish();
+    drain(&mut distort);
+    assert!(sent <= 2 * body.len() + (1 << 20), "no more is sent than there is: {sent}");
+}
