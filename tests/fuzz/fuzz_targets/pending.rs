@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::recording::{Pending, format};
-use loomrec_fuzz::{commands, scratch};
+use loomrec_fuzz::{commands, scratch, verifying};
 
 const NAME: &str = "recording.json";
 const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
@@ -12,10 +12,10 @@ const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, rest)) = data.split_first() else { return Corpus::Reject };
     let beside = if kind % 2 == 0 { "recording.json.pending" } else { "recording.json.new" };
-    scratch::lay_out(&[(NAME, RECORDING), (beside, rest)]);
+    let folder = scratch::lay_out(&[(NAME, RECORDING), (beside, rest)]);
     commands::run("pending", NAME);
     commands::run("pending --json", NAME);
-    commands::run("verify", beside);
+    verifying::is_sound(&folder.join(beside));
     commands::run("ls", beside);
     let mut expected = [(NAME.to_owned(), RECORDING.to_vec()), (beside.to_owned(), rest.to_vec())];
     expected.sort();

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use loomrec::recording::{Cassette, format};
 use loomrec::replay::{Matcher, Source, Terms};
 use loomrec::store::Recording;
-use loomrec_fuzz::{commands, scratch};
+use loomrec_fuzz::{commands, scratch, verifying};
 
 const NAME: &str = "recording.json";
 
@@ -20,13 +20,18 @@ fuzz_target!(|data: &[u8]| {
     let listed = commands::run("ls", NAME) == 0;
     assert_eq!(listed, parsed.is_ok(), "what is listed can be read whole: {:?}", parsed.err());
     commands::run("show --text", NAME);
-    let verified = commands::run("verify", NAME);
+    let is_sound = verifying::is_sound(&path);
+    // The command itself makes its patterns anew each time: for some inputs only.
+    if data.len().is_multiple_of(16) {
+        let verified = commands::run("verify", NAME) == 0;
+        assert_eq!(verified, is_sound, "the command says what the check finds");
+    }
     let sources = Recording::look(&path).map(|recording| {
         let label = NAME.to_owned();
         vec![Source { label, recording }]
     });
     let replayed = sources.map(|sources| Matcher::new(sources, Terms::default()));
-    if verified == 0 {
+    if is_sound {
         assert!(matches!(replayed, Ok(Ok(_))), "verify says ok of what replay refuses");
     }
     let found = scratch::contents();

@@ -11,3 +11,4 @@ pub mod scratch;
 pub mod server;
 pub mod spelling;
 pub mod trouble;
+pub mod verifying;

@@ -1,0 +1,30 @@
+//! What `verify` says of a file, without a command line around it.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use loomrec::store::Examined;
+use loomrec::verification::{Checker, Problem, Severity, Unit, check};
+
+static CHECKER: LazyLock<Checker> =
+    LazyLock::new(|| Checker::new(None).expect("the checker's own patterns"));
+
+/// Whether a file is free of errors.
+pub fn is_sound(path: &Path) -> bool {
+    let Ok(file) = Examined::open(path) else { return false };
+    let Ok(layout) = file.layout() else { return false };
+    let checker = CHECKER.with(layout.rules.clone());
+    let sound = |problems: &[Problem]| {
+        problems.iter().all(|problem| {
+            assert!(!problem.text.is_empty(), "a problem says what is wrong");
+            problem.severity != Severity::Error
+        })
+    };
+    let is_sound = |unit: &Unit| {
+        let text = file.text(&unit.range).expect("a place in the file");
+        sound(&check(unit, &text, &checker).problems)
+    };
+    // Every entry is looked at, whatever is wrong with another.
+    let entries: Vec<bool> = layout.units.iter().map(is_sound).collect();
+    sound(&layout.problems) && entries.into_iter().all(|sound| sound)
+}
