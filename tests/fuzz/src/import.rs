@@ -71,10 +71,10 @@ fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
     entries
 }
 
-/// The credentials that an exchange's request carries.
+/// The credentials in the headers of an exchange's request. Parameters of its query may be
+/// data, by the host they are sent to.
 fn secrets(exchange: &Exchange) -> Secrets {
-    let query = exchange.request.url.split_once('?').map_or("", |(_, query)| query);
-    Secrets::of(&exchange.request.headers, query)
+    Secrets::of(&exchange.request.headers, "")
 }
 
 fn check_clean(made: &Made, secrets: &Secrets) {
