@@ -9,6 +9,7 @@ mod fault;
 mod generate;
 mod interchange;
 mod journal;
+mod limit;
 mod look;
 mod merge;
 mod prune;
@@ -35,6 +36,7 @@ pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, Generated};
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, Moment, SourceWord};
+pub use limit::LimitArgs;
 pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
 pub use prune::PruneArgs;
@@ -193,6 +195,10 @@ pub struct ServeArgs {
     /// Refuse request bodies above this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "LOOMREC_MAX_BODY")]
     pub max_body: usize,
+
+    /// What clients may take.
+    #[command(flatten)]
+    pub limits: LimitArgs,
 
     /// Let callers that hold this token use /__loomrec/ from anywhere (header x-loomrec-token)
     #[arg(long, value_name = "TOKEN", env = "LOOMREC_CONTROL_TOKEN", hide_env_values = true)]

@@ -23,6 +23,7 @@ mod journal;
 mod log;
 mod ls;
 mod merge;
+mod open_files;
 mod output;
 mod pager;
 mod pending;

@@ -21,7 +21,7 @@ use super::output::{Output, stdout};
 use super::receipt::Receipt;
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
-use super::{log, progress, setup, trace};
+use super::{log, open_files, progress, setup, trace};
 use crate::fault::Decider;
 use crate::identity::IdentityRules;
 use crate::record::Recorder;
@@ -86,6 +86,11 @@ pub struct Engines {
 }
 
 impl Engines {
+    /// Whether calls may go to an upstream.
+    fn goes_upstream(&self) -> bool {
+        self.recorder.is_some() || matches!(self.on_miss, OnMiss::Forward(_))
+    }
+
     /// What observes requests for them.
     fn observer(&self, redactor: &Arc<Redactor>) -> Observer {
         let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
@@ -203,12 +208,14 @@ impl Ground {
         let gateway = Arc::new(Gateway {
             config: server::Config {
                 access: self.access.listening_at(own),
+                client_timeout: Duration::from_secs(args.limits.client_timeout),
                 max_body: args.max_body,
                 keep_encoding: engines.keep_encoding,
                 // An empty token, as an unset secret gives, protects nothing.
                 control_token: args.control_token.clone().filter(|token| !token.is_empty()),
                 step_header: self.step_header,
             },
+            connections: open_files::limit(args, engines.goes_upstream()),
             routes: self.upstreams.routes,
             redactor: self.redactor,
             observer,
@@ -273,11 +280,15 @@ async fn serve(
         output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
     }
     let outcome = if args.cmd.is_empty() {
+        open_files::raise();
         stop_signals.first().await;
         Ok(None)
     } else {
         match Wrapped::start(&args.cmd, environment) {
-            Ok(wrapped) => wrapped.wait().await.map(Some).map_err(unexpected),
+            Ok(wrapped) => {
+                open_files::raise();
+                wrapped.wait().await.map(Some).map_err(unexpected)
+            }
             Err(failure) => Err(failure),
         }
     };

@@ -6,8 +6,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use http::request::Parts;
 use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
 
@@ -53,6 +54,18 @@ impl AccessPolicy {
     #[must_use]
     pub fn listening_at(self, listener: Option<SocketAddr>) -> Self {
         Self { listener, ..self }
+    }
+
+    /// Whether a request's target is loomrec itself. One that says so by an absolute target
+    /// goes on as if it had named the path alone.
+    pub(super) fn is_for_us(&self, parts: &mut Parts) -> bool {
+        let Some(target) = parts.uri.authority() else { return true };
+        if parts.method == Method::CONNECT || !self.is_own_target(target) {
+            return false;
+        }
+        let path = parts.uri.path_and_query().cloned();
+        parts.uri = path.map_or_else(Uri::default, Uri::from);
+        true
     }
 
     /// Whether an absolute request target names loomrec itself.

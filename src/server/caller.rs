@@ -26,6 +26,8 @@ pub struct Caller {
     pub(super) number: u64,
     /// The socket's side of it.
     pub(super) connection: Arc<Connection>,
+    /// Whether its requests are answered: it is not above the limit of connections.
+    pub(super) is_served: bool,
     /// The credentials of the last request: a connection's next one mostly carries
     /// the same.
     carried: Mutex<Option<Arc<Carried>>>,
@@ -39,8 +41,10 @@ impl Caller {
         gateway: Arc<Gateway>,
         (peer, number): (SocketAddr, u64),
         connection: Arc<Connection>,
+        is_served: bool,
     ) -> Self {
-        Self { gateway, peer, number, connection, carried: Mutex::default(), last: Last::default() }
+        let (carried, last) = (Mutex::default(), Last::default());
+        Self { gateway, peer, number, connection, is_served, carried, last }
     }
 
     /// The credentials in a request's headers and raw query.
@@ -60,6 +64,12 @@ impl Caller {
         let secrets = found.secrets();
         *carried = Some(found);
         secrets
+    }
+
+    /// Forgets what was carried last: nobody knows when the next request comes.
+    pub(super) fn forget(&self) {
+        *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.last.forget();
     }
 
     /// What follows from the head of a request: known from the last one, else opened.

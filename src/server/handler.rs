@@ -6,11 +6,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 
-use super::access::AccessPolicy;
 use super::account::Account;
 use super::asked::{Asked, note};
 use super::caller::Caller;
@@ -21,11 +20,12 @@ use super::known::Known;
 use super::live;
 use super::memo::Recalled;
 use super::observe::STEP_HEADER;
+use super::request_body::{self, Unread};
 use super::respond::{self, AnyBody, OutBody};
 use super::route::{NoPlace, Place};
 use super::seen::{Facts, More};
 use super::tally::Tally;
-use super::{Gateway, Notice, OnMiss, control, cors, script};
+use super::{Gateway, Notice, OnMiss, control, cors, excess, script};
 use crate::identity::QueryRules;
 use crate::provider::Provider;
 use crate::recording::observed::Observed;
@@ -46,7 +46,10 @@ pub async fn handle(
     let gateway = &caller.gateway;
     let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
     let (mut parts, body) = request.into_parts();
-    let is_here = is_for_us(&gateway.config.access, &mut parts);
+    if !caller.is_served {
+        return Ok(tie(excess::turn_away(gateway, &parts, body).await, None));
+    }
+    let is_here = gateway.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
     caller.connection.asks_for_ours(ours);
     if ours {
@@ -79,18 +82,6 @@ pub async fn handle(
         cors::allow_reading(response.headers_mut(), origin);
     }
     Ok(tie(response, Some(account)))
-}
-
-/// Whether a request's target is loomrec itself. One that says so by an absolute target goes
-/// on as if it had named the path alone.
-fn is_for_us(access: &AccessPolicy, parts: &mut Parts) -> bool {
-    let Some(target) = parts.uri.authority() else { return true };
-    if parts.method == Method::CONNECT || !access.is_own_target(target) {
-        return false;
-    }
-    let path = parts.uri.path_and_query().cloned();
-    parts.uri = path.map_or_else(Uri::default, Uri::from);
-    true
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
@@ -170,17 +161,25 @@ async fn read(
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
     let mut placed = if early { Some(place(gateway, parts)?) } else { None };
     let max = gateway.config.max_body;
-    let body = match respond::collect(body, max).await {
-        Ok(Some(body)) => body,
-        unread => {
+    let body = match request_body::collect(body, max, gateway.config.client_timeout).await {
+        Ok(body) => body,
+        Err(unread) => {
             let place = placed.take().map_or_else(|| place(gateway, parts), Ok)?;
             let (status, kind, message) = match unread {
-                Ok(_) => (
+                Unread::Larger => (
                     StatusCode::PAYLOAD_TOO_LARGE,
                     "RequestTooLarge",
                     format!("the request's body is over the limit of {max} bytes; see --max-body"),
                 ),
-                Err(_) => (
+                Unread::Late => (
+                    StatusCode::REQUEST_TIMEOUT,
+                    "RequestTimeout",
+                    format!(
+                        "no byte of the request's body came for {} seconds; see --client-timeout",
+                        gateway.config.client_timeout.as_secs()
+                    ),
+                ),
+                Unread::Broken => (
                     StatusCode::BAD_REQUEST,
                     "IncompleteRequest",
                     "the request's body ended before its announced length".to_owned(),

@@ -73,6 +73,11 @@ impl<T> Default for Last<T> {
 }
 
 impl<T> Last<T> {
+    /// Forgets it.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// What follows from the head of `raw`: known from the last one, else `made`.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! [`run`] owns nothing but its connections: the caller gives the bound listener
 //! and the signal to stop, so tests bind port 0 and commands decide when to end.
 
+mod accept;
 pub mod access;
 mod account;
 mod asked;
@@ -14,17 +15,21 @@ pub mod control;
 mod cors;
 mod credential;
 mod door;
+mod excess;
 pub mod fault;
 pub mod handler;
 mod head;
 pub mod inspector;
 pub mod journal;
 mod known;
+pub mod limit;
 mod live;
 pub mod log;
 mod memo;
 pub mod metric;
 pub mod observe;
+mod patience;
+mod request_body;
 pub mod respond;
 pub mod route;
 mod script;
@@ -34,41 +39,28 @@ pub mod span;
 mod stream;
 pub mod tally;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
 use http::HeaderName;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 use crate::record::Recorder;
 use crate::recording::redact::Redactor;
 use crate::replay::{Missed, RecordingMismatchError, Replayer};
 use crate::upstream::Client;
+pub use accept::run;
 use access::AccessPolicy;
-use caller::Caller;
 use fault::Faults;
 use inspector::Inspector;
 use journal::Journal;
+use limit::ConnectionLimit;
 use metric::Metrics;
 use observe::Observer;
 use route::Routes;
 use seen::Seen;
-use socket::{Connection, Socket};
 use span::Spans;
 use tally::Tally;
-
-/// A client has twice this time to send a request's head, and a little more. One
-/// timer for each connection: hyper's own would be set and taken back at every request.
-const SILENCE: Duration = Duration::from_secs(30);
-/// How long open responses may go on after the signal to stop.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// What a call without a recorded answer gets.
 #[derive(Clone, Debug)]
@@ -86,6 +78,8 @@ pub enum OnMiss {
 pub struct Config {
     /// What may call, and by which names.
     pub access: AccessPolicy,
+    /// How long a client may keep a request's head or body waiting, and its connection idle.
+    pub client_timeout: Duration,
     /// Request bodies above this many bytes are refused.
     pub max_body: usize,
     /// Pass the client's own `accept-encoding` on, instead of `identity`.
@@ -120,6 +114,8 @@ pub type OnNotice = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
 pub struct Gateway {
     /// Behaviour.
     pub config: Config,
+    /// How many connections there may be.
+    pub connections: ConnectionLimit,
     /// Where requests go.
     pub routes: Routes,
     /// What must never be stored or shown.
@@ -170,167 +166,5 @@ impl Gateway {
         (self.notify)(Notice::Call(seen));
         let seen = self.journal.add(seen);
         self.spans.add(&seen);
-    }
-}
-
-/// Serves connections of `listener` until `stop` is ready, then lets open
-/// responses finish within bounds.
-pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future<Output = ()>) {
-    let graceful = GracefulShutdown::new();
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => serve(stream, peer, Arc::clone(&gateway), &graceful),
-                // Out of file descriptors, or a client gone before it was accepted:
-                // neither is a reason to stop, both are a reason to breathe.
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            },
-            () = &mut stop => break,
-        }
-    }
-    drop(listener);
-    gateway.faults.stop();
-    gateway.journal.end_following();
-    // Whoever is still connected after the grace time is cut off when the run ends.
-    drop(tokio::time::timeout(GRACE, graceful.shutdown()).await);
-}
-
-/// Serves one connection in a task of its own.
-fn serve(stream: TcpStream, peer: SocketAddr, gateway: Arc<Gateway>, graceful: &GracefulShutdown) {
-    // A refusal to turn off Nagle's algorithm costs time, not correctness.
-    drop(stream.set_nodelay(true));
-    let number = gateway.faults.accepted();
-    log::accepted(number);
-    if let Some(decided) = gateway.faults.decider().at_accept(number) {
-        tokio::spawn(fault::suffer(gateway, stream, number, decided));
-        return;
-    }
-    let socket = Socket::new(stream);
-    let connection = socket.connection();
-    let caller = Arc::new(Caller::new(Arc::clone(&gateway), (peer, number), socket.connection()));
-    let service = service_fn(move |request| {
-        let caller = Arc::clone(&caller);
-        caller.connection.begin();
-        async move { handler::handle(&caller, request).await }
-    });
-    let serving = http1::Builder::new()
-        // A date that the upstream did not send is none of ours to add.
-        .auto_date_header(false)
-        // Chunks that are ready together go out together, each framed as it was:
-        // queued for a vectored write, only a few of them would.
-        .writev(false)
-        .serve_connection(TokioIo::new(socket), service);
-    let serving = graceful.watch(serving);
-    let mut open = gateway.journal.open();
-    let attended = Arc::clone(&connection);
-    let mut task = tokio::spawn(async move { attend(serving, &attended, SILENCE).await });
-    // A task of its own: what it waits for comes once, and is not looked for again and again
-    // while requests come and go.
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = &mut task => {}
-            () = connection.abandoned() => end(task).await,
-            () = open.last_word() => {
-                connection.cut();
-                end(task).await;
-            }
-        }
-        log::closed(number);
-        if !connection.is_cut() {
-            fault::left(&gateway, number);
-        }
-    });
-}
-
-/// Ends a task, and waits until all that it held is gone.
-async fn end(task: JoinHandle<()>) {
-    task.abort();
-    drop(task.await);
-}
-
-/// Serves a connection until it is over, or its client has had no request for us, or has
-/// not taken a text of our own, for too long.
-async fn attend(serving: impl Future, connection: &Connection, silence: Duration) {
-    let mut serving = std::pin::pin!(serving);
-    let (mut seen, mut stuck) = ([None; 2], None);
-    // A connection's end is the client's business, and a recorded cut is an error here.
-    while tokio::time::timeout(silence, serving.as_mut()).await.is_err() {
-        // An answer that its client is slow to take is not over.
-        let idle = connection.idle().filter(|_| !connection.is_full());
-        if idle.is_some() && seen == [idle; 2] {
-            break;
-        }
-        seen = [seen[1], idle];
-        let before = std::mem::replace(&mut stuck, connection.stuck());
-        if stuck.is_some() && stuck == before {
-            break;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-
-    const SHORT: Duration = Duration::from_millis(5);
-
-    #[tokio::test]
-    async fn connection_is_left_when_no_request_comes() {
-        let connection = Connection::default();
-        connection.begin();
-        connection.end();
-        attend(std::future::pending::<()>(), &connection, SHORT).await;
-    }
-
-    /// A socket whose other end takes nothing any more, and that end.
-    async fn full() -> (Socket, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let mut socket = Socket::new(listener.accept().await.unwrap().0);
-        let more = async { while socket.write(&[b'x'; 1 << 16]).await.is_ok() {} };
-        assert!(tokio::time::timeout(SHORT * 20, more).await.is_err());
-        (socket, other)
-    }
-
-    #[tokio::test]
-    async fn connection_is_left_when_a_text_of_ours_is_not_taken() {
-        let (mut socket, mut other) = full().await;
-        let connection = socket.connection();
-        connection.begin();
-        connection.end();
-        let attended = || attend(std::future::pending::<()>(), &connection, SHORT);
-        // A call may be answered as slowly as its client likes.
-        assert!(tokio::time::timeout(SHORT * 20, attended()).await.is_err());
-        connection.asks_for_ours(true);
-        attended().await;
-        // One that is read, however slowly, is not.
-        let before = connection.stuck();
-        other.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
-        socket.write_all(b"x").await.unwrap();
-        assert!(before.is_some() && connection.stuck().is_none());
-    }
-
-    #[tokio::test]
-    async fn connection_is_kept_when_a_request_is_being_answered_or_others_come() {
-        let connection = Connection::default();
-        connection.begin();
-        let attended = attend(std::future::pending::<()>(), &connection, SHORT);
-        assert!(tokio::time::timeout(SHORT * 20, attended).await.is_err());
-        connection.end();
-        let coming = async {
-            for _ in 0..100 {
-                tokio::time::sleep(SHORT / 5).await;
-                connection.begin();
-                connection.end();
-            }
-        };
-        let attended = attend(std::future::pending::<()>(), &connection, SHORT * 4);
-        tokio::select! {
-            () = attended => panic!("left although requests came"),
-            () = coming => {}
-        }
     }
 }

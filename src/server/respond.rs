@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use tokio::time::{Sleep, sleep};
 
 use super::account::{Account, Sent};
@@ -227,42 +227,4 @@ pub(super) fn tie(
     let (status, length) = (response.status(), response.body().size_hint().exact());
     let sent = account.map(|account| Sent::new(account, status, length));
     response.map(|body| OutBody::new(body, connection, sent))
-}
-
-/// How much is set aside at once for a body that announces its length: it is only
-/// an announcement.
-const SET_ASIDE: usize = 1 << 20;
-
-/// All of a request's body, up to `max` bytes. One that comes in one piece is not
-/// copied.
-///
-/// # Errors
-/// `None` inside `Ok` when the body is larger; the transport's error otherwise.
-pub async fn collect(
-    mut body: hyper::body::Incoming,
-    max: usize,
-) -> Result<Option<Bytes>, hyper::Error> {
-    if body.size_hint().lower() > max as u64 {
-        return Ok(None);
-    }
-    let mut first = Bytes::new();
-    let mut all: Vec<u8> = Vec::new();
-    while let Some(frame) = body.frame().await {
-        // Trailers are no part of a body.
-        let Ok(data) = frame?.into_data() else { continue };
-        if first.len() + all.len() + data.len() > max {
-            return Ok(None);
-        }
-        if first.is_empty() && all.is_empty() {
-            first = data;
-            continue;
-        }
-        if all.is_empty() {
-            let left = usize::try_from(body.size_hint().lower()).unwrap_or(SET_ASIDE);
-            all.reserve(first.len() + data.len() + left.min(SET_ASIDE));
-            all.extend_from_slice(&std::mem::take(&mut first));
-        }
-        all.extend_from_slice(&data);
-    }
-    Ok(Some(if all.is_empty() { first } else { all.into() }))
 }

@@ -144,12 +144,28 @@ impl Connection {
 pub struct Socket {
     stream: TcpStream,
     connection: Arc<Connection>,
+    /// What was read of it and put back.
+    unread: Bytes,
 }
 
 impl Socket {
     /// Wraps an accepted stream.
     pub fn new(stream: TcpStream) -> Self {
-        Self { stream, connection: Arc::default() }
+        Self { stream, connection: Arc::default(), unread: Bytes::new() }
+    }
+
+    /// Returns once there is something to read, or the other end is gone.
+    ///
+    /// # Errors
+    /// What the system says of the socket.
+    pub async fn readable(&self) -> io::Result<()> {
+        // Not `readable`, which may return although there is nothing.
+        self.stream.peek(&mut [0]).await.map(drop)
+    }
+
+    /// Has what was read of it read once more.
+    pub fn put_back(&mut self, read: Bytes) {
+        self.unread = read;
     }
 
     /// The handle that goes with every request of this connection.
@@ -174,6 +190,11 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.unread.is_empty() {
+            let part = self.unread.len().min(buffer.remaining());
+            buffer.put_slice(&self.unread.split_to(part));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }

@@ -50,6 +50,7 @@ mod interchange_words;
 mod journal;
 #[cfg(test)]
 mod leaks;
+mod limit;
 #[cfg(test)]
 mod live;
 #[cfg(test)]

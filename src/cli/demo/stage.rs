@@ -25,6 +25,7 @@ use crate::server::access::AccessPolicy;
 use crate::server::fault::Faults;
 use crate::server::inspector::Inspector;
 use crate::server::journal::Journal;
+use crate::server::limit::ConnectionLimit;
 use crate::server::metric::{About, Metrics};
 use crate::server::observe::Observer;
 use crate::server::route::{Routes, Upstream};
@@ -36,6 +37,8 @@ use crate::upstream::Client;
 
 /// What is far above anything the demo sends.
 const LIMIT: usize = 1 << 20;
+/// More than the demo opens.
+const CONNECTIONS: usize = 64;
 /// How long the last exchange is awaited.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -89,11 +92,13 @@ impl Stage {
         let gateway = Arc::new(Gateway {
             config: server::Config {
                 access: AccessPolicy::default(),
+                client_timeout: GRACE,
                 max_body: LIMIT,
                 keep_encoding: false,
                 control_token: None,
                 step_header: None,
             },
+            connections: ConnectionLimit::new(CONNECTIONS),
             routes: Routes { named: vec![openai], single: None, unnamed: false },
             observer: Observer::new(Arc::clone(&redactor), rules),
             redactor,

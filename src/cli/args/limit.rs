@@ -1,0 +1,27 @@
+//! The flags that bound what clients may take.
+
+use clap::Args;
+
+/// What clients may take.
+#[derive(Debug, Default, Args)]
+pub struct LimitArgs {
+    /// Serve so many connections at once; further ones get a 503 [default: as many as the
+    /// system's limit on open files allows, at most 20000]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "LOOMREC_MAX_CONNECTIONS",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub max_connections: Option<u32>,
+
+    /// Seconds for which a client may keep the rest of a request waiting, or its connection idle
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        env = "LOOMREC_CLIENT_TIMEOUT",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    pub client_timeout: u64,
+}

@@ -1,0 +1,204 @@
+//! Accepting connections, and attending to each until it is over.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Sleep;
+
+use super::caller::Caller;
+use super::limit::Admission;
+use super::patience::{Patience, Verdict};
+use super::socket::Socket;
+use super::{Gateway, excess, fault, handler, log};
+
+/// How long open responses may go on after the signal to stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often a connection is looked at.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long a client above the limit of connections has to hear that it is.
+const HEARING: Duration = Duration::from_secs(5);
+
+/// Serves connections of `listener` until `stop` is ready, then lets open
+/// responses finish within bounds.
+pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future<Output = ()>) {
+    let (closing, _) = watch::channel(false);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => accept((stream, peer), &gateway, &closing),
+                // Out of file descriptors, or a client gone before it was accepted:
+                // neither is a reason to stop, both are a reason to breathe.
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            },
+            () = &mut stop => break,
+        }
+    }
+    drop(listener);
+    gateway.faults.stop();
+    gateway.journal.end_following();
+    // Whoever is still connected after the grace time is cut off when the run ends.
+    closing.send_replace(true);
+    drop(tokio::time::timeout(GRACE, closing.closed()).await);
+}
+
+/// Finds a place for a connection, or closes it.
+fn accept(
+    (stream, peer): (TcpStream, SocketAddr),
+    gateway: &Arc<Gateway>,
+    closing: &watch::Sender<bool>,
+) {
+    match gateway.connections.admit() {
+        Some(admission) => {
+            serve((stream, peer), admission, Arc::clone(gateway), closing.subscribe());
+        }
+        None => excess::count_excess(gateway),
+    }
+}
+
+/// Serves one connection in a task of its own.
+fn serve(
+    (stream, peer): (TcpStream, SocketAddr),
+    admission: Admission,
+    gateway: Arc<Gateway>,
+    closing: watch::Receiver<bool>,
+) {
+    // A refusal to turn off Nagle's algorithm costs time, not correctness.
+    drop(stream.set_nodelay(true));
+    let number = gateway.faults.accepted();
+    log::accepted(number);
+    if let Some(decided) = gateway.faults.decider().at_accept(number) {
+        tokio::spawn(async move {
+            fault::suffer(gateway, stream, number, decided).await;
+            drop(admission);
+        });
+        return;
+    }
+    let socket = Socket::new(stream);
+    let connection = socket.connection();
+    let is_served = admission.is_served();
+    let caller = Caller::new(Arc::clone(&gateway), (peer, number), socket.connection(), is_served);
+    let caller = Arc::new(caller);
+    let mut open = gateway.journal.open();
+    let silence = gateway.config.client_timeout;
+    let mut task = tokio::spawn(converse(socket, caller, silence, closing));
+    let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));
+    // A task of its own: what it waits for comes once, and is not looked for again and again
+    // while requests come and go.
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = &mut task => {}
+            () = connection.abandoned() => end(task).await,
+            () = expired(&mut time) => {
+                connection.cut();
+                end(task).await;
+            }
+            () = open.last_word() => {
+                connection.cut();
+                end(task).await;
+            }
+        }
+        drop(admission);
+        log::closed(number);
+        if !connection.is_cut() {
+            fault::left(&gateway, number);
+        }
+    });
+}
+
+/// Answers the requests of a connection until it is over, until its client has been silent
+/// for too long, or until the run ends. Nothing of HTTP is kept while the client says nothing:
+/// what that takes is much more than the connection itself.
+async fn converse(
+    mut socket: Socket,
+    caller: Arc<Caller>,
+    silence: Duration,
+    mut closing: watch::Receiver<bool>,
+) {
+    let connection = socket.connection();
+    let mut patience = Patience::default();
+    // The requests that had come when a part of a further one was there.
+    let mut begun = None;
+    loop {
+        if begun.is_none() && !is_heard(&socket, silence, &mut closing).await {
+            return;
+        }
+        let own = Arc::clone(&caller);
+        let service = service_fn(move |request| {
+            let caller = Arc::clone(&own);
+            caller.connection.begin();
+            async move { handler::handle(&caller, request).await }
+        });
+        let mut http = Box::new(
+            http1::Builder::new()
+                // A date that the upstream did not send is none of ours to add.
+                .auto_date_header(false)
+                // Chunks that are ready together go out together, each framed as it was:
+                // queued for a vectored write, only a few of them would.
+                .writev(false)
+                .serve_connection(TokioIo::new(socket), service),
+        );
+        let mut is_closing = false;
+        loop {
+            tokio::select! {
+                biased;
+                // A connection's end is the client's business, and a recorded cut is an error.
+                _ = &mut http => return,
+                () = told(&mut closing), if !is_closing => {
+                    is_closing = true;
+                    Pin::new(&mut *http).graceful_shutdown();
+                }
+                () = tokio::time::sleep(LOOK) => {
+                    match patience.look(&connection, Instant::now(), silence) {
+                        Verdict::Leave => return,
+                        Verdict::Rest if !is_closing && begun != connection.idle() => break,
+                        Verdict::Rest | Verdict::Wait => {}
+                    }
+                }
+            }
+        }
+        let parts = http.into_parts();
+        begun = connection.idle().filter(|_| !parts.read_buf.is_empty());
+        socket = parts.io.into_inner();
+        socket.put_back(parts.read_buf);
+        caller.forget();
+    }
+}
+
+/// Whether the client says something, or leaves, before it has been silent for too long and
+/// before the run ends.
+async fn is_heard(socket: &Socket, silence: Duration, closing: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        readable = socket.readable() => readable.is_ok(),
+        () = told(closing) => false,
+        () = tokio::time::sleep(silence) => false,
+    }
+}
+
+/// Returns once the run ends.
+async fn told(closing: &mut watch::Receiver<bool>) {
+    // A sender that is gone has told as well.
+    drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));
+}
+
+/// Returns when the time of a connection above the limit is over; never for any other.
+async fn expired(time: &mut Option<Pin<Box<Sleep>>>) {
+    match time {
+        Some(sleep) => sleep.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends a task, and waits until all that it held is gone.
+async fn end(task: JoinHandle<()>) {
+    task.abort();
+    drop(task.await);
+}

@@ -1,0 +1,89 @@
+//! How many connections there may be at once.
+//!
+//! One more than that is still accepted, so that its client learns why: it gets a 503 for its
+//! first request, for which it has little time. Beyond some of these, connections are closed
+//! at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Connections above the limit that are told so.
+const TURNED_AWAY: usize = 64;
+
+/// A bound on connections.
+#[derive(Debug)]
+pub struct ConnectionLimit {
+    /// The bound itself.
+    most: usize,
+    served: Arc<Semaphore>,
+    turned_away: Arc<Semaphore>,
+    /// Whether the person at the terminal knows.
+    is_told: AtomicBool,
+}
+
+/// What becomes of a connection. Its place is free again once this is dropped.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// Its requests are answered.
+    Served { _place: OwnedSemaphorePermit },
+    /// Its first request gets a 503.
+    TurnedAway { _place: OwnedSemaphorePermit },
+}
+
+impl Admission {
+    /// Whether its requests are answered.
+    pub(super) fn is_served(&self) -> bool {
+        matches!(self, Self::Served { .. })
+    }
+}
+
+impl ConnectionLimit {
+    /// A limit of this many connections.
+    pub fn new(most: usize) -> Self {
+        let semaphore =
+            |places: usize| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
+        Self {
+            most,
+            served: semaphore(most),
+            turned_away: semaphore(TURNED_AWAY),
+            is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// How many there may be.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Finds a place for one more connection; `None` where it is to be closed at once.
+    pub(super) fn admit(&self) -> Option<Admission> {
+        if let Ok(place) = Arc::clone(&self.served).try_acquire_owned() {
+            return Some(Admission::Served { _place: place });
+        }
+        let place = Arc::clone(&self.turned_away).try_acquire_owned().ok()?;
+        Some(Admission::TurnedAway { _place: place })
+    }
+
+    /// Whether this is the first connection above the limit.
+    pub(super) fn is_first_excess(&self) -> bool {
+        !self.is_told.swap(true, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_above_the_limit_are_turned_away_and_then_closed() {
+        let limit = ConnectionLimit::new(2);
+        let mut held: Vec<_> = (0..2 + TURNED_AWAY).map(|_| limit.admit().unwrap()).collect();
+        assert_eq!(held.iter().filter(|admission| admission.is_served()).count(), 2);
+        assert!(limit.admit().is_none());
+        held.remove(0);
+        assert!(limit.admit().unwrap().is_served());
+        assert!(limit.is_first_excess() && !limit.is_first_excess());
+    }
+}
