@@ -205,6 +205,11 @@ impl Redactor {
     }
 }
 
+/// Whether none of these secrets stands in a text whose parts were freed of them.
+pub fn is_still_clean(bytes: &[u8], secrets: &Secrets) -> bool {
+    !secrets.are_in_again(bytes)
+}
+
 /// Whether none of these secrets stands in the bytes, in any of its encodings.
 pub fn is_clean(bytes: &[u8], secrets: &Secrets) -> bool {
     !secrets.are_in(bytes)

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::recording::redact::{Secrets, is_clean};
+use crate::recording::redact::{Secrets, is_clean, is_still_clean};
 
 /// How many credentials are watched; the one that was used longest ago gives way.
 const LASTING: usize = 256;
@@ -51,7 +51,12 @@ impl Watch {
         if lasting.is_empty() && own.is_empty() {
             return true;
         }
-        is_clean(packed, &lasting) && (covered || is_clean(packed, own))
+        // The parts of the entry were freed of its own; those of others are sought in full.
+        let has_others = lasting.values().count() > own.values().count();
+        if covered && !has_others {
+            return is_still_clean(packed, own);
+        }
+        is_clean(packed, &lasting) && (covered || is_still_clean(packed, own))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

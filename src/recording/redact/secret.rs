@@ -132,6 +132,12 @@ impl Secrets {
         !self.is_empty() && self.search().is_match(bytes)
     }
 
+    /// Whether one of them stands in a text that is written of parts which were freed of
+    /// them: what the text itself spells is looked at again, not what its base64 says.
+    pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.search().is_match_again(bytes)
+    }
+
     /// Where they stand, in any spelling: in no order, and maybe more than once.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         if !self.is_empty() {

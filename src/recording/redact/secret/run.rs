@@ -139,6 +139,10 @@ fn read_run_at(text: &[u8], at: usize, from: usize, layer: &mut Layer) -> usize 
 }
 
 fn read_run(run: &[u8], source: usize, layer: &mut Layer) {
+    let is_digit = |byte: &&u8| byte.is_ascii_hexdigit();
+    if run.len() >= SHORTEST_HEX && run.iter().all(|byte| byte.is_ascii_hexdigit()) {
+        return read_hex(run, source, layer);
+    }
     let offsets = if run.len() < LONG { plain_offsets(run) } else { [true; 4] };
     for offset in (0..4).filter(|offset| offsets[*offset]) {
         let Some(rest) = run.get(offset..).filter(|rest| rest.len() >= SHORTEST) else { break };
@@ -148,7 +152,6 @@ fn read_run(run: &[u8], source: usize, layer: &mut Layer) {
             layer.extend(&[0]);
         }
     }
-    let is_digit = |byte: &&u8| byte.is_ascii_hexdigit();
     let mut at = 0;
     while let Some(digits) = run.get(at..at + SHORTEST_HEX) {
         let back = digits.iter().rev().take_while(is_digit).count();
@@ -233,9 +236,8 @@ fn decode_base64(run: &[u8], layer: &mut Layer) {
 }
 
 fn decode_hex(digits: &[u8], layer: &mut Layer) {
+    let digit = |byte: u8| (byte & 15) + if byte > b'9' { 9 } else { 0 };
     for pair in digits.chunks_exact(2) {
-        let digit = |index: usize| char::from(pair[index]).to_digit(16).unwrap_or(0);
-        let [.., byte] = (digit(0) << 4 | digit(1)).to_be_bytes();
-        layer.extend(&[byte]);
+        layer.extend(&[digit(pair[0]) << 4 | digit(pair[1])]);
     }
 }

@@ -67,6 +67,16 @@ impl CredentialSearch {
         self.visit(text, &mut |_| ControlFlow::Break(()))
     }
 
+    /// Whether one of them is in a text that was written of parts which were searched: what
+    /// its runs say was looked at there.
+    pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
+        let stop: Found<'_> = &mut |_| ControlFlow::Break(());
+        self.passes.iter().any(|pass| pass.each(text, stop).is_break())
+            || unescape(text, self.token)
+                .iter()
+                .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(())))
+    }
+
     /// Where they stand in the text, in no order and maybe more than once.
     pub(super) fn find(&self, text: &[u8], ranges: &mut Vec<Range<usize>>) {
         self.visit(text, &mut |range| {
