@@ -142,7 +142,7 @@ fn a_recorder_that_was_killed_ends_its_part() {
     killed.call(&chat("a")).expect(200);
     killed.process.signal("KILL");
     killed.process.wait().expect(-9);
-    scene.run(&["ls", "run.json"]).expect(0);
+    scene.run(&["verify", "--fix", "run.json"]).expect(0);
     assert_eq!(contents(&scene), ["lost run"]);
     scene.recorded(&saying("next run"), &[chat("a")]);
     assert_eq!(contents(&scene), ["next run"]);
