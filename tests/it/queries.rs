@@ -140,6 +140,19 @@ fn credential_in_a_method_a_fault_or_a_target_is_nowhere() {
 }
 
 #[test]
+fn part_of_a_credential_is_in_no_message_about_a_fault() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = record(&scene, &upstream, &["-v"]);
+    let key = "front-canary:back-canary=5d4c3b2a";
+    for value in [key.to_owned(), format!("http_error:{key}"), format!("delay={key}")] {
+        let call = call("a=1").header(&format!("x-api-key: {key}"));
+        let refused = server.call(&call.header(&format!("x-loomrec-fault: {value}"))).expect(400);
+        assert!(!refused.text().contains("canary"), "{}", refused.text());
+    }
+    assert!(!server.stop().stderr.contains("canary"));
+}
+
+#[test]
 fn password_in_an_upstreams_address_is_nowhere_when_the_upstream_echoes_it() {
     let upstream = Upstream::start(|request| {
         let seen = String::from_utf8_lossy(&request.head.raw).into_owned();

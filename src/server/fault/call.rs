@@ -150,7 +150,11 @@ fn chaos(
 
 /// A call whose headers declare what is no fault.
 fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
-    let why = &*gateway.redactor.redact_text(why, asked.secrets());
+    // A message may quote a part of a value, in which a part of a credential is not found.
+    let why = match Headers::are_clean(&asked.headers, asked.secrets()) {
+        true => &*gateway.redactor.redact_text(why, asked.secrets()),
+        false => "a header that declares a fault holds a credential of the call",
+    };
     Tally::count(&gateway.tally.refused);
     (gateway.notify)(Notice::Refused(why));
     note(asked, "refused", Some(REFUSED), More::value(json!({ "message": why })));

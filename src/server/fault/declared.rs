@@ -3,6 +3,7 @@
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::fault::{Fault, Rates};
+use crate::recording::redact::{Secrets, is_clean};
 
 /// Names the fault of one call.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
@@ -36,6 +37,15 @@ impl Headers {
         let rates = Rates::of_headers(headers).map_err(|error| error.to_string())?;
         let rates = Some(rates).filter(|rates| !rates.is_empty());
         Ok(Self { fault, rates })
+    }
+
+    /// Whether none of the headers that declare faults holds one of these secrets.
+    pub(super) fn are_clean(headers: &HeaderMap, secrets: &Secrets) -> bool {
+        let declares = |name: &HeaderName| {
+            name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with("x-aimock-chaos-")
+        };
+        let mut declared = headers.iter().filter(|(name, _)| declares(name));
+        declared.all(|(_, value)| is_clean(value.as_bytes(), secrets))
     }
 
     pub(super) fn is_empty(&self) -> bool {
