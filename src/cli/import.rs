@@ -82,6 +82,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
         }
         Ok::<_, Failure>(incoming.transfer)
     })?;
+    setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
     tell(args, &transfer, &output)
 }
 

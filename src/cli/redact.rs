@@ -44,6 +44,7 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, Failure> {
         }
         reports.push(Report::of(work, applied));
     }
+    setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
     match args.json {
         true => ls::print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
         false => ls::print(&report::text(&reports, args))?,

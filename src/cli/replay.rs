@@ -159,6 +159,7 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
         receipt.takes = matcher.len();
         receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
     }
+    receipt.notes.extend(setup::useless_rules(&gateway.redactor));
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));

@@ -37,6 +37,7 @@ pub use answer::{Came, Unkept};
 pub use body::{FoundSecret, RedactedBody};
 pub use entry::Cleaned;
 pub use header::{HOP_BY_HOP, stores};
+pub use json_tokens::is_json;
 pub use placeholder::Placeholders;
 pub use secret::Secrets;
 
@@ -196,6 +197,13 @@ impl Redactor {
         let mut found = Search { redactor: self, secrets: &none }.in_text(text);
         found.retain(|found| !matches!(found.mark, Mark::Placeholder { .. }));
         merge_found(found).into_iter().map(|edit| edit.range).collect()
+    }
+
+    /// Whether something in the text stands in the place of what was removed: a mark, or a
+    /// placeholder of one of the rules' names.
+    pub fn is_redacted(&self, text: &[u8]) -> bool {
+        memchr::memmem::find(text, MARK.as_bytes()).is_some()
+            || placeholder::find_placeholders(text, &self.names).next().is_some()
     }
 
     /// The rules that have matched names of members and numbers, which stay as they are,

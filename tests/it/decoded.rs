@@ -377,3 +377,13 @@ fn a_secret_spread_over_an_unknown_framing_is_not_kept() {
     assert!(said.stderr.contains(why), "{}", said.stderr);
     assert!(!scene.text().contains("CUST-1"), "{}", scene.text());
 }
+
+#[test]
+fn verify_refuses_a_request_that_redaction_has_broken() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(200, chat_answer("four")));
+    scene.recorded(&upstream, &[Call::post(CHAT, r#"{"model":"m","prompt":"[REDACTED]"#)]);
+    let said = scene.run(&["verify", "run.json"]).expect(1);
+    assert!(said.stdout.contains("its body was broken by redaction"), "{}", said.stdout);
+    assert!(said.stdout.contains("record the call again"), "{}", said.stdout);
+}

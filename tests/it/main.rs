@@ -75,6 +75,8 @@ mod otel;
 #[cfg(test)]
 mod pager;
 #[cfg(test)]
+mod placeholder;
+#[cfg(test)]
 mod planted;
 #[cfg(test)]
 mod processes;

@@ -91,7 +91,7 @@ impl Maker {
     /// Why it cannot be.
     pub(super) fn make(&self, name: &EntryName, entry: &Entry) -> Result<Made, Unsendable> {
         let recorded = entry.request.as_ref().ok_or(Unsendable::NoRequest)?;
-        if !self.send_redacted && is_redacted(recorded) {
+        if !self.send_redacted && is_redacted(&self.redactor, recorded) {
             return Err(Unsendable::Redacted);
         }
         let call = recorded.recognise();
@@ -144,11 +144,11 @@ impl Maker {
 }
 
 /// Whether something was taken out of a request.
-fn is_redacted(request: &RecordedRequest) -> bool {
+fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
     let texts = [request.path.as_str(), request.query.as_str()];
     let headers = request.headers.iter().map(|(_, value)| value.as_str());
-    texts.into_iter().chain(headers).any(|text| text.contains(MARK))
-        || memchr::memmem::find(&request.body, MARK.as_bytes()).is_some()
+    texts.into_iter().chain(headers).any(|text| redactor.is_redacted(text.as_bytes()))
+        || redactor.is_redacted(&request.body)
 }
 
 /// The request as it goes out.

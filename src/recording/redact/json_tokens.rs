@@ -30,6 +30,17 @@ pub(super) enum Token {
     Scalar(Range<usize>),
 }
 
+/// Whether a text is an object or an array in full, or several of them.
+pub fn is_json(text: &[u8]) -> bool {
+    let start = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    if !matches!(start.first(), Some(b'{' | b'[')) {
+        return false;
+    }
+    let mut tokens = JsonTokens::new(text);
+    tokens.by_ref().for_each(drop);
+    tokens.is_complete()
+}
+
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Expected {

@@ -83,3 +83,7 @@ pub(super) fn find_placeholders<'t>(
         plain.then_some((at..at + length, name, value))
     })
 }
+
+#[cfg(test)]
+#[path = "placeholder_tests.rs"]
+mod tests;

@@ -10,7 +10,7 @@ use foldhash::HashMap as FastMap;
 use super::channel::{Channel, Leaf, Leaves};
 use super::decoded_text::DecodedText;
 use super::edit::Found;
-use super::json_tokens::JsonTokens;
+use super::json_tokens::is_json;
 use super::search::{Search, place_in_source};
 use crate::provider::Framing;
 use crate::provider::framing;
@@ -185,16 +185,6 @@ fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
         }
     }
     out
-}
-
-/// Whether a text is an object or an array in full.
-fn is_json(text: &[u8]) -> bool {
-    if !matches!(text.trim_ascii_start().first(), Some(b'{' | b'[')) {
-        return false;
-    }
-    let mut tokens = JsonTokens::new(text);
-    tokens.by_ref().for_each(drop);
-    tokens.is_complete()
 }
 
 fn shift(mut found: Found, by: usize) -> Found {
