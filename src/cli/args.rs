@@ -277,6 +277,11 @@ pub struct RecordArgs {
     #[arg(long, value_enum, default_value_t = Mode::All, env = "LOOMREC_MODE")]
     pub mode: Mode,
 
+    /// Let a call that failed replace an earlier take that succeeded, and a run in which every
+    /// call failed end well
+    #[arg(long, env = "LOOMREC_KEEP_FAILURES", value_parser = FalseyValueParser::new())]
+    pub keep_failures: bool,
+
     /// Join the run of this name, instead of the one that is live or a new one
     #[arg(long, value_name = "ID", env = "LOOMREC_RUN")]
     pub run: Option<String>,

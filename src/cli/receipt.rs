@@ -1,5 +1,6 @@
 //! The receipt: what a run did, as a line for people and as JSON.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use super::expiry::Expired;
 use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
 use super::score::Judged;
+use crate::record::CallFailure;
 use crate::recovery::Budget;
 use crate::replay::Reason;
 use crate::server::fault::Faults;
@@ -29,6 +31,8 @@ pub struct Receipt {
     pub forwarded: u64,
     /// Exchanges kept.
     pub recorded: u64,
+    /// Whether every call that was recorded failed, where that is no good run.
+    pub all_failed: bool,
     /// Of these, exchanges not kept whole.
     pub incomplete: u64,
     /// Exchanges not kept.
@@ -127,6 +131,23 @@ impl ScriptReceipt {
     }
 }
 
+/// How many of the recorded calls failed, and how.
+fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
+    let words = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
+        CallFailure::Cut => format!(", {calls} of them cut"),
+    });
+    words.collect()
+}
+
+fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
+    let members = failed.iter().map(|(failure, calls)| match failure {
+        CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
+        CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
+    });
+    Value::Object(members.collect())
+}
+
 impl Receipt {
     /// A receipt of these counts.
     pub fn of(command: &'static str, tally: &Tally, recordings: &[PathBuf]) -> Self {
@@ -137,6 +158,7 @@ impl Receipt {
             defaulted: Tally::read(&tally.defaulted),
             forwarded: Tally::read(&tally.forwarded),
             recorded: Tally::read(&tally.recorded),
+            all_failed: false,
             incomplete: Tally::read(&tally.incomplete),
             unkept: Tally::read(&tally.unkept),
             unreachable: Tally::read(&tally.unreachable),
@@ -220,6 +242,7 @@ impl Receipt {
             "defaulted": self.defaulted,
             "forwarded": self.forwarded,
             "recorded": self.recorded,
+            "failed_calls": failed_json(&more.failed_calls),
             "incomplete": self.incomplete,
             "not_kept": self.unkept,
             "missed": self.missed,
@@ -265,7 +288,8 @@ impl Receipt {
         };
         let replays = self.unused.is_some();
         count(self.served, "served", replays);
-        count(self.recorded, "recorded", self.command == "record");
+        let recorded = format!("recorded{}", failed_words(&more.failed_calls));
+        count(self.recorded, &recorded, self.command == "record");
         count(self.missed, "missed", replays);
         count(self.drifted, "drifted", false);
         count(self.exhausted, "exhausted", false);

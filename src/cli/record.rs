@@ -10,7 +10,7 @@ use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
 use super::{fault, prices, session, setup};
 use crate::identity::{IdentityRules, Pointer};
-use crate::record::writer::{OnTold, Told, Writer};
+use crate::record::writer::{Keeping, OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::entry::End;
 use crate::replay::{Latency, Matcher, Replayer, Terms};
@@ -38,7 +38,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
         _ if receipt.unreachable > 0 && receipt.recorded == 0 => UNUSABLE,
-        _ if receipt.missed > 0 || receipt.failed_faults => NO,
+        _ if receipt.missed > 0 || receipt.failed_faults || receipt.all_failed => NO,
         Some(0) if receipt.came == 0 && !args.allow_empty => NO,
         _ => 0,
     })
@@ -125,7 +125,12 @@ fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<
     let place = recording.place();
     let counts = (Arc::clone(&ground.tally), Arc::clone(&ground.metrics));
     let told = on_told(counts.clone(), ground.notify());
-    let writer = Writer::start(recording, args.mode == Mode::All, told)
+    let keeping = match (args.mode, args.keep_failures) {
+        (Mode::All, true) => Keeping::LastRun,
+        (Mode::All, false) => Keeping::Successes,
+        _ => Keeping::All,
+    };
+    let writer = Writer::start(recording, keeping, told)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
     let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
     let config = Config {
@@ -149,6 +154,9 @@ pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
         match &kept.outcome {
             Ok(()) => {
                 Tally::count(&tally.recorded);
+                if let Some(failure) = kept.failure {
+                    tally.failed_call(failure);
+                }
                 if let Some(end) = kept.incomplete {
                     Tally::count(&tally.incomplete);
                     notify(Notice::Incomplete(&incomplete(&kept.label, end)));
@@ -217,6 +225,18 @@ fn came(receipt: &Receipt, ran: &Ran) -> u64 {
     answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
 }
 
+/// Complains where every call failed, unless that is allowed.
+fn add_failures(receipt: &mut Receipt, allowed: bool) {
+    let failed: u64 = receipt.more.failed_calls.values().sum();
+    let all = failed > 0 && failed == receipt.recorded && receipt.served == 0;
+    if all && !allowed {
+        receipt.all_failed = true;
+        let text = "every call failed: mend the cause and record again (--keep-failures permits \
+                    that)";
+        receipt.complaints.push(text.to_owned());
+    }
+}
+
 /// Adds what is to be said of upstreams, and of calls that reached none.
 fn add_upstreams(receipt: &mut Receipt) {
     if receipt.unreachable > 0 {
@@ -280,6 +300,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
             folding = store::beside_recording(&args.recording, ".folding").display(),
         ));
     }
+    add_failures(&mut receipt, args.keep_failures);
     add_upstreams(&mut receipt);
     if receipt.missed > 0 {
         receipt.complaints.push(format!("calls without a recorded answer: {}", receipt.missed));

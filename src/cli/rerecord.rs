@@ -30,7 +30,7 @@ use super::output::Output;
 use super::session::Stop;
 use super::{prices, terminal};
 use crate::record::again::{Limits, Sender};
-use crate::record::writer::Writer;
+use crate::record::writer::{Keeping, Writer};
 use crate::record::{Config, Recorder};
 use crate::recording::redact::Redactor;
 use crate::server::clock::{arrival, timestamp_of};
@@ -340,7 +340,7 @@ impl Work {
         // Nobody scrapes it.
         let counts = (Arc::clone(tally), Arc::new(Metrics::new(About::default())));
         let told = super::record::on_told(counts.clone(), Arc::clone(notify));
-        let writer = Writer::start(recording, false, told)
+        let writer = Writer::start(recording, Keeping::All, told)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
         let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
         let config = Config {

@@ -75,7 +75,7 @@ impl Take {
     /// The take at a place.
     pub fn of(at: At, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
-        packed::pack_to(&mut bytes, name, false, entry);
+        packed::pack_to(&mut bytes, name, packed::Standing::Further, entry);
         Self { at, question: Question::of(entry), whole: Sha256::digest(&bytes).into() }
     }
 

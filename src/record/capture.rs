@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 
-use super::{Job, Keeps, Kept, Shared, Times, Word};
+use super::{CallFailure, Job, Keeps, Kept, Shared, Times, Word};
 use crate::recording::EntryName;
 use crate::recording::body::Chunk;
 use crate::recording::entry::{End, Entry};
@@ -121,6 +121,14 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
         model: entry.model.clone(),
         tokens: (usage.prompt_tokens, usage.completion_tokens),
         cost_usd,
+        failure: entry.response.as_ref().and_then(|response| {
+            match (response.status, response.end) {
+                (status @ 400.., _) => Some(CallFailure::Status(status)),
+                (_, End::UpstreamAbort(_)) => Some(CallFailure::Cut),
+                // What is incomplete for other reasons is told as such.
+                _ => None,
+            }
+        }),
         times,
         append: Duration::ZERO,
     }

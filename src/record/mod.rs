@@ -128,6 +128,15 @@ pub struct Times {
     pub last: Duration,
 }
 
+/// How a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallFailure {
+    /// It was answered with this status.
+    Status(u16),
+    /// Its answer did not come to its end.
+    Cut,
+}
+
 /// What became of one exchange, for the receipt.
 #[derive(Clone, Debug)]
 pub struct Kept {
@@ -143,6 +152,8 @@ pub struct Kept {
     pub tokens: (u64, u64),
     /// Cost in US dollars; `None` where the model's price is not known.
     pub cost_usd: Option<f64>,
+    /// How the call failed: its status, or that its answer was cut; `None` where it did not.
+    pub failure: Option<CallFailure>,
     /// When what happened.
     pub times: Times,
     /// How long it took to put it on disk, waiting for others included.

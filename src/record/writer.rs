@@ -92,20 +92,31 @@ fn gone() -> String {
 /// The thread, and its word on the recording when it was closed.
 type Thread = JoinHandle<Result<(), String>>;
 
+/// What is kept of the takes of earlier runs, where this run records the same request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// All of them.
+    All,
+    /// Those whose calls succeeded, until a call of this run does.
+    Successes,
+    /// None.
+    LastRun,
+}
+
 impl Writer {
-    /// Starts the thread. With `replace`, the takes of earlier runs give way,
-    /// key by key, to this run's.
+    /// Starts the thread, which keeps what `keeping` says of earlier runs.
     ///
     /// # Errors
     /// When the system refuses a thread.
     pub fn start(
         recording: store::Recorder,
-        replace: bool,
+        keeping: Keeping,
         on_told: OnTold,
     ) -> std::io::Result<Self> {
         // Unbounded, because each waiting exchange is already bounded by its client.
         let (sender, tasks) = mpsc::channel();
-        let packer = recording.packer(replace);
+        let packer =
+            recording.packer(keeping != Keeping::All).keep_failures(keeping == Keeping::LastRun);
         let recording = Arc::new(Mutex::new(recording));
         let waits = Arc::new(AtomicBool::new(false));
         let (shared, waiting) = (Arc::clone(&recording), Arc::clone(&waits));

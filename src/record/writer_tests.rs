@@ -24,7 +24,7 @@ impl Scene {
         let told = Arc::<Mutex<Vec<String>>>::default();
         let said = Arc::clone(&told);
         let on_told: OnTold = Arc::new(move |told| said.lock().unwrap().push(format!("{told:?}")));
-        let writer = Arc::new(Writer::start(recording, true, on_told).unwrap());
+        let writer = Arc::new(Writer::start(recording, Keeping::Successes, on_told).unwrap());
         Self { writer, told, path, _folder: folder }
     }
 

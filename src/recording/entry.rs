@@ -61,6 +61,13 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether the call failed: its answer is an error, or did not come to its end.
+    pub fn is_failure(&self) -> bool {
+        let failed =
+            |response: &RecordedResponse| response.status >= 400 || response.end != End::Complete;
+        self.fault.is_none() && self.response.as_ref().is_some_and(failed)
+    }
+
     /// About how many bytes it holds: its bodies, and the texts that may be long.
     pub fn weight(&self) -> usize {
         let request = self.request.as_ref().map_or(0, |request| request.body.len());

@@ -2,7 +2,8 @@
 //! back as the file would hold it.
 //!
 //! ```text
-//! u8            flags: 1 first of its run, 2 has a time; the layout in bits 4 and 5
+//! u8            flags: 1 first of its run, 2 has a time, 4 failed, 8 first that did not;
+//!               the layout in bits 4 and 5
 //! u32 n, n      the name: its key in the file
 //! u32 n, n      `recorded_at`; n is 0 where there is none
 //! u32 n, n      the head: the entry's JSON without its bodies
@@ -26,15 +27,64 @@ use super::name::EntryName;
 
 const FIRST: u8 = 1;
 const TIMED: u8 = 2;
+const FAILED: u8 = 4;
+const RECOVERED: u8 = 8;
+const STANDING: u8 = FIRST | FAILED | RECOVERED;
 const LAYOUT_SHIFT: u8 = 4;
+
+/// What a take means for the takes that earlier runs left under its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing: they stay, or gave way before.
+    #[default]
+    Further,
+    /// It is the first take of its run: they give way.
+    First,
+    /// It is the first take of its run, and its call failed: they give way if none of
+    /// them is of a call that succeeded. If one is, they stay and this take goes.
+    FirstFailed,
+    /// The same for a further take, where all takes of its run have failed so far.
+    Failed,
+    /// It is the first take of its run whose call succeeded, and others failed before:
+    /// they give way, and the failed takes of the run stay.
+    Recovered,
+}
+
+impl Standing {
+    /// Whether it is of a run in which no call has succeeded so far.
+    pub fn is_failed(self) -> bool {
+        matches!(self, Self::FirstFailed | Self::Failed)
+    }
+
+    fn flags(self) -> u8 {
+        match self {
+            Self::Further => 0,
+            Self::First => FIRST,
+            Self::FirstFailed => FIRST | FAILED,
+            Self::Failed => FAILED,
+            // Older versions take it for a first one.
+            Self::Recovered => FIRST | RECOVERED,
+        }
+    }
+
+    fn of_flags(flags: u8) -> Self {
+        match (flags & FIRST != 0, flags & FAILED != 0, flags & RECOVERED != 0) {
+            (true, false, false) => Self::First,
+            (true, true, _) => Self::FirstFailed,
+            (false, true, _) => Self::Failed,
+            (_, false, true) => Self::Recovered,
+            (false, false, false) => Self::Further,
+        }
+    }
+}
 
 /// What is told about a packed entry without reading all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// What the entry is kept under.
     pub name: EntryName,
-    /// Whether the takes that an earlier run left under the name give way to it.
-    pub first: bool,
+    /// What it means for the takes of earlier runs.
+    pub standing: Standing,
     /// The entry's own time.
     pub recorded_at: Option<String>,
 }
@@ -68,13 +118,12 @@ pub enum PackedError {
 #[cfg(test)]
 pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
-    pack_to(&mut out, name, first, entry);
+    pack_to(&mut out, name, if first { Standing::First } else { Standing::Further }, entry);
     out
 }
 
-/// Packs an entry behind what `out` holds. `first`: the takes that an earlier run
-/// left under the name give way to it.
-pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, first: bool, entry: &Entry) {
+/// Packs an entry behind what `out` holds.
+pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: Standing, entry: &Entry) {
     let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
     let payload = entry.response.as_ref().map(|response| &response.payload);
     let length = payload.map_or(0, Payload::len);
@@ -82,7 +131,7 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, first: bool, entry: &Entry) 
     out.reserve(1024 + request.len() + length + 16 * rows);
     let layout = payload.map_or(Layout::Whole, |payload| payload.layout);
     let time = entry.recorded_at.as_deref();
-    let flags = if first { FIRST } else { 0 } | if time.is_some() { TIMED } else { 0 };
+    let flags = standing.flags() | if time.is_some() { TIMED } else { 0 };
     out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
     match name {
         EntryName::Step(id) => put(out, id.as_bytes()),
@@ -102,11 +151,11 @@ pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, first: bool, entry: &Entry) 
     }
 }
 
-/// Says of an entry that is packed whether the takes that an earlier run left under
-/// its name give way to it. Its length stays the same.
-pub fn set_first(packed: &mut [u8], first: bool) {
+/// Says of an entry that is packed what it means for earlier takes. Its length stays
+/// the same.
+pub fn set_standing(packed: &mut [u8], standing: Standing) {
     if let Some(flags) = packed.first_mut() {
-        *flags = *flags & !FIRST | if first { FIRST } else { 0 };
+        *flags = *flags & !STANDING | standing.flags();
     }
 }
 
@@ -224,7 +273,7 @@ impl<'a> Reader<'a> {
             _ => return Err(PackedError::Name),
         };
         let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
-        Ok((flags, Head { name, first: flags & FIRST != 0, recorded_at }))
+        Ok((flags, Head { name, standing: Standing::of_flags(flags), recorded_at }))
     }
 
     fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {

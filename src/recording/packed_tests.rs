@@ -122,7 +122,7 @@ fn head_tells_the_name_and_the_time_without_reading_the_entry() {
     let name = EntryName::step("plan").unwrap();
     let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
     let mut packed = pack(&name, true, &entry);
-    let head = Head { name, first: true, recorded_at: Some("t1".to_owned()) };
+    let head = Head { name, standing: Standing::First, recorded_at: Some("t1".to_owned()) };
     assert_eq!(peek(&packed), Ok(head.clone()));
     assert_eq!(unpack(&packed), Ok((head, entry)));
     packed.push(0);
@@ -150,7 +150,8 @@ proptest! {
     #[test]
     fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), first: bool, entry in any_entry()) {
         let packed = pack(&name, first, &entry);
-        let head = Head { name, first, recorded_at: entry.recorded_at.clone() };
+        let standing = if first { Standing::First } else { Standing::Further };
+        let head = Head { name, standing, recorded_at: entry.recorded_at.clone() };
         prop_assert_eq!(peek(&packed), Ok(head.clone()));
         let filed = Entry::parse(&entry.to_json()).unwrap();
         prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));
@@ -170,4 +171,22 @@ proptest! {
 
 fn filed_name() -> EntryName {
     EntryName::step("a").unwrap()
+}
+
+#[test]
+fn standing_is_read_back_and_changes_nothing_else() {
+    let entry = Entry { content: Some("x".to_owned()), ..Entry::default() };
+    let mut packed = pack(&EntryName::step("s").unwrap(), false, &entry);
+    let length = packed.len();
+    for standing in [
+        Standing::First,
+        Standing::FirstFailed,
+        Standing::Failed,
+        Standing::Recovered,
+        Standing::Further,
+    ] {
+        set_standing(&mut packed, standing);
+        assert_eq!(peek(&packed).unwrap().standing, standing);
+        assert_eq!((unpack(&packed).unwrap().1, packed.len()), (entry.clone(), length));
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::provider::Usage;
+use crate::record::CallFailure;
 use crate::replay::{Reason, RecordingMismatchError};
 
 /// How many mismatches are kept in full.
@@ -60,6 +61,8 @@ pub struct More {
     pub output_tokens: u64,
     /// Cost in US dollars.
     pub cost_usd: f64,
+    /// Calls that were recorded and failed, by how.
+    pub failed_calls: BTreeMap<CallFailure, u64>,
     /// Models whose price is not known, with the calls they answered.
     pub unpriced: BTreeMap<String, u64>,
     /// Why what was kept is not in the recording's file yet, at the end.
@@ -132,6 +135,11 @@ impl Tally {
     pub fn serve(&self, usage: Usage, cost_usd: f64) {
         Self::count(&self.served);
         self.spend(usage.prompt_tokens, usage.completion_tokens, cost_usd);
+    }
+
+    /// Adds a call that was recorded and failed.
+    pub fn failed_call(&self, failure: CallFailure) {
+        self.with(|more| *more.failed_calls.entry(failure).or_default() += 1);
     }
 
     /// Adds a call to a model without a price.

@@ -111,9 +111,9 @@ pub(super) fn fold(
             }
             Rotated::Folding { file, note } => {
                 done.notes.extend(note);
-                let (next, written, note) = one(paths, disk, rules, &mut lock, &file)?;
+                let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
                 done.folded += next.entries;
-                done.notes.extend(note);
+                done.notes.extend(notes);
                 if let Some(read) = next.before.stamp() {
                     let read = done.target.map_or(read, |target| target.read);
                     done.target = Some(Replaced { read, written });
@@ -138,7 +138,7 @@ fn one(
     rules: Option<&IdentityRules>,
     lock: &mut Lock,
     log: &File,
-) -> Result<(Next, Option<Stamp>, Option<Note>), StoreError> {
+) -> Result<(Next, Option<Stamp>, Vec<Note>), StoreError> {
     let at_log = |source| StoreError::read(paths.folding.clone(), source);
     let mut aside = Vec::new();
     for _ in 0..TRIES {
@@ -158,7 +158,9 @@ fn one(
             Err(error) => (Err(error), None),
         };
         if let Ok(Committed::As(written)) = done {
-            return Ok((next, written, note));
+            let (path, calls) = (paths.target.clone(), next.failures);
+            let left_out = (calls > 0).then_some(Note::Failures { path, calls });
+            return Ok((next, written, note.into_iter().chain(left_out).collect()));
         }
         // What is left of these is written over or again by the next fold.
         next.fresh.discard(disk);
@@ -183,6 +185,8 @@ enum Committed {
 struct Next {
     /// How many entries of the log it has.
     entries: usize,
+    /// How many of these are left out, since their calls failed.
+    failures: usize,
     /// What was read.
     before: State,
     /// What is to stand in its place.
@@ -230,7 +234,8 @@ fn prepare(
         Some(source) if !source.plan.is_empty() => write(paths, disk, rules, source)?,
         _ => Fresh::Nothing,
     };
-    Ok(Next { entries: source.map_or(0, |source| source.logged()), before, fresh })
+    let failures = source.as_ref().map_or(0, |source| source.plan.failures);
+    Ok(Next { entries: source.map_or(0, |source| source.logged()), failures, before, fresh })
 }
 
 /// Copies the frames that are left out into a file of their own.

@@ -104,7 +104,7 @@ pub(super) fn seal(name: Fingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
 
 /// The fingerprint in the first frame of a log, which is no entry's: its payload
 /// is JSON, the metadata that a recording of these entries has.
-const ABOUT: Fingerprint = 0;
+pub(super) const ABOUT: Fingerprint = 0;
 
 /// Adds the frame that a log begins with.
 pub(super) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {

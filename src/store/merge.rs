@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use crate::recording::outline::{Named, Outline};
-use crate::recording::packed::Head;
+use crate::recording::packed::{Head, Standing};
 use crate::recording::{Entry, EntryName};
 
 /// Which file an entry stands in.
@@ -54,6 +54,9 @@ pub(super) struct Plan {
     pub(super) renamed: HashMap<usize, EntryName>,
     /// The names that are not in the file, in order.
     pub(super) new: Vec<(EntryName, Vec<Place>)>,
+    /// How many takes are left out: their calls failed, and a take of the same name is
+    /// there whose call succeeded.
+    pub(super) failures: usize,
 }
 
 impl Plan {
@@ -67,7 +70,8 @@ impl Plan {
 /// an entry, `takes_of` gives the takes of a name of the file and whether they differ
 /// from what stands there.
 ///
-/// The takes of an earlier run give way to a frame that is the first of its run.
+/// The takes of an earlier run give way to a frame that is the first of its run, but
+/// never one whose call succeeded to one whose call failed: see [`Standing`].
 /// Any other takes its place behind the last take that was recorded no later, or
 /// at the end where it has no time, and is left out where that very entry is
 /// there already.
@@ -90,7 +94,8 @@ pub(super) fn plan<E>(
         names.map(|(place, named)| (&named.name, place)).collect();
     for (name, frames) in by_name(frames) {
         let known = places.get(&name).copied();
-        let first = frames.iter().rposition(|frame| frame.first);
+        // A first take whose call succeeded makes all before it give way, unread.
+        let first = frames.iter().rposition(|frame| frame.standing == Standing::First);
         let (base, differs) = match known.and_then(|place| outline.names().get(place)) {
             Some(named) if first.is_none() => takes_of(named)?,
             _ => (Vec::new(), false),
@@ -98,8 +103,9 @@ pub(super) fn plan<E>(
         let mut takes = Takes::of(base);
         let mut changed = first.is_some() || differs;
         for frame in &frames[first.unwrap_or(0)..] {
-            changed |= takes.add(frame, &read)?;
+            changed |= takes.put(frame, &read)?;
         }
+        plan.failures += takes.waiting.len();
         let takes = takes.places();
         match known {
             Some(place) if changed => {
@@ -146,8 +152,9 @@ pub(super) fn settle<E>(
 }
 
 /// A frame among those of its name.
+#[derive(Clone)]
 struct Of {
-    first: bool,
+    standing: Standing,
     time: Option<String>,
     place: Place,
 }
@@ -157,7 +164,7 @@ fn by_name(frames: Vec<Frame>) -> Vec<(EntryName, Vec<Of>)> {
     let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
     for Frame { head, place } in frames {
-        let of = Of { first: head.first, time: head.recorded_at, place };
+        let of = Of { standing: head.standing, time: head.recorded_at, place };
         let next = groups.len();
         let group = *places.entry(head.name.clone()).or_insert(next);
         if group == next {
@@ -173,6 +180,11 @@ struct Takes {
     takes: Vec<Take>,
     /// How many stood in the file.
     base: usize,
+    /// Failed takes of the present run, which stay only if another of its takes is of
+    /// a call that succeeded.
+    waiting: Vec<Of>,
+    /// Whether the call of one of them succeeded; `None` where that is not known.
+    success: Option<bool>,
 }
 
 struct Take {
@@ -186,7 +198,79 @@ struct Take {
 impl Takes {
     fn of(base: Vec<Place>) -> Self {
         let take = |place| Take { place, time: None, met: false };
-        Self { base: base.len(), takes: base.into_iter().map(take).collect() }
+        let (waiting, success) = (Vec::new(), base.is_empty().then_some(false));
+        Self { base: base.len(), takes: base.into_iter().map(take).collect(), waiting, success }
+    }
+
+    /// Does what a frame stands for; gives whether that changed anything.
+    fn put<E>(
+        &mut self,
+        frame: &Of,
+        read: &impl Fn(&Place) -> Result<Entry, E>,
+    ) -> Result<bool, E> {
+        match frame.standing {
+            Standing::First => {
+                self.success = Some(true);
+                self.add(frame, read)
+            }
+            Standing::Further => {
+                // Of a call that failed or not.
+                self.success = self.success.filter(|success| *success);
+                self.add(frame, read)
+            }
+            Standing::FirstFailed | Standing::Failed => {
+                let first = frame.standing == Standing::FirstFailed;
+                if first {
+                    self.waiting.clear();
+                }
+                if self.has_success(read)? {
+                    self.waiting.push(frame.clone());
+                    return Ok(false);
+                }
+                if first {
+                    self.clear();
+                }
+                Ok(self.add(frame, read)? | first)
+            }
+            Standing::Recovered => {
+                if frame.time.is_some() && self.seat(frame, read)?.is_none() {
+                    // It was merged before, and its run's failures with it.
+                    self.waiting.clear();
+                    return Ok(false);
+                }
+                if self.has_success(read)? {
+                    self.clear();
+                }
+                for failed in std::mem::take(&mut self.waiting) {
+                    self.add(&failed, read)?;
+                }
+                self.add(frame, read)?;
+                self.success = Some(true);
+                Ok(true)
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        self.takes.clear();
+        self.base = 0;
+        self.success = Some(false);
+    }
+
+    /// Whether the call of one of the takes succeeded.
+    fn has_success<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<bool, E> {
+        if let Some(known) = self.success {
+            return Ok(known);
+        }
+        let mut found = false;
+        for take in &self.takes {
+            if !read(&take.place)?.is_failure() {
+                found = true;
+                break;
+            }
+        }
+        self.success = Some(found);
+        Ok(found)
     }
 
     fn places(self) -> Vec<Place> {
@@ -207,6 +291,17 @@ impl Takes {
             }
             return Ok(!known);
         }
+        let Some(at) = self.seat(frame, read)? else { return Ok(false) };
+        self.takes.insert(at, new);
+        Ok(true)
+    }
+
+    /// Where a frame with a time goes; `None` where its very entry is there already.
+    fn seat<E>(
+        &mut self,
+        frame: &Of,
+        read: &impl Fn(&Place) -> Result<Entry, E>,
+    ) -> Result<Option<usize>, E> {
         let mut at = self.takes.len();
         while at > 0 && *self.time(at - 1, read)? > frame.time {
             at -= 1;
@@ -219,12 +314,11 @@ impl Takes {
             let entry = read(&frame.place)?;
             for take in &self.takes[same..at] {
                 if read(&take.place)? == entry {
-                    return Ok(false);
+                    return Ok(None);
                 }
             }
         }
-        self.takes.insert(at, new);
-        Ok(true)
+        Ok(Some(at))
     }
 
     /// Whether a frame without a time is an entry of the file that has none; each

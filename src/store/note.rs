@@ -57,6 +57,14 @@ pub enum Note {
         /// How many entries it holds.
         entries: usize,
     },
+    /// Calls that failed were left out, since takes of the same requests are there whose
+    /// calls succeeded.
+    Failures {
+        /// The recording.
+        path: PathBuf,
+        /// How many calls.
+        calls: usize,
+    },
     /// A file system whose locks may not hold between machines.
     Network {
         /// The recording.
@@ -92,6 +100,13 @@ impl fmt::Display for Note {
                  the recording; they are set aside in {}, and all others are kept; look after the disk",
                 log.display(),
                 aside.display()
+            ),
+            Self::Failures { path, calls } => write!(
+                f,
+                "{calls} {} that failed did not replace what {} holds, which succeeded; \
+                 --keep-failures lets them",
+                if *calls == 1 { "call" } else { "calls" },
+                path.display()
             ),
             Self::Recovered { log, entries } => write!(
                 f,

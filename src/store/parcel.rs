@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::error::StoreError;
 use super::log::{self, Fingerprint, fingerprint};
 use super::watch::Watch;
+use crate::recording::packed::Standing;
 use crate::recording::redact::Secrets;
 use crate::recording::{Entry, EntryName, packed};
 
@@ -29,6 +30,7 @@ pub struct Packer {
     path: PathBuf,
     watch: Arc<Watch>,
     replace: bool,
+    keep_failures: bool,
 }
 
 /// An exchange that is ready.
@@ -37,8 +39,10 @@ pub struct Parcel {
     pub(super) name: Fingerprint,
     /// Whether the takes of earlier runs are to give way to this run's.
     replace: bool,
-    /// Whether it says so itself: the first of its name in a run does.
-    first: bool,
+    /// Whether its call failed, and so must not take the place of one that succeeded.
+    failed: bool,
+    /// What it says of itself.
+    standing: Standing,
     frame: Vec<u8>,
 }
 
@@ -46,7 +50,13 @@ impl Packer {
     /// For the recording at `path`. With `replace`, the takes that an earlier run
     /// left under a name give way to the first that this run records of it.
     pub(super) fn new(path: PathBuf, watch: Arc<Watch>, replace: bool) -> Self {
-        Self { path, watch, replace }
+        Self { path, watch, replace, keep_failures: false }
+    }
+
+    /// Lets calls that failed take the place of earlier takes as any other does.
+    #[must_use]
+    pub fn keep_failures(self, keep_failures: bool) -> Self {
+        Self { keep_failures, ..self }
     }
 
     /// Makes an exchange ready.
@@ -57,17 +67,19 @@ impl Packer {
     pub fn pack(&self, item: &Item) -> Result<Parcel, StoreError> {
         let Item { name, entry, secrets } = item;
         let mut frame = vec![0; log::HEAD];
-        packed::pack_to(&mut frame, name, self.replace, entry);
+        let failed = self.replace && !self.keep_failures && entry.is_failure();
+        let standing = standing(self.replace, failed, Known::default());
+        packed::pack_to(&mut frame, name, standing, entry);
         if !self.watch.is_clean(&frame[log::HEAD..], secrets) {
             let names = vec![name.to_string()];
             return Err(StoreError::Secret { path: self.path.clone(), names });
         }
         let name = fingerprint(name);
-        log::seal(name, &mut frame).map_err(|error| {
+        log::seal(marked(name, standing), &mut frame).map_err(|error| {
             let source = io::Error::new(io::ErrorKind::InvalidData, error);
             StoreError::write(self.path.clone(), source)
         })?;
-        Ok(Parcel { name, replace: self.replace, first: self.replace, frame })
+        Ok(Parcel { name, replace: self.replace, failed, standing, frame })
     }
 }
 
@@ -83,15 +95,57 @@ impl Parcel {
         self.frame.len()
     }
 
-    /// The frame to be written, given whether its name is new to the run.
-    pub(super) fn frame(&mut self, new: bool) -> &[u8] {
-        let first = self.replace && new;
-        if first != self.first {
-            self.first = first;
-            packed::set_first(&mut self.frame[log::HEAD..], first);
+    /// The frame to be written, given what the run has recorded of its name.
+    pub(super) fn frame(&mut self, known: Known) -> &[u8] {
+        let standing = standing(self.replace, self.failed, known);
+        if standing != self.standing {
+            self.standing = standing;
+            packed::set_standing(&mut self.frame[log::HEAD..], standing);
             // It fitted before, and its length is the same.
-            let _ = log::seal(self.name, &mut self.frame);
+            let _ = log::seal(self.mark(), &mut self.frame);
         }
         &self.frame
+    }
+
+    /// Whether it may still go, since its call failed and none has succeeded so far.
+    pub(super) fn may_go(&self) -> bool {
+        self.standing.is_failed()
+    }
+
+    /// What the run remembers of it, once it was given [`Parcel::frame`].
+    pub(super) fn mark(&self) -> Fingerprint {
+        marked(self.name, self.standing)
+    }
+}
+
+/// What a run has recorded of a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// A take that earlier ones gave way to.
+    pub(super) taken: bool,
+    /// A take whose call failed, and none that succeeded before it.
+    pub(super) failed: bool,
+}
+
+/// What the run remembers of a name of which all calls have failed so far.
+pub(super) fn failed_mark(name: Fingerprint) -> Fingerprint {
+    (name ^ FAILED).max(log::ABOUT + 1)
+}
+
+/// Far from every fingerprint, which are of hashes.
+const FAILED: Fingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
+
+fn marked(name: Fingerprint, standing: Standing) -> Fingerprint {
+    if standing.is_failed() { failed_mark(name) } else { name }
+}
+
+fn standing(replace: bool, failed: bool, known: Known) -> Standing {
+    match (replace, failed) {
+        (false, _) => Standing::Further,
+        (true, _) if known.taken => Standing::Further,
+        (true, true) if known.failed => Standing::Failed,
+        (true, true) => Standing::FirstFailed,
+        (true, false) if known.failed => Standing::Recovered,
+        (true, false) => Standing::First,
     }
 }

@@ -16,7 +16,7 @@ use super::lock::{self, FileId, Lock};
 use super::log::{self, Fingerprint};
 use super::network;
 use super::note::Note;
-use super::parcel::{Item, Packer, Parcel};
+use super::parcel::{Item, Known, Packer, Parcel, failed_mark};
 use super::paths::Paths;
 use super::run::{Run, RunChoice};
 use super::schedule::Schedule;
@@ -169,18 +169,27 @@ impl Recorder {
         let mut frames = Vec::with_capacity(room);
         let mut seen = HashSet::new();
         let single = batch.len() == 1;
+        let mut may_go = false;
         for parcel in batch.iter_mut().map(AsMut::as_mut) {
-            let new = !run.knows(parcel.name) && (single || seen.insert(parcel.name));
-            frames.extend_from_slice(parcel.frame(new));
+            let knows = |mark| run.knows(mark) || seen.contains(&mark);
+            let failed = knows(failed_mark(parcel.name));
+            let known = Known { taken: knows(parcel.name), failed };
+            frames.extend_from_slice(parcel.frame(known));
+            may_go |= parcel.may_go();
+            if !single {
+                seen.insert(parcel.mark());
+            }
         }
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         self.tail.append(&self.about, &mut frames, run.rotations()).map_err(at_log)?;
         drop(guard);
         for parcel in batch.iter_mut().map(AsMut::as_mut) {
-            run.learn(parcel.name);
-            self.own.insert(parcel.name);
+            run.learn(parcel.mark());
+            if !parcel.may_go() {
+                self.own.insert(parcel.name);
+            }
         }
-        self.schedule.appended(Instant::now());
+        self.schedule.appended(Instant::now(), may_go);
         Ok(())
     }
 
@@ -353,6 +362,8 @@ impl Drop for Recorder {
     }
 }
 
+#[cfg(test)]
+mod failed_call_tests;
 #[cfg(test)]
 mod failure_tests;
 #[cfg(test)]

@@ -30,20 +30,26 @@ pub(super) struct Schedule {
     /// When the present fold began, or how long the last one took.
     begun: Option<Instant>,
     took: Duration,
+    /// Whether there are failed calls among it, which a retry may follow.
+    expects_retry: bool,
     /// Before this, a fold is not tried again, and how long that was.
     retry: Option<(Instant, Duration)>,
 }
 
 impl Schedule {
-    /// Something was appended.
-    pub(super) fn appended(&mut self, now: Instant) {
+    /// Something was appended. After a failed call that may be made again
+    /// (`expects_retry`), being idle is no reason to fold: a fold leaves out the
+    /// failures of a run that has a retry to come.
+    pub(super) fn appended(&mut self, now: Instant, expects_retry: bool) {
         self.since.get_or_insert(now);
         self.last = Some(now);
+        self.expects_retry |= expects_retry;
     }
 
     /// A fold begins: what is appended from now on is for the next one.
     pub(super) fn begun(&mut self, now: Instant) {
         self.since = None;
+        self.expects_retry = false;
         self.begun = Some(now);
     }
 
@@ -76,7 +82,8 @@ impl Schedule {
     pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
         let since = self.since?;
         let last = self.last.unwrap_or(since);
-        let by_time = (last + IDLE).min(since + AGE.max(self.took * SHARE));
+        let idle = if self.expects_retry { AGE } else { IDLE };
+        let by_time = (last + idle).min(since + AGE.max(self.took * SHARE));
         let due = if log > SIZE.max(file) { since } else { by_time };
         Some(self.retry.map_or(due, |(earliest, _)| due.max(earliest)))
     }
@@ -92,10 +99,10 @@ mod tests {
         let at = |millis| start + Duration::from_millis(millis);
         let mut schedule = Schedule::default();
         assert_eq!(schedule.due(SIZE + 1, 0), None);
-        schedule.appended(at(0));
+        schedule.appended(at(0), false);
         assert_eq!(schedule.due(1, 0), Some(at(2000)));
         for second in 1..60 {
-            schedule.appended(at(second * 1000));
+            schedule.appended(at(second * 1000), false);
         }
         assert_eq!(schedule.due(1, 0), Some(at(30_000)));
         assert_eq!(schedule.due(SIZE + 1, SIZE), Some(at(0)));
@@ -103,13 +110,25 @@ mod tests {
     }
 
     #[test]
+    fn fold_waits_longer_where_a_failed_call_may_be_made_again() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        schedule.appended(start, true);
+        assert_eq!(schedule.due(1, 0), Some(start + AGE));
+        schedule.begun(start + AGE);
+        schedule.done(start + AGE, false);
+        schedule.appended(start + AGE, false);
+        assert_eq!(schedule.due(1, 0), Some(start + AGE + IDLE));
+    }
+
+    #[test]
     fn fold_takes_what_was_there_when_it_began() {
         let start = Instant::now();
         let mut schedule = Schedule::default();
-        schedule.appended(start);
+        schedule.appended(start, false);
         schedule.begun(start);
         assert_eq!(schedule.due(1, 0), None);
-        schedule.appended(start + IDLE);
+        schedule.appended(start + IDLE, false);
         schedule.done(start, false);
         assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
         schedule.begun(start + AGE);
@@ -121,11 +140,11 @@ mod tests {
     fn fold_waits_while_another_one_folds() {
         let start = Instant::now();
         let mut schedule = Schedule::default();
-        schedule.appended(start);
+        schedule.appended(start, false);
         let mut now = start + AGE;
         for _ in 0..3 {
             schedule.begun(now);
-            schedule.appended(now);
+            schedule.appended(now, false);
             schedule.busy(now);
             let due = schedule.due(SIZE + 1, 0).unwrap();
             assert_eq!(due, now + RETRY);
@@ -137,11 +156,11 @@ mod tests {
     fn fold_that_takes_long_is_done_less_often_while_busy() {
         let start = Instant::now();
         let mut schedule = Schedule::default();
-        schedule.appended(start);
+        schedule.appended(start, false);
         schedule.begun(start);
         schedule.done(start + Duration::from_secs(5), false);
         for second in 5..200 {
-            schedule.appended(start + Duration::from_secs(second));
+            schedule.appended(start + Duration::from_secs(second), false);
         }
         assert_eq!(schedule.due(1, 0), Some(start + Duration::from_secs(5 + 100)));
     }
@@ -150,7 +169,7 @@ mod tests {
     fn fold_that_failed_is_tried_again_less_and_less_often() {
         let start = Instant::now();
         let mut schedule = Schedule::default();
-        schedule.appended(start);
+        schedule.appended(start, false);
         let mut now = start + IDLE;
         let mut pauses = Vec::new();
         for _ in 0..6 {
@@ -163,7 +182,7 @@ mod tests {
         assert_eq!(pauses, [2, 4, 8, 16, 30, 30]);
         schedule.begun(now);
         schedule.done(now, false);
-        schedule.appended(now);
+        schedule.appended(now, false);
         assert_eq!(schedule.due(1, 0), Some(now + IDLE));
     }
 }

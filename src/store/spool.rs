@@ -52,7 +52,7 @@ impl Spool {
             return Err(StoreError::TooHeavy { name: name_of(), bytes });
         }
         let mut packed = Vec::new();
-        packed::pack_to(&mut packed, name, false, entry);
+        packed::pack_to(&mut packed, name, packed::Standing::Further, entry);
         Disk::real().write_all_at(&self.file, &packed, self.length).map_err(unspooled)?;
         let place = Place { origin: SPOOL, at: self.length, length: packed.len() as u64 };
         self.length += place.length;

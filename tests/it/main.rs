@@ -27,6 +27,8 @@ mod docs;
 #[cfg(test)]
 mod expiry;
 #[cfg(test)]
+mod failing;
+#[cfg(test)]
 mod fault;
 #[cfg(test)]
 mod framed;

@@ -67,7 +67,7 @@ fn start(scene: &Scene, upstream: Option<&Upstream>) -> Server {
     let more =
         ["-v", "--journal", journal.to_str().unwrap(), "--receipt", receipt.to_str().unwrap()];
     match upstream {
-        Some(upstream) => scene.record(upstream, &more),
+        Some(upstream) => scene.record(upstream, &[&more[..], &["--keep-failures"]].concat()),
         None => scene.replay(&more),
     }
 }

@@ -237,7 +237,7 @@ fn cut(finish: fn(Answer) -> Answer) -> (Scene, [(Vec<u8>, End); 2]) {
         server.stop().expect(0);
         ([first, rest.body()].concat(), rest.end)
     };
-    let recorded = see(scene.record(&upstream, &[]));
+    let recorded = see(scene.record(&upstream, &["--keep-failures"]));
     let replayed = see(scene.replay(&["--strict"]));
     (scene, [recorded, replayed])
 }

@@ -16,7 +16,7 @@ use super::super::{record, setup};
 use super::broken;
 use crate::identity::IdentityRules;
 use crate::provider::Provider;
-use crate::record::writer::Writer;
+use crate::record::writer::{Keeping, Writer};
 use crate::record::{Config, Recorder};
 use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
@@ -62,8 +62,8 @@ impl Stage {
         let (place, prices) = (recording.place(), PriceTable::builtin());
         let counts = (Arc::clone(&tally), metrics());
         let told = record::on_told(counts.clone(), silent());
-        let writer =
-            Writer::start(recording, true, told).map_err(|error| broken(&error.to_string()))?;
+        let writer = Writer::start(recording, Keeping::Successes, told)
+            .map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
         let client = Client::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices, place };

@@ -91,7 +91,7 @@ impl Recorder {
             }
             if entries > 0 {
                 self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
-                self.schedule.appended(Instant::now());
+                self.schedule.appended(Instant::now(), false);
                 self.notes.push(Note::Recovered { log: self.paths.log.clone(), entries });
             }
             self.orphans.pop();

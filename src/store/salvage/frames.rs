@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Saved;
 use crate::recording::EntryName;
-use crate::recording::packed::Head;
+use crate::recording::packed::{Head, Standing};
 use crate::store::log::FrameAt;
 
 /// The entries of a log while it is read.
@@ -19,9 +19,9 @@ impl Frames {
     /// Adds an entry as a fold would: the first of a run stands in the place of what
     /// earlier runs recorded under its name.
     pub(super) fn add(&mut self, head: Head, frame: FrameAt) {
-        let Head { name, first, recorded_at } = head;
+        let Head { name, standing, recorded_at } = head;
         let of = self.of.entry(name.clone()).or_default();
-        if first {
+        if standing == Standing::First {
             of.clear();
         }
         of.push(self.saved.len());

@@ -76,10 +76,11 @@ impl Scene {
         Server::start(self.dir(), &self.replay_args(more))
     }
 
-    /// Records the calls, one after the other, in one run that ends well.
+    /// Records the calls, one after the other, in one run that ends well, whatever they are
+    /// answered with.
     #[track_caller]
     pub(crate) fn recorded(&self, upstream: &Upstream, calls: &[Call]) -> Vec<Response> {
-        let server = self.record(upstream, &[]);
+        let server = self.record(upstream, &["--keep-failures"]);
         let answers = calls.iter().map(|call| server.call(call)).collect();
         server.stop().expect(0);
         answers

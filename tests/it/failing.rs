@@ -1,0 +1,110 @@
+//! Recording again while the upstream fails: good takes stay.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::support::shape::{chat, chat_answer, chat_events, chat_streamed};
+use crate::support::{Answer, Call, Scene, Upstream};
+
+fn good() -> Answer {
+    Answer::json(200, chat_answer("good"))
+}
+
+/// A recording of one call with this answer.
+fn recorded(call: &Call, answer: Answer) -> (Scene, String) {
+    let scene = Scene::new();
+    scene.recorded(&Upstream::always(answer), std::slice::from_ref(call));
+    let text = scene.text();
+    (scene, text)
+}
+
+#[test]
+fn recording_again_while_the_upstream_fails_leaves_the_good_take_and_is_not_ok() {
+    for status in [400, 401, 403, 429, 500, 503] {
+        let (scene, before) = recorded(&chat("hi"), good());
+        let upstream = Upstream::always(Answer::json(status, "{\"error\":{\"message\":\"no\"}}"));
+        let server = scene.record(&upstream, &["--receipt", "receipt.json"]);
+        assert_eq!(server.call(&chat("hi")).status, status);
+        let ended = server.stop().expect(1);
+        assert_eq!(scene.text(), before, "{status}");
+        let told = format!("1 recorded, 1 of them answered {status}");
+        for told in [told.as_str(), "every call failed", "did not replace"] {
+            assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+        }
+        let receipt: Value =
+            serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+        assert_eq!(receipt["verdict"], "failed");
+        assert_eq!(receipt["failed_calls"], json!({ status.to_string(): 1 }));
+        let answers = scene.replayed(&["--strict"], &[chat("hi")], 0);
+        assert_eq!(answers[0].status, 200);
+    }
+}
+
+#[test]
+fn recording_again_a_stream_that_is_cut_leaves_the_good_take() {
+    let (scene, before) =
+        recorded(&chat_streamed("hi"), Answer::events(&chat_events(&["Hel", "lo."])));
+    let upstream = Upstream::always(Answer::stream().chunk("data: {}\n\n").reset());
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat_streamed("hi"));
+    let ended = server.stop().expect(1);
+    assert_eq!(scene.text(), before);
+    assert!(ended.stderr.contains("1 recorded, 1 of them cut"), "{}", ended.stderr);
+}
+
+#[test]
+fn failure_replaces_a_good_take_when_that_is_asked() {
+    let (scene, _) = recorded(&chat("hi"), good());
+    let upstream = Upstream::always(Answer::json(401, "{}"));
+    let server = scene.record(&upstream, &["--keep-failures"]);
+    server.call(&chat("hi")).expect(401);
+    server.stop().expect(0);
+    assert_eq!(scene.only_take()["response"]["status"], 401);
+}
+
+#[test]
+fn failing_takes_are_recorded_where_no_call_ever_succeeded() {
+    let scene = Scene::new();
+    let upstream = Upstream::always(Answer::json(401, "{}"));
+    for _ in 0..2 {
+        let server = scene.record(&upstream, &[]);
+        server.call(&chat("hi")).expect(401);
+        server.stop().expect(1);
+        assert_eq!(scene.only_take()["response"]["status"], 401);
+    }
+    let answers = scene.replayed(&["--strict"], &[chat("hi")], 0);
+    assert_eq!(answers[0].status, 401);
+}
+
+#[test]
+fn failure_and_its_retry_replace_a_good_take_together() {
+    let (scene, _) = recorded(&chat("hi"), good());
+    let failed = Arc::new(AtomicBool::new(false));
+    let upstream = Upstream::start(move |_| match failed.swap(true, Ordering::SeqCst) {
+        false => Answer::json(500, "{}"),
+        true => Answer::json(200, chat_answer("retried")),
+    });
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(500);
+    server.call(&chat("hi")).expect(200);
+    server.stop().expect(0);
+    let statuses: Vec<Value> =
+        scene.takes().iter().map(|(_, take)| take["response"]["status"].clone()).collect();
+    assert_eq!(statuses, [json!(500), json!(200)]);
+}
+
+#[test]
+fn run_in_which_one_call_failed_says_so_and_is_ok() {
+    let scene = Scene::new();
+    let upstream = Upstream::start(|request| match request.text().contains("fail") {
+        true => Answer::json(429, "{}"),
+        false => Answer::json(200, chat_answer("good")),
+    });
+    let server = scene.record(&upstream, &[]);
+    server.call(&chat("hi")).expect(200);
+    server.call(&chat("fail")).expect(429);
+    let ended = server.stop().expect(0);
+    assert!(ended.stderr.contains("2 recorded, 1 of them answered 429"), "{}", ended.stderr);
+}
