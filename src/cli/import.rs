@@ -20,7 +20,7 @@ use super::{prices, setup};
 use crate::identity::IdentityRules;
 use crate::interchange::{self, Addresses, Beside, By, Format, Import, Item, Left, Refused, Rules};
 use crate::recording::exchange::Maker;
-use crate::recording::{Entry, EntryName, Meta};
+use crate::recording::{Entry, EntryName, Meta, encoding};
 use crate::store::{self, Changes, Kept, Place, Recording, StoreError};
 
 /// How much of a file tells its format.
@@ -30,7 +30,7 @@ const BEGINNING: u64 = 64 << 10;
 const WAITING: usize = 2;
 
 /// The most bytes that a compressed answer may unfold to.
-const UNPACKED: usize = 64 << 20;
+const UNPACKED: usize = encoding::LARGEST;
 
 /// Runs the command.
 ///

@@ -5,7 +5,7 @@ use crate::provider::{Answer, Call, Framing, Operation};
 use crate::recording::{Entry, EntryName, RecordedResponse, encoding};
 
 /// Plain bytes of a compressed body, at most.
-const DECODED: usize = 64 << 20;
+const DECODED: usize = encoding::LARGEST;
 
 /// One of the two calls that are compared.
 #[derive(Debug)]

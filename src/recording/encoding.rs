@@ -1,11 +1,39 @@
 //! Content encodings: what a compressed body says in plain bytes.
 
 use std::cell::Cell;
-use std::io::{BufRead, ErrorKind, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use brotli_decompressor::Decompressor;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
+
+/// The most plain bytes that a reader of recordings decodes a body to: as many as a
+/// recorder keeps of an answer, unless it is told otherwise.
+pub const LARGEST: usize = 64 << 20;
+
+/// Plain bytes that are held before it is known how many there are. A body that has
+/// more is decoded twice: to see that it is not too large, and to hold it.
+const HELD: usize = 8 << 20;
+
+/// The most plain bytes for each encoded one, above [`HELD`]: more than gzip can have.
+const RATIO: usize = 4096;
+
+/// How many codings may be applied one upon the other.
+const CODINGS: usize = 4;
+
+/// Why a body has no plain bytes. Shown behind "the body".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecoded {
+    /// Its coding is not one of ours, or there are too many of them.
+    #[error("has a content-encoding that is not known")]
+    Unknown,
+    /// The bytes do not decode.
+    #[error("does not decode as its content-encoding says")]
+    Damaged,
+    /// There are more plain bytes than are wanted.
+    #[error("decodes to more bytes than are looked at ({} MiB)", LARGEST >> 20)]
+    TooLarge,
+}
 
 /// The plain bytes of a body that was sent under `content-encoding: encoding`.
 ///
@@ -13,8 +41,20 @@ use ruzstd::decoding::StreamingDecoder;
 /// and for more than `max` plain bytes. `identity` and the empty text give the
 /// bytes back.
 pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
-    let pieces = decode_pieces(encoding, &[bytes], max)?;
-    Some(pieces.into_iter().flat_map(|piece| piece.data).collect())
+    try_decode(encoding, bytes, max).ok()
+}
+
+/// The same, with the reason where there are none.
+///
+/// # Errors
+/// Why there are no plain bytes, or no more than `max`.
+pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, Undecoded> {
+    let mut pieces = try_decode_pieces(encoding, &[bytes], max)?;
+    match pieces.len() {
+        // All of it, without a copy.
+        1 => Ok(pieces.swap_remove(0).data),
+        _ => Ok(pieces.into_iter().flat_map(|piece| piece.data).collect()),
+    }
 }
 
 /// Some plain bytes, and which of the encoded pieces completed them.
@@ -30,88 +70,158 @@ pub struct Piece {
 /// as the encoded bytes before it give it. A piece that completes nothing has no
 /// plain one. Zstandard's plain bytes may come later than they could.
 pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<Piece>> {
-    let piece = |(of, data): (usize, &&[u8])| Piece { of, data: data.to_vec() };
-    let mut plain: Vec<Piece> = pieces.iter().enumerate().map(piece).collect();
-    // Codings are listed in the order they were applied.
-    for coding in encoding.split(',').rev() {
-        let source = Source::of(&plain);
-        plain = match coding.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => continue,
-            "gzip" | "x-gzip" => source.read(max, MultiGzDecoder::new)?,
-            "deflate" => source
-                .read(max, ZlibDecoder::new)
-                .or_else(|| source.read(max, DeflateDecoder::new))?,
-            "br" => source.read(max, |reader| Decompressor::new(reader, 4096))?,
-            "zstd" => source.try_read(max, |reader| StreamingDecoder::new(reader).ok())?,
-            _ => return None,
-        };
+    try_decode_pieces(encoding, pieces, max).ok()
+}
+
+/// The same, with the reason where there are none.
+///
+/// # Errors
+/// Why there are no plain bytes, or no more than `max`.
+pub fn try_decode_pieces(
+    encoding: &str,
+    pieces: &[&[u8]],
+    max: usize,
+) -> Result<Vec<Piece>, Undecoded> {
+    let codings = codings(encoding)?;
+    if codings.is_empty() {
+        let piece = |(of, data): (usize, &&[u8])| Piece { of, data: data.to_vec() };
+        return Ok(pieces.iter().enumerate().map(piece).collect());
     }
-    Some(plain)
+    let encoded: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let max = max.min(encoded.saturating_mul(RATIO).max(HELD));
+    let decoded = Source::of(pieces).decode(&codings, max);
+    // Two formats go by the name of deflate.
+    if decoded == Err(Undecoded::Damaged) && codings.contains(&Coding::Zlib) {
+        let raw = |coding: &Coding| match coding {
+            Coding::Zlib => Coding::Deflate,
+            other => *other,
+        };
+        let codings: Vec<Coding> = codings.iter().map(raw).collect();
+        return Source::of(pieces).decode(&codings, max);
+    }
+    decoded
+}
+
+/// A coding that we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Zlib,
+    Deflate,
+    Brotli,
+    Zstandard,
+}
+
+/// The codings of a header, the one that was applied last first.
+fn codings(encoding: &str) -> Result<Vec<Coding>, Undecoded> {
+    let mut codings = Vec::new();
+    // They are listed in the order they were applied.
+    for coding in encoding.split(',').rev() {
+        codings.push(match coding.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => continue,
+            "gzip" | "x-gzip" => Coding::Gzip,
+            "deflate" => Coding::Zlib,
+            "br" => Coding::Brotli,
+            "zstd" => Coding::Zstandard,
+            _ => return Err(Undecoded::Unknown),
+        });
+        if codings.len() > CODINGS {
+            return Err(Undecoded::Unknown);
+        }
+    }
+    Ok(codings)
 }
 
 /// Pieces to be decoded.
 struct Source<'a> {
-    pieces: &'a [Piece],
+    pieces: &'a [&'a [u8]],
     /// The place of the last of them that was looked at.
     reached: Cell<usize>,
 }
 
 impl<'a> Source<'a> {
-    fn of(pieces: &'a [Piece]) -> Self {
+    fn of(pieces: &'a [&'a [u8]]) -> Self {
         Self { pieces, reached: Cell::new(0) }
     }
 
-    fn read<D: Read>(
-        &'a self,
-        max: usize,
-        decoder: impl FnOnce(Reader<'a>) -> D,
-    ) -> Option<Vec<Piece>> {
-        self.try_read(max, |reader| Some(decoder(reader)))
+    /// All that the decoders give, if that is at most `max` bytes.
+    fn decode(&self, codings: &[Coding], max: usize) -> Result<Vec<Piece>, Undecoded> {
+        match self.read(codings, max, max.min(HELD))? {
+            Some(pieces) => Ok(pieces),
+            None => Ok(self.read(codings, max, max)?.unwrap_or_default()),
+        }
     }
 
-    /// All that the decoder gives, if that is at most `max` bytes.
-    fn try_read<D: Read>(
-        &'a self,
+    /// The same; `None` where it is more than `held` bytes.
+    fn read(
+        &self,
+        codings: &[Coding],
         max: usize,
-        decoder: impl FnOnce(Reader<'a>) -> Option<D>,
-    ) -> Option<Vec<Piece>> {
+        held: usize,
+    ) -> Result<Option<Vec<Piece>>, Undecoded> {
         self.reached.set(0);
-        let mut decoder = decoder(Reader { source: self, at: 0, offset: 0 })?;
-        let mut out: Vec<Piece> = Vec::new();
-        let (mut buffer, mut total) = ([0; 4096], 0);
+        let mut reader = self.reader(codings)?;
+        let (mut out, mut total): (Vec<Piece>, usize) = (Vec::new(), 0);
         loop {
-            let data = match decoder.read(&mut buffer) {
-                Ok(0) => return Some(out),
-                Ok(length) => &buffer[..length],
+            let data = match reader.fill_buf() {
+                Ok([]) => return Ok((total <= held).then_some(out)),
+                Ok(data) => data,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return None,
+                Err(_) => return Err(Undecoded::Damaged),
             };
-            total += data.len();
+            let length = data.len();
+            total += length;
             if total > max {
-                return None;
+                return Err(Undecoded::TooLarge);
             }
-            let of = self.pieces.get(self.reached.get())?.of;
-            match out.last_mut() {
-                Some(last) if last.of == of => last.data.extend_from_slice(data),
-                _ => out.push(Piece { of, data: data.to_vec() }),
+            if total <= held {
+                let of = self.reached.get();
+                match out.last_mut() {
+                    Some(last) if last.of == of => last.data.extend_from_slice(data),
+                    _ => out.push(Piece { of, data: data.to_vec() }),
+                }
+            } else {
+                out = Vec::new();
             }
+            reader.consume(length);
         }
+    }
+
+    /// The decoders one behind the other: none holds more than its window.
+    fn reader(&self, codings: &[Coding]) -> Result<Box<dyn BufRead + '_>, Undecoded> {
+        let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
+        for coding in codings {
+            let decoder: Box<dyn Read + '_> = match coding {
+                Coding::Gzip => Box::new(MultiGzDecoder::new(reader)),
+                Coding::Zlib => Box::new(ZlibDecoder::new(reader)),
+                Coding::Deflate => Box::new(DeflateDecoder::new(reader)),
+                Coding::Brotli => Box::new(Decompressor::new(reader, BUFFER)),
+                Coding::Zstandard => {
+                    Box::new(StreamingDecoder::new(reader).map_err(|_| Undecoded::Damaged)?)
+                }
+            };
+            reader = Box::new(BufReader::with_capacity(BUFFER, decoder));
+        }
+        Ok(reader)
     }
 }
 
+/// Bytes between two decoders.
+const BUFFER: usize = 4096;
+
 /// Gives one piece at a time, and notes which.
-struct Reader<'a> {
-    source: &'a Source<'a>,
+struct Reader<'s, 'a> {
+    source: &'s Source<'a>,
     at: usize,
     offset: usize,
 }
 
-impl BufRead for Reader<'_> {
+impl BufRead for Reader<'_, '_> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         while let Some(piece) = self.source.pieces.get(self.at) {
-            if self.offset < piece.data.len() {
+            if self.offset < piece.len() {
                 self.source.reached.set(self.at);
-                return Ok(&piece.data[self.offset..]);
+                return Ok(&piece[self.offset..]);
             }
             (self.at, self.offset) = (self.at + 1, 0);
         }
@@ -123,7 +233,7 @@ impl BufRead for Reader<'_> {
     }
 }
 
-impl Read for Reader<'_> {
+impl Read for Reader<'_, '_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let data = self.fill_buf()?;
         let length = data.len().min(buffer.len());
@@ -227,6 +337,22 @@ mod tests {
         }
         let plain = decode_pieces("identity", &[b"a", b"", b"b"], 9).unwrap();
         assert_eq!(plain.iter().map(|piece| piece.of).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn codings_upon_each_other_decode_and_bombs_do_not() {
+        let text = b"hello ".repeat(100);
+        let twice = gzip(&gzip(&text));
+        assert_eq!(decode("gzip, gzip", &twice, 1000).as_deref(), Some(&text[..]));
+        let many = "gzip, ".repeat(9);
+        assert_eq!(try_decode(&many, &twice, 1000), Err(Undecoded::Unknown));
+        let member = gzip(&vec![0; 4 << 20]);
+        let bomb: Vec<u8> = member.repeat(32);
+        assert_eq!(try_decode("gzip", &bomb, LARGEST), Err(Undecoded::TooLarge));
+        assert_eq!(try_decode("gzip, gzip", &gzip(&bomb), LARGEST), Err(Undecoded::TooLarge));
+        let large = member.repeat(3);
+        assert_eq!(decode("gzip", &large, LARGEST).map(|plain| plain.len()), Some(12 << 20));
+        assert_eq!(try_decode("gzip", &large[..large.len() - 9], LARGEST), Err(Undecoded::Damaged));
     }
 
     #[test]

@@ -7,14 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::provider::{self, Asked, Framing};
 use crate::recording::body::Chunk;
-use crate::recording::encoding;
+use crate::recording::encoding::{self, LARGEST, Undecoded};
 use crate::recording::entry::{End, RecordedResponse};
 use crate::recording::observed::Observed;
 use crate::recording::response_header::{MOST_HEADERS, is_replayed, leads_away};
-
-/// A small file may hold a body that decodes to any size: above this many bytes
-/// it is left as it is.
-const MAX_DECODED: usize = 256 << 20;
 
 /// What goes out for one call.
 #[derive(Debug)]
@@ -95,16 +91,22 @@ impl Delivery {
 
     /// Takes off a content encoding that the caller does not accept. What is left keeps
     /// the time of the chunk that completed it.
-    pub(super) fn decode_unless_accepted(&mut self, accept: Option<&str>) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// A body that decodes to too many bytes.
+    pub(super) fn decode_unless_accepted(&mut self, accept: Option<&str>) -> Result<(), Undecoded> {
         let Some(coding) = self.headers.get(http::header::CONTENT_ENCODING) else { return Ok(()) };
         let coding = coding.to_str().unwrap_or_default().to_owned();
         if encoding::accepts(accept, &coding) || self.chunks.is_empty() {
             return Ok(());
         }
         let pieces: Vec<&[u8]> = self.chunks.iter().map(|chunk| &*chunk.data).collect();
-        let Some(plain) = encoding::decode_pieces(&coding, &pieces, MAX_DECODED) else {
-            // Bytes that do not decode, or to more than that, are served as they were: that is what happened.
-            return Ok(());
+        let plain = match encoding::try_decode_pieces(&coding, &pieces, LARGEST) {
+            Ok(plain) => plain,
+            // A small file may hold a body that decodes to any size.
+            Err(why @ Undecoded::TooLarge) => return Err(why),
+            // Bytes that do not decode are served as they were: that is what happened.
+            Err(Undecoded::Damaged | Undecoded::Unknown) => return Ok(()),
         };
         let chunk = |piece: encoding::Piece| {
             Some(Chunk { at_ms: self.chunks.get(piece.of)?.at_ms, data: piece.data.into() })

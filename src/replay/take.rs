@@ -2,9 +2,10 @@
 //! its entry holds stays in the recording.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use http::HeaderValue;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::answer::Prepared;
 use super::delivery::Delivery;
@@ -12,6 +13,7 @@ use super::form::{Form, Wanted};
 use super::plain;
 use super::trouble::Trouble;
 use crate::provider::{Answer, Usage};
+use crate::recording::encoding::Undecoded;
 use crate::recording::entry::{End, Entry};
 use crate::recording::observed::Observed;
 use crate::recording::sketch::Sketch;
@@ -47,7 +49,26 @@ pub struct Take {
     answer: Answering,
     /// What goes wrong with it.
     trouble: Option<Box<Trouble>>,
+    /// Whether its body was seen to decode to too many bytes.
+    is_too_large: AtomicBool,
     served: AtomicU64,
+}
+
+/// An answer of at most so many bytes, uncompressed, is changed in its form on the thread
+/// that serves it.
+const QUICK: usize = 64 << 10;
+
+fn too_large() -> String {
+    format!("the body {}, and the caller asks for it in another form", Undecoded::TooLarge)
+}
+
+/// Does work that may take long where no other call waits for it.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
 }
 
 /// Ids of the matcher's names.
@@ -110,6 +131,7 @@ impl Take {
             sketch,
             answer: Answering::of(entry, label),
             trouble: trouble.map(Box::new),
+            is_too_large: AtomicBool::new(false),
             served: AtomicU64::new(0),
             name,
         })
@@ -137,18 +159,29 @@ impl Take {
         if !change_mode && !reframe && prepared.coding().is_none_or(accepted) {
             return Ok(Arc::clone(prepared));
         }
-        let mut delivery = prepared.delivery();
-        if change_mode {
-            delivery.decode_unless_accepted(None)?;
-            delivery.change_mode(observed)?;
-        } else if reframe {
-            delivery.decode_unless_accepted(None)?;
-            delivery.reframe(observed)?;
-        } else {
-            delivery.decode_unless_accepted(accept_encoding)?;
+        if self.is_too_large.load(Ordering::Relaxed) {
+            return Err(too_large());
         }
-        delivery.frame();
-        Ok(Arc::new(Prepared::of(delivery, None)))
+        let change = || {
+            let mut delivery = prepared.delivery();
+            let accepted = accept_encoding.filter(|_| !change_mode && !reframe);
+            if let Err(_too_large) = delivery.decode_unless_accepted(accepted) {
+                // Whoever asks next is told at once.
+                self.is_too_large.store(true, Ordering::Relaxed);
+                return Err(too_large());
+            }
+            if change_mode {
+                delivery.change_mode(observed)?;
+            } else if reframe {
+                delivery.reframe(observed)?;
+            }
+            delivery.frame();
+            Ok(Arc::new(Prepared::of(delivery, None)))
+        };
+        match prepared.coding().is_some() || prepared.bytes.len() > QUICK {
+            true => aside(change),
+            false => change(),
+        }
     }
 
     /// What was said, in the shape of the caller's operation.

@@ -4,11 +4,9 @@ use bytes::Bytes;
 
 use super::{Kind, Problem, Severity};
 use crate::provider::{self, Answer, Call, Framing, Operation};
+use crate::recording::encoding::{self, LARGEST, Undecoded};
 use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
-use crate::recording::{Entry, RecordedResponse, encoding};
-
-/// Decoded bodies above this are not looked into, as no recorder does.
-const LARGEST: usize = 1 << 30;
+use crate::recording::{Entry, RecordedResponse};
 
 /// The bytes of an answer, decoded.
 pub(super) struct Body<'a> {
@@ -21,17 +19,23 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// The body of a response to a call of `operation`; `None` where it does not decode.
-    pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Option<Self> {
+    /// The body of a response to a call of `operation`.
+    ///
+    /// # Errors
+    /// Why it does not decode.
+    pub(super) fn of(
+        operation: Operation,
+        response: &'a RecordedResponse,
+    ) -> Result<Self, Undecoded> {
         let recorded = response.payload.bytes();
         let (bytes, decoded) = match header(response, "content-encoding").unwrap_or_default() {
             "" | "identity" => (recorded, false),
-            coded => (encoding::decode(coded, &recorded, LARGEST)?.into(), true),
+            coded => (encoding::try_decode(coded, &recorded, LARGEST)?.into(), true),
         };
         let media = header(response, "content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
         let framing = Framing::answered(operation, media, &bytes);
-        Some(Self { media, bytes, framing, decoded })
+        Ok(Self { media, bytes, framing, decoded })
     }
 
     /// What it says.

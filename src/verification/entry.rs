@@ -12,6 +12,7 @@ use super::{Kind, Problem, Severity, end, field, header};
 use crate::fault::Fault;
 use crate::identity::{self, IdentityRules, RequestKey};
 use crate::provider::{Call, Operation};
+use crate::recording::encoding::Undecoded;
 use crate::recording::entry::Unread;
 use crate::recording::redact::{self, MARK, RedactError, Redactor};
 use crate::recording::{Entry, EntryError, EntryName, Unchecked, format};
@@ -157,13 +158,17 @@ fn examine(
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::Other, |call| call.operation);
     let body = entry.response.as_ref().map(|response| Body::of(operation, response));
-    if matches!(body, Some(None)) {
-        let text = "the body does not decode as its content-encoding says";
+    if let Some(Err(why)) = &body {
+        let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
-        let problem = Problem::of_file(Kind::Answer, Severity::Warning, text);
+        let severity = match why {
+            Undecoded::TooLarge => Severity::Error,
+            Undecoded::Damaged | Undecoded::Unknown => Severity::Warning,
+        };
+        let problem = Problem::of_file(Kind::Answer, severity, text);
         found.push(problem.at("/response", None).helped(remedy));
     }
-    let body = body.flatten();
+    let body = body.and_then(Result::ok);
     if let Some(call) = call {
         answer::check(entry, call, body.as_ref(), &checker.redactor, found);
     }

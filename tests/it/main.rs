@@ -9,6 +9,8 @@ mod architecture;
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod bombs;
+#[cfg(test)]
 mod cassette_bodies;
 #[cfg(test)]
 mod config;

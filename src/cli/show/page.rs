@@ -11,7 +11,7 @@ use crate::provider::{Framing, Operation, Usage};
 use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encoding};
 
 /// Plain bytes of a compressed body, at most.
-const DECODED: usize = 64 << 20;
+const DECODED: usize = encoding::LARGEST;
 
 /// The page; its timeline is no wider than `width`.
 pub(super) fn text(row: &Row, width: Option<usize>) -> String {
