@@ -90,6 +90,10 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
     let step = format!("step {}", at % 3);
     let Ok(name) = EntryName::step(&step) else { return Vec::new() };
     let mut payload = Vec::new();
-    packed::pack_to(&mut payload, &name, at.is_multiple_of(5), &entry);
+    let standing = match at.is_multiple_of(5) {
+        true => packed::Standing::First,
+        false => packed::Standing::Further,
+    };
+    packed::pack_to(&mut payload, &name, standing, &entry);
     frame(u128::from(2 + (at % 3) as u64), &payload)
 }
