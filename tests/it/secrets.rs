@@ -205,7 +205,7 @@ fn a_callers_own_key_in_a_prompt_is_nowhere_when_the_call_misses() {
 fn a_users_own_pattern_is_replaced() {
     let (scene, upstream) = (Scene::new(), echo());
     let call = Call::post(CHAT, chat_body("patient P-12345 is well").to_string());
-    let server = scene.record(&upstream, &["--redact", "P-[0-9]{5}"]);
+    let server = scene.record(&upstream, &["--redact", "P-[0-9]{5}", "--keep-failures"]);
     server.call(&call);
     server.stop().expect(0);
     assert!(upstream.received()[0].text().contains("P-12345"));
