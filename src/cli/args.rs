@@ -158,6 +158,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
     pub ignore: Vec<String>,
 
+    /// Make this request header a part of identity too, and keep its value (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_IDENTITY_HEADER", value_delimiter = ' ')]
+    pub identity_header: Vec<String>,
+
+    /// Leave this request header out of identity (repeatable)
+    #[arg(long, value_name = "NAME", env = "LOOMREC_IGNORE_HEADER", value_delimiter = ' ')]
+    pub ignore_header: Vec<String>,
+
     /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,

@@ -45,8 +45,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
     }
     let output = Output::new(LogFormat::Human, false, false);
     let (old, new) = (setup::look(&args.old, &output)?, setup::look(&args.new, &output)?);
-    let kept = |recording: &Recording| recording.meta().rules().ignore().to_vec();
-    scope.rules = scope.rules.with(kept(&old)).with(kept(&new));
+    scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
     let redactor = Redactor::new(&[])
         .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
     let old = Opened::of(&args.old, old, &scope.rules)?;

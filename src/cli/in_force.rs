@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 
 use super::args::ReplayArgs;
 use super::terminal;
-use crate::identity::Pointer;
 use crate::replay::{Matcher, Repeat, SourceTerms};
+
+/// How a rule reads that leaves a header out of identity, and one that adds it.
+const WITHOUT: &str = "header ";
+const WITH: &str = "+header ";
 
 /// How many rules are named to people.
 const NAMED: usize = 5;
@@ -15,8 +18,8 @@ const NAMED: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub struct InForce {
     strict: bool,
-    /// Each pointer that is left out of requests, and what says so.
-    ignore: Vec<(String, String)>,
+    /// Each rule of identity, as [`crate::identity::IdentityRules::words`] has it, and what says so.
+    rules: Vec<(String, String)>,
     /// How many patterns are redacted before anything is compared.
     redact: usize,
     /// Each recording whose takes are given again, how, and what says so.
@@ -30,11 +33,22 @@ pub struct InForce {
 impl InForce {
     /// What is in force when `matcher` answers.
     pub fn of(args: &ReplayArgs, matcher: &Matcher) -> Self {
-        let typed = args.serve.ignore.iter().filter(|text| !text.is_empty());
-        let mut ignore: Vec<_> = typed.map(|text| (text.clone(), "--ignore".to_owned())).collect();
+        let typed = |flags: &[String], before: &str, flag: &str| {
+            let given = flags.iter().filter(|text| !text.is_empty());
+            let rule = |text: &String| {
+                // Names of headers are the same in any case; places are not.
+                let name = if before.is_empty() { text.clone() } else { text.to_ascii_lowercase() };
+                (format!("{before}{name}"), flag.to_owned())
+            };
+            given.map(rule).collect::<Vec<_>>()
+        };
+        let serve = &args.serve;
+        let mut rules = typed(&serve.ignore, "", "--ignore");
+        rules.extend(typed(&serve.ignore_header, WITHOUT, "--ignore-header"));
+        rules.extend(typed(&serve.identity_header, WITH, "--identity-header"));
         for terms in matcher.terms() {
-            let rules = terms.rules.ignore().iter().map(Pointer::to_string);
-            ignore.extend(rules.map(|rule| (rule, terms.label.to_owned())));
+            let words = terms.rules.words().into_iter();
+            rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
         }
         let said = if args.repeat.is_some() { "--repeat" } else { "it has no _loomrec" };
         let repeat = |terms: SourceTerms<'_>| {
@@ -51,19 +65,17 @@ impl InForce {
             repeat: matcher.terms().filter_map(repeat).collect(),
             unchecked: matcher.unchecked().count(),
             set_aside: Self::set_aside(args, matcher),
-            ignore,
+            rules,
         }
     }
 
     /// What `--strict` set aside, and is not in force by a recording.
     fn set_aside(args: &ReplayArgs, matcher: &Matcher) -> Vec<String> {
         let mut told = args.set_aside.settings.clone();
-        for (pointer, from) in &args.set_aside.ignore {
-            let stands = |terms: SourceTerms<'_>| {
-                terms.rules.ignore().iter().any(|rule| rule.to_string() == *pointer)
-            };
+        for (rule, from) in &args.set_aside.rules {
+            let stands = |terms: SourceTerms<'_>| terms.rules.words().contains(rule);
             if !matcher.terms().all(stands) {
-                told.push(format!("ignore {pointer} ({from})"));
+                told.push(format!("ignore {rule} ({from})"));
             }
         }
         told
@@ -77,15 +89,11 @@ impl InForce {
     /// The line for people; `None` where there is nothing to say.
     pub fn text(&self) -> Option<String> {
         let mut parts = Vec::new();
-        if !self.ignore.is_empty() {
-            let named = self.ignore.iter().take(NAMED);
-            let named: Vec<_> = named.map(|(rule, from)| format!("{rule} ({from})")).collect();
-            let more = match self.ignore.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            parts.push(format!("ignored: {}{more}", named.join(", ")));
-        }
+        let adds = |(rule, _): &&(String, String)| rule.starts_with(WITH);
+        let ignored: Vec<_> = self.rules.iter().filter(|rule| !adds(rule)).collect();
+        parts.extend(named("ignored", &ignored));
+        let added: Vec<_> = self.rules.iter().filter(adds).collect();
+        parts.extend(named("also compared", &added));
         if self.redact > 0 {
             let s = if self.redact == 1 { "" } else { "s" };
             parts.push(format!("{} redaction pattern{s}", self.redact));
@@ -106,13 +114,17 @@ impl InForce {
     /// The same as JSON; `unchecked_calls` were answered by entries that cannot be
     /// checked.
     pub fn to_json(&self, unchecked_calls: u64) -> Value {
-        let ignore = self.ignore.iter();
+        let of = |is: fn(&str) -> Option<&str>, member: &str| {
+            let rules = self.rules.iter();
+            let rules = rules.filter_map(|(rule, from)| Some((is(rule)?, from)));
+            rules.map(|(rule, from)| json!({ member: rule, "from": from })).collect::<Vec<_>>()
+        };
         let repeat = self.repeat.iter();
         json!({
             "strict": self.strict,
-            "ignore": ignore
-                .map(|(rule, from)| json!({ "pointer": rule, "from": from }))
-                .collect::<Vec<_>>(),
+            "ignore": of(|rule| Some(rule).filter(|rule| rule.starts_with('/')), "pointer"),
+            "ignore_headers": of(|rule| rule.strip_prefix(WITHOUT), "name"),
+            "identity_headers": of(|rule| rule.strip_prefix(WITH), "name"),
             "redact": self.redact,
             "repeat": repeat
                 .map(|(label, word, from)| json!({
@@ -123,4 +135,16 @@ impl InForce {
             "set_aside": self.set_aside,
         })
     }
+}
+
+/// The first of these rules, with what says so; `None` where there is none.
+fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
+    let shown = rules.iter().take(NAMED);
+    let shown: Vec<_> =
+        shown.map(|(rule, from)| format!("{} ({from})", rule.trim_start_matches('+'))).collect();
+    let more = match rules.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
 }

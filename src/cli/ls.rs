@@ -209,7 +209,7 @@ fn identity(meta: &Meta) -> String {
     if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();
     }
-    let ignored: Vec<String> = meta.rules().ignore().iter().map(ToString::to_string).collect();
+    let ignored = meta.rules().words();
     match ignored.is_empty() {
         true => "identity: the whole request".to_owned(),
         false => terminal::line(&format!("identity: ignores {}", ignored.join(", "))).into_owned(),

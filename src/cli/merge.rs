@@ -99,7 +99,7 @@ fn rules(sides: &[Side], unite: bool) -> Result<IdentityRules, Failure> {
     let mut first: Option<&Side> = None;
     for side in sides {
         let Some(meta) = side.meta() else { continue };
-        rules = rules.with(meta.rules().ignore().iter().cloned());
+        rules = rules.united(meta.rules());
         match first {
             Some(other) if side.words() != other.words() && !unite => {
                 return Err(Failure::new(

@@ -211,11 +211,13 @@ fn add_up(command: &mut Command, settings: &Settings) {
 
 /// The rules and upstreams of a command that serves.
 fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
-    let args::ServeArgs { upstream, ignore, redact, no_env, access, .. } = serve;
+    let args::ServeArgs { upstream, ignore, identity_header, ignore_header, access, .. } = serve;
     let lists = vec![
         (ignore, "ignore"),
-        (redact, "redact"),
-        (no_env, "no-env"),
+        (identity_header, "identity-header"),
+        (ignore_header, "ignore-header"),
+        (&mut serve.redact, "redact"),
+        (&mut serve.no_env, "no-env"),
         (&mut access.allow_host, "allow-host"),
         (&mut access.allow_origin, "allow-origin"),
     ];

@@ -9,7 +9,7 @@ use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
 use super::{fault, prices, session, setup};
-use crate::identity::{IdentityRules, Pointer};
+use crate::identity::IdentityRules;
 use crate::record::writer::{Keeping, OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::entry::End;
@@ -59,20 +59,20 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         Mode::Once => !exists,
         Mode::None => false,
     };
-    let ignore = setup::pointers(&args.serve.ignore)?;
+    let rules = setup::rules(&args.serve)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {
         let source = setup::source(path)?;
         Some(Replayer::new(
-            Matcher::new(vec![source], Terms { ignore: &ignore, ..Terms::default() })?,
+            Matcher::new(vec![source], Terms { rules: Some(&rules), ..Terms::default() })?,
             Latency::None,
         ))
     } else {
         None
     };
     let recorder = match records {
-        true => Some(Arc::new(recorder(args, ground, ignore)?)),
+        true => Some(Arc::new(recorder(args, ground, rules)?)),
         false => None,
     };
     Ok(Engines {
@@ -105,12 +105,12 @@ fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Fa
 }
 
 /// Opens the recording and builds the engine that adds to it.
-fn recorder(args: &RecordArgs, ground: &Ground, ignore: Vec<Pointer>) -> Result<Recorder, Failure> {
+fn recorder(args: &RecordArgs, ground: &Ground, asked: IdentityRules) -> Result<Recorder, Failure> {
     let path = &args.recording;
     let rules = match existing(path, ground)? {
         // A recording keeps the rules it was made under unless others are asked for.
-        Some(recording) if ignore.is_empty() => recording.meta().rules().clone(),
-        _ => IdentityRules::new(ignore),
+        Some(recording) if asked == IdentityRules::default() => recording.meta().rules().clone(),
+        _ => asked,
     };
     let run = match &args.run {
         Some(id) => store::RunChoice::Named(id.clone()),

@@ -87,7 +87,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 
 /// Loads every recording, and tells what of it is too old.
 fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
-    let ignore = setup::pointers(&args.serve.ignore)?;
+    let rules = setup::rules(&args.serve)?;
     let sources: Result<Vec<Source>, Failure> =
         args.recordings.iter().map(|path| setup::source(path)).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
@@ -97,7 +97,7 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
     let refuse_unchecked = args.strict && !args.allow_unchecked;
-    let terms = Terms { ignore: &ignore, repeat, refuse_unchecked };
+    let terms = Terms { rules: Some(&rules), repeat, refuse_unchecked };
     let sources = sources?;
     let expired = Expired::look(&args.expiry, &sources)?;
     Ok((Matcher::new(sources, terms)?, expired))

@@ -14,7 +14,7 @@ use super::args::ServeArgs;
 use super::exit::{Failure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::place;
-use crate::identity::Pointer;
+use crate::identity::{IdentityRules, Pointer};
 use crate::recording::Waiting;
 use crate::recording::redact::{self, Redactor, Secrets};
 use crate::replay::{Replayer, Source};
@@ -46,6 +46,22 @@ pub fn pointers(flags: &[String]) -> Result<Vec<Pointer>, Failure> {
         Pointer::parse(text).map_err(|error| Failure::usage(format!("--ignore {text}: {error}")))
     };
     flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
+}
+
+/// Reads `--ignore`, `--ignore-header` and `--identity-header`.
+///
+/// # Errors
+/// A text that is no JSON pointer; a name that no rule can speak of.
+pub fn rules(args: &ServeArgs) -> Result<IdentityRules, Failure> {
+    let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
+        let name = |text: &String| {
+            read(text).map_err(|why| Failure::usage(format!("{flag} {text}: {why}")))
+        };
+        flags.iter().filter(|text| !text.is_empty()).map(name).collect::<Result<Vec<_>, _>>()
+    };
+    let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
+    let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
+    Ok(IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored))
 }
 
 /// Reads `--redact`.

@@ -11,9 +11,8 @@ use super::settings::Settings;
 /// What was set aside, each with the place it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct SetAside {
-    /// Rules, by their pointers: one that stands in the recording is in force all the
-    /// same.
-    pub ignore: Vec<(String, String)>,
+    /// Rules in words: one that stands in the recording is in force all the same.
+    pub rules: Vec<(String, String)>,
     /// All else, in words.
     pub settings: Vec<String>,
 }
@@ -42,21 +41,36 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     if args.script.is_some() {
         told.extend(from("script").inspect(|_| args.script = None));
     }
-    let typed: Vec<String> = match matches.value_source("ignore") {
+    let mut rules = untyped(&mut args.serve.ignore, matches, settings, "ignore");
+    let headers = untyped(&mut args.serve.ignore_header, matches, settings, "ignore_header");
+    rules.extend(
+        headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
+    );
+    args.set_aside = SetAside { rules, settings: told };
+}
+
+/// Takes the values out of a list that were not typed; gives them, each with the place
+/// it comes from.
+fn untyped(
+    list: &mut Vec<String>,
+    matches: &ArgMatches,
+    settings: &Settings,
+    name: &str,
+) -> Vec<(String, String)> {
+    let typed: Vec<String> = match matches.value_source(name) {
         Some(ValueSource::CommandLine) => {
-            matches.get_many("ignore").into_iter().flatten().cloned().collect()
+            matches.get_many(name).into_iter().flatten().cloned().collect()
         }
         _ => Vec::new(),
     };
-    let file = settings.of("replay", "ignore");
-    let place = |pointer: &String| match file.filter(|entry| entry.values.contains(pointer)) {
+    let file = settings.of("replay", &name.replace('_', "-"));
+    let place = |value: &String| match file.filter(|entry| entry.values.contains(value)) {
         Some(entry) => settings.place(entry),
-        None => "LOOMREC_IGNORE".to_owned(),
+        None => format!("LOOMREC_{}", name.to_ascii_uppercase()),
     };
-    let given = std::mem::replace(&mut args.serve.ignore, typed);
-    let untyped = given.into_iter().filter(|pointer| !args.serve.ignore.contains(pointer));
-    let ignore = untyped.map(|pointer| (place(&pointer), pointer)).map(|(at, it)| (it, at));
-    args.set_aside = SetAside { ignore: ignore.collect(), settings: told };
+    let given = std::mem::replace(list, typed);
+    let untyped = given.into_iter().filter(|value| !value.is_empty() && !list.contains(value));
+    untyped.map(|value| (place(&value), value)).map(|(at, value)| (value, at)).collect()
 }
 
 /// The variable or the line of the settings that a value comes from; `None` where it

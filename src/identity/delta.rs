@@ -88,12 +88,12 @@ pub fn request_deltas(
 ) -> Vec<Delta> {
     let bodies = (recorded.json(), now.json());
     if let (Some(old), Some(new)) = &bodies
-        && key::is_chat(recorded, old)
-        && key::is_chat(now, new)
+        && key::is_chat(recorded, old, rules)
+        && key::is_chat(now, new, rules)
     {
         return chat_deltas(old, new, rules, max);
     }
-    let mut found = text_deltas(&named_texts(recorded), &named_texts(now));
+    let mut found = text_deltas(&named_texts(recorded, rules), &named_texts(now, rules));
     found.truncate(max);
     let left = max - found.len();
     let both = key::delivery(recorded) && key::delivery(now);
@@ -125,13 +125,13 @@ fn chat_deltas(
 }
 
 /// What the tagged form holds beside the body.
-fn named_texts(parts: &RequestParts<'_>) -> Vec<(String, String)> {
+fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, String)> {
     let fixed = [
         ("method".to_owned(), parts.method.to_owned()),
         ("target".to_owned(), key::target(parts).to_owned()),
         ("query".to_owned(), key::query_of(parts)),
     ];
-    let headers = key::headers(parts).into_iter();
+    let headers = key::headers(parts, rules).into_iter();
     fixed
         .into_iter()
         .chain(headers.map(|(name, value)| (format!("header {name}"), value)))

@@ -13,9 +13,10 @@
 //! where it is empty, `{"json": value}` where it is plain JSON offered as such
 //! (see [`RequestParts::json`]), `{"multipart": [part, …]}` where it parses as
 //! multipart (see [`multipart`]), else
-//! `{"length": n, "sha256": hex}`. `headers` holds `anthropic-beta`,
-//! `anthropic-version`, `openai-beta` (repeats joined with `,`) and the media
-//! type of `content-type`, those that are there. `query` is the stored
+//! `{"length": n, "sha256": hex}`. `headers` holds the headers that change an answer
+//! (see [`header`], repeats joined with `,`) and the media type of `content-type`,
+//! those that are there. A chat completion that has any of the former takes this form
+//! too, since AgentLoom's has no room for them. `query` is the stored
 //! query, in which there are none. What the rules ignore is gone before anything else
 //! looks at the body.
 
@@ -24,14 +25,12 @@ use std::hash::{Hash, Hasher};
 
 use super::canonical::{self, write_text_members};
 use super::digest::{self, HexDigest, sha256_hex};
+use super::header::Generation;
 use super::json::Json;
 use super::parts::{Form, RequestParts};
 use super::rules::{DELIVERY, IdentityRules};
 use super::text::Str;
 use super::{multipart, query};
-
-/// The headers that change an answer, beside the media type; sorted.
-const HEADERS: [&str; 3] = ["anthropic-beta", "anthropic-version", "openai-beta"];
 
 /// The identity of a request: SHA-256 over its canonical text, as 64 lower-case
 /// hex digits.
@@ -52,7 +51,14 @@ impl RequestKey {
         body: Option<&Json<'_>>,
         rules: &IdentityRules,
     ) -> Self {
-        Self(sha256_hex(&text_of(parts, body, rules)))
+        Self(sha256_hex(&text_of(parts, body, rules, Generation::Second)))
+    }
+
+    /// The key that this request had before keys were made of all headers that change
+    /// an answer. Recordings of that time stand under it.
+    pub fn of_first_generation(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
+        let body = parts.json();
+        Self(sha256_hex(&text_of(parts, body.as_ref(), rules, Generation::First)))
     }
 
     /// The key written as 64 lower-case hex digits, or `None` for any other text.
@@ -93,21 +99,32 @@ impl fmt::Debug for RequestKey {
 
 /// The text that a request's key is the SHA-256 of: one line of ASCII.
 pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
-    text_of(parts, parts.json().as_ref(), rules)
+    text_of(parts, parts.json().as_ref(), rules, Generation::Second)
 }
 
-fn text_of(parts: &RequestParts<'_>, body: Option<&Json<'_>>, rules: &IdentityRules) -> Vec<u8> {
+fn text_of(
+    parts: &RequestParts<'_>,
+    body: Option<&Json<'_>>,
+    rules: &IdentityRules,
+    generation: Generation,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + parts.body.len() / 8 + 256);
     let body = body.filter(|_| parts.offers_json());
     match body {
-        Some(body) if is_chat(parts, body) => write_chat(body, rules, &mut out),
-        _ => write_tagged(parts, body, rules, &mut out),
+        Some(body) if has_chat_body(parts, body) && generation.is_plain(parts, rules) => {
+            write_chat(body, rules, &mut out);
+        }
+        _ => write_tagged(parts, (body, generation.headers(parts, rules)), rules, &mut out),
     }
     out
 }
 
 /// Whether the key is AgentLoom's, over this body alone.
-pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
+pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
+    has_chat_body(parts, body) && Generation::Second.is_plain(parts, rules)
+}
+
+fn has_chat_body(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
     parts.form == Form::Chat && body.is_object()
 }
 
@@ -138,14 +155,13 @@ fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
 
 fn write_tagged(
     parts: &RequestParts<'_>,
-    body: Option<&Json<'_>>,
+    (body, headers): (Option<&Json<'_>>, Vec<(&str, String)>),
     rules: &IdentityRules,
     out: &mut Vec<u8>,
 ) {
     out.extend_from_slice(b"{\"body\": ");
     write_body(parts, body, rules, out);
     out.extend_from_slice(b", \"headers\": ");
-    let headers = headers(parts);
     write_text_members(headers.iter().map(|(name, value)| (*name, value.as_str())), out);
     out.extend_from_slice(b", \"loomrec\": \"request/1\", \"method\": ");
     canonical::write_string(Str::from(parts.method), out);
@@ -189,17 +205,11 @@ pub(super) fn write_body(
 }
 
 /// The headers that enter the key, sorted by name.
-pub(super) fn headers(parts: &RequestParts<'_>) -> Vec<(&'static str, String)> {
-    let mut kept: Vec<_> = HEADERS
-        .iter()
-        .filter_map(|name| {
-            let values: Vec<_> = parts.values(name).map(str::trim).collect();
-            (!values.is_empty()).then(|| (*name, values.join(",")))
-        })
-        .chain(parts.media_type().map(|media| ("content-type", media)))
-        .collect();
-    kept.sort_unstable();
-    kept
+pub(super) fn headers<'a>(
+    parts: &RequestParts<'a>,
+    rules: &IdentityRules,
+) -> Vec<(&'a str, String)> {
+    Generation::Second.headers(parts, rules)
 }
 
 /// What of the query enters the key.

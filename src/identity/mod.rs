@@ -8,6 +8,7 @@
 pub mod canonical;
 pub mod delta;
 mod digest;
+pub mod header;
 pub mod json;
 pub mod key;
 pub mod multipart;

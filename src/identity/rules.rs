@@ -117,6 +117,10 @@ pub(super) const DELIVERY: [&str; 2] = ["stream", "stream_options"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdentityRules {
     ignore: Vec<Pointer>,
+    /// Names of further headers that keys are made of: in lower case, sorted, each once.
+    headers: Vec<String>,
+    /// Names of headers that are left out of keys, likewise.
+    ignore_headers: Vec<String>,
 }
 
 impl IdentityRules {
@@ -124,12 +128,62 @@ impl IdentityRules {
     pub fn new(mut ignore: Vec<Pointer>) -> Self {
         ignore.sort();
         ignore.dedup();
-        Self { ignore }
+        Self { ignore, ..Self::default() }
     }
 
-    /// These rules and `more`.
+    /// These rules, with `more` places left out.
     pub fn with(&self, more: impl IntoIterator<Item = Pointer>) -> Self {
-        Self::new(self.ignore.iter().cloned().chain(more).collect())
+        let all = Self::new(self.ignore.iter().cloned().chain(more).collect());
+        Self { ignore: all.ignore, ..self.clone() }
+    }
+
+    /// These rules, and keys that are made of `headers` too, and not of those that are
+    /// `ignored`. Names in lower case.
+    pub fn with_headers(&self, headers: &[String], ignored: &[String]) -> Self {
+        let all = |known: &[String], more: &[String]| {
+            let mut all = [known, more].concat();
+            all.sort_unstable();
+            all.dedup();
+            all
+        };
+        Self {
+            ignore: self.ignore.clone(),
+            headers: all(&self.headers, headers),
+            ignore_headers: all(&self.ignore_headers, ignored),
+        }
+    }
+
+    /// These rules and those of `other`.
+    pub fn united(&self, other: &Self) -> Self {
+        self.with(other.ignore.iter().cloned()).with_headers(&other.headers, &other.ignore_headers)
+    }
+
+    /// The further headers that keys are made of: in lower case, sorted.
+    pub fn headers(&self) -> &[String] {
+        &self.headers
+    }
+
+    /// The headers that are left out of keys: in lower case, sorted.
+    pub fn ignored_headers(&self) -> &[String] {
+        &self.ignore_headers
+    }
+
+    /// Whether keys are made of a header because these rules say so.
+    pub(super) fn names_header(&self, name: &str) -> bool {
+        !self.headers.is_empty() && self.headers.iter().any(|known| known == name)
+    }
+
+    /// Whether these rules leave a header out of keys.
+    pub(super) fn ignores_header(&self, name: &str) -> bool {
+        !self.ignore_headers.is_empty() && self.ignore_headers.iter().any(|known| known == name)
+    }
+
+    /// Each rule in words, as people read them.
+    pub fn words(&self) -> Vec<String> {
+        let ignored = self.ignore.iter().map(Pointer::to_string);
+        let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
+        let with = self.headers.iter().map(|name| format!("+header {name}"));
+        ignored.chain(without).chain(with).collect()
     }
 
     /// These rules, and the top-level members that only choose the mode of

@@ -164,8 +164,14 @@ impl Import<'_> {
         let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
         let mut placeholders = Placeholders::default();
         let target = (path.as_str(), &*query);
-        let head =
-            RecordedRequest::head(redactor, secrets, &mut placeholders, method, target, stored);
+        let head = RecordedRequest::head(
+            redactor,
+            secrets,
+            &mut placeholders,
+            method,
+            target,
+            (&[], stored),
+        );
         let kind = head.content_type();
         let body = match redactor.redact_body(kind, body, secrets, &mut placeholders) {
             Cow::Borrowed(_) => body.clone(),

@@ -121,7 +121,7 @@ fn unusable_files_are_refused_with_place_and_remedy() {
         (r#"{"_version": "2"}"#, "/_version must be"),
         (r#"{"_version": true}"#, "/_version must be"),
         (r#"{"_loomrec": {"format": "2.0"}}"#, "format 2.0, which a newer loomrec wrote"),
-        (r#"{"_loomrec": {"identity": {"version": 2}}}"#, "identity version 2"),
+        (r#"{"_loomrec": {"identity": {"version": 3}}}"#, "identity version 3"),
         (r#"{"_loomrec": {"identity": {"version": "1"}}}"#, "/_loomrec/identity/version"),
         (r#"{"_loomrec": {"identity": {"ignore": ["x"]}}}"#, "/_loomrec/identity/ignore"),
         (r#"{"_loomrec": 1}"#, "/_loomrec must be an object"),

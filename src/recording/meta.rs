@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 use super::error::FormatError;
 use super::field::describe;
 use super::pending::Waiting;
+use super::redact;
 use crate::identity::{IdentityRules, Pointer};
 
 /// The major number of the newest `_loomrec.format` that is understood.
 const FORMAT_MAJOR: u64 = 1;
 
-/// The newest way of making keys that is understood.
-const IDENTITY_VERSION: u64 = 1;
+/// The newest way of making keys that is understood: 2 where the rules speak of headers,
+/// which version 1 knows nothing of.
+const IDENTITY_VERSION: u64 = 2;
 
 /// How many places a recording may leave out of its requests: more than anybody can
 /// review are no rules.
@@ -119,10 +121,16 @@ impl Meta {
 
 fn loomrec_json(rules: &IdentityRules) -> Value {
     let ignore: Vec<String> = rules.ignore().iter().map(Pointer::to_string).collect();
-    json!({
-        "format": "1.0",
-        "identity": { "version": IDENTITY_VERSION, "ignore": ignore },
-    })
+    let mut identity = json!({ "version": 1, "ignore": ignore });
+    for (member, names) in
+        [("headers", rules.headers()), ("ignore_headers", rules.ignored_headers())]
+    {
+        if !names.is_empty() {
+            identity[member] = json!(names);
+            identity["version"] = IDENTITY_VERSION.into();
+        }
+    }
+    json!({ "format": "1.0", "identity": identity })
 }
 
 /// AgentLoom's rule: absent or null is fine, else a whole number of 2 or more.
@@ -154,19 +162,27 @@ fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
         Some(other) => return Err(bad("/_loomrec/identity", "an object", describe(other))),
     };
     match identity.get("version").map(|version| (version, version.as_u64())) {
-        None | Some((_, Some(IDENTITY_VERSION))) => {}
+        None | Some((_, Some(1..=IDENTITY_VERSION))) => {}
         Some((_, Some(newer))) if newer > IDENTITY_VERSION => {
             return Err(FormatError::NewerFormat { found: format!("identity version {newer}") });
         }
         Some((other, _)) => {
             let pointer = "/_loomrec/identity/version";
-            return Err(bad(pointer, "the number 1", describe(other)));
+            return Err(bad(pointer, "the number 1 or 2", describe(other)));
         }
     }
+    let headers = read_names(identity, "/_loomrec/identity/headers", redact::identity_name)?;
+    let ignored =
+        read_names(identity, "/_loomrec/identity/ignore_headers", redact::ignorable_name)?;
+    Ok(IdentityRules::new(read_ignore(identity)?).with_headers(&headers, &ignored))
+}
+
+/// The pointers that the rules leave out.
+fn read_ignore(identity: &Map<String, Value>) -> Result<Vec<Pointer>, FormatError> {
     let pointer = "/_loomrec/identity/ignore";
     let expected = "a list of JSON pointers";
     let ignore = match identity.get("ignore") {
-        None | Some(Value::Null) => return Ok(IdentityRules::default()),
+        None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(ignore)) => ignore,
         Some(other) => return Err(bad(pointer, expected, describe(other))),
     };
@@ -179,7 +195,28 @@ fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
         Some(Err(error)) => Err(bad(pointer, expected, error.to_string())),
         None => Err(bad(pointer, expected, describe(value))),
     };
-    Ok(IdentityRules::new(ignore.iter().map(read).collect::<Result<_, _>>()?))
+    ignore.iter().map(read).collect()
+}
+
+/// Names of headers in the rules, at a place.
+fn read_names(
+    identity: &Map<String, Value>,
+    pointer: &'static str,
+    read: fn(&str) -> Result<String, &'static str>,
+) -> Result<Vec<String>, FormatError> {
+    let expected = "a list of at most 256 names of headers";
+    let member = pointer.rsplit('/').next().unwrap_or_default();
+    let names = match identity.get(member) {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(names)) if names.len() <= MOST_RULES => names,
+        Some(other) => return Err(bad(pointer, expected, describe(other))),
+    };
+    let name = |value: &Value| match value.as_str().map(|name| (name, read(name))) {
+        Some((_, Ok(name))) => Ok(name),
+        Some((name, Err(why))) => Err(bad(pointer, expected, format!("{name:?}: {why}"))),
+        None => Err(bad(pointer, expected, describe(value))),
+    };
+    names.iter().map(name).collect()
 }
 
 fn check_format(format: &str) -> Result<(), FormatError> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::entry::RecordedRequest;
 use super::redact::{self, Placeholders, Redactor, Secrets};
-use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts};
+use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts, header};
 use crate::provider::recognise::{Seen, recognise};
 use crate::provider::{self, Call};
 
@@ -72,23 +72,31 @@ impl RecordedRequest {
     /// All of a request but its body, as it is stored: freed of what `redactor` finds
     /// and of these secrets, its placeholders numbered by `placeholders`. The query is
     /// [without credentials](identity::QueryRules::stored) already. Names of headers in
-    /// lower case; those that are not stored may be among them.
+    /// lower case; those that are not stored may be among them, and those that are
+    /// `named` are stored, whatever they say.
     pub fn head<'a>(
         redactor: &Redactor,
         secrets: &Secrets,
         placeholders: &mut Placeholders,
         method: &str,
         (path, query): (&str, &str),
-        headers: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
+        (named, headers): (&[String], impl Iterator<Item = (&'a str, Cow<'a, str>)>),
     ) -> Self {
+        let is_stored = |name: &str| redact::stores(name) || named.iter().any(|it| it == name);
         Self {
             method: redactor.redact_value(method, secrets, placeholders),
             path: redactor.redact_target(path, secrets, placeholders),
             query: redactor.redact_target(query, secrets, placeholders),
             headers: headers
-                .filter(|(name, _)| redact::stores(name))
+                .filter(|(name, _)| is_stored(name))
                 .map(|(name, value)| {
-                    (name.to_owned(), redactor.redact_value(&value, secrets, placeholders))
+                    let value = match header::kept_value(name, &value) {
+                        Cow::Borrowed(value) if !header::is_digest(value) => {
+                            redactor.redact_value(value, secrets, placeholders)
+                        }
+                        digest => digest.into_owned(),
+                    };
+                    (name.to_owned(), value)
                 })
                 .collect(),
             body: Bytes::new(),
@@ -141,6 +149,12 @@ impl RecordedRequest {
             headers: &self.headers,
             body: &self.body,
         }
+    }
+
+    /// The key that this request had before keys were made of all headers that change an
+    /// answer.
+    pub fn first_generation_key(&self, rules: &IdentityRules) -> RequestKey {
+        RequestKey::of_first_generation(&self.parts(&self.recognise()), rules)
     }
 
     /// The key of this request under `rules`. A stored request gives the key it

@@ -36,7 +36,7 @@ use super::body::Chunk;
 pub use answer::{Came, Unkept};
 pub use body::{FoundSecret, RedactedBody};
 pub use entry::Cleaned;
-pub use header::{HOP_BY_HOP, stores};
+pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
 pub use placeholder::Placeholders;
 pub use secret::Secrets;

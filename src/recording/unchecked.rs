@@ -62,8 +62,12 @@ impl Entry {
                 _ => None,
             };
         };
-        if under.into_iter().chain(said).any(|key| key != real) {
-            return Some(Unchecked::OtherRequest);
+        let mut others = under.into_iter().chain(said).filter(|key| *key != real).peekable();
+        if others.peek().is_some() {
+            let first = request.first_generation_key(rules);
+            if others.any(|key| *key != first) {
+                return Some(Unchecked::OtherRequest);
+            }
         }
         leaves_nothing(request, rules).then_some(Unchecked::NothingLeft)
     }

@@ -8,7 +8,7 @@ use super::matcher::{Group, Matcher, Source};
 use super::pool::Repeat;
 use super::recalled::Recalled;
 use super::take::{Take, Under};
-use crate::identity::{IdentityRules, Pointer, RequestKey};
+use crate::identity::{IdentityRules, RequestKey};
 use crate::provider::{self, Call};
 use crate::recording::sketch::Sketch;
 use crate::recording::{Entry, EntryName, Unchecked};
@@ -55,8 +55,8 @@ pub enum LoadError {
 /// How recordings are replayed, beside what they say themselves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms<'a> {
-    /// Adds to the rules of each.
-    pub ignore: &'a [Pointer],
+    /// Add to the rules of each.
+    pub rules: Option<&'a IdentityRules>,
     /// What a further identical call gets. `None` for the default: an error, and the
     /// last take again for files that AgentLoom wrote.
     pub repeat: Option<Repeat>,
@@ -87,7 +87,9 @@ impl Matcher {
             let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
             matcher.repeat.push(terms.repeat.unwrap_or(default));
             matcher.labels.push(source.label.clone());
-            let effective = meta.rules().with(terms.ignore.iter().cloned());
+            let effective = terms
+                .rules
+                .map_or_else(|| meta.rules().clone(), |rules| meta.rules().united(rules));
             let stored = matcher.rule_index(meta.rules());
             let effective = matcher.rule_index(&effective);
             let rules = Rules { stored, effective, refuse_unchecked: terms.refuse_unchecked };
@@ -240,12 +242,22 @@ impl Matcher {
         };
         let recorded = named.or(entry.request_hash.as_ref()).cloned();
         let Some((request, call)) = entry.request.as_ref().zip(call) else {
-            return recorded.map(|key| (rules.stored, key));
+            // A hash says nothing of headers: other rules for these do not change it.
+            let [stored, effective] = [rules.stored, rules.effective].map(|at| &self.rules[at]);
+            let same = stored.ignore() == effective.ignore();
+            let index = if same { rules.effective } else { rules.stored };
+            return recorded.map(|key| (index, key));
         };
         let index = rules.effective;
-        let recorded = recorded.filter(|_| index == rules.stored);
-        let key = recorded.or(made).unwrap_or_else(|| request.key(call, &self.rules[index]));
-        Some((index, key))
+        let key = made.unwrap_or_else(|| request.key(call, &self.rules[index]));
+        // One that does not fit its request is believed, unless it was made of fewer
+        // headers: then the request tells the rest.
+        let believed = recorded.filter(|recorded| {
+            index == rules.stored
+                && *recorded != key
+                && *recorded != request.first_generation_key(&self.rules[index])
+        });
+        Some((index, believed.unwrap_or(key)))
     }
 
     /// Keeps the hash that an entry says its request has, where no key under the

@@ -9,13 +9,18 @@ use serde_json::Value;
 use super::matcher::Matcher;
 use super::reason::Reason;
 use super::take::Take;
-use crate::identity::RequestKey;
+use crate::identity::{RequestKey, header};
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
 /// How many characters of a value are kept: a thousand misses of large prompts
 /// would otherwise fill the memory, and the journal.
 const KEPT: usize = 2000;
+
+/// What stands for a value that is kept as a digest only.
+pub(super) const HIDDEN: &str = "(not kept)";
+/// How the place of a header begins.
+const HEADER: &str = "header ";
 
 /// One difference between the nearest recorded request and this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,8 +120,30 @@ impl RecordingMismatchError {
             Reason::OtherSession => {
                 "Send the session it was recorded in, or record this one".to_owned()
             }
-            _ => format!("If the change is meant, record it again with `{record}`"),
+            _ => {
+                let hint = self.header_hint().unwrap_or_default();
+                format!("{hint}If the change is meant, record it again with `{record}`")
+            }
         }
+    }
+
+    /// What to do where a header differs.
+    fn header_hint(&self) -> Option<String> {
+        let differences = &self.nearest.as_ref()?.differences;
+        let named = |difference: &&Difference| difference.place.starts_with(HEADER);
+        let difference = differences.iter().find(named)?;
+        let name = difference.place.strip_prefix(HEADER)?;
+        let why = match (&difference.recorded, header::variable(name)) {
+            (None, _) => format!(
+                "The recorded call has no {name}: it was sent without, or recorded by a loomrec \
+                 that did not keep this header"
+            ),
+            (Some(_), Some(variable)) => {
+                format!("SDKs send {name} where {variable} is set: set it as it was recorded")
+            }
+            (Some(_), None) => format!("The call was recorded with another {name}"),
+        };
+        Some(format!("{why}. Where this header does not matter, give --ignore-header {name}. "))
     }
 
     /// The error as JSON, for the control endpoint, the journal and the receipt.
@@ -170,6 +197,10 @@ impl Nearest {
 impl Difference {
     /// `/model: recorded "a" now "b"`, values shortened around the first change.
     pub fn text(&self) -> String {
+        let is_hidden = |value: &Option<String>| value.as_deref() == Some(HIDDEN);
+        if is_hidden(&self.recorded) && is_hidden(&self.now) {
+            return format!("{} differs", self.place);
+        }
         let (recorded, now) = self.shortened();
         format!("{}: recorded {recorded} now {now}", self.place)
     }

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::mismatch::{Difference, Nearest, bounded};
+use super::mismatch::{Difference, HIDDEN, Nearest, bounded};
 use super::take::Take;
-use crate::identity::delta;
+use crate::identity::{delta, header};
 use crate::recording::Entry;
 use crate::recording::observed::Observed;
 use crate::recording::sketch::Sketch;
@@ -60,10 +60,16 @@ pub(super) fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(bool, N
     let call = request.recognise();
     let deltas = delta::request_deltas(&request.parts(&call), &now, rules, MAX_DELTAS);
     differences.extend(deltas.into_iter().map(|delta| {
-        let (recorded, now) = bounded(delta.recorded.map(readable), delta.now.map(readable));
+        let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
+        let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         Difference { place: delta.pointer, recorded, now }
     }));
     Some((!found.is_used(), Nearest::of(matcher, found, differences)))
+}
+
+/// A value of a header without what stands for it where it is not kept.
+fn hidden(value: String) -> String {
+    if header::is_digest(value.trim_matches('"')) { HIDDEN.to_owned() } else { value }
 }
 
 /// How far a recorded request is from one that was made.

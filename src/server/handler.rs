@@ -229,7 +229,7 @@ fn know(
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let gateway = &*caller.gateway;
     let observer = &gateway.observer;
-    let raw = Raw { method, uri, headers, body };
+    let raw = Raw { method, uri, headers, body, named: observer.named() };
     // What is recorded is mostly new, and what it needs is taken out of it.
     let recalled =
         if gateway.replayer.is_some() { observer.memo.recall(&raw) } else { Recalled::New };

@@ -18,6 +18,8 @@ pub(super) struct Raw<'a> {
     pub(super) uri: &'a Uri,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a Bytes,
+    /// The headers that rules make a part of keys.
+    pub(super) named: &'a [String],
 }
 
 impl Raw<'_> {
@@ -52,7 +54,7 @@ impl Head {
             && self.target == target
             && self.headers.len() == raw.headers.len()
             && self.headers.iter().zip(raw.headers).all(|((name, value), (other, given))| {
-                name == other && (value == given || !looks_at(name.as_str()))
+                name == other && (value == given || !looks_at(name.as_str(), raw.named))
             })
     }
 
@@ -112,7 +114,8 @@ mod tests {
         };
         let headers: HeaderMap = headers.iter().map(pair).collect();
         let (method, uri) = (Method::POST, target.parse::<Uri>().unwrap());
-        let raw = Raw { method: &method, uri: &uri, headers: &headers, body: &Bytes::new() };
+        let raw =
+            Raw { method: &method, uri: &uri, headers: &headers, body: &Bytes::new(), named: &[] };
         *last.of(&raw, || Ok::<_, ()>(made)).unwrap()
     }
 
@@ -153,7 +156,7 @@ mod tests {
         let last = Last::<u8>::default();
         let (method, uri) = (Method::POST, Uri::from_static("/x"));
         let (headers, body) = (HeaderMap::new(), Bytes::new());
-        let raw = Raw { method: &method, uri: &uri, headers: &headers, body: &body };
+        let raw = Raw { method: &method, uri: &uri, headers: &headers, body: &body, named: &[] };
         assert!(last.of(&raw, || Err(())).is_err());
         assert_eq!(*last.of(&raw, || Ok::<_, ()>(1)).unwrap(), 1);
     }

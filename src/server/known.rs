@@ -50,10 +50,11 @@ impl Known {
 }
 
 /// Whether a header of this name, in lower case, has a part in placing a request,
-/// in recognising it, or in what is kept of it.
-pub(super) fn looks_at(name: &str) -> bool {
+/// in recognising it, or in what is kept of it. Those that are `named` by rules have one.
+pub(super) fn looks_at(name: &str, named: &[String]) -> bool {
     redact::stores(name)
         || Secrets::may_be_in(name)
         || name.starts_with("x-loomrec-")
+        || named.iter().any(|known| known == name)
         || name == "content-encoding"
 }

@@ -34,7 +34,13 @@ impl Sent {
     }
 
     fn raw(&self) -> Raw<'_> {
-        Raw { method: &self.method, uri: &self.uri, headers: &self.headers, body: &self.body }
+        Raw {
+            method: &self.method,
+            uri: &self.uri,
+            headers: &self.headers,
+            body: &self.body,
+            named: &[],
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Observer {
     redactor: Arc<Redactor>,
     /// The rules that the engines will ask for keys under.
     rules: Vec<IdentityRules>,
+    /// The headers that any of these rules makes a part of keys.
+    named: Vec<String>,
     credentials: Credentials,
     /// Names of query parameters that are credentials, in lower case.
     credential_params: Vec<String>,
@@ -53,8 +55,14 @@ impl Observer {
     /// An observer that frees requests of what `redactor` finds, and makes their
     /// keys under `rules` ready.
     pub fn new(redactor: Arc<Redactor>, rules: Vec<IdentityRules>) -> Self {
+        let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
         let (credentials, memo) = (Credentials::default(), Memo::default());
-        Self { redactor, rules, credentials, credential_params: Vec::new(), memo }
+        Self { redactor, rules, named, credentials, credential_params: Vec::new(), memo }
+    }
+
+    /// The headers that rules make a part of keys.
+    pub(super) fn named(&self) -> &[String] {
+        &self.named
     }
 
     /// Takes query parameters of these names for credentials, wherever a request goes.
@@ -108,6 +116,7 @@ impl Observer {
         let target = (place.path.as_str(), &*query);
         let mut numbered = Placeholders::default();
         let (redactor, method) = (&self.redactor, method.as_str());
+        let stored = (self.named.as_slice(), stored);
         let request =
             RecordedRequest::head(redactor, &secrets, &mut numbered, method, target, stored);
         let session = match &place.session {

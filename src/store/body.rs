@@ -20,7 +20,7 @@ pub(super) enum Body {
     /// A file, open.
     File(File),
     /// A folder, whose files are opened as they are read.
-    Split(Split),
+    Split(Box<Split>),
 }
 
 /// What a body is as long as nobody changes it.
@@ -42,7 +42,7 @@ impl Body {
     pub(super) fn open(path: &Path, form: Form) -> Result<Self, StoreError> {
         match form {
             Form::File => Ok(file::open(path)?.map_or(Self::Nothing, Self::File)),
-            Form::Folder => Split::open(path).map(Self::Split),
+            Form::Folder => Split::open(path).map(|split| Self::Split(Box::new(split))),
         }
     }
 

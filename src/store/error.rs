@@ -323,7 +323,7 @@ impl StoreError {
     /// The error for a recording that was made under other rules.
     pub(super) fn other_rules(path: &Path, ours: &IdentityRules, theirs: &IdentityRules) -> Self {
         let words = |rules: &IdentityRules| {
-            let words: Vec<String> = rules.ignore().iter().map(ToString::to_string).collect();
+            let words: Vec<String> = rules.words();
             if words.is_empty() { "no rules".to_owned() } else { words.join(" ") }
         };
         Self::OtherRules { path: path.to_owned(), ours: words(ours), theirs: words(theirs) }

@@ -153,6 +153,8 @@ fn examine(
     let asked = Asked::of(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
     let key = asked.as_ref().and_then(|asked| asked.key.as_ref());
+    let key = key.map(|key| key_of_its_time(name, entry, key, checker));
+    let key = key.as_ref();
     hash(name, entry, key, found);
     unchecked(name, entry, key, checker.rules.as_ref(), found);
     broken_by_redaction(entry, found);
@@ -198,6 +200,26 @@ impl Asked {
         let key = rules.map(of);
         Some(Self { call, key })
     }
+}
+
+/// The key that a request has, or had when it was recorded, where the entry stands
+/// under that one.
+pub(super) fn key_of_its_time(
+    name: &EntryName,
+    entry: &Entry,
+    key: &RequestKey,
+    checker: &Checker,
+) -> RequestKey {
+    let under = match name {
+        EntryName::Hash(under) => Some(under),
+        EntryName::Step(_) => None,
+    };
+    let Some(said) = under.or(entry.request_hash.as_ref()).filter(|said| *said != key) else {
+        return key.clone();
+    };
+    let first = entry.request.as_ref().zip(checker.rules.as_ref());
+    let first = first.map(|(request, rules)| request.first_generation_key(rules));
+    first.filter(|first| first == said).unwrap_or_else(|| key.clone())
 }
 
 /// Adds what is wrong between an entry's key, its hash, and the hash of its request.

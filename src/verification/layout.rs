@@ -15,7 +15,7 @@ use crate::spelling::nearest;
 /// The top-level keys that mean something.
 const META: [&str; 2] = ["_version", "_loomrec"];
 const OWN: [&str; 3] = ["format", "identity", "pending"];
-const IDENTITY: [&str; 2] = ["version", "ignore"];
+const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
 
 /// Where an entry stands in its file.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use super::answer::{self, Body};
 use super::clean::clean;
-use super::entry::{Asked, Checker};
+use super::entry::{Asked, Checker, key_of_its_time};
 use crate::provider::Operation;
 use crate::recording::{Entry, EntryName};
 
@@ -36,7 +36,12 @@ pub fn mend(name: &EntryName, entry: &Entry, checker: &Checker, rehash: bool) ->
         mended.entry = summed;
         mended.done.push(format!("took {} from the recorded answer", fields.join(", ")));
     }
-    mended.hash(asked.and_then(|asked| asked.key), rehash);
+    let real = asked.and_then(|asked| asked.key);
+    let real = real.map(|real| match rehash {
+        true => real,
+        false => key_of_its_time(name, entry, &real, checker),
+    });
+    mended.hash(real, rehash);
     mended.clean(body.as_ref(), checker);
     (!mended.done.is_empty()).then_some(mended)
 }

@@ -43,6 +43,8 @@ mod git;
 #[cfg(test)]
 mod header;
 #[cfg(test)]
+mod identity;
+#[cfg(test)]
 mod inspect;
 #[cfg(test)]
 mod inspector;

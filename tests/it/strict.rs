@@ -242,7 +242,7 @@ fn verify_tells_rules_unchecked_entries_and_repeats() {
     // A rule is declared: it is told, and nothing is wrong.
     assert_eq!(told(&ruled, &["--strict"], 0), [["rules", "note"]]);
     let human = ruled.run(&["verify", "run.json"]).expect(0).stdout;
-    assert!(human.contains("note: /_loomrec/identity/ignore: requests are compared without /meta"));
+    assert!(human.contains("note: /_loomrec/identity: rules of identity: /metadata/run_id"));
     let emptied = recorded(&["--ignore", "/messages"]);
     assert_eq!(told(&emptied, &[], 0), [["rules", "note"], ["unchecked", "warning"]]);
     let plain = written(&json!({"_version": 2, "plan": {"content": "yes"}}));

@@ -109,8 +109,7 @@ impl Side {
 
     /// Its rules in words.
     pub(super) fn words(&self) -> String {
-        let rules = self.meta().map(|meta| meta.rules().ignore()).unwrap_or_default();
-        let words: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        let words = self.meta().map(|meta| meta.rules().words()).unwrap_or_default();
         if words.is_empty() { "none".to_owned() } else { words.join(" ") }
     }
 }

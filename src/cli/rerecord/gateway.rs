@@ -103,6 +103,11 @@ impl Gateways {
         Ok(Self { upstreams, environment, keys })
     }
 
+    /// What a variable holds.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str)
+    }
+
     /// Where a request to `upstream` goes.
     ///
     /// # Errors

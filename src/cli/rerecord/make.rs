@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::gateway::{self, Gateways, NoWay, Way};
 use super::set::{self, Set};
-use crate::identity::{IdentityRules, RequestKey};
+use crate::identity::{IdentityRules, RequestKey, header};
 use crate::record::capture::header_list;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
@@ -27,6 +27,8 @@ pub(super) enum Unsendable {
     NoRequest,
     /// A secret was taken out of the request.
     Redacted,
+    /// A header of it is kept as a digest, and nothing here has that value.
+    Digest(String),
     /// Something in it cannot be sent.
     Odd(&'static str),
     /// A value has no place in it.
@@ -43,6 +45,18 @@ impl std::fmt::Display for Unsendable {
                 f,
                 "{MARK} stands in its request, where a secret was: send it as it is with --send-redacted"
             ),
+            Self::Digest(name) => match header::variable(name) {
+                Some(variable) => write!(
+                    f,
+                    "its header {name} is kept as a digest only: set {variable} as it was when \
+                     the call was recorded"
+                ),
+                None => write!(
+                    f,
+                    "its header {name} is kept as a digest only: record the call again with its \
+                     program"
+                ),
+            },
             Self::Odd(what) => write!(f, "its {what} cannot be sent"),
             Self::Set(why) => f.write_str(why),
             Self::Way(way) => way.fmt(f),
@@ -102,7 +116,8 @@ impl Maker {
         let way = self.gateways.way(&upstream, &request.path, call.provider);
         let way = way.map_err(Unsendable::Way)?;
         let secrets = self.secrets_of(&way.headers);
-        let forward = forward(&upstream, &request, way)?;
+        let headers = self.headers(&request)?;
+        let forward = forward(&upstream, &request, (headers, way))?;
         // A value that was set may hold a secret: what is kept does not.
         let mut placeholders = Placeholders::default();
         let kind = request.content_type();
@@ -134,6 +149,26 @@ impl Maker {
         secrets
     }
 
+    /// The recorded headers as they go out. What is kept as a digest is sent where the
+    /// variable that SDKs take it from has the same value.
+    fn headers(&self, request: &RecordedRequest) -> Result<HeaderMap, Unsendable> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.headers {
+            let mut sent = value.as_str();
+            if header::changes_answers(name) && header::is_digest(value) {
+                let given = header::variable(name).and_then(|name| self.gateways.variable(name));
+                let given = given.filter(|given| header::kept_value(name, given) == value.as_str());
+                sent = given.ok_or_else(|| Unsendable::Digest(name.clone()))?;
+            }
+            let name = HeaderName::from_bytes(name.as_bytes()).ok();
+            let Some((name, value)) = name.zip(HeaderValue::from_str(sent).ok()) else {
+                return Err(Unsendable::Odd("headers"));
+            };
+            headers.append(name, value);
+        }
+        Ok(headers)
+    }
+
     /// The credentials of all that was made so far.
     pub(super) fn all_secrets(&self) -> Secrets {
         let known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,17 +187,13 @@ fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
 }
 
 /// The request as it goes out.
-fn forward(upstream: &str, request: &RecordedRequest, way: Way) -> Result<Forward, Unsendable> {
+fn forward(
+    upstream: &str,
+    request: &RecordedRequest,
+    (mut headers, way): (HeaderMap, Way),
+) -> Result<Forward, Unsendable> {
     let method = Method::from_bytes(request.method.as_bytes());
     let method = method.map_err(|_| Unsendable::Odd("method"))?;
-    let mut headers = HeaderMap::new();
-    for (name, value) in &request.headers {
-        let name = HeaderName::from_bytes(name.as_bytes()).ok();
-        let Some((name, value)) = name.zip(HeaderValue::from_str(value).ok()) else {
-            return Err(Unsendable::Odd("headers"));
-        };
-        headers.append(name, value);
-    }
     let own: BTreeSet<&str> = ["host", "content-length", "accept-encoding", "user-agent"].into();
     own.iter().for_each(|name| drop(headers.remove(*name)));
     headers.insert("accept-encoding", HeaderValue::from_static("identity"));

@@ -33,7 +33,8 @@ pub(super) fn kind(arg: &Arg) -> Kind {
 /// Whether the file's values add to those that were given otherwise, where there are
 /// any: rules and upstreams do, a recording does not.
 pub fn adds_up(name: &str) -> bool {
-    matches!(name, "upstream" | "ignore" | "redact" | "no-env" | "allow-host" | "allow-origin")
+    let rules = matches!(name, "ignore" | "identity-header" | "ignore-header" | "redact");
+    rules || matches!(name, "upstream" | "no-env" | "allow-host" | "allow-origin")
 }
 
 /// The command line, with what the file sets as the defaults of its flags.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::work::{entries, unreadable};
 use super::{Report, folder};
-use crate::identity::Pointer;
 use crate::store::{self, Examined, Leftover, StoreError};
 use crate::verification::{Checker, Kind, Problem, Severity};
 
@@ -50,14 +49,16 @@ const NAMED: usize = 20;
 fn terms(report: &mut Report) {
     let Some(rules) = &report.rules else { return };
     let mut found = Vec::new();
-    if !rules.ignore().is_empty() {
-        let all: Vec<String> = rules.ignore().iter().take(NAMED).map(Pointer::to_string).collect();
-        let more = match rules.ignore().len().saturating_sub(NAMED) {
+    let mut all = rules.words();
+    if !all.is_empty() {
+        let count = all.len();
+        all.truncate(NAMED);
+        let more = match count.saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let text = format!("requests are compared without {}{more}", all.join(", "));
-        let at = "/_loomrec/identity/ignore";
+        let text = format!("rules of identity: {}{more}", all.join(", "));
+        let at = "/_loomrec/identity";
         found.push(Problem::of_file(Kind::Rules, Severity::Note, text).at(at, None));
     }
     if !report.loomrec && report.entries > 0 {

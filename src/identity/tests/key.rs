@@ -125,10 +125,26 @@ fn chat_keys_agree_when_only_spelling_and_delivery_differ() {
 
 #[test]
 fn chat_key_counts_the_body_alone_when_it_is_an_object() {
-    let list = headers(&[("openai-beta", "x"), ("content-type", "application/json")]);
+    let list = headers(&[("accept", "x"), ("content-type", "application/json")]);
     let body = br#"{"model":"m","messages":[]}"#;
     let parts = RequestParts { query: "api-version=1", headers: &list, ..chat(body) };
     assert_eq!(RequestKey::of(&parts, &rules(&[])), RequestKey::of(&chat(body), &rules(&[])));
+}
+
+#[test]
+fn chat_takes_the_tagged_form_when_a_header_changes_its_answer() {
+    let list = headers(&[("openai-beta", "x"), ("content-type", "application/json")]);
+    let body = br#"{"model":"m","messages":[]}"#;
+    let parts = RequestParts { headers: &list, ..chat(body) };
+    let none = rules(&[]);
+    let text = String::from_utf8(canonical_text(&parts, &none)).unwrap();
+    assert!(text.contains(r#""openai-beta": "x""#) && text.contains("request/1"), "{text}");
+    let plain = RequestKey::of(&chat(body), &none);
+    assert_ne!(RequestKey::of(&parts, &none), plain);
+    // As it was before, and as it is where rules leave that header out.
+    assert_eq!(RequestKey::of_first_generation(&parts, &none), plain);
+    let without = none.with_headers(&[], &["openai-beta".to_owned()]);
+    assert_eq!(RequestKey::of(&parts, &without), plain);
 }
 
 #[test]

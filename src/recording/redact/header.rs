@@ -1,13 +1,12 @@
 //! Which headers and query parameters are stored.
 //!
-//! Of a request, only the few headers that change an answer: a program can send
+//! Of a request, only the headers that change an answer: a program can send
 //! any other, with anything in it. Of a response, all but those that belong to
 //! the connection, set a cookie, or name whose account it was. Of a query, all
 //! but credentials, in the order and spelling they came.
 
-/// The request headers that are stored.
-const REQUEST: [&str; 5] =
-    ["content-type", "accept", "anthropic-version", "anthropic-beta", "openai-beta"];
+use super::secret::Secrets;
+use crate::identity::header;
 
 /// Headers that belong to one connection only (RFC 9110 section 7.6.1, and the
 /// older ones still seen); so do those that `connection` names.
@@ -36,7 +35,45 @@ const ACCOUNT: [&str; 6] = [
 
 /// Whether a request header of this name, in lower case, is stored.
 pub fn stores(name: &str) -> bool {
-    REQUEST.contains(&name)
+    matches!(name, "content-type" | "accept") || header::is_stored(name)
+}
+
+/// Headers that rules of identity cannot speak of: they belong to the connection, or say
+/// how the body is to be read.
+const FIXED: [&str; 6] =
+    ["accept-encoding", "content-encoding", "content-length", "content-type", "expect", "host"];
+
+/// The name of a header that rules leave out of keys, in lower case.
+///
+/// # Errors
+/// Why a rule cannot speak of this header.
+pub fn ignorable_name(name: &str) -> Result<String, &'static str> {
+    let name = name.trim().to_ascii_lowercase();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(plain) {
+        return Err("this cannot be the name of a header");
+    }
+    if HOP_BY_HOP.contains(&name.as_str()) || FIXED.contains(&name.as_str()) {
+        return Err("this header belongs to the connection, or says how the body is read");
+    }
+    if name.starts_with("x-loomrec-") {
+        return Err("headers that begin with x-loomrec- are loomrec's own");
+    }
+    Ok(name)
+}
+
+/// The name of a header that rules make a part of keys, in lower case. It is stored with
+/// its value, so it must be no credential.
+///
+/// # Errors
+/// Why a rule cannot name this header.
+pub fn identity_name(name: &str) -> Result<String, &'static str> {
+    let name = ignorable_name(name)?;
+    let secret = Secrets::may_be_in(&name) || name.contains("access-key");
+    if secret && !header::is_stored(&name) {
+        return Err("a header of this name is taken for a credential, and never kept");
+    }
+    Ok(name)
 }
 
 /// What of a response's headers may be stored: those that are not of this

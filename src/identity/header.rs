@@ -1,0 +1,316 @@
+//! The request headers that change an answer, and so are part of a request's key.
+//!
+//! The table below is the one place that says which: what is stored of a request and
+//! what its key is made of both follow it. A value that names an account or may hold a
+//! credential is stored and hashed as a digest, so the stored request still has the key
+//! it stands under.
+
+use std::borrow::Cow;
+
+use super::digest::{self, sha256_hex};
+use super::parts::{Form, RequestParts};
+use super::rules::IdentityRules;
+
+/// How the value of a header is stored and hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// As it was sent.
+    Clear,
+    /// As it was sent where it is an address without user and parameters, else as a
+    /// digest.
+    Address,
+    /// As it was sent where it is the name of a saved configuration, else as a digest:
+    /// written out, a configuration may hold keys.
+    Saved,
+    /// As a digest: it names an account, or may hold a credential.
+    Digest,
+}
+
+use Value::{Address, Clear, Digest, Saved};
+
+/// Each header, sorted by name: how its value is kept, and what it changes.
+const TABLE: [(&str, Value, &str); 52] = [
+    ("anthropic-beta", Clear, "switches features of the API on"),
+    ("anthropic-version", Clear, "the version of the API, and so the answer's shape"),
+    ("azureml-model-deployment", Clear, "Azure ML: which deployment answers"),
+    ("cf-aig-cache-key", Clear, "Cloudflare's gateway: which cached answer"),
+    ("cf-aig-cache-ttl", Clear, "Cloudflare's gateway: whether a cached answer"),
+    ("cf-aig-skip-cache", Clear, "Cloudflare's gateway: whether a cached answer"),
+    ("extra-parameters", Clear, "Azure AI: what becomes of members it does not know"),
+    ("groq-model-version", Clear, "Groq: which version of a system answers"),
+    ("helicone-cache-bucket-max-size", Clear, "Helicone: how many answers to choose from"),
+    ("helicone-cache-enabled", Clear, "Helicone: whether a cached answer"),
+    ("helicone-cache-seed", Clear, "Helicone: which cached answer"),
+    ("helicone-fallbacks", Digest, "Helicone: who answers; it holds keys"),
+    ("helicone-llm-security-advanced", Clear, "Helicone: whether a call is blocked"),
+    ("helicone-llm-security-enabled", Clear, "Helicone: whether a call is blocked"),
+    ("helicone-moderations-enabled", Clear, "Helicone: whether a call is blocked"),
+    ("helicone-openai-api-base", Address, "Helicone: who answers"),
+    ("helicone-prompt-format", Clear, "Helicone: how the prompt is filled in"),
+    ("helicone-prompt-id", Clear, "Helicone: which prompt is filled in"),
+    ("helicone-prompt-mode", Clear, "Helicone: how the prompt is filled in"),
+    ("helicone-prompt-security-enabled", Clear, "Helicone: whether a call is blocked"),
+    ("helicone-ratelimit-policy", Clear, "Helicone: when a call is refused"),
+    ("helicone-stream-force-format", Clear, "Helicone: how a stream is framed"),
+    ("helicone-stream-usage", Clear, "Helicone: whether a stream tells its usage"),
+    ("helicone-target-provider", Clear, "Helicone: who answers"),
+    ("helicone-target-url", Address, "Helicone: who answers"),
+    ("helicone-token-limit-exception-handler", Clear, "Helicone: how a long prompt is cut"),
+    ("openai-beta", Clear, "switches features of the API on"),
+    ("openai-organization", Digest, "OpenAI: whose limits, models and data"),
+    ("openai-project", Digest, "OpenAI: whose limits, models and data"),
+    ("range", Clear, "which part of a file"),
+    ("x-amzn-bedrock-guardrailidentifier", Clear, "Bedrock: which guardrail"),
+    ("x-amzn-bedrock-guardrailversion", Clear, "Bedrock: which guardrail"),
+    ("x-amzn-bedrock-performanceconfig-latency", Clear, "Bedrock: how the model is run"),
+    ("x-amzn-bedrock-service-tier", Clear, "Bedrock: how the model is run"),
+    ("x-amzn-bedrock-trace", Clear, "Bedrock: whether the answer holds a trace"),
+    ("x-anthropic-beta", Clear, "OpenRouter: switches features of Anthropic's API on"),
+    ("x-goog-user-project", Digest, "Google: whose quota and models"),
+    ("x-hf-bill-to", Digest, "Hugging Face: whose account"),
+    ("x-litellm-tags", Clear, "LiteLLM: which deployments may answer"),
+    ("x-policy-id", Clear, "Azure OpenAI: which content filter"),
+    ("x-portkey-aws-region", Clear, "Portkey: who answers"),
+    ("x-portkey-azure-api-version", Clear, "Portkey: who answers"),
+    ("x-portkey-azure-deployment-id", Clear, "Portkey: who answers"),
+    ("x-portkey-cache-force-refresh", Clear, "Portkey: whether a cached answer"),
+    ("x-portkey-cache-namespace", Clear, "Portkey: which cached answer"),
+    ("x-portkey-config", Saved, "Portkey: who answers, with which fallbacks and guardrails"),
+    ("x-portkey-custom-host", Address, "Portkey: who answers"),
+    ("x-portkey-provider", Clear, "Portkey: who answers"),
+    ("x-portkey-strict-open-ai-compliance", Clear, "Portkey: the answer's shape"),
+    ("x-portkey-vertex-region", Clear, "Portkey: who answers"),
+    ("x-vertex-ai-llm-request-type", Clear, "Vertex: how the model is run"),
+    ("x-vertex-ai-llm-shared-request-type", Clear, "Vertex: how the model is run"),
+];
+
+/// Where Portkey's headers begin: any that is not in the table and not below is kept as
+/// a digest, since each may say who answers, and many name an account.
+const PORTKEY: &str = "x-portkey-";
+
+/// Portkey's headers that change no answer (they name the call, or say how long to wait)
+/// or are a credential of their own, without the beginning.
+const PORTKEY_OTHERS: [&str; 13] = [
+    "anthropic-api-key",
+    "api-key",
+    "aws-access-key-id",
+    "aws-secret-access-key",
+    "aws-session-token",
+    "azure-ad-token",
+    "azure-entra-client-secret",
+    "debug",
+    "metadata",
+    "parent-span-id",
+    "request-timeout",
+    "span-id",
+    "trace-id",
+];
+
+/// Bedrock's header for the form of a streamed answer, which `accept` says of a
+/// complete one.
+const BEDROCK_ACCEPT: &str = "x-amzn-bedrock-accept";
+
+/// How a digest begins.
+pub const DIGEST: &str = "sha256:";
+/// How many hex digits it has.
+const DIGITS: usize = 16;
+
+/// How the value of a header of this name, in lower case, is kept; `None` where the
+/// header changes no answer.
+fn value_of(name: &str) -> Option<Value> {
+    // Most headers of most requests are told by how they begin.
+    let begins = matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'r')
+        || name.starts_with("x-") && !name.starts_with("x-stainless-");
+    if !begins {
+        return None;
+    }
+    if let Ok(at) = TABLE.binary_search_by(|(known, ..)| (*known).cmp(name)) {
+        return TABLE.get(at).map(|(_, value, _)| *value);
+    }
+    let rest = name.strip_prefix(PORTKEY)?;
+    (!PORTKEY_OTHERS.contains(&rest)).then_some(Digest)
+}
+
+/// Whether a header of this name, in lower case, is part of a key by itself.
+pub fn changes_answers(name: &str) -> bool {
+    value_of(name).is_some()
+}
+
+/// Whether a header of this name, in lower case, is stored because of what it changes.
+pub fn is_stored(name: &str) -> bool {
+    name == BEDROCK_ACCEPT || changes_answers(name)
+}
+
+/// The value of a header as it is stored and hashed.
+pub fn kept_value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
+    let clear = match value_of(name) {
+        None | Some(Clear) => true,
+        Some(Address) => !value.contains(['@', '?', '#']),
+        Some(Saved) => {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+            value.len() <= 64 && value.starts_with("pc-") && value.bytes().all(plain)
+        }
+        Some(Digest) => false,
+    };
+    if clear || is_digest(value) {
+        return Cow::Borrowed(value);
+    }
+    let hash = sha256_hex(value.trim().as_bytes());
+    let digits = digest::as_text(&hash).get(..DIGITS).unwrap_or_default();
+    Cow::Owned(format!("{DIGEST}{digits}"))
+}
+
+/// The variable that SDKs take the value of a header from, where they do: another
+/// machine may not have it set.
+pub fn variable(name: &str) -> Option<&'static str> {
+    match name {
+        "openai-organization" => Some("OPENAI_ORG_ID"),
+        "openai-project" => Some("OPENAI_PROJECT_ID"),
+        "x-goog-user-project" => Some("GOOGLE_CLOUD_QUOTA_PROJECT"),
+        _ => None,
+    }
+}
+
+/// Whether a stored value is a digest.
+pub fn is_digest(value: &str) -> bool {
+    value.strip_prefix(DIGEST).is_some_and(|digits| {
+        digits.len() == DIGITS && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// Which headers keys are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Generation {
+    /// Before there was a table: three headers, and none of a chat completion.
+    First,
+    /// Those of the table and of the rules.
+    Second,
+}
+
+impl Generation {
+    /// Whether a header of this name is part of the key, whatever is asked for.
+    fn counts(self, name: &str, rules: &IdentityRules) -> bool {
+        match self {
+            Self::First => matches!(name, "anthropic-beta" | "anthropic-version" | "openai-beta"),
+            Self::Second => {
+                !matches!(name, "content-type" | "accept")
+                    && (changes_answers(name) && !rules.ignores_header(name)
+                        || rules.names_header(name))
+                    || name == "accept" && rules.names_header(name)
+            }
+        }
+    }
+
+    /// Whether a chat completion has no header that its plain text has no room for.
+    pub(super) fn is_plain(self, parts: &RequestParts<'_>, rules: &IdentityRules) -> bool {
+        // Anthropic's version means nothing to chat completions, also not to its own.
+        let counts = |name: &str| name != "anthropic-version" && self.counts(name, rules);
+        self == Self::First || !parts.headers.iter().any(|(name, _)| counts(name))
+    }
+
+    /// The headers that enter the key, sorted by name, each once.
+    pub(super) fn headers<'a>(
+        self,
+        parts: &RequestParts<'a>,
+        rules: &IdentityRules,
+    ) -> Vec<(&'a str, String)> {
+        let mut kept: Vec<(&str, String)> = Vec::new();
+        for (name, value) in parts.headers {
+            if !self.counts(name, rules) {
+                continue;
+            }
+            match kept.iter_mut().find(|(known, _)| known == name) {
+                Some((_, all)) => {
+                    all.push(',');
+                    all.push_str(value.trim());
+                }
+                None => kept.push((name, value.trim().to_owned())),
+            }
+        }
+        kept.extend(parts.media_type().map(|media| ("content-type", media)));
+        if self == Self::Second && !rules.names_header("accept") && !rules.ignores_header("accept")
+        {
+            kept.extend(form_of_answer(parts).map(|form| ("accept", form)));
+        }
+        kept.sort_unstable();
+        kept
+    }
+}
+
+/// The form of the answer that a request chooses by a header, where its operation has
+/// that choice and it is not the usual one.
+fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {
+    let Form::Tagged { target, .. } = parts.form else { return None };
+    let bedrock = target.starts_with("/model/") && target.ends_with("/invoke");
+    if !bedrock && !target.ends_with("/audio/speech") {
+        return None;
+    }
+    let own = parts.values(BEDROCK_ACCEPT).next().filter(|_| bedrock);
+    let form = own.or_else(|| parts.values("accept").next())?.trim().to_ascii_lowercase();
+    // The default, and what asks for a stream: that is the mode of delivery.
+    let usual = match form.as_str() {
+        "" | "*/*" => true,
+        "application/json" | "application/vnd.amazon.eventstream" | "text/event-stream" => bedrock,
+        _ => false,
+    };
+    (!usual).then_some(form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_is_sorted_and_its_names_are_in_lower_case() {
+        assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0));
+        for (name, _, why) in TABLE {
+            assert!(changes_answers(name), "{name}");
+            assert!(!why.is_empty() && name == name.to_ascii_lowercase());
+        }
+    }
+
+    #[test]
+    fn headers_that_change_no_answer_are_no_part_of_a_key() {
+        for name in [
+            "",
+            "user-agent",
+            "host",
+            "accept-encoding",
+            "authorization",
+            "x-api-key",
+            "helicone-auth",
+            "helicone-property-team",
+            "x-stainless-os",
+            "x-portkey-trace-id",
+            "x-portkey-api-key",
+            "x-amzn-bedrock-request-metadata",
+            "http-referer",
+            "x-title",
+            "cookie",
+            "x-other",
+        ] {
+            assert!(!changes_answers(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_that_name_an_account_or_may_hold_a_key_are_kept_as_digests() {
+        let org = kept_value("openai-organization", " org-canary ");
+        assert!(is_digest(&org) && !org.contains("canary"), "{org}");
+        assert_eq!(org, kept_value("openai-organization", "org-canary"));
+        // What is stored is stored alike when it comes back, from an export say.
+        assert_eq!(kept_value("openai-organization", &org), org);
+        for (name, value, clear) in [
+            ("x-portkey-config", "pc-prod-1234", true),
+            ("x-portkey-config", r#"{"api_key":"sk-1"}"#, false),
+            ("x-portkey-virtual-key", "openai-1234", false),
+            ("x-portkey-anything-new", "x", false),
+            ("helicone-target-url", "https://api.openai.com", true),
+            ("helicone-target-url", "https://user:secret@host", false),
+            ("helicone-fallbacks", "[]", false),
+            ("openai-beta", "assistants=v2", true),
+        ] {
+            assert_eq!(kept_value(name, value) == value, clear, "{name}: {value}");
+        }
+    }
+}
