@@ -54,6 +54,9 @@ pub(super) fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Undoes one kind of escapes.
+type Unescape = fn(&[u8]) -> Vec<u8>;
+
 /// Whether the marker is in these bytes, in any spelling; slow and simple on purpose.
 pub(super) fn reveals(bytes: &[u8], depth: usize) -> bool {
     if contains(bytes) {
@@ -62,7 +65,7 @@ pub(super) fn reveals(bytes: &[u8], depth: usize) -> bool {
     if depth == 0 {
         return false;
     }
-    let escapes: [fn(&[u8]) -> Vec<u8>; 3] = [json, percent, html];
+    let escapes: [Unescape; 3] = [json, percent, html];
     let inner = escapes.iter().map(|unescape| unescape(bytes)).filter(|text| text != bytes);
     inner.chain(runs(bytes)).any(|text| reveals(&text, depth - 1))
 }
