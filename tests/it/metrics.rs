@@ -217,7 +217,7 @@ fn only_who_may_use_the_control_paths_may_scrape() {
     scene.recorded(&upstream, &[chat("hi")]);
     let server = scene.replay(&[]);
     for path in ["/metrics", "/__loomrec/metrics"] {
-        server.call(&Call::get(path)).expect(403);
+        server.call(&Call::get(path).header("host: other.example")).expect(403);
         let page = get(&server, path, &["origin: https://evil.example"]).expect(403);
         assert!(!page.text().contains("loomrec_build_info"));
         let plain = get(&server, path, &[]).expect(200);

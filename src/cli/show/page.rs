@@ -144,6 +144,8 @@ fn answer(page: &mut Page, entry: &Entry) {
         (None, None) if entry.response.is_none() => None,
         _ => Some(Pricing::builtin().cost(entry, entry.model.as_deref())),
     };
+    // A failed call used nothing: that it cost nothing need not be said.
+    let cost = cost.filter(|cost| *cost != Some(0.0) || entry.usage.is_some());
     let cost = cost.map(|cost| cost.map_or_else(|| UNKNOWN.to_owned(), dollars));
     page.fact("cost", cost.as_deref());
     page.fact("time", entry.latency_ms.map(milliseconds).as_deref());
