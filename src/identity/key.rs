@@ -14,7 +14,7 @@
 //! (see [`RequestParts::json`]), `{"multipart": [part, …]}` where it parses as
 //! multipart (see [`multipart`]), else
 //! `{"length": n, "sha256": hex}`. `headers` holds the headers that change an answer
-//! (see [`header`], repeats joined with `,`) and the media type of `content-type`,
+//! (see `identity::header`, repeats joined with `,`) and the media type of `content-type`,
 //! those that are there. A chat completion that has any of the former takes this form
 //! too, since AgentLoom's has no room for them. `query` is the stored
 //! query, in which there are none. What the rules ignore is gone before anything else

@@ -38,7 +38,7 @@ impl AccessPolicy {
     /// Reads the values of `--allow-host` and `--allow-origin`. Empty ones are skipped.
     ///
     /// # Errors
-    /// [`InvalidRule`] for a value that names no host or no origin.
+    /// A value that names no host or no origin.
     pub fn from_flags<'a>(hosts: &'a [String], origins: &'a [String]) -> Result<Self, InvalidRule> {
         let given = |values: &'a [String]| values.iter().filter(|value| !value.is_empty());
         Ok(Self {
