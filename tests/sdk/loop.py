@@ -114,8 +114,9 @@ class Loomrec:
         return self._run("record", recording, [*upstreams, *flags], line, environment(**KEYS))
 
     def replay(self, recording: Path, line: list[str], *flags: str, **variables: str) -> Outcome:
-        """Strict, and without a key."""
-        return self._run("replay", recording, ["--strict", *flags], line, environment(**variables))
+        """Without a key, and strict, which goes with no repeats."""
+        strict = [] if "--repeat" in flags else ["--strict"]
+        return self._run("replay", recording, [*strict, *flags], line, environment(**variables))
 
     def _run(self, verb: str, recording: Path, flags: list[str], line: list[str], env: dict[str, str]) -> Outcome:
         receipt = self.where / "receipt.json"

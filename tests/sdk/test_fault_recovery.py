@@ -22,7 +22,7 @@ def through(loomrec, tmp_path):
         rule = {"name": "down", "match": {"step_id": "umbrella", "attempt": list(range(1, times + 1))},
                 "fault": {"type": "http_error", "status_code": 500}}
         plan.write_text(json.dumps({"rules": [rule]}), encoding="utf-8")
-        replayed = loomrec.replay(PLAIN, PROGRAM, "--faults", str(plan), "--journal", str(journal),
+        replayed = loomrec.replay(PLAIN, PROGRAM, "--allow-unchecked", "--faults", str(plan), "--journal", str(journal),
                                   "--recovery", BUDGET)
         line = [loomrec.binary, "score", str(journal), "--json", "--recovery", BUDGET]
         scored = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)

@@ -34,7 +34,7 @@ def replayed(loomrec, tmp_path):
     def run(program, **variables):
         recording = tmp_path / "by-hand.json"
         recording.write_text(json.dumps(HELD, ensure_ascii=False), encoding="utf-8")
-        outcome = loomrec.replay(recording, ways.command(program, "--steps"), **variables)
+        outcome = loomrec.replay(recording, ways.command(program, "--steps"), "--repeat", "last", **variables)
         assert outcome.code == 0, outcome.stderr
         assert_green(outcome)
         return outcome.document
