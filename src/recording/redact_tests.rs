@@ -71,6 +71,36 @@ fn well_known_keys_are_removed_wherever_a_word_begins() {
 }
 
 #[test]
+fn escaped_secret_in_a_body_that_is_no_json_is_found_at_once() {
+    let redactor = Redactor::new(&["hush-[a-z0-9]{8}".to_owned()]).unwrap();
+    let escaped = r"\u0068\u0075sh-ab12cd3\u0034";
+    let twice = escaped.replace('\\', r"\\");
+    let (none, mut numbers) = (Secrets::default(), Placeholders::default());
+    for (body, clean) in [
+        (format!("hush-ab12cd34{{\"\":\"{escaped}\"}}"), format!("{MARK}{{\"\":\"{MARK}\"}}")),
+        (format!("{{\"a\":\"{escaped}\"}} }} x"), format!("{{\"a\":\"{MARK}\"}} }} x")),
+        (format!("{{\"a\":\"see {escaped}"), format!("{{\"a\":\"see {MARK}")),
+        (format!("it says {escaped}, or {twice}"), format!("it says {MARK}, or {MARK}")),
+        (r"C:\new\users".to_owned(), r"C:\new\users".to_owned()),
+    ] {
+        for media in ["application/json", "text/plain"] {
+            let got = redactor.redact_body(media, body.as_bytes(), &none, &mut numbers);
+            assert_eq!(String::from_utf8_lossy(&got), clean, "{media}: {body}");
+        }
+    }
+}
+
+#[test]
+fn escapes_of_a_text_do_not_change_what_a_placeholder_stands_for() {
+    let redactor = Redactor::new(&[r"MAIL=[a-z]+@x\.test".to_owned()]).unwrap();
+    let (none, mut numbers) = (Secrets::default(), Placeholders::default());
+    let body = r"ann@x.test, \u0061nn@x.test, C:\mail\bob@x.test, \u0062ob@x.test";
+    let got = redactor.redact_body("text/plain", body.as_bytes(), &none, &mut numbers);
+    let clean = r"<MAIL:1>, <MAIL:1>, C:\mail\<MAIL:2>, <MAIL:2>";
+    assert_eq!(String::from_utf8_lossy(&got), clean);
+}
+
+#[test]
 fn ordinary_text_is_left_alone() {
     let none = Secrets::default();
     let hex = "0123456789abcdef".repeat(4);

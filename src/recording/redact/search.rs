@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::decoded_text::DecodedText;
-use super::edit::Found;
+use super::edit::{Found, merge_found};
 use super::json_tokens::{JsonText, JsonTokens, Token};
 use super::placeholder::{Mark, find_placeholders};
 use super::{MARK, Redactor, Secrets};
@@ -47,16 +47,37 @@ impl Search<'_> {
         self.redactor.shapes.begin_in(bytes) || self.secrets.are_in(bytes)
     }
 
-    /// What stands in a text that is not JSON.
+    /// What stands in a text that is not JSON: as it is written, and as it reads without
+    /// the escapes of JSON, of which a part may be in it.
     pub(super) fn in_text(&self, text: &[u8]) -> Vec<Found> {
-        self.find(text, Wanted::All)
+        self.in_text_at(text, 0)
+    }
+
+    /// The same for a text within so many others.
+    fn in_text_at(&self, text: &[u8], depth: usize) -> Vec<Found> {
+        let mut found = self.find(text, Wanted::All);
+        if depth >= NESTED || !text.contains(&b'\\') {
+            return found;
+        }
+        let mut decoded = DecodedText::default();
+        decoded.push_json(text, 0..text.len(), true);
+        if decoded.bytes() == text {
+            return found;
+        }
+        let mut inner = self.in_text_at(decoded.bytes(), depth + 1);
+        inner = place_in_source(inner, &decoded, text);
+        // A named value is the longer one: `ann` and not `nn` where `a` is an escape.
+        drop_named_within(&mut inner, &found);
+        drop_named_within(&mut found, &inner);
+        found.extend(inner);
+        found
     }
 
     /// What stands in a string. One that is JSON itself is searched value by value.
     pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<Found> {
         let start = text.trim_ascii_start().first();
         if depth >= NESTED || !matches!(start, Some(b'{' | b'[')) {
-            return self.find(text, Wanted::All);
+            return self.in_text_at(text, depth);
         }
         let mut found = self.in_json(text, depth + 1);
         found.extend(self.find(text, Wanted::Own));
@@ -88,7 +109,7 @@ impl Search<'_> {
         if tokens.is_complete() {
             self.note_rules_that_match_elsewhere(json);
         } else {
-            found.extend(self.find(json, Wanted::All));
+            found.extend(self.in_text_at(json, depth));
         }
         found
     }
@@ -209,6 +230,21 @@ impl Search<'_> {
 /// Whether JSON spells this with an escape.
 fn is_escaped_in_json(value: &str) -> bool {
     value.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+}
+
+/// Drops the named values that stand within those of `others`.
+fn drop_named_within(found: &mut Vec<Found>, others: &[Found]) {
+    let is_named = |found: &&Found| matches!(found.mark, Mark::Named { .. });
+    let named: Vec<Found> = others.iter().filter(is_named).cloned().collect();
+    if named.is_empty() {
+        return;
+    }
+    let outer = merge_found(named);
+    let is_within = |place: &Range<usize>| {
+        let behind = outer.partition_point(|edit| edit.range.start <= place.start);
+        behind > 0 && place.end <= outer[behind - 1].range.end
+    };
+    found.retain(|found| !is_named(&found) || !found.places.iter().all(is_within));
 }
 
 /// What was found in a decoded text, at its places in the source.

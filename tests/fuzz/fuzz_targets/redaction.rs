@@ -53,11 +53,8 @@ fn redacted(media: &str, body: &[u8]) -> Vec<u8> {
 
 fn check_body(media: &str, body: &[u8]) {
     let clean = redacted(media, body);
-    // What is no JSON may begin like some once a mark stands there, and is then read otherwise.
-    if media != "application/json" || loomrec::identity::parse(body).is_ok() {
-        assert_eq!(text(&redacted(media, &clean)), text(&clean), "what is clean stays as it is");
-        assert!(REDACTOR.find_in_body(media, &clean).is_empty(), "nothing is found any more");
-    }
+    assert_eq!(text(&redacted(media, &clean)), text(&clean), "what is clean stays as it is");
+    assert!(REDACTOR.find_in_body(media, &clean).is_empty(), "nothing is found any more");
     if REDACTOR.find_in_body(media, body).is_empty() {
         assert_eq!(text(&clean), text(body), "what holds no secret stays as it is");
     }
