@@ -14,6 +14,7 @@ use crate::provider::{Framing, directory, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Placeholders, Secrets};
+use crate::recording::request_text::{RequestText, content_coding, request_text};
 use crate::recording::{Chunk, End, Entry, EntryName, RecordedRequest, encoding, moment};
 
 /// Headers that name a call's session and step.
@@ -173,9 +174,16 @@ impl Import<'_> {
             (&[], stored),
         );
         let kind = head.content_type();
-        let body = match redactor.redact_body(kind, body, secrets, &mut placeholders) {
-            Cow::Borrowed(_) => body.clone(),
-            Cow::Owned(clean) => clean.into(),
+        let codings = headers.iter().filter(|(name, _)| name == "content-encoding");
+        let coding = content_coding(codings.map(|(_, value)| value));
+        let body = match request_text(coding.as_deref(), body) {
+            RequestText::Opaque(mark) => mark,
+            RequestText::Plain(text) | RequestText::Decoded(text) => {
+                match redactor.redact_body(kind, &text, secrets, &mut placeholders) {
+                    Cow::Borrowed(_) => body.clone(),
+                    Cow::Owned(clean) => clean.into(),
+                }
+            }
         };
         let request = RecordedRequest { body, ..head };
         let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));

@@ -124,6 +124,22 @@ fn body_is_unpacked_whether_the_tool_did_it_or_not() {
 }
 
 #[test]
+fn compressed_request_is_freed_of_its_own_credential() {
+    let mut sent = exchange("application/json", Content::Plain(answer().into()));
+    let plain = import(sent.clone()).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&sent.request.body).unwrap();
+    sent.request.body = encoder.finish().unwrap().into();
+    sent.request.headers.push(("Content-Encoding".to_owned(), "gzip".to_owned()));
+    let packed = import(sent.clone()).unwrap();
+    assert_eq!(packed.entry.request, plain.entry.request);
+    assert_eq!(packed.name, plain.name);
+    sent.request.body = sent.request.body.slice(..20);
+    let cut = import(sent).unwrap().entry.request.unwrap().body;
+    assert!(cut.starts_with(b"[REDACTED] a body of 20 bytes"), "{cut:?}");
+}
+
+#[test]
 fn what_cannot_be_replayed_is_refused() {
     let change = |change: &dyn Fn(&mut Exchange)| {
         let mut exchange = exchange("application/json", Content::Plain(answer().into()));

@@ -27,6 +27,7 @@ pub mod question;
 pub(crate) mod rebuild;
 pub mod redact;
 pub mod rekey;
+pub mod request_text;
 pub mod response_header;
 pub mod salvage;
 pub(crate) mod scan;

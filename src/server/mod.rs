@@ -10,7 +10,6 @@ mod asked;
 mod authority;
 mod caller;
 pub mod clock;
-mod coded;
 pub mod control;
 mod cors;
 mod credential;

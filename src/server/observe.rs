@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, header};
 use url::Url;
 
-use super::coded::{RequestText, content_coding, request_text};
 use super::credential::{Carried, Credentials};
 use super::known::{Known, Seen};
 use super::memo::Memo;
@@ -18,6 +17,7 @@ use crate::provider::directory;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{Placeholders, RedactedBody, Redactor, Secrets};
+use crate::recording::request_text::{RequestText, content_coding, request_text};
 use crate::replay::Matcher;
 
 /// Names the session of a call.
@@ -125,7 +125,8 @@ impl Observer {
         };
         let step = named(STEP_HEADER);
         let (place, placeholders) = (Arc::new(place), numbered);
-        let coding = content_coding(headers);
+        let codings = headers.get_all(header::CONTENT_ENCODING).iter();
+        let coding = content_coding(codings.map(|v| String::from_utf8_lossy(v.as_bytes())));
         Opening { place, request, session, step, secrets, placeholders, coding }
     }
 

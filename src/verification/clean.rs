@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::answer::Body;
 use crate::recording::redact::{Placeholders, Redactor, Secrets};
+use crate::recording::request_text::stored_text;
 use crate::recording::{Chunk, Entry};
 
 /// Takes known credentials out of an entry; gives where any were, and whether what its
@@ -22,7 +23,8 @@ pub(super) fn clean(entry: &mut Entry, body: Option<&Body<'_>>, redactor: &Redac
         }
         let numbered = &mut Placeholders::default();
         let kind = request.content_type();
-        let body = match redactor.redact_body(kind, &request.body, &none, numbered) {
+        let text = stored_text(&request.body);
+        let body = match redactor.redact_body(kind, &text, &none, numbered) {
             Cow::Owned(bytes) => Some(Bytes::from(bytes)),
             Cow::Borrowed(_) => None,
         };

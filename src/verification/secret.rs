@@ -9,6 +9,7 @@ use super::{Kind, Problem, Severity};
 use crate::identity::{self, Json};
 use crate::provider::Call;
 use crate::recording::redact::{FoundSecret, Redactor};
+use crate::recording::request_text::stored_text;
 use crate::recording::{Chunk, Entry, Layout};
 
 /// How many problems of one entry are told.
@@ -44,7 +45,8 @@ impl<'a> Search<'a> {
         for (name, value) in &request.headers {
             self.plain(&format!("/request/headers{}", token(name)), value.as_bytes());
         }
-        self.body("/request", request.content_type(), &request.body, text, true);
+        let body = stored_text(&request.body);
+        self.body("/request", request.content_type(), &body, text, true);
     }
 
     fn summary(&mut self, entry: &Entry) {

@@ -1,3 +1,7 @@
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -170,6 +174,24 @@ fn a_misspelt_field_is_told_with_the_one_that_is_meant() {
             "Some(4) /response/headrs the field `headrs` is not known (is `headers` meant?)",
         ]
     );
+}
+
+#[test]
+fn credential_in_a_compressed_request_is_told_and_taken_out() {
+    let (_, mut entry) = entry(&secret(), "hello");
+    let request = entry.request.as_mut().unwrap();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(&request.body).unwrap();
+    request.body = encoder.finish().unwrap().into();
+    let (_, key) = request.recognise_with_key(&IdentityRules::default());
+    entry.request_hash = Some(key.clone());
+    let name = EntryName::Hash(key);
+    let found = checked(&name, &entry);
+    let secrets = found.problems.iter().filter(|problem| problem.kind == Kind::Secret);
+    let places: Vec<&str> = secrets.map(|problem| problem.pointer.as_str()).collect();
+    assert_eq!(places, ["/request/base64"]);
+    let mended = mend(&name, &entry, &checker(), true).unwrap();
+    assert_eq!(kinds(&checked(&mended.name, &mended.entry)), Vec::<&str>::new());
 }
 
 #[test]

@@ -93,7 +93,11 @@ impl Report {
         }
         let rekeyed = self.changed.iter().filter(|change| change.rekeyed).count();
         let (changed, takes) = (self.changed.len(), self.takes);
+        let left = self.left.len();
         text.push_str(&match (changed, self.meta, self.applied) {
+            (0, false, _) if left > 0 => {
+                format!("{path}: nothing changed; {left} of {takes} takes are not clean\n")
+            }
             (0, false, _) => format!("{path}: clean, {takes} takes\n"),
             (_, _, true) => {
                 format!("{path}: {changed} of {takes} takes redacted, {rekeyed} with a new key\n")

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::body::Chunk;
-use super::super::encoding;
+use super::super::encoding::{self, Undecoded};
 use super::edit::{Found, merge_found, replace_in_chunks, replacements};
 use super::json_tokens::{JsonTokens, Token};
 use super::search::Search;
@@ -192,11 +192,15 @@ impl Redactor {
             let none = &mut Placeholders::default();
             self.redact_payload(framing, media, &mut chunks, secrets, none) == plain
         };
-        let Some(plain) = encoding::decode(encoding, &joined, max) else {
-            // Cut or damaged, or not to be decoded at all: what cannot be seen to be
-            // free of secrets is not kept.
-            let start = encoding::decode_start(encoding, &joined, max);
-            return start.is_some_and(|start| is_clean(&start));
+        // What cannot be seen to be free of secrets is not kept.
+        let plain = match encoding::try_decode(encoding, &joined, max) {
+            Ok(plain) => plain,
+            Err(Undecoded::Unknown | Undecoded::TooLarge) => return false,
+            // Cut or damaged: nobody can read more than its beginning.
+            Err(Undecoded::Damaged) => {
+                let start = encoding::decode_start(encoding, &joined, max);
+                return start.is_some_and(|start| is_clean(&start));
+            }
         };
         if is_clean(&plain) {
             return true;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::entry::{Entry, RecordedRequest};
 use super::super::name::EntryName;
+use super::super::request_text::stored_text;
 use super::{Came, Placeholders, Redactor, Secrets, Unkept};
 use crate::identity::IdentityRules;
 use crate::provider::{Answer, Operation, directory};
@@ -93,7 +94,9 @@ impl Redactor {
         };
         let headers = request.headers.iter().map(&mut header).collect();
         let kind = request.content_type();
-        let body = match self.redact_body(kind, &request.body, &none, placeholders) {
+        // A compressed body that holds a credential is kept decoded.
+        let text = stored_text(&request.body);
+        let body = match self.redact_body(kind, &text, &none, placeholders) {
             Cow::Borrowed(_) => request.body.clone(),
             Cow::Owned(clean) => clean.into(),
         };

@@ -1,3 +1,8 @@
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 use super::*;
 use crate::recording::{Chunk, End, Layout, Payload, RecordedRequest, RecordedResponse};
 use serde_json::json;
@@ -122,4 +127,39 @@ fn compressed_answer_that_cannot_be_read_is_kept_and_told() {
     let clean = cleaned(&coded);
     assert_eq!(clean.left, Some(Unkept::Compressed));
     assert_eq!(clean.entry, coded);
+}
+
+#[test]
+fn compressed_answer_is_looked_into_to_its_end_or_not_kept() {
+    let mut plain = vec![b' '; 50_000];
+    plain.extend_from_slice(SECRET.as_bytes());
+    let mut chunks = vec![Chunk { at_ms: 1.0, data: packed(&plain).into() }];
+    let mut headers = vec![("content-encoding".to_owned(), "gzip".to_owned())];
+    let came = Came {
+        operation: Operation::Other,
+        status: 200,
+        headers: &mut headers,
+        chunks: &mut chunks,
+        placeholders: &mut Placeholders::default(),
+    };
+    let kept = redactor().redact_answer(came, &Secrets::default(), 40_000);
+    assert_eq!((kept.map(drop), chunks), (Err(Unkept::Compressed), Vec::new()));
+}
+
+#[test]
+fn compressed_request_is_looked_into() {
+    let plain = entry(SECRET, &["ok"], "text/plain");
+    let mut coded = plain.clone();
+    if let Some(request) = &mut coded.request {
+        request.body = packed(&request.body).into();
+    }
+    let (plain, coded) = (cleaned(&plain), cleaned(&coded));
+    assert_eq!(coded.changed, ["request"]);
+    assert_eq!((coded.entry.request, coded.name), (plain.entry.request, plain.name));
+}
+
+fn packed(plain: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(plain).unwrap();
+    encoder.finish().unwrap()
 }

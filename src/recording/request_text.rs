@@ -2,18 +2,17 @@
 //! credentials.
 
 use bytes::Bytes;
-use http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 
-use crate::recording::encoding;
-use crate::recording::redact::MARK;
+use super::encoding;
+use super::redact::MARK;
 
 /// The most plain bytes that a body is looked into.
 const MOST: usize = 64 << 20;
 
 /// What is looked into of a request's body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RequestText {
+pub enum RequestText {
     /// The body as it came.
     Plain(Bytes),
     /// What it says once it is decoded.
@@ -22,11 +21,11 @@ pub(super) enum RequestText {
     Opaque(Bytes),
 }
 
-/// How a request's body is encoded; `None` where it is not.
-pub(super) fn content_coding(headers: &HeaderMap) -> Option<String> {
-    let values = headers.get_all(header::CONTENT_ENCODING).iter();
-    let values: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
-    let all = values.join(",");
+/// How a request's body is encoded, by the values of its `content-encoding` headers; `None`
+/// where it is not.
+pub fn content_coding<T: AsRef<str>>(values: impl Iterator<Item = T>) -> Option<String> {
+    let values: Vec<T> = values.collect();
+    let all = values.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(",");
     let is_plain = all
         .split(',')
         .map(str::trim)
@@ -35,7 +34,7 @@ pub(super) fn content_coding(headers: &HeaderMap) -> Option<String> {
 }
 
 /// What is looked into of a body that is encoded so.
-pub(super) fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
+pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     let Some(coding) = coding.filter(|_| !body.is_empty()) else {
         return RequestText::Plain(body.clone());
     };
@@ -51,13 +50,23 @@ pub(super) fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     RequestText::Opaque(format!("{MARK} a body of {length} bytes, sha256 {digest}").into())
 }
 
+/// What the recorded body of a request says. Its first bytes tell how it is encoded: the
+/// header is not stored.
+pub fn stored_text(body: &Bytes) -> Bytes {
+    let coding = match &body[..] {
+        [0x1f, 0x8b, 8, ..] => "gzip",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
+        _ => return body.clone(),
+    };
+    encoding::decode(coding, body, MOST).map_or_else(|| body.clone(), Bytes::from)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use http::HeaderValue;
 
     use super::*;
 
@@ -79,11 +88,9 @@ mod tests {
 
     #[test]
     fn coding_is_none_where_it_says_nothing() {
-        let mut headers = HeaderMap::new();
-        assert_eq!(content_coding(&headers), None);
-        headers.append("content-encoding", HeaderValue::from_static("identity"));
-        assert_eq!(content_coding(&headers), None);
-        headers.append("content-encoding", HeaderValue::from_static("gzip"));
-        assert_eq!(content_coding(&headers).as_deref(), Some("identity,gzip"));
+        let coding = |values: &[&str]| content_coding(values.iter());
+        assert_eq!(coding(&[]), None);
+        assert_eq!(coding(&["identity"]), None);
+        assert_eq!(coding(&["identity", "gzip"]).as_deref(), Some("identity,gzip"));
     }
 }
