@@ -41,7 +41,7 @@ pub use json_tokens::is_json;
 pub use placeholder::Placeholders;
 pub use secret::Secrets;
 
-use edit::{Edit, merge, merge_found, replace_in_chunks, replaced, replacements};
+use edit::{Edit, Found, merge, merge_found, replace_in_chunks, replaced, replacements};
 use placeholder::Mark;
 use rule::Rule;
 use search::Search;
@@ -108,11 +108,19 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Cow<'a, [u8]> {
-        let found = Search { redactor: self, secrets }.in_text(text);
-        if found.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        replaced(text, &replacements(merge_found(found), |at| at, placeholders, &self.names))
+        let search = Search { redactor: self, secrets };
+        until_clean(text, |text| self.without(text, search.in_text(text), placeholders))
+    }
+
+    /// A text without what was found in it; `None` where it stays as it is.
+    fn without(
+        &self,
+        text: &[u8],
+        found: Vec<Found>,
+        placeholders: &mut Placeholders,
+    ) -> Option<Vec<u8>> {
+        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
+        (!new.is_empty()).then(|| replaced(text, &new).into_owned())
     }
 
     /// A short text without credentials: a header's value, a name.
@@ -140,23 +148,40 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> String {
-        let found = Search { redactor: self, secrets }.in_target(text.as_bytes());
-        if found.is_empty() {
-            return text.to_owned();
-        }
-        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
-        String::from_utf8_lossy(&replaced(text.as_bytes(), &new)).into_owned()
+        let search = Search { redactor: self, secrets };
+        let clean = until_clean(text.as_bytes(), |text| {
+            self.without(text, search.in_target(text), placeholders)
+        });
+        String::from_utf8_lossy(&clean).into_owned()
     }
 
     /// Removes credentials from bytes that are no stream, those that lie across chunks
     /// too: the mark goes into the first chunk touched, and the rest of the match out of
     /// the later ones. Boundaries and times stay. Gives what is left, in one piece.
     pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
-        let joined = join(chunks);
-        let found = Search { redactor: self, secrets }.in_text(&joined);
-        let mut placeholders = Placeholders::default();
-        let new = replacements(merge_found(found), |at| at, &mut placeholders, &self.names);
-        replace_in_chunks(joined, chunks, &new)
+        let search = Search { redactor: self, secrets };
+        let numbers = &mut Placeholders::default();
+        self.remove(chunks, numbers, |text| search.in_text(text))
+    }
+
+    /// Removes from chunks what `search` finds in what they say together, until that finds
+    /// nothing more. Gives what is left, in one piece.
+    fn remove(
+        &self,
+        chunks: &mut [Chunk],
+        placeholders: &mut Placeholders,
+        search: impl Fn(&[u8]) -> Vec<Found>,
+    ) -> Bytes {
+        let mut joined = join(chunks);
+        for _ in 0..ROUNDS {
+            let edits = merge_found(search(&joined));
+            let new = replacements(edits, |at| at, placeholders, &self.names);
+            if new.is_empty() {
+                break;
+            }
+            joined = replace_in_chunks(joined, chunks, &new);
+        }
+        joined
     }
 
     /// A text for people (an error, a log line, a header's value) without
@@ -211,6 +236,22 @@ impl Redactor {
     pub fn useless_rules(&self) -> Vec<&str> {
         self.rules.iter().filter_map(Rule::useless).collect()
     }
+}
+
+/// How often a text is searched at most. What is removed may bring another credential to
+/// light: one that was glued to it, and so no word of its own.
+const ROUNDS: usize = 4;
+
+/// A text that `clean` changes until it finds nothing more.
+fn until_clean(text: &[u8], mut clean: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Cow<'_, [u8]> {
+    let Some(mut left) = clean(text) else { return Cow::Borrowed(text) };
+    for _ in 1..ROUNDS {
+        match clean(&left) {
+            Some(cleaner) => left = cleaner,
+            None => break,
+        }
+    }
+    Cow::Owned(left)
 }
 
 /// Whether none of these secrets stands in a text whose parts were freed of them.

@@ -91,6 +91,22 @@ fn escaped_secret_in_a_body_that_is_no_json_is_found_at_once() {
 }
 
 #[test]
+fn key_that_is_glued_to_another_secret_is_removed_as_well() {
+    let redactor = Redactor::new(&["hush-[a-z0-9]{8}".to_owned()]).unwrap();
+    let (none, numbers) = (Secrets::default(), &mut Placeholders::default());
+    let glued = format!("hush-ab12cd34{}", key("sk-ant-api03-", 40));
+    let both = format!("{MARK}{MARK}");
+    assert_eq!(redactor.redact(glued.as_bytes(), &none), both.as_bytes());
+    let body = format!("{{\"a\":\"{glued}\"}}");
+    let clean = redactor.redact_body("application/json", body.as_bytes(), &none, numbers);
+    assert_eq!(String::from_utf8_lossy(&clean), format!("{{\"a\":\"{both}\"}}"));
+    let mut chunks = [Chunk { at_ms: 0.0, data: format!("data: {body}\n\n").into() }];
+    let media = "text/event-stream";
+    let clean = redactor.redact_payload(None, media, &mut chunks, &none, numbers);
+    assert_eq!(String::from_utf8_lossy(&clean), format!("data: {{\"a\":\"{both}\"}}\n\n"));
+}
+
+#[test]
 fn escapes_of_a_text_do_not_change_what_a_placeholder_stands_for() {
     let redactor = Redactor::new(&[r"MAIL=[a-z]+@x\.test".to_owned()]).unwrap();
     let (none, mut numbers) = (Secrets::default(), Placeholders::default());

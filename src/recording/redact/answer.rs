@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::body::Chunk;
 use super::super::encoding::{self, Undecoded};
-use super::edit::{Found, merge_found, replace_in_chunks, replacements};
+use super::edit::Found;
 use super::json_tokens::{JsonTokens, Token};
 use super::search::Search;
 use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
@@ -73,8 +73,9 @@ impl Redactor {
         }
         if framing.is_none() && !coded {
             // A text may stand in several parts of one document.
-            let found = search.in_events(&joined, std::slice::from_ref(&(0..joined.len())));
-            joined = self.remove(found, joined, chunks, placeholders);
+            joined = self.remove(chunks, placeholders, |text| {
+                search.in_events(text, std::slice::from_ref(&(0..text.len())))
+            });
             let answer = read(operation, status, headers, &joined, max);
             if !search.is_spread(framing, &answer, &joined) {
                 return Ok(answer);
@@ -125,16 +126,18 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Bytes {
-        let joined = join(chunks);
         let search = Search { redactor: self, secrets };
-        let found = match framing.or_else(|| unnamed_framing(&joined)) {
-            Some(Framing::EventStream) => {
-                return self.redact_messages(chunks, secrets, placeholders);
-            }
-            Some(framing) => search.in_stream(framing, &joined),
-            None => search.in_document(media, &joined),
-        };
-        self.remove(found, joined, chunks, placeholders)
+        let framing = framing.or_else(|| {
+            let start = chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).take(8);
+            unnamed_framing(&start.collect::<Vec<u8>>())
+        });
+        if framing == Some(Framing::EventStream) {
+            return self.redact_messages(chunks, secrets, placeholders);
+        }
+        self.remove(chunks, placeholders, |text| match framing {
+            Some(framing) => search.in_stream(framing, text),
+            None => search.in_document(media, text),
+        })
     }
 
     /// The credentials that the patterns find in the plain bytes of an answer.
@@ -157,21 +160,6 @@ impl Redactor {
     /// pieces holds a part only.
     pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
         Search { redactor: self, secrets: &Secrets::default() }.is_spread(framing, answer, bytes)
-    }
-
-    /// Removes from chunks what was found in them.
-    fn remove(
-        &self,
-        found: Vec<Found>,
-        joined: Bytes,
-        chunks: &mut [Chunk],
-        placeholders: &mut Placeholders,
-    ) -> Bytes {
-        if found.is_empty() {
-            return joined;
-        }
-        let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
-        replace_in_chunks(joined, chunks, &new)
     }
 
     /// A compressed body that holds a credential is kept decoded: it could not be

@@ -8,7 +8,7 @@ use super::decoded_text::DecodedText;
 use super::edit::{Edit, Found, merge_found, replaced, replacements};
 use super::placeholder::{Mark, Placeholders};
 use super::search::{Search, place_in_source};
-use super::{Redactor, Secrets};
+use super::{Redactor, Secrets, until_clean};
 use crate::identity::multipart;
 
 /// A body without what the patterns find, and without the call's own credentials.
@@ -51,8 +51,10 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Cow<'a, [u8]> {
-        let found = Search { redactor: self, secrets }.in_body(content_type, body);
-        self.without(body, found, placeholders)
+        let search = Search { redactor: self, secrets };
+        until_clean(body, |body| {
+            self.body_without(body, search.in_body(content_type, body), placeholders)
+        })
     }
 
     /// A body without what the patterns find; and, where these secrets stand in it too,
@@ -64,14 +66,25 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> RedactedBody<'a> {
-        let found = Search { redactor: self, secrets }.in_body(content_type, body);
-        if !found.iter().any(|found| found.own) {
-            let by_patterns = self.without(body, found, placeholders);
-            return RedactedBody { by_patterns, whole: None };
+        let search = Search { redactor: self, secrets };
+        let found = search.in_body(content_type, body);
+        let is_apart = found.iter().any(|found| found.own);
+        let patterns = |found: &[Found]| found.iter().filter(|found| !found.own).cloned().collect();
+        let clean = |first: Vec<Found>, numbers: &mut Placeholders, with_own: bool| {
+            let mut first = Some(first);
+            until_clean(body, |body| {
+                let found = first.take().unwrap_or_else(|| {
+                    let found = search.in_body(content_type, body);
+                    if with_own { found } else { patterns(&found) }
+                });
+                self.body_without(body, found, numbers)
+            })
+        };
+        if !is_apart {
+            return RedactedBody { by_patterns: clean(found, placeholders, true), whole: None };
         }
-        let patterns = found.iter().filter(|found| !found.own).cloned().collect();
-        let by_patterns = self.without(body, patterns, &mut placeholders.clone());
-        let whole = self.without(body, found, placeholders);
+        let by_patterns = clean(patterns(&found), &mut placeholders.clone(), false);
+        let whole = clean(found, placeholders, true);
         let whole = (whole != by_patterns).then_some(whole);
         RedactedBody { by_patterns, whole }
     }
@@ -85,21 +98,20 @@ impl Redactor {
         )
     }
 
-    /// The body without what was found in it.
-    fn without<'a>(
+    /// The body without what was found in it; `None` where it stays as it is.
+    fn body_without(
         &self,
-        body: &'a [u8],
+        body: &[u8],
         found: Vec<Found>,
         placeholders: &mut Placeholders,
-    ) -> Cow<'a, [u8]> {
-        if found.is_empty() {
-            return Cow::Borrowed(body);
+    ) -> Option<Vec<u8>> {
+        if self.names.is_empty() || found.is_empty() {
+            return self.without(body, found, placeholders);
         }
-        let named = !self.names.is_empty();
-        let order = named.then(|| CanonicalOrder::of_body(body));
-        let turn = |at: usize| order.as_ref().map_or((0, at), |order| order.turn(at));
-        let edits = merge_found(found);
-        replaced(body, &replacements(edits, turn, placeholders, &self.names))
+        let order = CanonicalOrder::of_body(body);
+        let turn = |at: usize| order.turn(at);
+        let new = replacements(merge_found(found), turn, placeholders, &self.names);
+        (!new.is_empty()).then(|| replaced(body, &new).into_owned())
     }
 }
 

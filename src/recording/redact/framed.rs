@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::super::body::Chunk;
 use super::edit::{Found, Replacement, merge_found, replace_in_chunks, replaced, replacements};
 use super::search::Search;
-use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
+use super::{FoundSecret, Placeholders, ROUNDS, Redactor, Secrets, join};
 use crate::provider::framing::{self, Message};
 
 /// A payload of InvokeModel's: a model's own event in base64.
@@ -52,9 +52,14 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Bytes {
-        let joined = join(chunks);
-        let new = self.messages_without(&joined, secrets, placeholders);
-        let clean = replace_in_chunks(joined, chunks, &new);
+        let mut clean = join(chunks);
+        for _ in 0..ROUNDS {
+            let new = self.messages_without(&clean, secrets, placeholders);
+            if new.is_empty() {
+                break;
+            }
+            clean = replace_in_chunks(clean, chunks, &new);
+        }
         // A header's name is not looked at above. What stands there is not kept for the
         // checksum's sake.
         if secrets.are_in(&clean) {
