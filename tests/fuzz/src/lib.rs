@@ -11,4 +11,5 @@ pub mod scratch;
 pub mod server;
 pub mod spelling;
 pub mod trouble;
+pub mod upstream;
 pub mod verifying;

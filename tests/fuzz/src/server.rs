@@ -1,13 +1,14 @@
-//! A server within this process, as `loomrec replay` runs it.
+//! A server within this process, as `loomrec replay` and `loomrec record` run it.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use loomrec::cli::fuzzing;
 
-use crate::scratch;
+use crate::{scratch, upstream};
 
 const RECORDING: &[u8] = include_bytes!("../corpus/recording/chat");
 
@@ -36,6 +37,28 @@ impl Server {
                 fuzzing::serve(&[&words[..], &["--quiet"]].concat())
             })
         })
+    }
+
+    /// The one server of this process that records what `upstream` answers, and where.
+    pub fn recording() -> (&'static Self, &'static Path) {
+        static SERVER: OnceLock<(Server, PathBuf)> = OnceLock::new();
+        let (server, path) = SERVER.get_or_init(|| {
+            let path = scratch::lay_out(&[]).join("recording.json");
+            let text = path.to_str().expect("a plain path").to_owned();
+            let server = Self::start(move |listen| {
+                let mut words: Vec<String> =
+                    ["loomrec", "record", "-r", &text, "--listen", listen, "--quiet"]
+                        .map(str::to_owned)
+                        .to_vec();
+                for name in ["openai", "anthropic", "gemini"] {
+                    let address = upstream::address();
+                    words.extend(["--upstream".into(), format!("{name}=http://{address}")]);
+                }
+                fuzzing::serve(&words.iter().map(String::as_str).collect::<Vec<_>>())
+            });
+            (server, path)
+        });
+        (server, path)
     }
 
     /// Starts what serves, and waits until it can be reached.

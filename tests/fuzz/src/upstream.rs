@@ -1,0 +1,55 @@
+//! An upstream within this process that answers each request with the bytes it was given.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// An answer that is whole.
+pub const GOOD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 11\r\n\r\n{\"ok\":true}";
+
+static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// What the next requests are answered with.
+pub fn answer_with(bytes: &[u8]) {
+    *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = bytes.to_vec();
+}
+
+/// Where the one upstream of this process listens.
+pub fn address() -> SocketAddr {
+    static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
+    *ADDRESS.get_or_init(|| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || answer(stream));
+            }
+        });
+        address
+    })
+}
+
+/// Reads one request, answers it and closes.
+fn answer(mut stream: TcpStream) {
+    let _no_limit = stream.set_read_timeout(Some(Duration::from_secs(5)));
+    let (mut head, mut byte) = (Vec::new(), [0; 4096]);
+    let ends = |head: &[u8]| {
+        let end = head.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+        let text = String::from_utf8_lossy(&head[..end]).to_ascii_lowercase();
+        let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
+        Some(end + length.and_then(|length| length.trim().parse().ok()).unwrap_or(0))
+    };
+    while ends(&head).is_none_or(|end| head.len() < end) {
+        match stream.read(&mut byte) {
+            Ok(read @ 1..) => head.extend_from_slice(&byte[..read]),
+            _ => return,
+        }
+    }
+    let bytes = ANSWER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let _gone = stream.write_all(&bytes);
+    let _closed = stream.shutdown(Shutdown::Write);
+    // Nothing is lost of what was sent: the other side closes first.
+    let _rest = stream.take(1 << 20).read_to_end(&mut Vec::new());
+}
