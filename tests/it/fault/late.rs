@@ -118,7 +118,7 @@ fn a_late_answer_that_is_no_good_one_is_nothing_to_recover_from() {
 
 #[test]
 fn a_client_that_leaves_a_slow_live_call_does_not_lose_its_recording() {
-    let upstream = upstream();
+    let (upstream, mut calls) = (upstream(), 0);
     for fault in
         ["slow:60000", "throttle:10", "slice:9;delay_ms=60000", "stream_stall;for_ms=60000"]
     {
@@ -126,6 +126,8 @@ fn a_client_that_leaves_a_slow_live_call_does_not_lose_its_recording() {
             let stage = Stage::record(&upstream, &["--fault", fault]);
             let mut client = stage.server.connect();
             client.send(&call);
+            calls += 1;
+            upstream.wait_for(calls);
             std::thread::sleep(A_WHILE);
             drop(client);
             let Stage { scene, server } = stage;
