@@ -1,7 +1,7 @@
 //! `--otel`: what a collector gets of each call, and what one that is slow, down or hostile
 //! cannot do.
 
-mod collector;
+pub(crate) mod collector;
 mod trouble;
 
 use std::collections::BTreeMap;

@@ -1,21 +1,6 @@
 //! The table of docs/security.md: what becomes of a secret at each place in each output.
 
-use super::{Case, Chance, PLACES, run};
-
-const OUTPUTS: [&str; 12] = [
-    "recording",
-    "log of the recording",
-    "journal",
-    "receipt",
-    "pending",
-    "messages and log",
-    "metrics",
-    "spans",
-    "inspector",
-    "an answer of a replay",
-    "HAR",
-    "VCR",
-];
+use super::{Case, Chance, OUTPUTS, PLACES, run};
 
 const BEGIN: &str = "<!-- secrets: begin -->\n";
 const END: &str = "<!-- secrets: end -->";
@@ -25,7 +10,7 @@ const END: &str = "<!-- secrets: end -->";
 fn table() -> String {
     let mut chance = Chance::of(15);
     let marks = |cases: &[Case]| {
-        let outputs = run(cases).all;
+        let outputs = run(cases, 0).all;
         OUTPUTS.map(|name| {
             let count = |bytes: &[u8]| bytes.windows(10).filter(|w| *w == b"[REDACTED]").count();
             outputs

@@ -24,8 +24,8 @@ use crate::support::{Answer, Upstream};
 
 /// A span as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Span {
-    pub(super) sent: Sent,
+pub(crate) struct Span {
+    pub(crate) sent: Sent,
     pub(super) attributes: BTreeMap<String, Value>,
     pub(super) resource: BTreeMap<String, Value>,
 }
@@ -85,7 +85,7 @@ fn take(came: &Came, request: ExportTraceServiceRequest) {
 }
 
 /// A collector that takes everything.
-pub(super) struct Collector {
+pub(crate) struct Collector {
     came: Came,
     pub(super) url: String,
     pub(super) protocol: &'static str,
@@ -116,7 +116,7 @@ impl Collector {
     }
 
     /// Over gRPC.
-    pub(super) fn grpc() -> Self {
+    pub(crate) fn grpc() -> Self {
         let came = Came::default();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -143,7 +143,7 @@ impl Collector {
     }
 
     /// The variables that lead here.
-    pub(super) fn variables(&self) -> [(&'static str, &str); 2] {
+    pub(crate) fn variables(&self) -> [(&'static str, &str); 2] {
         [("OTEL_EXPORTER_OTLP_ENDPOINT", &self.url), ("OTEL_EXPORTER_OTLP_PROTOCOL", self.protocol)]
     }
 
@@ -159,7 +159,7 @@ impl Collector {
     }
 
     /// All that came.
-    pub(super) fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<Span> {
         self.came.0.lock().unwrap().clone()
     }
 

@@ -20,6 +20,11 @@ impl Chance {
         Self { seed, state: seed }
     }
 
+    /// What gives the sequence again.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
