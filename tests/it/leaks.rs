@@ -3,6 +3,7 @@
 //! commands show, and exports. `PROOF=full` makes 100,000 of them.
 
 mod case;
+mod chains;
 mod run;
 mod search;
 mod spelling;

@@ -5,6 +5,7 @@ mod escape;
 mod layer;
 mod run;
 mod search;
+mod tree;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -57,7 +57,7 @@ impl Case {
         let spelled = match chance.below(6) {
             0 => secret.clone(),
             1 => hex(&secret),
-            _ => spelled(&secret, chance),
+            _ => spelled(&secret, 3, chance),
         };
         let cuts = 2 + chance.below(4);
         Self { place, secret, spelled, is_credential: true, cuts }

@@ -22,7 +22,7 @@ const ALPHABETS: [&str; 4] = [
 ];
 
 /// What stands around a secret in base64 and hex.
-const AROUND: &str = "ABCDEFabcdef0123456789 .,;:(){}<>=\"\n";
+const AROUND: &str = "ABCDEFabcdef0123456789 .,;:(){}<>=\"\né漢";
 
 /// A longer text is spelled no further.
 const LONGEST: usize = 1500;
@@ -47,9 +47,9 @@ pub(super) fn text(chance: &mut Chance, of: &str, length: usize) -> String {
     (0..length).map(|_| of[chance.below(of.len())]).collect()
 }
 
-/// A text spelled in one to three ways, one upon the other.
-pub(super) fn spelled(secret: &str, chance: &mut Chance) -> String {
-    let times = 1 + chance.below(3);
+/// A text spelled in one to so many ways, one upon the other.
+pub(super) fn spelled(secret: &str, most: usize, chance: &mut Chance) -> String {
+    let times = 1 + chance.below(most);
     (0..times).fold(secret.to_owned(), |text, _| once(text, chance))
 }
 

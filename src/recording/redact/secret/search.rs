@@ -17,17 +17,7 @@ use memchr::memmem::Finder;
 
 use super::SHORTEST;
 use super::escape::{is_token_byte, unescape};
-use super::layer::Layer;
-use super::run::decode_runs;
-
-/// The most layers on top of one another.
-const DEEPEST: usize = 8;
-
-/// The most bytes of layers for each byte of the text: hostile text costs no more.
-const MOST_PER_BYTE: usize = 16;
-
-/// The bytes of layers that a short text has at least.
-const LEAST: usize = 1 << 16;
+use super::tree::LayerTree;
 
 /// The patterns of one pass: as many as the processor compares at once.
 const PATTERNS: usize = 32;
@@ -90,41 +80,20 @@ impl CredentialSearch {
         if self.passes.is_empty() || text.len() < SHORTEST {
             return false;
         }
-        let mut left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
-        self.explore(text, DEEPEST, &mut left, found).is_break()
+        self.explore(text, found).is_break()
     }
 
-    fn explore(
-        &self,
-        text: &[u8],
-        depth: usize,
-        left: &mut usize,
-        found: Found<'_>,
-    ) -> ControlFlow<()> {
-        for pass in &self.passes {
-            pass.each(text, found)?;
-        }
-        if depth == 0 {
-            return ControlFlow::Continue(());
-        }
-        for layer in unescape(text, self.token).into_iter().chain(decode_runs(text)) {
-            self.descend(&layer, depth - 1, left, found)?;
+    fn explore(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
+        self.passes.iter().try_for_each(|pass| pass.each(text, found))?;
+        let mut tree = LayerTree::new(text, self.token);
+        let mut at = 0;
+        while let Some(layer) = tree.text(at) {
+            let found = &mut |range| found(tree.source_of(at, range));
+            self.passes.iter().try_for_each(|pass| pass.each(layer, found))?;
+            tree.grow(at, self.token);
+            at += 1;
         }
         ControlFlow::Continue(())
-    }
-
-    fn descend(
-        &self,
-        layer: &Layer,
-        depth: usize,
-        left: &mut usize,
-        found: Found<'_>,
-    ) -> ControlFlow<()> {
-        let Some(rest) = left.checked_sub(layer.text().len()) else {
-            return ControlFlow::Continue(());
-        };
-        *left = rest;
-        self.explore(layer.text(), depth, left, &mut |range| found(layer.source_of(&range)))
     }
 }
 

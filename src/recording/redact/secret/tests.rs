@@ -57,6 +57,12 @@ fn credential_is_found_where_some_of_its_characters_are_escaped() {
 }
 
 #[test]
+fn credential_is_found_where_escapes_of_several_kinds_were_applied_over_one_another() {
+    let text = r"%255cx5c%5Cx78%5C%257833%255c%25783%2531%2567%25255Cx5c\x7%38%25255Cx%25335%5Cx61\x%2535c%5Cx%37%38\%783%2537\x31%5C%2578%%25335cx3%%2535Cx%25337k%255cx5c\%257878\x35%5Cx37\%5C\%%253787%2538%25255C%78%337\x%%25333%38%5Cx4%61\\x%%2535%2543%2525%25378%333\%7837\x5cx\x3%2535\x%25334\x%35c\%7878%252534\x32\%7%25385c%2578%255cx3%34%255c%257861%252576%5C%25783%39%255cx%364T%2570\x5c\%7878\x36d\%255c\%2525787%38\%257834%5Cx%%253361\\%785\x35\\\x7%38\%257832%25255%2543x%36%32";
+    assert!(secret("1gZq7kWxJ7TBJv9dTpmJU+").are_in(text.as_bytes()));
+}
+
+#[test]
 fn credential_is_found_within_base64_and_hex_of_a_text_that_escapes_it() {
     let secrets = secret(KEY);
     for inner in [KEY, "canary-%4Bey_42.7f3aQ", r"canary-\u004bey_42.7f3aQ"] {

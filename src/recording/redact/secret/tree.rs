@@ -1,0 +1,84 @@
+//! The layers of a text: what the text spells, what that spells, and so on, the shallow ones
+//! first.
+
+use std::hash::BuildHasher as _;
+use std::ops::Range;
+
+use foldhash::{HashSet, HashSetExt as _};
+
+use super::escape::unescape;
+use super::layer::Layer;
+use super::run::decode_runs;
+
+/// The most layers on top of one another.
+const DEEPEST: usize = 8;
+
+/// The most bytes of layers for each byte of the text: hostile text costs no more.
+const MOST_PER_BYTE: usize = 16;
+
+/// The bytes of layers that a short text has at least.
+const LEAST: usize = 1 << 16;
+
+/// A layer and the text that spells it.
+struct Node {
+    layer: Layer,
+    /// The layer whose text is the source; the text itself where there is none.
+    parent: Option<usize>,
+    depth: usize,
+}
+
+/// The layers of one text, which grow one behind the other.
+pub(super) struct LayerTree {
+    nodes: Vec<Node>,
+    /// The hashes of their texts: different readings often come to the same.
+    known: HashSet<u64>,
+    /// The bytes that further layers may have.
+    left: usize,
+}
+
+impl LayerTree {
+    /// The layers that the text spells itself.
+    pub(super) fn new(text: &[u8], token: bool) -> Self {
+        let left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
+        let mut tree = Self { nodes: Vec::new(), known: HashSet::new(), left };
+        tree.add_layers_of(text, None, 1, token);
+        tree
+    }
+
+    /// The text of a layer, if there are so many.
+    pub(super) fn text(&self, at: usize) -> Option<&[u8]> {
+        Some(self.nodes.get(at)?.layer.text())
+    }
+
+    /// Adds the layers that the text of this one spells, behind those that are there.
+    pub(super) fn grow(&mut self, at: usize, token: bool) {
+        let Node { layer, depth, .. } = &mut self.nodes[at];
+        if *depth == DEEPEST {
+            return;
+        }
+        let (layer, depth) = (std::mem::take(layer), *depth);
+        self.add_layers_of(layer.text(), Some(at), depth + 1, token);
+        self.nodes[at].layer = layer;
+    }
+
+    fn add_layers_of(&mut self, text: &[u8], parent: Option<usize>, depth: usize, token: bool) {
+        for layer in unescape(text, token).into_iter().chain(decode_runs(text)) {
+            let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
+            let hash = self.known.hasher().hash_one(layer.text());
+            if self.known.insert(hash) {
+                self.left = left;
+                self.nodes.push(Node { layer, parent, depth });
+            }
+        }
+    }
+
+    /// The place in the text of a non-empty range of a layer.
+    pub(super) fn source_of(&self, at: usize, range: Range<usize>) -> Range<usize> {
+        let (mut at, mut range) = (Some(at), range);
+        while let Some(node) = at.map(|at| &self.nodes[at]) {
+            range = node.layer.source_of(&range);
+            at = node.parent;
+        }
+        range
+    }
+}

@@ -1,0 +1,92 @@
+//! The removal of a credential by itself, without processes: secrets, chains of spellings
+//! and texts around them by chance.
+
+use std::time::Instant;
+
+use loomrec::recording::redact::{Placeholders, Redactor, Secrets};
+use serde_json::json;
+
+use super::Chance;
+use super::search::LeakSearch;
+use super::spelling::{secret, spelled, text};
+use crate::support::chance::rounds;
+
+/// What stands directly before and behind a spelled secret.
+const AROUND: [&str; 12] = [
+    "",
+    " ",
+    "key=",
+    "Bearer ",
+    "/v1/files/",
+    "\\ ",
+    "100% ",
+    "&#; ",
+    "eyJhbGciOiJIUzI1NiJ9.",
+    "0a1b2c3d4e5f",
+    "data:image/png;base64,iVBORw0KGgo",
+    "\u{e9}\u{6f22}",
+];
+
+/// One text with a secret, of some media type.
+struct Sample {
+    secret: String,
+    media: &'static str,
+    body: String,
+}
+
+impl Sample {
+    fn new(chance: &mut Chance) -> Self {
+        let secret = secret(chance);
+        let spelled = spelled(&secret, 4, chance);
+        let mut side = || {
+            let fixed = AROUND[chance.below(AROUND.len())];
+            let length = chance.below(6);
+            (fixed, text(chance, "ABCabc019+/=;u {}\"'.,", length))
+        };
+        let ((first, before), (last, after)) = (side(), side());
+        let said = format!("{first}{before}{spelled}{after}{last}");
+        let (media, body) = match chance.below(4) {
+            0 => ("text/plain", said),
+            1 => ("application/json", json!({ "a": [said], "b": 1 }).to_string()),
+            2 => ("application/json", json!({ said: { "n": null } }).to_string()),
+            _ => {
+                let value: String = url::form_urlencoded::byte_serialize(said.as_bytes()).collect();
+                ("application/x-www-form-urlencoded", format!("a=1&b={value}&c"))
+            }
+        };
+        Self { secret, media, body }
+    }
+
+    /// The text without its secret, as an exchange keeps it.
+    fn redacted(&self, redactor: &Redactor) -> Vec<u8> {
+        let header = ("authorization".to_owned(), format!("Bearer {}", self.secret));
+        let secrets = Secrets::of(&[header], "");
+        let mut placeholders = Placeholders::default();
+        redactor
+            .redact_body(self.media, self.body.as_bytes(), &secrets, &mut placeholders)
+            .into_owned()
+    }
+}
+
+#[test]
+fn secret_in_any_chain_of_spellings_is_removed_from_any_text() {
+    let (mut chance, count, began) = (Chance::new(), rounds(5_000, 2_000_000), Instant::now());
+    let redactor = Redactor::new(&[]).unwrap();
+    let mut missed = Vec::new();
+    for _ in 0..count {
+        let sample = Sample::new(&mut chance);
+        let clean = sample.redacted(&redactor);
+        if let Some(leak) = LeakSearch::new().find(&clean) {
+            missed.push(format!(
+                "{:?} in {}:\n{}\nis left in\n{}\nas {leak:#?}",
+                sample.secret,
+                sample.media,
+                sample.body,
+                String::from_utf8_lossy(&clean),
+            ));
+        }
+    }
+    eprintln!("{count} texts in {:?}, {} with a secret left", began.elapsed(), missed.len());
+    missed.sort_by_key(String::len);
+    assert!(missed.is_empty(), "{}", missed.into_iter().take(5).collect::<Vec<_>>().join("\n\n"));
+}
