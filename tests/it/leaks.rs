@@ -33,9 +33,11 @@ struct Sum {
 #[test]
 fn what_is_spelled_is_read_again() {
     let mut chance = Chance::new();
+    let mut search = LeakSearch::new();
     for _ in 0..rounds(3_000, 300_000) {
         let case = Case::new("a prompt", &mut chance);
-        let found = LeakSearch::new().find(case.spelled.as_bytes());
+        search.forget();
+        let found = search.find(case.spelled.as_bytes());
         assert!(found.is_some(), "{} {}", case.secret, case.spelled);
     }
     assert!(LeakSearch::new().find(b"{\"a\": \"[REDACTED] \\u0041%41&#65;\"}").is_none());

@@ -59,6 +59,11 @@ impl LeakSearch {
         Self { marks, read: HashMap::new() }
     }
 
+    /// Reads everything anew.
+    pub(super) fn forget(&mut self) {
+        self.read.clear();
+    }
+
     /// A mark in these bytes, in any spelling, or in what their deltas say together.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<Leak> {
         self.find_within(bytes, DEEPEST).or_else(|| {

@@ -64,12 +64,17 @@ impl LayerTree {
     fn add_layers_of(&mut self, text: &[u8], parent: Option<usize>, depth: usize, token: bool) {
         for layer in unescape(text, token).into_iter().chain(decode_runs(text)) {
             let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
-            let hash = self.known.hasher().hash_one(layer.text());
-            if self.known.insert(hash) {
+            // Most texts have one layer at most: that costs no hash.
+            if self.nodes.is_empty() || self.is_new(&layer) {
                 self.left = left;
                 self.nodes.push(Node { layer, parent, depth });
             }
         }
+    }
+
+    fn is_new(&mut self, layer: &Layer) -> bool {
+        let hash = self.known.hasher().hash_one(layer.text());
+        self.known.insert(hash)
     }
 
     /// The place in the text of a non-empty range of a layer.
