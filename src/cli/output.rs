@@ -155,6 +155,9 @@ impl Output {
                 ));
             }
         }
+        for note in error.header_notes() {
+            text.push_str(&format!("\n  {}", terminal::line(&note)));
+        }
         text.push_str(&format!("\n  {}", error.remedy()));
         self.line(&text);
     }

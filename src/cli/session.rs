@@ -92,10 +92,12 @@ impl Engines {
     }
 
     /// What observes requests for them.
-    fn observer(&self, redactor: &Arc<Redactor>) -> Observer {
+    fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> Observer {
         let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
         let recorded = self.recorder.iter().map(|recorder| recorder.rules());
         Observer::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
+            .with_credential_params(&args.credential_param)
+            .with_step_header(args.step_id_header.as_deref())
     }
 
     /// The rules by which calls are told apart: those of the first engine.
@@ -201,8 +203,7 @@ impl Ground {
         let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let notify = self.notify();
-        let observer = engines.observer(&self.redactor);
-        let observer = observer.with_credential_params(&args.credential_param);
+        let observer = engines.observer(&self.redactor, args);
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
         let gateway = Arc::new(Gateway {

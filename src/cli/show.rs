@@ -18,6 +18,7 @@ use super::ls::{Row, print};
 use super::output::Output;
 use super::pager::Pager;
 use super::{setup, terminal};
+use crate::identity::IdentityRules;
 use crate::recording::redact::Redactor;
 use crate::store::{Recording, Stored};
 use choice::{Choice, NoChoice};
@@ -37,10 +38,11 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
         return review(&recording);
     }
     let row = pick(&args.file, &recording, args.key.as_deref())?;
+    let outside_key = outside_key(&row, recording.meta().rules());
     print(&match (args.json, args.text) {
-        (true, _) => json(&row),
+        (true, _) => json(&row, &outside_key),
         (_, true) => review::text(&row, &redactor()?),
-        _ => page::text(&row, terminal::width()),
+        _ => page::text(&row, &outside_key, terminal::width()),
     })
 }
 
@@ -130,15 +132,26 @@ pub(super) fn quoted(key: &str) -> String {
     }
 }
 
+/// The names of the headers that the request came with and that are not part of its key.
+fn outside_key(row: &Row, rules: &IdentityRules) -> Vec<String> {
+    match (&row.entry.request, &row.call) {
+        (Some(request), Some(call)) => request.headers_outside_key(call, rules),
+        _ => Vec::new(),
+    }
+}
+
 /// The entry for programs: as in the file, and where it stands there.
-fn json(row: &Row) -> String {
+fn json(row: &Row, outside_key: &[String]) -> String {
     let mut out = Map::new();
     out.insert("key".into(), row.key().into());
     out.insert("take".into(), row.take.into());
     out.insert("takes".into(), row.takes.into());
+    if !outside_key.is_empty() {
+        out.insert("headers_not_in_key".into(), outside_key.into());
+    }
     if let Value::Object(entry) = row.entry.to_json() {
         for (name, value) in entry {
-            // A stray field of one of these three names gives way.
+            // A stray field of one of these names gives way.
             out.entry(name).or_insert(value);
         }
     }

@@ -237,6 +237,20 @@ impl Generation {
     }
 }
 
+/// The names of the headers that a request is stored with and that are not part of its
+/// key under `rules`: in a chat completion that has its plain key, all of them. Those that
+/// every client sends (`content-type`, `accept`) are not listed.
+pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -> Vec<&'a str> {
+    let now = Generation::Second;
+    let is_plain = matches!(parts.form, Form::Chat) && now.is_plain(parts, rules);
+    let names = parts.headers.iter().map(|(name, _)| name.as_str());
+    let listed = |name: &&str| {
+        !matches!(*name, "content-type" | "accept" | BEDROCK_ACCEPT)
+            && (is_plain || !now.counts(name, rules))
+    };
+    names.filter(listed).collect()
+}
+
 /// The form of the answer that a request chooses by a header, where its operation has
 /// that choice and it is not the usual one.
 fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {

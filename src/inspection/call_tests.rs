@@ -11,6 +11,7 @@ fn request(body: &str) -> RecordedRequest {
         path: "/v1/chat/completions".into(),
         query: "a=b".into(),
         headers: vec![("content-type".into(), "application/json".into())],
+        other_headers: Default::default(),
         body: body.to_owned().into(),
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::body::Payload;
 pub use super::field::EntryError;
+use super::header_names::HeaderNames;
 use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
 pub(crate) use decode::KNOWN;
@@ -105,6 +106,8 @@ pub struct RecordedRequest {
     pub query: String,
     /// Allow-listed headers, lower-case names.
     pub headers: Vec<(String, String)>,
+    /// The names of headers that came too and are not stored.
+    pub other_headers: HeaderNames,
     /// The body's bytes, after redaction.
     pub body: Bytes,
 }

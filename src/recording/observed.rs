@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::entry::RecordedRequest;
+use super::header_names::HeaderNames;
 use super::redact::{self, Placeholders, Redactor, Secrets};
 use crate::identity::{self, Form, IdentityRules, Json, RequestKey, RequestParts, header};
 use crate::provider::recognise::{Seen, recognise};
@@ -72,8 +73,8 @@ impl RecordedRequest {
     /// All of a request but its body, as it is stored: freed of what `redactor` finds
     /// and of these secrets, its placeholders numbered by `placeholders`. The query is
     /// [without credentials](identity::QueryRules::stored) already. Names of headers in
-    /// lower case; those that are not stored may be among them, and those that are
-    /// `named` are stored, whatever they say.
+    /// lower case; those that are not stored may be among them, and are kept by their
+    /// names alone. Those that are `named` are stored, whatever they say.
     pub fn head<'a>(
         redactor: &Redactor,
         secrets: &Secrets,
@@ -83,24 +84,30 @@ impl RecordedRequest {
         (named, headers): (&[String], impl Iterator<Item = (&'a str, Cow<'a, str>)>),
     ) -> Self {
         let is_stored = |name: &str| redact::stores(name) || named.iter().any(|it| it == name);
-        Self {
-            method: redactor.redact_value(method, secrets, placeholders),
-            path: redactor.redact_target(path, secrets, placeholders),
-            query: redactor.redact_target(query, secrets, placeholders),
-            headers: headers
-                .filter(|(name, _)| is_stored(name))
-                .map(|(name, value)| {
-                    let value = match header::kept_value(name, &value) {
-                        Cow::Borrowed(value) if !header::is_digest(value) => {
-                            redactor.redact_value(value, secrets, placeholders)
-                        }
-                        digest => digest.into_owned(),
-                    };
-                    (name.to_owned(), value)
-                })
-                .collect(),
-            body: Bytes::new(),
+        let method = redactor.redact_value(method, secrets, placeholders);
+        let path = redactor.redact_target(path, secrets, placeholders);
+        let query = redactor.redact_target(query, secrets, placeholders);
+        let (mut kept, mut others, mut connection) = (Vec::new(), Vec::new(), String::new());
+        for (name, value) in headers {
+            if name == "connection" {
+                connection.push_str(&value.to_ascii_lowercase());
+                connection.push(',');
+            }
+            if !is_stored(name) {
+                others.push(name);
+                continue;
+            }
+            let value = match header::kept_value(name, &value) {
+                Cow::Borrowed(value) if !header::is_digest(value) => {
+                    redactor.redact_value(value, secrets, placeholders)
+                }
+                digest => digest.into_owned(),
+            };
+            kept.push((name.to_owned(), value));
         }
+        let is_clean = |name: &str| redactor.is_clean_name(name, secrets);
+        let other_headers = HeaderNames::select(others, &connection, is_clean);
+        Self { method, path, query, headers: kept, other_headers, body: Bytes::new() }
     }
 
     /// The content type of its body; empty where it names none.
@@ -149,6 +156,18 @@ impl RecordedRequest {
             headers: &self.headers,
             body: &self.body,
         }
+    }
+
+    /// The names of its headers that are not part of its key under `rules`: those that
+    /// are stored and do not count, and those that are known by their names only.
+    pub fn headers_outside_key(&self, call: &Call, rules: &IdentityRules) -> Vec<String> {
+        let parts = self.parts(call);
+        let stored = header::stored_outside_key(&parts, rules);
+        let mut names: Vec<String> =
+            stored.into_iter().chain(self.other_headers.iter()).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// The key that this request had before keys were made of all headers that change an

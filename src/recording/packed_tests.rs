@@ -46,6 +46,7 @@ fn any_request() -> impl Strategy<Value = RecordedRequest> {
             path,
             query,
             headers,
+            other_headers: Default::default(),
             body: body.into(),
         },
     )

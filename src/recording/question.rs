@@ -62,9 +62,9 @@ mod tests {
     use crate::recording::RecordedRequest;
 
     fn request(path: &str, body: &'static str) -> Option<RecordedRequest> {
-        let (query, headers) = Default::default();
+        let (query, headers, other_headers) = Default::default();
         let (method, path) = ("POST".into(), path.into());
-        Some(RecordedRequest { method, path, query, headers, body: body.into() })
+        Some(RecordedRequest { method, path, query, headers, other_headers, body: body.into() })
     }
 
     #[test]

@@ -128,6 +128,11 @@ impl Redactor {
         self.redact_value(text, secrets, &mut Placeholders::default())
     }
 
+    /// Whether a name holds nothing that would be removed from a text.
+    pub fn is_clean_name(&self, name: &str, secrets: &Secrets) -> bool {
+        Search { redactor: self, secrets }.in_text(name.as_bytes()).is_empty()
+    }
+
     /// The same, of an exchange whose placeholders are numbered by `placeholders`.
     pub fn redact_value(
         &self,

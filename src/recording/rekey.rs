@@ -52,6 +52,7 @@ mod tests {
             path: "/v1/chat/completions".into(),
             query: String::new(),
             headers: vec![("content-type".into(), "application/json".into())],
+            other_headers: Default::default(),
             body: body.into(),
         };
         Entry { request: Some(request), ..Entry::default() }

@@ -111,6 +111,7 @@ mod tests {
             path: "/v1/chat/completions".into(),
             query: String::new(),
             headers: Vec::new(),
+            other_headers: Default::default(),
             body: Bytes::from(body),
         };
         Sketch::of(&request, &request.recognise())

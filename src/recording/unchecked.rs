@@ -94,6 +94,7 @@ mod tests {
             path: "/v1/chat/completions".into(),
             query: String::new(),
             headers: Vec::new(),
+            other_headers: Default::default(),
             body: BODY.into(),
         };
         Entry { request: Some(request), ..Entry::default() }

@@ -227,6 +227,7 @@ mod tests {
             path: "/v1beta/models/m:streamGenerateContent".to_owned(),
             query: query.to_owned(),
             headers: vec![],
+            other_headers: Default::default(),
             body: "{}".into(),
         };
         let observed = Observed::new("gemini".to_owned(), request, &[]);
@@ -327,6 +328,7 @@ mod tests {
             path: "/v1beta/models/m:streamGenerateContent".to_owned(),
             query: String::new(),
             headers: vec![],
+            other_headers: Default::default(),
             body: "{}".into(),
         };
         delivery.reframe(&Observed::new("gemini".to_owned(), request, &[])).unwrap();

@@ -48,6 +48,7 @@ impl RecordingMismatchError {
             step: observed.step.clone(),
             session: observed.session.clone(),
             recordings: matcher.labels.clone(),
+            outside_key: observed.request.headers_outside_key(&observed.call, &rules),
             nearest: refused
                 .map(|(take, _)| Nearest::of(matcher, &matcher.takes[*take], Vec::new())),
         }

@@ -44,6 +44,7 @@ fn observed(words: &str) -> Observed {
         path: "/v1/chat/completions".into(),
         query: String::new(),
         headers: Vec::new(),
+        other_headers: Default::default(),
         body: body(words).into(),
     };
     Observed::new("openai".into(), request, &[])

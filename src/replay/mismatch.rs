@@ -16,6 +16,8 @@ const SHOWN: usize = 60;
 /// How many characters of a value are kept: a thousand misses of large prompts
 /// would otherwise fill the memory, and the journal.
 const KEPT: usize = 2000;
+/// How many names of headers a message shows.
+const NAMES: usize = 8;
 
 /// What stands for a value that is kept as a digest only.
 pub(super) const HIDDEN: &str = "(not kept)";
@@ -45,6 +47,27 @@ pub struct Nearest {
     pub recording: String,
     /// What differs; empty where the request itself is the same.
     pub differences: Vec<Difference>,
+    /// How the two calls differ in headers that are not part of a key.
+    pub outside_key: HeaderDelta,
+}
+
+/// Names of headers that only one of two calls has. None of them is part of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderDelta {
+    /// Those of this call alone.
+    pub only_now: Vec<String>,
+    /// Those that only the recorded call lists.
+    pub only_recorded: Vec<String>,
+}
+
+impl HeaderDelta {
+    /// What differs between the names of a recorded call and those of this one.
+    pub(super) fn of(recorded: &[String], now: &[String]) -> Self {
+        let without = |names: &[String], others: &[String]| {
+            names.iter().filter(|name| !others.contains(name)).cloned().collect()
+        };
+        Self { only_now: without(now, recorded), only_recorded: without(recorded, now) }
+    }
 }
 
 /// A request that the recording holds no answer for.
@@ -72,6 +95,8 @@ pub struct RecordingMismatchError {
     pub recordings: Vec<String>,
     /// The nearest recorded call.
     pub nearest: Option<Nearest>,
+    /// The names of its headers that are not part of its key.
+    pub outside_key: Vec<String>,
 }
 
 impl RecordingMismatchError {
@@ -103,7 +128,30 @@ impl RecordingMismatchError {
             },
             self.remedy(),
         ));
+        for note in self.header_notes() {
+            text.push_str(&format!("; {note}"));
+        }
         text
+    }
+
+    /// Which headers did not count, in a few words each.
+    pub fn header_notes(&self) -> Vec<String> {
+        let note = |what: &str, names: &[String]| {
+            let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+            let more = match names.len().saturating_sub(NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (!names.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+        };
+        let delta = self.nearest.as_ref().map(|near| &near.outside_key);
+        let own = note("headers that are not part of the key", &self.outside_key);
+        let now = delta.and_then(|delta| {
+            note("of these the nearest recorded call does not list", &delta.only_now)
+        });
+        let recorded = delta
+            .and_then(|delta| note("the nearest recorded call lists others", &delta.only_recorded));
+        [own, now, recorded].into_iter().flatten().collect()
     }
 
     /// What to do about it.
@@ -161,6 +209,7 @@ impl RecordingMismatchError {
             "step_id": self.step,
             "session": self.session,
             "recordings": self.recordings,
+            "headers_not_in_key": self.outside_key,
             "nearest": self.nearest.as_ref().map(|near| serde_json::json!({
                 "entry": near.name,
                 "take": near.take,
@@ -170,6 +219,10 @@ impl RecordingMismatchError {
                     "recorded": difference.recorded,
                     "now": difference.now,
                 })).collect::<Vec<_>>(),
+                "headers_not_in_key": {
+                    "only_now": near.outside_key.only_now,
+                    "only_recorded": near.outside_key.only_recorded,
+                },
             })),
             "remedy": self.remedy(),
         })
@@ -180,7 +233,8 @@ impl Nearest {
     /// `take`, which differs in this.
     pub(super) fn of(matcher: &Matcher, take: &Take, differences: Vec<Difference>) -> Self {
         let recording = matcher.labels[take.source].clone();
-        Self { name: take.name.to_string(), take: take.number, recording, differences }
+        let (name, outside_key) = (take.name.to_string(), HeaderDelta::default());
+        Self { name, take: take.number, recording, differences, outside_key }
     }
 
     /// The call in a few words.

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::mismatch::{Difference, HIDDEN, Nearest, bounded};
+use super::mismatch::{Difference, HIDDEN, HeaderDelta, Nearest, bounded};
 use super::take::Take;
 use crate::identity::{delta, header};
 use crate::recording::Entry;
@@ -58,13 +58,18 @@ pub(super) fn nearest(matcher: &Matcher, observed: &Observed) -> Option<(bool, N
     }
     let request = entry.request?;
     let call = request.recognise();
+    let outside_key = HeaderDelta::of(
+        &request.headers_outside_key(&call, rules),
+        &observed.request.headers_outside_key(&observed.call, rules),
+    );
     let deltas = delta::request_deltas(&request.parts(&call), &now, rules, MAX_DELTAS);
     differences.extend(deltas.into_iter().map(|delta| {
         let (recorded, now) = (delta.recorded.map(readable), delta.now.map(readable));
         let (recorded, now) = bounded(recorded.map(hidden), now.map(hidden));
         Difference { place: delta.pointer, recorded, now }
     }));
-    Some((!found.is_used(), Nearest::of(matcher, found, differences)))
+    let nearest = Nearest { outside_key, ..Nearest::of(matcher, found, differences) };
+    Some((!found.is_used(), nearest))
 }
 
 /// A value of a header without what stands for it where it is not kept.

@@ -40,6 +40,7 @@ fn request(streamed: bool) -> RecordedRequest {
         path: "/v1/chat/completions".into(),
         query: String::new(),
         headers: Vec::new(),
+        other_headers: Default::default(),
         body: format!(r#"{{"model":"m","messages":[]{stream}}}"#).into(),
     }
 }

@@ -60,7 +60,7 @@ impl Recalled {
 /// Two requests have one print only if all that is stored of them is the same: each
 /// part is led by its length, and the body, the last, by nothing.
 fn print(request: &RecordedRequest) -> Print {
-    let RecordedRequest { method, path, query, headers, body } = request;
+    let RecordedRequest { method, path, query, headers, other_headers: _, body } = request;
     let mut head = Vec::with_capacity(512);
     let mut add = |part: &str| {
         head.extend_from_slice(&(part.len() as u64).to_le_bytes());
@@ -92,6 +92,7 @@ mod tests {
             path: "/v1/chat/completions".to_owned(),
             query: String::new(),
             headers: headers.iter().map(owned).collect(),
+            other_headers: Default::default(),
             body: body.to_owned().into(),
         }
     }

@@ -48,6 +48,8 @@ pub struct Observer {
     credentials: Credentials,
     /// Names of query parameters that are credentials, in lower case.
     credential_params: Vec<String>,
+    /// The program's own header for the step of a call, in lower case.
+    step_header: Option<String>,
     pub(super) memo: Memo,
 }
 
@@ -57,7 +59,8 @@ impl Observer {
     pub fn new(redactor: Arc<Redactor>, rules: Vec<IdentityRules>) -> Self {
         let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
         let (credentials, memo) = (Credentials::default(), Memo::default());
-        Self { redactor, rules, named, credentials, credential_params: Vec::new(), memo }
+        let (credential_params, step_header) = (Vec::new(), None);
+        Self { redactor, rules, named, credentials, credential_params, step_header, memo }
     }
 
     /// The headers that rules make a part of keys.
@@ -69,6 +72,13 @@ impl Observer {
     #[must_use]
     pub fn with_credential_params(mut self, names: &[String]) -> Self {
         self.credential_params = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Takes the header of this name for loomrec's own: it names a call's step.
+    #[must_use]
+    pub fn with_step_header(mut self, name: Option<&str>) -> Self {
+        self.step_header = name.map(str::to_ascii_lowercase);
         self
     }
 
@@ -117,8 +127,11 @@ impl Observer {
         let mut numbered = Placeholders::default();
         let (redactor, method) = (&self.redactor, method.as_str());
         let stored = (self.named.as_slice(), stored);
-        let request =
+        let mut request =
             RecordedRequest::head(redactor, &secrets, &mut numbered, method, target, stored);
+        if let Some(step_header) = &self.step_header {
+            request.other_headers = request.other_headers.cleaned(|name| name != step_header);
+        }
         let session = match &place.session {
             Some(session) => Some(clean(session)),
             None => named(SESSION_HEADER),

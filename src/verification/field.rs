@@ -9,7 +9,7 @@ use crate::spelling::nearest;
 
 /// Where a body may stand beside the fields of an object.
 const BODY: [&str; 4] = ["body", "style", "text", "base64"];
-const REQUEST: [&str; 4] = ["method", "path", "query", "headers"];
+const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
 const RESPONSE: [&str; 6] = ["status", "headers", "end", "cut", "chunks", "frames"];
 const USAGE: [&str; 6] = [
     "prompt_tokens",

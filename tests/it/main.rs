@@ -79,6 +79,8 @@ mod order;
 #[cfg(test)]
 mod otel;
 #[cfg(test)]
+mod other_headers;
+#[cfg(test)]
 mod pager;
 #[cfg(test)]
 mod placeholder;

@@ -170,6 +170,7 @@ mod tests {
             path: path.into(),
             query: String::new(),
             headers: Vec::new(),
+            other_headers: Default::default(),
             body: Bytes::from(body.to_owned()),
         };
         let model = request.recognise().model;

@@ -13,14 +13,15 @@ use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encod
 /// Plain bytes of a compressed body, at most.
 const DECODED: usize = encoding::LARGEST;
 
-/// The page; its timeline is no wider than `width`.
-pub(super) fn text(row: &Row, width: Option<usize>) -> String {
+/// The page; its timeline is no wider than `width`. `outside_key`: the names of the
+/// request's headers that are not part of its key.
+pub(super) fn text(row: &Row, outside_key: &[String], width: Option<usize>) -> String {
     let entry = &row.entry;
     let mut page = Page::default();
     head(&mut page, row);
     if let Some(request) = &entry.request {
         page.title("Request");
-        show_request(&mut page, request);
+        show_request(&mut page, request, outside_key);
     }
     page.title("Answer");
     answer(&mut page, entry);
@@ -110,10 +111,13 @@ fn head(page: &mut Page, row: &Row) {
     page.fact("request", hash.map(|hash| hash.as_str()));
 }
 
-fn show_request(page: &mut Page, request: &RecordedRequest) {
+fn show_request(page: &mut Page, request: &RecordedRequest, outside_key: &[String]) {
     let query = if request.query.is_empty() { "" } else { "?" };
     page.line(&format!("{} {}{query}{}", request.method, request.path, request.query));
     page.headers(&request.headers);
+    if !outside_key.is_empty() {
+        page.line(&format!("(not part of the key: {})", outside_key.join(", ")));
+    }
     page.body(&request.body);
 }
 

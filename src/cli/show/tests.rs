@@ -7,7 +7,12 @@ const SAMPLE: &str = include_str!("sample.json");
 fn shown(key: &str) -> String {
     let recording = parsed(SAMPLE);
     let row = pick(Path::new("run.json"), &recording, Some(key)).unwrap();
-    anstream::adapter::strip_str(&page::text(&row, Some(100))).to_string()
+    anstream::adapter::strip_str(&page::text(
+        &row,
+        &outside_key(&row, recording.meta().rules()),
+        Some(100),
+    ))
+    .to_string()
 }
 
 fn refused(text: &str, key: Option<&str>) -> (u8, String) {
@@ -282,14 +287,14 @@ fn digits_that_several_hashes_begin_with_name_them() {
 fn json_is_the_entry_as_in_the_file_with_its_place() {
     let recording = parsed(SAMPLE);
     let row = pick(Path::new("x"), &recording, Some("summarize#2")).unwrap();
-    let text = super::json(&row);
+    let text = super::json(&row, &[]);
     let shown: Value = serde_json::from_str(&text).unwrap();
     let expected = serde_json::json!(
         { "key": "summarize#2", "take": 2, "takes": 2, "content": "Shorter." }
     );
     assert_eq!(shown, expected);
     let row = pick(Path::new("x"), &recording, Some("25ff")).unwrap();
-    let shown: Value = serde_json::from_str(&super::json(&row)).unwrap();
+    let shown: Value = serde_json::from_str(&super::json(&row, &[])).unwrap();
     let file: Value = serde_json::from_str(SAMPLE).unwrap();
     assert_eq!(shown["request"], file[row.key()]["request"]);
     assert_eq!(shown["response"]["chunks"][0], file[row.key()]["response"]["chunks"][0]);

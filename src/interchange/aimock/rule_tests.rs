@@ -16,6 +16,7 @@ fn entry(messages: &Value) -> Entry {
         path: "/v1/chat/completions".to_owned(),
         query: String::new(),
         headers: Vec::new(),
+        other_headers: Default::default(),
         body: body.to_string().into(),
     };
     Entry { request: Some(request), upstream: Some("mine".to_owned()), ..Entry::default() }

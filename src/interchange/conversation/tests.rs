@@ -7,6 +7,7 @@ fn conversation(path: &str, body: &Value) -> Conversation {
         path: path.to_owned(),
         query: String::new(),
         headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
+        other_headers: Default::default(),
         body: body.to_string().into(),
     };
     Conversation::of(&request.recognise(), &request.body).unwrap()
@@ -122,7 +123,7 @@ proptest::proptest! {
         for path in ["/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"] {
             let request = RecordedRequest {
                 method: "POST".to_owned(), path: path.to_owned(), query: String::new(),
-                headers: vec![], body: body.clone().into(),
+                headers: vec![], other_headers: Default::default(), body: body.clone().into(),
             };
             let _ = Conversation::of(&request.recognise(), &request.body);
         }

@@ -17,6 +17,7 @@ fn order(before: Option<Entry>) -> Order {
         path: "/v1/chat/completions".into(),
         query: String::new(),
         headers: Vec::new(),
+        other_headers: Default::default(),
         body: Bytes::from_static(b"{}"),
     };
     let rules = IdentityRules::default();

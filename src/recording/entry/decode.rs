@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::super::body::{Payload, decode_bytes};
 use super::super::field::{EntryError, Fields, describe, wrong};
+use super::super::header_names::HeaderNames;
 use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
 use crate::identity::RequestKey;
 use crate::provider::{ToolCall, Usage};
@@ -192,6 +193,7 @@ fn request(value: &Value) -> Result<RecordedRequest, EntryError> {
         path: must("path", "a path")?,
         query: fields.text("query")?.unwrap_or_default(),
         headers: headers(fields)?,
+        other_headers: HeaderNames::parse(&fields.text("other_headers")?.unwrap_or_default()),
         body: decode_bytes(fields)?.unwrap_or_default(),
     })
 }

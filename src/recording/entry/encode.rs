@@ -149,6 +149,9 @@ fn request_head(request: &RecordedRequest) -> Map<String, Value> {
         out.insert("query".into(), request.query.as_str().into());
     }
     out.insert("headers".into(), headers_json(&request.headers));
+    if !request.other_headers.is_empty() {
+        out.insert("other_headers".into(), request.other_headers.as_str().into());
+    }
     out
 }
 

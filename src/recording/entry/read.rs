@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::super::body::{Chunk, Layout, Payload};
 use super::super::field::EntryError;
+use super::super::header_names::HeaderNames;
 use super::super::text::Style;
 use super::super::token::{Tokens, styled};
 use super::decode::KNOWN;
@@ -131,12 +132,14 @@ fn usage(tokens: &mut Tokens<'_>) -> Option<Usage> {
 
 fn request(tokens: &mut Tokens<'_>) -> Option<RecordedRequest> {
     let (mut method, mut path, mut query, mut headers) = (None, None, None, None);
+    let mut other_headers: Option<String> = None;
     let mut body = Body::default();
     tokens.object(|tokens, key| match key {
         "method" => set(&mut method, tokens.text()),
         "path" => set(&mut path, tokens.text()),
         "query" => set(&mut query, tokens.text()),
         "headers" => set(&mut headers, pairs(tokens)),
+        "other_headers" => set(&mut other_headers, tokens.text()),
         _ => body.field(tokens, key),
     })?;
     Some(RecordedRequest {
@@ -144,6 +147,7 @@ fn request(tokens: &mut Tokens<'_>) -> Option<RecordedRequest> {
         path: path?,
         query: query.unwrap_or_default(),
         headers: headers.unwrap_or_default(),
+        other_headers: HeaderNames::parse(&other_headers.unwrap_or_default()),
         body: body.bytes()?.unwrap_or_default(),
     })
 }

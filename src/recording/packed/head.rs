@@ -96,6 +96,9 @@ fn write_request(out: &mut Vec<u8>, request: &RecordedRequest) {
     members.text("path", &request.path);
     members.text("query", &request.query);
     write_list(members.value("headers"), &request.headers, write_pair);
+    if !request.other_headers.is_empty() {
+        members.text("other_headers", request.other_headers.as_str());
+    }
     members.close();
 }
 

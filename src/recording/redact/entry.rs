@@ -100,7 +100,15 @@ impl Redactor {
             Cow::Borrowed(_) => request.body.clone(),
             Cow::Owned(clean) => clean.into(),
         };
-        RecordedRequest { method: request.method.clone(), path, query, headers, body }
+        let other_headers = request.other_headers.cleaned(|name| self.is_clean_name(name, &none));
+        RecordedRequest {
+            method: request.method.clone(),
+            path,
+            query,
+            headers,
+            other_headers,
+            body,
+        }
     }
 
     /// Cleans what came back, and reads it anew; gives what could not be removed.

@@ -21,6 +21,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
         path: "/v1/chat/completions".into(),
         query: String::new(),
         headers: vec![("content-type".into(), "application/json".into())],
+        other_headers: Default::default(),
         body: format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{asked}"}}]}}"#)
             .into(),
     };

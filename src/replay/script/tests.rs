@@ -16,6 +16,7 @@ fn observed(path: &str, body: &Value) -> Observed {
         path: path.to_owned(),
         query: String::new(),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        other_headers: Default::default(),
         body: Bytes::from(body.to_string()),
     };
     Observed::new("openai".to_owned(), request, &[IdentityRules::default()])

@@ -73,6 +73,7 @@ mod tests {
             path: "/v1/messages".into(),
             query: String::new(),
             headers: Vec::new(),
+            other_headers: Default::default(),
             body: vec![b'x'; length].into(),
         }
     }

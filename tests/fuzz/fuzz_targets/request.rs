@@ -45,6 +45,7 @@ fn request(data: &[u8]) -> Option<RecordedRequest> {
         path: path.to_owned(),
         query: query.to_owned(),
         headers: lines.filter_map(header).collect(),
+        other_headers: Default::default(),
         body: data[end + 2..].to_vec().into(),
     })
 }

@@ -38,6 +38,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             path: path.to_owned(),
             query: String::new(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            other_headers: Default::default(),
             body: body.into(),
         };
         let observed = Observed::new("any".to_owned(), request, &[IdentityRules::default()]);

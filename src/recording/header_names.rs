@@ -1,0 +1,155 @@
+//! The names of request headers that are not stored.
+//!
+//! A header that does not change an answer is neither stored nor part of a key. Its name
+//! is kept with the entry, so that a reader can see that the header was sent and did not
+//! count. Values are never kept.
+
+use super::redact::{HOP_BY_HOP, Secrets};
+
+/// At most this many names are kept of a request.
+const MOST: usize = 32;
+/// A longer name is not kept.
+const LONGEST: usize = 64;
+
+/// Headers that HTTP clients and SDKs add by themselves, or that describe the body's
+/// bytes: to list them with every call would tell nothing.
+const USUAL: [&str; 9] = [
+    "accept-encoding",
+    "content-encoding",
+    "content-length",
+    "date",
+    "expect",
+    "host",
+    "user-agent",
+    "x-amz-content-sha256",
+    "x-goog-api-client",
+];
+
+/// How the names of further ones begin; what loomrec itself reads is among them.
+const USUAL_PREFIXES: [&str; 4] = ["amz-sdk-", "sec-fetch-", "x-loomrec-", "x-stainless-"];
+
+/// Names of headers in lower case, sorted, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderNames(String);
+
+/// What stands between two names.
+const SEPARATOR: &str = ", ";
+
+impl HeaderNames {
+    /// The names in `all` that are worth keeping: neither usual, nor of one connection,
+    /// nor of credentials. `connection` holds the values of that header, which name
+    /// others of one connection. A name that `is_clean` refuses is left out.
+    pub fn select<'a>(
+        all: impl IntoIterator<Item = &'a str>,
+        connection: &str,
+        is_clean: impl Fn(&str) -> bool,
+    ) -> Self {
+        let hops = |name: &str| connection.split(',').any(|hop| hop.trim() == name);
+        let kept = all.into_iter().filter(|name| is_worth_keeping(name) && !hops(name));
+        let mut names: Vec<&str> = kept.collect();
+        names.sort_unstable();
+        names.dedup();
+        names.retain(|name| is_clean(name));
+        names.truncate(MOST);
+        Self(names.join(SEPARATOR))
+    }
+
+    /// Those in the text of an entry. What cannot be a name is passed over.
+    pub fn parse(text: &str) -> Self {
+        let lower = text.to_ascii_lowercase();
+        let names = lower.split(',').map(str::trim).filter(|name| is_name(name));
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        names.truncate(MOST);
+        Self(names.join(SEPARATOR))
+    }
+
+    /// As they stand in an entry.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.split(SEPARATOR).filter(|name| !name.is_empty())
+    }
+
+    /// Those that `is_clean` does not refuse.
+    #[must_use]
+    pub fn cleaned(&self, is_clean: impl Fn(&str) -> bool) -> Self {
+        let kept: Vec<&str> = self.iter().filter(|name| is_clean(name)).collect();
+        Self(kept.join(SEPARATOR))
+    }
+}
+
+/// Whether a header of this name, in lower case, is worth listing where it is not stored.
+fn is_worth_keeping(name: &str) -> bool {
+    !USUAL.contains(&name)
+        && !USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !HOP_BY_HOP.contains(&name)
+        && !Secrets::may_be_in(name)
+        && is_name(name)
+}
+
+/// Whether a text can be the name of a header.
+fn is_name(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.len() <= LONGEST && text.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(all: &[&str], connection: &str) -> String {
+        HeaderNames::select(all.iter().copied(), connection, |_| true).as_str().to_owned()
+    }
+
+    #[test]
+    fn names_that_may_matter_are_kept_sorted_and_once() {
+        let all = ["x-foo", "host", "x-bar", "x-foo", "accept-language", "idempotency-key"];
+        assert_eq!(names(&all, ""), "accept-language, idempotency-key, x-bar, x-foo");
+    }
+
+    #[test]
+    fn usual_headers_those_of_a_connection_and_those_of_credentials_are_left_out() {
+        let all = [
+            "user-agent",
+            "accept-encoding",
+            "content-length",
+            "x-stainless-lang",
+            "x-loomrec-session",
+            "connection",
+            "te",
+            "x-hop",
+            "authorization",
+            "cookie",
+            "x-api-key",
+            "x-my-token",
+        ];
+        assert_eq!(names(&all, "close, x-hop"), "");
+    }
+
+    #[test]
+    fn names_are_bounded_and_those_that_are_not_clean_are_left_out() {
+        let many: Vec<String> = (0..100).map(|n| format!("x-{n:03}")).collect();
+        let kept = HeaderNames::select(many.iter().map(String::as_str), "", |name| name != "x-001");
+        assert_eq!((kept.iter().count(), kept.iter().nth(1)), (MOST, Some("x-002")));
+        assert_eq!(names(&[&format!("x-{}", "a".repeat(LONGEST))], ""), "");
+    }
+
+    #[test]
+    fn names_in_an_entry_are_read_as_they_were_written_and_nothing_else() {
+        let written = names(&["x-foo", "x-bar"], "");
+        assert_eq!(HeaderNames::parse(&written).as_str(), written);
+        let planted = HeaderNames::parse("X-Foo,, \u{1b}[31m, x foo,x-a");
+        assert_eq!(planted.iter().collect::<Vec<_>>(), ["x-a", "x-foo"]);
+        assert!(HeaderNames::parse("").iter().next().is_none());
+    }
+}
