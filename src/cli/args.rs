@@ -7,6 +7,7 @@ mod diff;
 mod expiry;
 mod fault;
 mod generate;
+mod identity;
 mod interchange;
 mod journal;
 mod limit;
@@ -34,6 +35,7 @@ pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
 pub use generate::{GenerateArgs, Generated};
+pub use identity::IdentityArgs;
 pub use interchange::{ExportArgs, ImportArgs};
 pub use journal::{JournalArgs, Moment, SourceWord};
 pub use limit::LimitArgs;
@@ -154,25 +156,13 @@ pub struct ServeArgs {
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
 
-    /// Leave this place of request bodies out of their identity (a JSON pointer; repeatable)
-    #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
-    pub ignore: Vec<String>,
-
-    /// Make this request header a part of identity too, and keep its value (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_IDENTITY_HEADER", value_delimiter = ' ')]
-    pub identity_header: Vec<String>,
-
-    /// Leave this request header out of identity (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_IGNORE_HEADER", value_delimiter = ' ')]
-    pub ignore_header: Vec<String>,
+    /// What makes two requests the same.
+    #[command(flatten)]
+    pub identity: IdentityArgs,
 
     /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,
-
-    /// A query parameter that carries a credential: it is never kept, nor part of identity (repeatable)
-    #[arg(long, value_name = "NAME", env = "LOOMREC_CREDENTIAL_PARAM", value_delimiter = ' ')]
-    pub credential_param: Vec<String>,
 
     /// The header in which the program names a call's step, beside x-loomrec-step-id
     #[arg(long, value_name = "NAME", env = "LOOMREC_STEP_ID_HEADER")]

@@ -50,13 +50,15 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     }
     let rules = match &into {
         Some(recording) => recording.meta().rules().clone(),
-        None => IdentityRules::new(setup::pointers(&args.ignore)?),
+        None => setup::rules(&args.identity)?,
     };
+    let credential_params = setup::credential_params(&args.identity);
     let maker = Maker { redactor: &redactor, prices: &prices, max: UNPACKED };
     let import = Import {
         maker,
         addresses: &addresses,
         rules: &rules,
+        credential_params: &credential_params,
         all: args.all,
         any_length: args.any_length,
     };

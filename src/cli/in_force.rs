@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::args::ReplayArgs;
+use super::strict::PARAMETER;
 use super::terminal;
 use crate::replay::{Matcher, Repeat, SourceTerms};
 
@@ -42,10 +43,13 @@ impl InForce {
             };
             given.map(rule).collect::<Vec<_>>()
         };
-        let serve = &args.serve;
-        let mut rules = typed(&serve.ignore, "", "--ignore");
-        rules.extend(typed(&serve.ignore_header, WITHOUT, "--ignore-header"));
-        rules.extend(typed(&serve.identity_header, WITH, "--identity-header"));
+        let identity = &args.serve.identity;
+        let mut rules = typed(&identity.ignore, "", "--ignore");
+        rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
+        rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
+        let params = identity.credential_param.iter().filter(|name| !name.is_empty());
+        let from = || "--credential-param".to_owned();
+        rules.extend(params.map(|name| (format!("{PARAMETER}{name}"), from())));
         for terms in matcher.terms() {
             let words = terms.rules.words().into_iter();
             rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
@@ -125,6 +129,7 @@ impl InForce {
             "ignore": of(|rule| Some(rule).filter(|rule| rule.starts_with('/')), "pointer"),
             "ignore_headers": of(|rule| rule.strip_prefix(WITHOUT), "name"),
             "identity_headers": of(|rule| rule.strip_prefix(WITH), "name"),
+            "credential_params": of(|rule| rule.strip_prefix(PARAMETER), "name"),
             "redact": self.redact,
             "repeat": repeat
                 .map(|(label, word, from)| json!({

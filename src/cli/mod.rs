@@ -194,6 +194,11 @@ fn add_up(command: &mut Command, settings: &Settings) {
         Command::Rerecord(args) => {
             ("rerecord", &mut args.upstream, vec![(&mut args.redact, "redact")])
         }
+        Command::Import(args) => {
+            let mut lists = rules_of(&mut args.identity);
+            lists.push((&mut args.redact, "redact"));
+            ("import", &mut args.upstream, lists)
+        }
         Command::Redact(args) => {
             let rules = settings.of("redact", "redact").map_or(&[][..], |entry| &entry.values);
             return args.redact.extend(rules.iter().cloned());
@@ -211,17 +216,24 @@ fn add_up(command: &mut Command, settings: &Settings) {
 
 /// The rules and upstreams of a command that serves.
 fn lists_of<'a>(name: &'static str, serve: &'a mut args::ServeArgs) -> Lists<'a> {
-    let args::ServeArgs { upstream, ignore, identity_header, ignore_header, access, .. } = serve;
-    let lists = vec![
-        (ignore, "ignore"),
-        (identity_header, "identity-header"),
-        (ignore_header, "ignore-header"),
+    let args::ServeArgs { upstream, identity, access, .. } = serve;
+    let mut lists = rules_of(identity);
+    lists.extend([
         (&mut serve.redact, "redact"),
         (&mut serve.no_env, "no-env"),
         (&mut access.allow_host, "allow-host"),
         (&mut access.allow_origin, "allow-origin"),
-    ];
+    ]);
     (name, upstream, lists)
+}
+
+/// The rules of identity, by the names of their flags.
+fn rules_of(identity: &mut args::IdentityArgs) -> Vec<(&mut Vec<String>, &'static str)> {
+    vec![
+        (&mut identity.ignore, "ignore"),
+        (&mut identity.identity_header, "identity-header"),
+        (&mut identity.ignore_header, "ignore-header"),
+    ]
 }
 
 /// A command's name, its upstreams, and its rules by the names of their flags.

@@ -59,7 +59,7 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         Mode::Once => !exists,
         Mode::None => false,
     };
-    let rules = setup::rules(&args.serve)?;
+    let rules = setup::rules(&args.serve.identity)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let replayer = if replays {

@@ -87,7 +87,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 
 /// Loads every recording, and tells what of it is too old.
 fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
-    let rules = setup::rules(&args.serve)?;
+    let rules = setup::rules(&args.serve.identity)?;
     let sources: Result<Vec<Source>, Failure> =
         args.recordings.iter().map(|path| setup::source(path)).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));

@@ -96,7 +96,7 @@ impl Engines {
         let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
         let recorded = self.recorder.iter().map(|recorder| recorder.rules());
         Observer::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
-            .with_credential_params(&args.credential_param)
+            .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
     }
 

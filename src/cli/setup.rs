@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::HeaderName;
 use tokio::net::TcpListener;
 
-use super::args::ServeArgs;
+use super::args::{IdentityArgs, ServeArgs};
 use super::exit::{Failure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::place;
@@ -52,7 +52,7 @@ pub fn pointers(flags: &[String]) -> Result<Vec<Pointer>, Failure> {
 ///
 /// # Errors
 /// A text that is no JSON pointer; a name that no rule can speak of.
-pub fn rules(args: &ServeArgs) -> Result<IdentityRules, Failure> {
+pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, Failure> {
     let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
         let name = |text: &String| {
             read(text).map_err(|why| Failure::usage(format!("{flag} {text}: {why}")))
@@ -62,6 +62,11 @@ pub fn rules(args: &ServeArgs) -> Result<IdentityRules, Failure> {
     let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
     let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
     Ok(IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored))
+}
+
+/// The names of `--credential-param`, in lower case.
+pub fn credential_params(args: &IdentityArgs) -> Vec<String> {
+    args.credential_param.iter().map(|name| name.to_ascii_lowercase()).collect()
 }
 
 /// Reads `--redact`.

@@ -8,6 +8,10 @@ use clap::parser::ValueSource;
 use super::args::{MissPolicy, RepeatPolicy, ReplayArgs};
 use super::settings::Settings;
 
+/// How a rule reads that takes a query parameter for a credential, and so leaves it out of
+/// identity.
+pub const PARAMETER: &str = "parameter ";
+
 /// What was set aside, each with the place it comes from.
 #[derive(Clone, Debug, Default)]
 pub struct SetAside {
@@ -41,11 +45,14 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     if args.script.is_some() {
         told.extend(from("script").inspect(|_| args.script = None));
     }
-    let mut rules = untyped(&mut args.serve.ignore, matches, settings, "ignore");
-    let headers = untyped(&mut args.serve.ignore_header, matches, settings, "ignore_header");
+    let identity = &mut args.serve.identity;
+    let mut rules = untyped(&mut identity.ignore, matches, settings, "ignore");
+    let headers = untyped(&mut identity.ignore_header, matches, settings, "ignore_header");
     rules.extend(
         headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
     );
+    let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
+    rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
     args.set_aside = SetAside { rules, settings: told };
 }
 

@@ -35,6 +35,8 @@ pub struct Import<'a> {
     pub addresses: &'a Addresses,
     /// The rules keys are made under.
     pub rules: &'a IdentityRules,
+    /// Names of query parameters that are credentials, in lower case.
+    pub credential_params: &'a [String],
     /// Whether calls to hosts that are no upstream's come over, too.
     pub all: bool,
     /// Whether bodies come over that are not as long as their headers say.
@@ -146,7 +148,7 @@ impl Import<'_> {
             return Err(Refused::Foreign(host));
         }
         let upstream = own.and_then(|own| own.upstream.as_deref()).unwrap_or(&placed.upstream);
-        let rules = directory::query_rules(Some(upstream), &[]);
+        let rules = directory::query_rules(Some(upstream), self.credential_params);
         let query = uri.query().unwrap_or_default();
         let secrets = Secrets::of_request(&credentials(&headers), query, rules);
         Ok(Asked { method, uri, host, headers, body, placed, secrets })
@@ -160,7 +162,7 @@ impl Import<'_> {
         let by = if own_upstream.is_some() { By::Address } else { placed.by };
         let upstream = own_upstream.unwrap_or_else(|| placed.upstream.clone());
         let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
-        let rules = directory::query_rules(Some(&upstream), &[]);
+        let rules = directory::query_rules(Some(&upstream), self.credential_params);
         let query = rules.stored(uri.query().unwrap_or_default());
         let stored = headers.iter().map(|(name, value)| (name.as_str(), value.as_str().into()));
         let mut placeholders = Placeholders::default();
@@ -171,7 +173,7 @@ impl Import<'_> {
             &mut placeholders,
             method,
             target,
-            (&[], stored),
+            (self.rules.headers(), stored),
         );
         let kind = head.content_type();
         let codings = headers.iter().filter(|(name, _)| name == "content-encoding");

@@ -15,8 +15,15 @@ fn import(exchange: Exchange) -> Result<Made, Refused> {
     let prices = PriceTable::builtin();
     let maker = Maker { redactor: &redactor, prices: &prices, max: 1 << 20 };
     let (addresses, rules) = (Addresses::default(), IdentityRules::default());
-    Import { maker, addresses: &addresses, rules: &rules, all: false, any_length: false }
-        .entry(exchange)
+    Import {
+        maker,
+        addresses: &addresses,
+        rules: &rules,
+        credential_params: &[],
+        all: false,
+        any_length: false,
+    }
+    .entry(exchange)
 }
 
 fn exchange(kind: &str, content: Content) -> Exchange {

@@ -10,7 +10,7 @@ use crate::support::loomrec::{self, Finished, command};
 use crate::support::shape::{
     chat, chat_answer, chat_events, chat_streamed, message, message_answer,
 };
-use crate::support::{Answer, Scene, Upstream};
+use crate::support::{Answer, Call, Scene, Upstream};
 
 /// A credential of no known shape.
 const KEY: &str = "correct-horse-battery-staple";
@@ -49,6 +49,42 @@ fn cassette(answers: &[&str]) -> String {
     add("https://example.com/track", "{}", "text/plain", KEY);
     text.push_str("version: 1\n");
     text
+}
+
+#[test]
+fn import_makes_the_keys_that_record_makes_under_the_same_flags() {
+    let uri = "https://api.openai.com/v1/chat/completions?customer=4711";
+    let text =
+        cassette(&["one"]).replace("https://api.openai.com/v1/chat/completions", uri).replace(
+            "      content-type:\n      - application/json\n  ",
+            "      content-type:\n      - application/json\n      X-Tenant:\n      - a\n      \
+             OpenAI-Beta:\n      - b\n  ",
+        );
+    let rules = ["--identity-header", "X-Tenant", "--ignore-header", "openai-beta"];
+    let flags = [&rules[..], &["--credential-param", "customer"]].concat();
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("one"))));
+    std::fs::write(scene.path("c.yaml"), text).unwrap();
+    let made = [&["import", "c.yaml", "-o", "imported.json"], &flags[..]].concat();
+    run(&scene, &made).expect(0);
+    let request = r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}]}"#;
+    let call = Call::post("/openai/v1/chat/completions?customer=4711", request);
+    let server = scene.record(&upstream, &flags);
+    let call = call.header("content-type: application/json").header("x-tenant: a");
+    server.call(&call.header("openai-beta: b")).expect(200);
+    server.stop().expect(0);
+    let (imported, recorded) = (entries(&scene.path("imported.json")), entries(&scene.recording()));
+    assert_eq!(imported[0].0, recorded[0].0);
+    assert_eq!(imported[0].1["request"]["headers"]["x-tenant"], json!("a"));
+    let held = std::fs::read_to_string(scene.path("imported.json")).unwrap();
+    assert!(held.contains("\"ignore_headers\"") && !held.contains("4711"), "{held}");
+    run(&scene, &["verify", "imported.json"]).expect(0);
+    // Calls that are added to a recording are kept under its rules.
+    run(&scene, &["import", "c.yaml", "--into", "run.json", "--credential-param", "customer"])
+        .expect(0);
+    assert_eq!(entries(&scene.recording()).len(), 2);
+    assert!(entries(&scene.recording()).iter().all(|(key, _)| key.starts_with(&recorded[0].0)));
+    let refused = ["import", "c.yaml", "--into", "run.json", "--ignore-header", "openai-beta"];
+    run(&scene, &refused).expect(2);
 }
 
 #[test]

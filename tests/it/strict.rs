@@ -197,6 +197,28 @@ fn no_variable_weakens_strict() {
 }
 
 #[test]
+fn no_variable_drops_a_query_parameter_under_strict() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, "{}")));
+    let mine = format!("mine={}", upstream.url());
+    let server = scene.record(&upstream, &["--upstream", &mine]);
+    server.call(&Call::post("/mine/v1/things", "{}")).expect(200);
+    server.stop().expect(0);
+    let asked = Call::post("/mine/v1/things?customer=b", "{}");
+    let environment = [("LOOMREC_CREDENTIAL_PARAM", "customer")];
+    let named = ["--strict", "--upstream", "mine=http://127.0.0.1:1"];
+    let (ended, receipt) = replayed(&scene, &named, &environment, &[(asked.clone(), 422)]);
+    let told = "ignore parameter customer (LOOMREC_CREDENTIAL_PARAM)";
+    ended.expect(1).says(&["set aside by --strict: ", told]);
+    assert_eq!(receipt["in_force"]["set_aside"], json!([told]));
+    // What was typed counts, and is told.
+    let typed = [&named[..], &["--credential-param", "customer"]].concat();
+    let (ended, receipt) = replayed(&scene, &typed, &[], &[(asked, 200)]);
+    ended.expect(0).says(&["in force: ignored: parameter customer (--credential-param)"]);
+    let expected = json!([{"name": "customer", "from": "--credential-param"}]);
+    assert_eq!(receipt["in_force"]["credential_params"], expected);
+}
+
+#[test]
 fn no_setting_of_the_project_weakens_strict() {
     let scene = recorded(&[]);
     let settings = "ignore = [\"/user\"]\n[replay]\nrepeat = \"cycle\"\non-miss = \"default\"\n\

@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::IdentityArgs;
+
+/// What `--into` stands alone of: the rules of a recording that is there are its own.
+const INTO_CONFLICTS: [&str; 5] = ["output", "force", "ignore", "identity_header", "ignore_header"];
+
 /// `loomrec import`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -43,7 +48,7 @@ pub struct ImportArgs {
     #[arg(short, long, value_name = "OUT", required_unless_present = "into")]
     pub output: Option<PathBuf>,
     /// Add to this recording instead: a call that it holds already gets further takes
-    #[arg(long, value_name = "RECORDING", conflicts_with_all = ["output", "force", "ignore"])]
+    #[arg(long, value_name = "RECORDING", conflicts_with_all = INTO_CONFLICTS)]
     pub into: Option<PathBuf>,
     /// Let a recording that is there give way
     #[arg(long)]
@@ -57,9 +62,9 @@ pub struct ImportArgs {
     /// An upstream's address: NAME=URL, or one URL for everything (repeatable)
     #[arg(long, value_name = "[NAME=]URL", env = "LOOMREC_UPSTREAM", value_delimiter = ' ')]
     pub upstream: Vec<String>,
-    /// Leave this place of request bodies out of their identity (a JSON pointer; repeatable)
-    #[arg(long, value_name = "POINTER", env = "LOOMREC_IGNORE", value_delimiter = ' ')]
-    pub ignore: Vec<String>,
+    /// What makes two requests the same.
+    #[command(flatten)]
+    pub identity: IdentityArgs,
     /// Replace what this regular expression matches, before anything is hashed or kept (repeatable)
     #[arg(long, value_name = "REGEX", env = "LOOMREC_REDACT")]
     pub redact: Vec<String>,

@@ -41,6 +41,7 @@ fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
         maker: Maker { redactor: &REDACTOR, prices: &PRICES, max: 1 << 20 },
         addresses: &addresses,
         rules: &rules,
+        credential_params: &[],
         all: true,
         any_length: false,
     };
