@@ -19,10 +19,11 @@ const NAMED: usize = 10;
 /// Runs `accept`.
 ///
 /// # Errors
-/// A key that names no change (2); a conflict (1); files that cannot be used (4) or are
-/// in use (5).
+/// A key that names no change (2); a conflict, or a failed call in the place of one that
+/// succeeded (1); files that cannot be used (4) or are in use (5).
 pub(super) fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
-    run(&args.decide, Verdict::Accept, args.force)
+    let permit = Permit { conflicts: args.force, failures: args.keep_failures };
+    run(&args.decide, Verdict::Accept, permit)
 }
 
 /// Runs `reject`.
@@ -30,10 +31,19 @@ pub(super) fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
 /// # Errors
 /// As [`accept`].
 pub(super) fn reject(args: &RejectArgs) -> Result<u8, Failure> {
-    run(&args.decide, Verdict::Reject, true)
+    run(&args.decide, Verdict::Reject, Permit { conflicts: true, failures: true })
 }
 
-fn run(args: &DecideArgs, verdict: Verdict, force: bool) -> Result<u8, Failure> {
+/// What is decided about without a question.
+#[derive(Clone, Copy)]
+struct Permit {
+    /// Changes to takes that have changed since.
+    conflicts: bool,
+    /// Failed calls in the place of takes that succeeded.
+    failures: bool,
+}
+
+fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Failure> {
     let output = Output::new(LogFormat::Human, false, false);
     let Some(desk) = Desk::open(&args.file, args.new.as_deref(), &output)? else {
         let file = args.file.display();
@@ -44,18 +54,43 @@ fn run(args: &DecideArgs, verdict: Verdict, force: bool) -> Result<u8, Failure> 
             false => Err(Failure::usage(text)),
         };
     };
-    let meant = chosen(&desk, &args.keys)?;
+    let mut meant = chosen(&desk, &args.keys)?;
     let conflicts: Vec<usize> =
         meant.iter().copied().filter(|at| desk.standings[*at].is_conflict()).collect();
-    if !force && !conflicts.is_empty() {
+    if !permit.conflicts && !conflicts.is_empty() {
         return Err(refusal(&desk, &conflicts));
+    }
+    let is_failure = |at: &usize| !permit.failures && desk.replaces_success_by_failure(*at);
+    let failed: Vec<usize> = meant.iter().copied().filter(is_failure).collect();
+    meant.retain(|at| !is_failure(at));
+    if meant.is_empty() && !failed.is_empty() {
+        return Err(failure_refusal(&desk, &failed)?);
     }
     let mut verdicts = vec![None; desk.changes.len()];
     for at in meant {
         verdicts[at] = Some(verdict);
     }
     let done = desk.apply(&verdicts)?;
-    print(&summary(&desk, done))
+    let code = print(&summary(&desk, done))?;
+    if failed.is_empty() { Ok(code) } else { Err(failure_refusal(&desk, &failed)?) }
+}
+
+/// Why failed calls do not replace takes that succeeded.
+fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<Failure, Failure> {
+    let (count, file) = (failed.len(), desk.file.display());
+    let are = if count == 1 { "change is" } else { "changes are" };
+    let text = format!(
+        "{count} {are} not accepted: the new call failed, and the one recorded in {file} \
+         succeeded. --keep-failures accepts it all the same, reject drops it"
+    );
+    let mut lines = Vec::new();
+    for &at in failed {
+        let status = desk.entry(at)?.response.map(|response| response.status);
+        let how = status.filter(|status| *status >= 400);
+        let how = how.map_or_else(|| "cut".to_owned(), |status| format!("status {status}"));
+        lines.push(format!("{}: {how}", typed(desk, at)));
+    }
+    Ok(refused(&text, &lines))
 }
 
 /// The changes that keys mean; without keys all.
@@ -114,18 +149,25 @@ fn refusal(desk: &Desk, conflicts: &[usize]) -> Failure {
     let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
     let file = desk.file.display();
-    let mut text = format!(
+    let text = format!(
         "{count}{many} in conflict: what was to be replaced in {file} has changed since, or is gone; \
          nothing was accepted. --force accepts all the same, reject drops them"
     );
-    text = terminal::line(&text).into_owned();
-    for at in conflicts.iter().take(NAMED) {
+    let lines = conflicts.iter().map(|at| {
         let replaced = desk.changes[*at].replaces.as_ref().map_or_else(String::new, key);
-        let line = format!("{} for {replaced}", typed(desk, *at));
-        text.push_str(&format!("\n  {}", terminal::line(&line)));
+        format!("{} for {replaced}", typed(desk, *at))
+    });
+    refused(&text, &lines.collect::<Vec<_>>())
+}
+
+/// The refusal of changes, a line for each of the first.
+fn refused(text: &str, changes: &[String]) -> Failure {
+    let mut text = terminal::line(text).into_owned();
+    for line in changes.iter().take(NAMED) {
+        text.push_str(&format!("\n  {}", terminal::line(line)));
     }
-    if conflicts.len() > NAMED {
-        text.push_str(&format!("\n  and {} more", conflicts.len() - NAMED));
+    if changes.len() > NAMED {
+        text.push_str(&format!("\n  and {} more", changes.len() - NAMED));
     }
     Failure::new(NO, text)
 }

@@ -54,6 +54,8 @@ pub struct DecideArgs {
 #[command(after_help = "\
 The new entry has the place of the old one; a new call goes to the end. Nothing else in FILE
 changes. A change whose old entry has changed since, or is gone, is a conflict: it is refused.
+So is a failed call (status 400 and above, or cut) in the place of one that succeeded; the
+others are accepted, and the exit code is 1.
 
 Examples:
   loomrec accept recordings/agent.json
@@ -65,6 +67,9 @@ pub struct AcceptArgs {
     /// Accept conflicts too: what stands there now gives way
     #[arg(long)]
     pub force: bool,
+    /// Let a call that failed replace a take that succeeded
+    #[arg(long)]
+    pub keep_failures: bool,
 }
 
 /// `loomrec reject`.

@@ -37,6 +37,14 @@ pub(in crate::cli) struct Desk {
     pub(super) changes_at: Vec<Place>,
     /// How each stands to the recording.
     pub(in crate::cli) standings: Vec<Standing>,
+    failed: Failed,
+}
+
+/// Of which takes and changes the calls failed.
+#[derive(Debug, Default)]
+struct Failed {
+    held: Vec<bool>,
+    changes: Vec<bool>,
 }
 
 impl Desk {
@@ -79,11 +87,12 @@ impl Desk {
         }
         let waiting = open(&place)?;
         check(file, &place, &recording, &waiting)?;
-        let (mut held, mut held_at) = (Vec::new(), Vec::new());
+        let (mut held, mut held_at, mut failed_calls) = (Vec::new(), Vec::new(), Failed::default());
         for stored in recording.entries() {
             let stored = stored?;
             held.push(Replaced::of(&stored.name, stored.take, &stored.entry));
             held_at.push(stored.place);
+            failed_calls.held.push(stored.entry.is_failure());
         }
         let (mut changes, mut reasons, mut changes_at) = (Vec::new(), Vec::new(), Vec::new());
         for stored in waiting.entries() {
@@ -93,6 +102,7 @@ impl Desk {
             reasons.push(pending.as_ref().map_or(UNSAID, |pending| &pending.reason).to_owned());
             changes.push(Change { entry, replaces: pending.and_then(|pending| pending.replaces) });
             changes_at.push(stored.place);
+            failed_calls.changes.push(stored.entry.is_failure());
         }
         let mut failed = None;
         let standings = standings(&held, &changes, |take, change| {
@@ -121,6 +131,7 @@ impl Desk {
             reasons,
             changes_at,
             standings,
+            failed: failed_calls,
         }))
     }
 
@@ -128,6 +139,12 @@ impl Desk {
     pub(in crate::cli) fn open_changes(&self) -> Vec<usize> {
         let is_open = |at: &usize| self.standings[*at] != Standing::Made;
         (0..self.changes.len()).filter(is_open).collect()
+    }
+
+    /// Whether a change's call failed, and that of the take that it would replace succeeded.
+    pub(in crate::cli) fn replaces_success_by_failure(&self, change: usize) -> bool {
+        let replaced = self.standings[change].replaced();
+        self.failed.changes[change] && replaced.is_some_and(|at| !self.failed.held[at])
     }
 
     /// Whether a change is the answer to a request that waited for one.

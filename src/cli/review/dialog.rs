@@ -97,7 +97,11 @@ impl Outside {
 }
 
 fn session(desk: &Desk) -> Session {
-    let item = |change| Item { change, is_conflict: desk.standings[change].is_conflict() };
+    let item = |change| Item {
+        change,
+        is_conflict: desk.standings[change].is_conflict(),
+        is_failure: desk.replaces_success_by_failure(change),
+    };
     Session::new(desk.open_changes().into_iter().map(item).collect())
 }
 

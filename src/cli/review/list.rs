@@ -31,7 +31,10 @@ pub(super) fn print(desk: &Desk) -> Result<(), Failure> {
         takes |= key.contains('#');
         let is_conflict = desk.standings[*change].is_conflict();
         conflicts += usize::from(is_conflict);
-        let force = if is_conflict { " --force" } else { "" };
+        let mut force = if is_conflict { " --force" } else { "" }.to_owned();
+        if desk.replaces_success_by_failure(*change) {
+            force.push_str(" --keep-failures");
+        }
         let text = format!(
             "{}\n{}  {}{force} {key}\n  {} {key}\n\n",
             format!("change {} of {}, {reason}", index + 1, all.len()).bold(),

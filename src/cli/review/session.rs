@@ -10,6 +10,9 @@ pub(super) struct Item {
     pub(super) change: usize,
     /// Whether it can only be accepted by force.
     pub(super) is_conflict: bool,
+    /// Whether it would replace a take that succeeded by a call that failed: it is only
+    /// accepted by itself.
+    pub(super) is_failure: bool,
 }
 
 /// What is to be done after a key.
@@ -146,7 +149,9 @@ impl Session {
     /// Decides about this change and all behind it that nothing was decided about.
     fn decide_rest(&mut self, verdict: Option<Verdict>) -> Next {
         for at in self.at..self.items.len() {
-            let is_refused = self.items[at].is_conflict && verdict == Some(Verdict::Accept);
+            let item = self.items[at];
+            let is_refused =
+                (item.is_conflict || item.is_failure) && verdict == Some(Verdict::Accept);
             // What is shown is meant whatever was decided about it before.
             if (self.verdicts[at].is_none() || at == self.at) && !is_refused {
                 self.verdicts[at] = verdict;
@@ -161,8 +166,11 @@ mod tests {
     use super::*;
 
     fn session(conflicts: &[bool]) -> Session {
-        let item =
-            |(change, is_conflict): (usize, &bool)| Item { change, is_conflict: *is_conflict };
+        let item = |(change, is_conflict): (usize, &bool)| Item {
+            change,
+            is_conflict: *is_conflict,
+            is_failure: false,
+        };
         Session::new(conflicts.iter().enumerate().map(item).collect())
     }
 
@@ -216,6 +224,16 @@ mod tests {
         assert_eq!(told(&session), "-a-");
         assert_eq!(typed(&mut session, "R"), Next::End);
         assert_eq!(told(&session), "rar");
+    }
+
+    #[test]
+    fn failed_call_in_the_place_of_a_good_one_is_accepted_by_itself_only() {
+        for (keys, expected) in [("A", "a-a"), ("saA", "-aa"), ("sA", "--a"), ("R", "rrr")] {
+            let mut session = session(&[false; 3]);
+            session.items[1].is_failure = true;
+            typed(&mut session, keys);
+            assert_eq!(told(&session), expected, "{keys}");
+        }
     }
 
     #[test]

@@ -28,6 +28,55 @@ fn all_is_accepted_where_no_key_is_named() {
     assert_eq!(ended.stdout, "nothing waits for a review of run.json\n");
 }
 
+/// Makes two of the changes failures: an error, and a cut answer.
+fn with_failures() -> Scene {
+    let scene = sample();
+    let names = keys(&scene);
+    rewrite(&scene, |file| {
+        file[&names[0]]["response"]["status"] = json!(503);
+        let cut = match &mut file[&names[1]] {
+            Value::Array(turns) => &mut turns[0],
+            entry => entry,
+        };
+        cut["response"]["end"] = json!("upstream_abort");
+        file[&names[3]]["response"]["status"] = json!(401);
+    });
+    scene
+}
+
+#[test]
+fn failed_call_does_not_replace_a_take_that_succeeded() {
+    let scene = with_failures();
+    let names = keys(&scene);
+    let ended = scene.run(&["accept", "run.json"]).expect(1);
+    assert!(ended.stdout.contains("2 accepted"), "{}", ended.stdout);
+    let first = format!("{}: status 503", &names[0][..12]);
+    ended.says(&["2 changes are not accepted", &first, "greet: cut", "--keep-failures"]);
+    // The others are: one that replaces, and a new call, which nothing is lost by.
+    assert_eq!(told(&scene), "....aa");
+    assert_eq!(keys(&scene), names[..2]);
+    let before = scene.files();
+    scene.run(&["accept", "run.json", "greet"]).expect(1).says(&["1 change is not accepted"]);
+    scene.run(&["accept", "run.json", "--force"]).expect(1);
+    assert_eq!(scene.files(), before);
+    let printed = scene.run(&["review", "run.json"]).expect(0).stdout;
+    assert!(printed.contains("loomrec accept run.json --keep-failures greet"), "{printed}");
+    scene.run(&["accept", "run.json", "--keep-failures"]).expect(0);
+    assert_eq!(told(&scene), "aa..aa");
+    is_done(&scene);
+}
+
+#[test]
+fn failed_call_replaces_another_failed_call() {
+    let scene = with_failures();
+    let mut file = scene.json();
+    let first = takes(&scene)[0].0.clone();
+    file[&first]["response"]["status"] = json!(500);
+    write(&scene.recording(), file.as_object().unwrap());
+    scene.run(&["accept", "run.json", &first]).expect(0);
+    assert_eq!(told(&scene), "a....");
+}
+
 #[test]
 fn all_is_rejected_where_no_key_is_named() {
     let scene = sample();
