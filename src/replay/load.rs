@@ -1,6 +1,7 @@
 //! Loading: recordings, an entry at a time, into what the matcher keeps of them.
 
 use std::collections::hash_map;
+use std::path::PathBuf;
 use std::sync::mpsc;
 
 use super::form::Form;
@@ -29,22 +30,22 @@ pub enum LoadError {
     Store(#[from] StoreError),
     /// An entry answers calls that cannot be checked.
     #[error(
-        "replay {label} strictly: its entry {entry:?} {why}; record that call again, or let \
-         such entries answer with --allow-unchecked"
+        "replay {} strictly: its entry {entry:?} {why}; record that call again, or let \
+         such entries answer with --allow-unchecked", file.display()
     )]
     Unchecked {
-        /// The recording.
-        label: String,
+        /// The recording's file that it stands in.
+        file: PathBuf,
         /// The entry.
         entry: String,
         /// Why it cannot be checked.
         why: &'static str,
     },
     /// An entry declares a fault that is none.
-    #[error("read the recording {label}: in {entry:?}, {why}; mend or remove it")]
+    #[error("read the recording {}: in {entry:?}, {why}; mend or remove it", file.display())]
     Fault {
-        /// The recording.
-        label: String,
+        /// The recording's file that it stands in.
+        file: PathBuf,
         /// The entry.
         entry: String,
         /// What is wrong with it.
@@ -113,7 +114,7 @@ impl Matcher {
         let mut entries = recording.entries();
         let mut count = 0;
         for stored in entries.by_ref().take(ALONE) {
-            self.add(source, rules, stored?)?;
+            self.add((source, recording), rules, stored?)?;
             count += 1;
         }
         if count < ALONE {
@@ -133,33 +134,38 @@ impl Matcher {
             if named.spawn_scoped(scope, ahead).is_err() {
                 // A system without a thread to spare: one after the other, then.
                 let rest = recording.entries().skip(ALONE);
-                return self.add_all(source, rules, rest);
+                return self.add_all((source, recording), rules, rest);
             }
-            self.add_all(source, rules, receiver.into_iter().flatten())
+            self.add_all((source, recording), rules, receiver.into_iter().flatten())
         })
     }
 
     fn add_all(
         &mut self,
-        source: usize,
+        (source, recording): (usize, &Recording),
         rules: Rules,
         entries: impl Iterator<Item = Result<Stored, StoreError>>,
     ) -> Result<(), LoadError> {
         for stored in entries {
-            self.add(source, rules, stored?)?;
+            self.add((source, recording), rules, stored?)?;
         }
         Ok(())
     }
 
     /// Adds one entry of a recording.
-    fn add(&mut self, source: usize, rules: Rules, stored: Stored) -> Result<(), LoadError> {
+    fn add(
+        &mut self,
+        (source, recording): (usize, &Recording),
+        rules: Rules,
+        stored: Stored,
+    ) -> Result<(), LoadError> {
         let Stored { name, take: number, entry, place } = stored;
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
         if let Some(why) = unchecked.filter(|_| rules.refuse_unchecked) {
-            let (label, entry) = (self.labels[source].clone(), name.take_key(number));
-            return Err(LoadError::Unchecked { label, entry, why: why.as_str() });
+            let (file, entry) = (recording.file_of(&place), name.take_key(number));
+            return Err(LoadError::Unchecked { file, entry, why: why.as_str() });
         }
         let key = self.key(&name, &entry, call.as_ref(), made, rules);
         let under = self.under(&name, &entry);
@@ -186,7 +192,7 @@ impl Matcher {
         let key = name.take_key(number);
         let take = Take::new((name, number), (source, place), under, form, sketch, entry);
         let take = take.map_err(|why| LoadError::Fault {
-            label: self.labels[source].clone(),
+            file: recording.file_of(&place),
             entry: key,
             why,
         })?;

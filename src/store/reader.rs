@@ -6,7 +6,7 @@
 //! open stays as it was when it was opened, whoever replaces the file since.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::body::{Body, State};
 use super::disk::Disk;
@@ -192,6 +192,11 @@ impl Recording {
             .names()
             .iter()
             .try_for_each(|named| self.source.takes_of(named).map(drop))
+    }
+
+    /// The file that an entry stands in, for people: in a folder the entry's own.
+    pub fn file_of(&self, place: &Place) -> PathBuf {
+        self.source.file_of(place)
     }
 
     /// Reads an entry again.

@@ -233,11 +233,10 @@ impl Source {
     pub(super) fn entry(&self, place: &Place, window: &mut Window) -> Result<Entry, StoreError> {
         let text = self.text(place, window)?;
         if !has_room(text.len(), TO_READ) {
-            let path = match place.origin {
-                Origin::File => self.path_at(place.at),
-                Origin::Log(_) => self.path.clone(),
-            };
-            return Err(StoreError::TooHeavyToRead { path, bytes: place.length });
+            return Err(StoreError::TooHeavyToRead {
+                path: self.file_of(place),
+                bytes: place.length,
+            });
         }
         match place.origin {
             Origin::File => Entry::read(text).map_err(|why| {
@@ -289,6 +288,15 @@ impl Source {
         window.read(file, stretch, place).map_err(failed)
     }
 
+    /// The file that an entry stands in, for people: one of a folder's, or a log.
+    pub(super) fn file_of(&self, place: &Place) -> PathBuf {
+        let log = match place.origin {
+            Origin::File => return self.path_at(place.at),
+            Origin::Log(number) => self.logs.get(number),
+        };
+        log.map_or_else(|| self.path.clone(), |log| log.path.clone())
+    }
+
     /// The file that a place of the recording's own is in, for people.
     fn path_at(&self, at: u64) -> PathBuf {
         match &self.body {
@@ -311,11 +319,7 @@ impl Source {
     }
 
     fn damaged(&self, place: &Place, problem: PackedError) -> StoreError {
-        let path = match place.origin {
-            Origin::Log(number) => self.logs.get(number).map(|log| log.path.clone()),
-            Origin::File => None,
-        };
-        StoreError::Log { path: path.unwrap_or_else(|| self.path.clone()), problem }
+        StoreError::Log { path: self.file_of(place), problem }
     }
 }
 

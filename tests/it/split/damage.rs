@@ -142,3 +142,29 @@ fn what_waits_beside_a_folder_is_told_by_verify() {
     assert_eq!(places(&told), [("leftover".to_owned(), String::new())]);
     assert!(told["problems"][0]["text"].as_str().unwrap().contains("run.pending"));
 }
+
+#[test]
+fn replay_names_the_file_of_an_entry_that_it_refuses() {
+    let scene = recorded();
+    let bad = single(&scene);
+    let text = fs::read_to_string(&bad).unwrap();
+    let with = |name: &str, value: Value| {
+        let mut file: Value = serde_json::from_str(&text).unwrap();
+        let key = file.as_object().unwrap().keys().find(|key| !key.starts_with('_')).unwrap();
+        let key = key.clone();
+        file[&key][name] = value;
+        fs::write(&bad, file.to_string()).unwrap();
+    };
+    let replay = |more: &[&str]| {
+        let args = [&["replay", "-r", "run/", "--listen", "127.0.0.1:0"], more].concat();
+        scene.run(&[&args[..], &["--", "true"]].concat()).expect(4)
+    };
+    with("fault", json!({"type": "no such fault"}));
+    replay(&[]).says(&[&format!("recording {}: in ", shown(&bad))]);
+    let mut request: Value = serde_json::from_str(&text).unwrap();
+    let entry = request.as_object_mut().unwrap().values_mut().next_back().unwrap();
+    let mut request = entry["request"].take();
+    request["path"] = json!("/v1/other");
+    with("request", request);
+    replay(&["--strict"]).says(&[&format!("replay {} strictly: ", shown(&bad))]);
+}
