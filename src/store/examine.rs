@@ -11,7 +11,7 @@ use super::error::StoreError;
 use super::paths::Form;
 use super::reader::paths_of;
 use super::room::has_room;
-use super::{beside, file, index, log, regular_file, split};
+use super::{beside, file, index, log, regular_file, run, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
 use crate::recording::scan::{Found, NotSplit, Scanner};
@@ -39,6 +39,8 @@ pub enum Leftover {
         path: PathBuf,
         /// How many entries it holds.
         entries: usize,
+        /// Whether no live recorder holds it: replay refuses the recording then.
+        is_abandoned: bool,
     },
     /// Bytes that were set aside, since they are no whole entries.
     Torn {
@@ -166,12 +168,13 @@ impl Examined {
 pub fn leftovers(path: &Path) -> Result<Vec<Leftover>, StoreError> {
     let paths = paths_of(path)?;
     let mut found = Vec::new();
+    let is_abandoned = run::abandoned_log(&paths)?.is_some();
     for path in [&paths.folding, &paths.log] {
         let failed = |source| StoreError::read(path.clone(), source);
         match regular_file::open_to_read(path).map_err(failed)? {
             Some(file) if file.metadata().map_err(failed)?.len() > 0 => {
                 let entries = log::scan(&file).map_err(failed)?.frames.len();
-                found.push(Leftover::Log { path: path.clone(), entries });
+                found.push(Leftover::Log { path: path.clone(), entries, is_abandoned });
             }
             _ => {}
         }

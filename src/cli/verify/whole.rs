@@ -84,19 +84,28 @@ fn spelling(report: &mut Report) {
 /// What stands beside the recording; gives how many logs there are.
 fn beside(path: &Path, report: &mut Report) -> Result<usize, StoreError> {
     let found = store::leftovers(path)?;
-    found.iter().for_each(|leftover| report.add(left(leftover)));
+    found.iter().for_each(|leftover| report.add(left(path, leftover)));
     Ok(found.iter().filter(|leftover| matches!(leftover, Leftover::Log { .. })).count())
 }
 
 /// A file beside the recording.
-fn left(leftover: &Leftover) -> Problem {
+fn left(recording: &Path, leftover: &Leftover) -> Problem {
     let warning = |text| Problem::of_file(Kind::Leftover, Severity::Warning, text);
     match leftover {
-        Leftover::Log { path, entries } => {
+        Leftover::Log { path, entries, is_abandoned } => {
             let noun = if *entries == 1 { "call" } else { "calls" };
-            warning(format!("{} holds {entries} {noun} that the file lacks", path.display()))
-                .helped("--fix puts them into the file, once nobody records into it")
-                .mendable()
+            let text = format!("{} holds {entries} {noun} that the file lacks", path.display());
+            if !is_abandoned {
+                let remedy = "its recorder puts them into the file, at its end at the latest";
+                return warning(text).helped(remedy).mendable();
+            }
+            let text = format!("{text}, and no recorder holds it: replay refuses the recording");
+            let remedy = format!(
+                "loomrec verify --fix {} puts them into the file; where they came with a \
+                 repository, delete the log instead",
+                recording.display()
+            );
+            Problem::of_file(Kind::Leftover, Severity::Error, text).helped(remedy).mendable()
         }
         Leftover::Torn { path, bytes } => {
             warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))

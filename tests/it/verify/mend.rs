@@ -99,9 +99,13 @@ fn a_log_that_was_left_is_folded() {
     server.call(&chat("b"));
     kill(&server);
     server.process.wait().expect(-9);
-    let left = told(&scene, &[], 0);
-    assert_eq!(left["entries"], 1);
+    // Replay refuses the recording, and so it is not ok.
+    scene.run(&["replay", "--strict", "-r", "run.json", "--", "true"]).expect(4);
+    let left = told(&scene, &[], 1);
+    assert_eq!((&left["entries"], &left["errors"]), (&json!(1), &json!(1)));
     assert!(places(&left).contains(&"leftover - ".to_owned()), "{left}");
+    let remedy = left["problems"][0]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("loomrec verify --fix run.json"), "{left}");
     assert!(scene.beside(".log").exists());
     let fixed = told(&scene, &["--fix", "--strict"], 0);
     assert_eq!(fixed["entries"], 2);
