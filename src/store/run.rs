@@ -15,7 +15,8 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -170,26 +171,56 @@ impl Run {
         self.rotations.iter().skip(since).any(|rotated| *rotated == log)
     }
 
-    /// Reads what others have added.
+    /// Reads what others have added, a line at a time.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is larger than any run's.
     pub(super) fn refresh(&mut self) -> io::Result<()> {
-        let mut text = Vec::new();
-        self.file.seek(SeekFrom::Start(self.read_to))?;
-        self.file.read_to_end(&mut text)?;
-        // A line without its end was cut by a crash; whoever adds next ends it.
-        let whole = memchr::memrchr(b'\n', &text).map_or(0, |at| at + 1);
-        for line in text[..whole].split(|&byte| byte == b'\n') {
-            match read_line(line) {
-                Some(Line::Name(name)) => {
-                    self.names.insert(name);
-                }
-                Some(Line::Rotated(log)) => self.rotations.push(log),
-                Some(Line::Joined) => self.joined += 1,
-                Some(Line::Target(target)) => self.accept(target),
-                None => {}
-            }
+        if self.file.metadata()?.len() > LARGEST {
+            return Err(self.too_large());
         }
-        self.read_to += whole as u64;
-        Ok(())
+        self.file.seek(SeekFrom::Start(self.read_to))?;
+        let mut reader = BufReader::new(self.file.try_clone()?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let length = (&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line)? as u64;
+            if line.last() == Some(&b'\n') {
+                line.pop();
+                self.read_to += length;
+                self.learn_line(&line);
+                continue;
+            }
+            // A line that is too long was never written by a recorder: it is passed over.
+            let rest = if length < LONGEST_LINE { 0 } else { reader.skip_until(b'\n')? as u64 };
+            let end = self.read_to + length + rest;
+            let mut last = [0];
+            // A line without its end was cut by a crash; whoever adds next ends it.
+            if rest == 0 || self.file.read_at(&mut last, end - 1)? == 0 || last != [b'\n'] {
+                return Ok(());
+            }
+            self.read_to = end;
+        }
+    }
+
+    fn learn_line(&mut self, line: &[u8]) {
+        match read_line(line) {
+            Some(Line::Name(name)) => {
+                self.names.insert(name);
+            }
+            Some(Line::Rotated(log)) => self.rotations.push(log),
+            Some(Line::Joined) => self.joined += 1,
+            Some(Line::Target(target)) => self.accept(target),
+            None => {}
+        }
+    }
+
+    fn too_large(&self) -> io::Error {
+        let text = format!(
+            "{} is larger than the file of any run: remove it where no loomrec runs",
+            self.path.display()
+        );
+        io::Error::new(io::ErrorKind::InvalidData, text)
     }
 
     /// Leaves the run; gives whether it was the last recorder in it. Only under
@@ -220,7 +251,7 @@ impl Run {
     fn read_name(&mut self) -> io::Result<Option<String>> {
         let mut text = Vec::new();
         self.file.rewind()?;
-        self.file.read_to_end(&mut text)?;
+        (&self.file).take(LONGEST_FIRST_LINE).read_to_end(&mut text)?;
         let Some(end) = memchr::memchr(b'\n', &text) else {
             return Ok(None);
         };
@@ -303,6 +334,12 @@ fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
 
 /// No line but the first is longer than this.
 const LONGEST_LINE: u64 = 256;
+
+/// The first line, which holds the run's name, is no longer than this.
+const LONGEST_FIRST_LINE: u64 = 64 << 10;
+
+/// A larger file is of no run: it would name more entries than a recording of 4 GiB holds.
+const LARGEST: u64 = 512 << 20;
 
 enum Line {
     Name(Fingerprint),

@@ -90,3 +90,45 @@ fn note_needs_no_run_and_makes_none() {
     note(&path, &[A], (1, 2));
     assert!(!path.exists() && !is_live(&path).unwrap());
 }
+
+#[test]
+fn planted_file_is_read_within_bounds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    // Terabytes without a line: no run, so one begins.
+    File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let run = enter(&path);
+    assert_eq!((run.place(), run.name.as_deref()), (0, None));
+    assert!(fs::metadata(&path).unwrap().len() < 1024);
+    assert!(run.leave().unwrap());
+    // A run of this name that has more to say than any has.
+    fs::write(&path, "{\"run\":\"mine\"}\n").unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
+    let mine = RunChoice::Named("mine".to_owned());
+    let error = Run::enter(&path, &Disk::real(), &mine).unwrap_err();
+    assert!(error.to_string().contains("larger than the file of any run"), "{error}");
+}
+
+#[test]
+fn line_that_no_recorder_writes_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    for length in [1, 255, 256, 257, 8191, 8192, 100_000] {
+        let mut text =
+            format!("{{\"run\":\"mine\"}}\n{A:032x}\n{}\n{B:032x}\n", "x".repeat(length));
+        fs::write(&path, &text).unwrap();
+        let mine = RunChoice::Named("mine".to_owned());
+        let run = Run::enter(&path, &Disk::real(), &mine).unwrap();
+        assert!(run.knows(A) && run.knows(B), "{length}");
+        text.push_str("{\"joined\":0}\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        // One that has no end was cut, and is written over.
+        fs::write(&path, format!("{{\"run\":\"mine\"}}\n{A:032x}\n{}", "x".repeat(length)))
+            .unwrap();
+        drop(run);
+        let run = Run::enter(&path, &Disk::real(), &mine).unwrap();
+        assert!(run.knows(A), "{length}");
+        let whole = format!("{{\"run\":\"mine\"}}\n{A:032x}\n{{\"joined\":0}}\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{length}");
+    }
+}
