@@ -12,7 +12,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
 use super::authority::{self, AllowedHost, AllowedOrigin, InvalidRule};
 
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Says whose page has made a request, where a browser sends it.
+pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Characters of a header's value that a message quotes.
 const QUOTED: usize = 200;

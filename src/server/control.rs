@@ -53,7 +53,7 @@ fn door(gateway: &Gateway) -> Door<'_> {
 
 fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
     let gateway = &*caller.gateway;
-    if let Err(why) = door(gateway).admit(request.headers(), caller.peer) {
+    if let Err(why) = door(gateway).admit(request.method(), request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
     }
     let path = request.uri().path();

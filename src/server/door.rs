@@ -1,16 +1,22 @@
 //! Who may use the control paths.
 //!
 //! Callers on this machine whose `Host` is one that loomrec serves (a web page must not
-//! reach them through a name of its own), or callers that hold the control token.
+//! reach them through a name of its own), or callers that hold the control token. Of web
+//! pages only loomrec's own: another port of this machine is another origin, and what
+//! runs there may be anybody's page.
 
 use std::net::{IpAddr, SocketAddr};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 
+use super::access::SEC_FETCH_SITE;
 use super::route::is_local;
 
 /// What stands before a token in `authorization`.
 const BEARER: &[u8] = b"bearer ";
+
+/// Why a page of another origin is refused.
+const FOREIGN: &str = "web pages of another origin may not use the control paths";
 
 /// The door to the control paths of one listener.
 #[derive(Clone, Copy, Debug)]
@@ -20,48 +26,27 @@ pub(super) struct Door<'a> {
 }
 
 impl Door<'_> {
-    /// Whether the caller may use the control paths.
-    ///
-    /// # Errors
-    /// Why not.
-    pub(super) fn admit(self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), &'static str> {
-        if let Some(expected) = self.token {
-            return match token(headers) {
-                Some(given) if given == expected.as_bytes() => Ok(()),
-                _ => Err(
-                    "the control paths need this run's token in x-loomrec-token, or as a bearer's",
-                ),
-            };
-        }
-        is_here(peer)?;
-        if !ours(headers, &header::HOST) {
-            return Err("this Host is not one that loomrec serves");
-        }
-        if !ours(headers, &header::ORIGIN) {
-            return Err("web pages of another origin may not use the control paths");
-        }
-        Ok(())
-    }
-
-    /// Whether the caller may read what the inspector shows: no page of another origin does,
+    /// Whether the caller may use the control paths. A web page of another origin may not,
     /// whatever it holds.
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn admit_reader(
+    pub(super) fn admit(
         self,
+        method: &Method,
         headers: &HeaderMap,
         peer: SocketAddr,
     ) -> Result<(), &'static str> {
-        self.admit(headers, peer)?;
-        let own = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let same = |origin: &HeaderValue| {
-            let origin = origin.to_str().unwrap_or_default();
-            names_this_machine(origin) || own.is_some_and(|own| authority(origin) == own)
-        };
-        match headers.get_all(header::ORIGIN).iter().all(same) {
+        self.admit_caller(headers, peer)?;
+        if !self.is_own_page(headers) {
+            return Err(FOREIGN);
+        }
+        // A link that was followed may show numbers; nothing but GET and HEAD is harmless.
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
+        match reads || matches!(site, None | Some(b"same-origin" | b"none")) {
             true => Ok(()),
-            false => Err("web pages of another origin may not use the control paths"),
+            false => Err(FOREIGN),
         }
     }
 
@@ -76,7 +61,7 @@ impl Door<'_> {
         peer: SocketAddr,
     ) -> Result<(), &'static str> {
         if self.token.is_none() {
-            return self.admit(headers, peer);
+            return self.admit(&Method::GET, headers, peer);
         }
         // No name of somebody else's can be made to lead to an address.
         let is_plain = |value: &HeaderValue| {
@@ -86,6 +71,41 @@ impl Door<'_> {
             true => Ok(()),
             false => Err("this Host is not one that loomrec serves: use this machine's address"),
         }
+    }
+
+    /// Whether the caller holds the token, or is on this machine where there is none.
+    fn admit_caller(self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), &'static str> {
+        if let Some(expected) = self.token {
+            return match token(headers) {
+                Some(given) if given == expected.as_bytes() => Ok(()),
+                _ => Err(
+                    "the control paths need this run's token in x-loomrec-token, or as a bearer's",
+                ),
+            };
+        }
+        is_here(peer)?;
+        // One that is no text names no host of ours; one that is missing, none at all.
+        let mut hosts = headers.get_all(header::HOST).iter();
+        match hosts.all(|host| host.to_str().is_ok_and(names_this_machine)) {
+            true => Ok(()),
+            false => Err("this Host is not one that loomrec serves"),
+        }
+    }
+
+    /// Whether a request is no web page's, or that of a page that this listener served: its
+    /// origin names scheme, host and port. Where there is a token, a proxy that speaks TLS
+    /// may stand in front.
+    fn is_own_page(self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().filter(|_| hosts.next().is_none());
+        let host = host.and_then(|host| host.to_str().ok());
+        let is_own = |origin: &HeaderValue| {
+            let Ok(origin) = origin.to_str() else { return false };
+            let over_tls = || origin.strip_prefix("https://").filter(|_| self.token.is_some());
+            let authority = origin.strip_prefix("http://").or_else(over_tls);
+            authority.zip(host).is_some_and(|(own, host)| own.eq_ignore_ascii_case(host))
+        };
+        headers.get_all(header::ORIGIN).iter().all(is_own)
     }
 }
 
@@ -106,13 +126,6 @@ fn is_here(peer: SocketAddr) -> Result<(), &'static str> {
         true => Ok(()),
         false => Err("the control paths answer this machine only; see --control-token"),
     }
-}
-
-/// Whether a header names this machine only. One that is no text names no host of ours; one
-/// that is missing, none at all.
-fn ours(headers: &HeaderMap, name: &HeaderName) -> bool {
-    let mut values = headers.get_all(name).iter();
-    values.all(|value| value.to_str().is_ok_and(names_this_machine))
 }
 
 /// What stands behind the scheme.
@@ -141,6 +154,8 @@ fn is_address(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     #[test]
@@ -182,16 +197,51 @@ mod tests {
         assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
     }
 
-    #[test]
-    fn a_page_of_another_origin_reads_nothing_whatever_it_holds() {
-        let read = |origin: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, HeaderValue::from_static("10.0.0.1:4141"));
-            headers.insert("x-loomrec-token", HeaderValue::from_static("t"));
-            headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
-            Door { token: Some("t") }.admit_reader(&headers, "10.0.0.9:1".parse().unwrap()).is_ok()
+    /// Whether a request with these headers is let in, with the token or without one.
+    fn admits(token: Option<&str>, method: &Method, headers: &[(&'static str, &str)]) -> bool {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        assert!(read("http://10.0.0.1:4141") && read("http://localhost:4141"));
-        assert!(!read("https://evil.example") && !read("null") && !read("http://10.0.0.1:80"));
+        let headers: HeaderMap = headers.iter().map(pair).collect();
+        Door { token }.admit(method, &headers, "127.0.0.1:9".parse().unwrap()).is_ok()
+    }
+
+    #[test]
+    fn a_page_of_another_origin_is_refused_whatever_it_holds() {
+        let with = |host: &str, origin: &str, token: Option<&str>| {
+            let headers = [("host", host), ("origin", origin), ("x-loomrec-token", "t")];
+            admits(token, &Method::GET, &headers)
+        };
+        for token in [None, Some("t")] {
+            assert!(with("127.0.0.1:4141", "http://127.0.0.1:4141", token));
+            assert!(with("localhost:4141", "http://localhost:4141", token));
+            for origin in [
+                "https://evil.example",
+                "null",
+                "http://localhost:3000",
+                "http://localhost:4141",
+                "http://127.0.0.1",
+                "http://127.0.0.1:41410",
+                "http://u@127.0.0.1:4141",
+                "127.0.0.1:4141",
+            ] {
+                assert!(!with("127.0.0.1:4141", origin, token), "{origin}");
+            }
+        }
+        assert!(!with("127.0.0.1:4141", "https://127.0.0.1:4141", None));
+        assert!(with("10.0.0.1:4141", "https://10.0.0.1:4141", Some("t")));
+        assert!(!admits(None, &Method::GET, &[("origin", "http://127.0.0.1:4141")]));
+    }
+
+    #[test]
+    fn a_request_of_a_page_that_names_no_origin_changes_nothing() {
+        for (site, changes) in
+            [("cross-site", false), ("same-site", false), ("same-origin", true), ("none", true)]
+        {
+            let headers = [("host", "localhost:4141"), ("sec-fetch-site", site)];
+            assert_eq!(admits(None, &Method::POST, &headers), changes, "{site}");
+            assert!(admits(None, &Method::GET, &headers), "{site}");
+        }
+        assert!(admits(None, &Method::POST, &[("host", "localhost:4141")]));
     }
 }

@@ -144,6 +144,42 @@ fn a_page_of_an_allowed_origin_calls_as_a_browser_has_it() {
 }
 
 #[test]
+fn a_page_of_another_origin_resets_no_run() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(Answer::json(200, chat_answer("ok"))));
+    scene.recorded(&upstream, &[chat("hi")]);
+    // Neither the page under test, nor one that holds the token.
+    for more in [&["--allow-origin", "*"][..], &["--control-token", "t"]] {
+        let server = scene.replay(more);
+        server.call(&chat("hi")).expect(200);
+        let host = format!("host: {}", server.address);
+        let reset = |more: &[&str]| {
+            let call = Call::post("/__loomrec/reset", "").header(&host);
+            let call = call.header("x-loomrec-token: t");
+            server.call(&more.iter().fold(call, |call, line| call.header(line))).status
+        };
+        for page in [
+            &["origin: http://localhost:3000", "sec-fetch-site: same-site"][..],
+            &["origin: http://127.0.0.1:3000"],
+            &["origin: http://localhost:3000"],
+            &["origin: null", "sec-fetch-site: cross-site"],
+            &["origin: https://evil.example"],
+            &["sec-fetch-site: cross-site"],
+            &["sec-fetch-site: same-site"],
+        ] {
+            assert_eq!(reset(page), 403, "{more:?} {page:?}");
+        }
+        // Nothing was reset.
+        server.call(&chat("hi")).expect(422);
+        let own = format!("origin: http://{}", server.address);
+        for caller in [&[own.as_str(), "sec-fetch-site: same-origin"][..], &[]] {
+            assert_eq!(reset(caller), 200, "{more:?} {caller:?}");
+            server.call(&chat("hi")).expect(200);
+        }
+        server.stop().expect(1);
+    }
+}
+
+#[test]
 fn a_program_that_names_its_own_server_as_origin_is_served() {
     let (scene, upstream) = (Scene::new(), upstream());
     let server = scene.record(&upstream, &[]);

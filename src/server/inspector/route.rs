@@ -62,7 +62,7 @@ pub(in crate::server) fn admit(
     let From { door, peer } = from;
     let admitted = match asked {
         Asked::Page | Asked::Redirect => door.admit_to_page(headers, peer),
-        Asked::Run | Asked::Call | Asked::Journal => door.admit_reader(headers, peer),
+        Asked::Run | Asked::Call | Asked::Journal => door.admit(method, headers, peer),
     };
     if let Err(why) = admitted {
         return Some(refuse(StatusCode::FORBIDDEN, why, door.token.is_some()));
