@@ -1,9 +1,9 @@
-//! What a replay is answered under, beside the recorded requests themselves: for the
+//! What calls are answered under from recordings, beside the recorded requests themselves: for the
 //! line behind the listening one, for the verdict and for the receipt.
 
 use serde_json::{Value, json};
 
-use super::args::ReplayArgs;
+use super::args::{RecordArgs, ReplayArgs, ServeArgs};
 use super::strict::PARAMETER;
 use super::terminal;
 use crate::replay::{Matcher, Repeat, SourceTerms};
@@ -11,6 +11,9 @@ use crate::replay::{Matcher, Repeat, SourceTerms};
 /// How a rule reads that leaves a header out of identity, and one that adds it.
 const WITHOUT: &str = "header ";
 const WITH: &str = "+header ";
+
+/// Why takes repeat where nobody asked for it.
+const DEFAULT_REPEAT: &str = "it has no _loomrec";
 
 /// How many rules are named to people.
 const NAMED: usize = 5;
@@ -32,8 +35,23 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// What is in force when `matcher` answers.
-    pub fn of(args: &ReplayArgs, matcher: &Matcher) -> Self {
+    /// What is in force when `matcher` answers a replay.
+    pub fn of_replay(args: &ReplayArgs, matcher: &Matcher) -> Self {
+        let said = if args.repeat.is_some() { "--repeat" } else { DEFAULT_REPEAT };
+        Self {
+            strict: args.strict,
+            set_aside: Self::set_aside(args, matcher),
+            ..Self::of_serve(&args.serve, said, matcher)
+        }
+    }
+
+    /// What is in force when `matcher` answers calls of a recording run.
+    pub fn of_record(args: &RecordArgs, matcher: &Matcher) -> Self {
+        Self::of_serve(&args.serve, DEFAULT_REPEAT, matcher)
+    }
+
+    /// `said` is what says that takes repeat.
+    fn of_serve(serve: &ServeArgs, said: &'static str, matcher: &Matcher) -> Self {
         let typed = |flags: &[String], before: &str, flag: &str| {
             let given = flags.iter().filter(|text| !text.is_empty());
             let rule = |text: &String| {
@@ -43,7 +61,7 @@ impl InForce {
             };
             given.map(rule).collect::<Vec<_>>()
         };
-        let identity = &args.serve.identity;
+        let identity = &serve.identity;
         let mut rules = typed(&identity.ignore, "", "--ignore");
         rules.extend(typed(&identity.ignore_header, WITHOUT, "--ignore-header"));
         rules.extend(typed(&identity.identity_header, WITH, "--identity-header"));
@@ -54,7 +72,6 @@ impl InForce {
             let words = terms.rules.words().into_iter();
             rules.extend(words.map(|rule| (rule, terms.label.to_owned())));
         }
-        let said = if args.repeat.is_some() { "--repeat" } else { "it has no _loomrec" };
         let repeat = |terms: SourceTerms<'_>| {
             let word = match terms.repeat {
                 Repeat::Error => return None,
@@ -64,11 +81,11 @@ impl InForce {
             Some((terms.label.to_owned(), word, said))
         };
         Self {
-            strict: args.strict,
-            redact: args.serve.redact.len(),
+            strict: false,
+            redact: serve.redact.len(),
             repeat: matcher.terms().filter_map(repeat).collect(),
             unchecked: matcher.unchecked().count(),
-            set_aside: Self::set_aside(args, matcher),
+            set_aside: Vec::new(),
             rules,
         }
     }

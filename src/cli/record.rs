@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::args::{Durable, Mode, RecordArgs};
 use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
+use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::session::{Engines, Ground, Ran};
 use super::{fault, prices, session, setup};
@@ -13,7 +14,7 @@ use crate::identity::IdentityRules;
 use crate::record::writer::{Keeping, OnTold, Told, Writer};
 use crate::record::{Config, Kept, OnKept, Recorder};
 use crate::recording::entry::End;
-use crate::replay::{Latency, Matcher, Replayer, Terms};
+use crate::replay::{Latency, Matcher, Replayer, Take, Terms};
 use crate::server::metric::Metrics;
 use crate::server::tally::Tally;
 use crate::server::{Notice, OnMiss, OnNotice};
@@ -29,10 +30,10 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
     if args.serve.print_env {
         return ground.print_environment(&args.serve, false);
     }
-    let engines = engines(&args, &ground)?;
+    let (engines, in_force) = engines(&args, &ground)?;
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
-    let receipt = receipt(&args, &ran);
+    let receipt = Receipt { in_force, ..receipt(&args, &ran) };
     session::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
@@ -44,8 +45,9 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
     })
 }
 
-/// The engines a mode calls for.
-fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
+/// The engines a mode calls for, and what recorded calls are answered under, where they
+/// are.
+fn engines(args: &RecordArgs, ground: &Ground) -> Result<(Engines, Option<InForce>), Failure> {
     let path = &args.recording;
     // What an earlier recorder left is merged before anything is answered from it.
     let exists = args.mode != Mode::All && existing(path, ground)?.is_some();
@@ -62,22 +64,21 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
     let rules = setup::rules(&args.serve.identity)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
-    let replayer = if replays {
-        let source = setup::source(path)?;
-        Some(Replayer::new(
-            Matcher::new(vec![source], Terms { rules: Some(&rules), ..Terms::default() })?,
-            Latency::None,
-        ))
-    } else {
-        None
+    let matcher = match replays {
+        true => {
+            let terms = Terms { rules: Some(&rules), ..Terms::default() };
+            Some(Matcher::new(vec![setup::source(path)?], terms)?)
+        }
+        false => None,
     };
+    let in_force = matcher.as_ref().map(|matcher| InForce::of_record(args, matcher));
     let recorder = match records {
         true => Some(Arc::new(recorder(args, ground, rules)?)),
         false => None,
     };
-    Ok(Engines {
+    let engines = Engines {
         recorder,
-        replayer,
+        replayer: matcher.map(|matcher| Replayer::new(matcher, Latency::None)),
         on_miss: OnMiss::Error,
         missed: None,
         budget: fault::budget(&args.serve.trouble)?,
@@ -85,8 +86,9 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<Engines, Failure> {
         keep_encoding: args.keep_encoding,
         // Nothing goes out where nothing is recorded, and so no key is needed.
         stand_in_keys: !records,
-        told: None,
-    })
+        told: in_force.as_ref().and_then(InForce::text),
+    };
+    Ok((engines, in_force))
 }
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
@@ -282,6 +284,9 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
                 .complaints
                 .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
         }
+    }
+    if let Some(matcher) = gateway.replayer.as_ref().map(Replayer::matcher) {
+        receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
     }
     receipt.notes.extend(setup::useless_rules(&gateway.redactor));
     if receipt.unkept > 0 {

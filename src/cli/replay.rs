@@ -45,7 +45,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
     let (matcher, expired) = matcher(&args)?;
-    let in_force = InForce::of(&args, &matcher);
+    let in_force = InForce::of_replay(&args, &matcher);
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
     setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {

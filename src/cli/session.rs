@@ -232,7 +232,7 @@ impl Ground {
             metrics: self.metrics,
             journal,
             spans,
-            inspector: Inspector::new(self.recordings),
+            inspector: Inspector::new(self.recordings, engines.told.clone()),
             notify,
             clock: AtomicI64::new(0),
         });

@@ -163,6 +163,34 @@ fn every_rule_in_force_is_told_by_the_line_the_verdict_and_the_receipt() {
 }
 
 #[test]
+fn a_recording_run_that_answers_from_its_recording_tells_what_is_in_force() {
+    let scene = recorded(&["--ignore", "/user"]);
+    let upstream = Upstream::always(Answer::json(200, chat_answer("y")));
+    let file = scene.recording().display().to_string();
+    for mode in ["none", "new_episodes", "once"] {
+        let receipt = ["--mode", mode, "--receipt", "receipt.json", "--redact", "P-[0-9]+"];
+        let server = scene.record(&upstream, &receipt);
+        server.call(&chat("hi")).expect(200);
+        let told = format!("in force: ignored: /user ({file}) · 1 redaction pattern");
+        let run = Call::get("/__loomrec/run").header("host: localhost");
+        let run = server.call(&run).expect(200).json();
+        assert_eq!(run["in_force"], format!("loomrec: {told}"));
+        server.stop().expect(0).says(&[&format!("loomrec: {told}")]);
+        let receipt = std::fs::read(scene.path("receipt.json")).unwrap();
+        let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+        let expected = json!([{"pointer": "/user", "from": file}]);
+        assert_eq!(receipt["in_force"]["ignore"], expected, "{mode}");
+    }
+    assert_eq!(upstream.requests(), 0);
+    // Where nothing is answered from a recording, nothing is in force.
+    let server = scene.record(&upstream, &["--mode", "all", "--ignore", "/user"]);
+    server.call(&chat("hi")).expect(200);
+    assert!(!server.stop().expect(0).stderr.contains("in force"));
+    let doctor = scene.run(&["doctor", "run.json"]).stdout;
+    assert!(doctor.contains("rules of identity in force: /user"), "{doctor}");
+}
+
+#[test]
 fn nothing_is_said_of_rules_where_there_are_none() {
     let scene = recorded(&[]);
     let (ended, receipt) = replayed(&scene, &["--strict"], &[], &[(chat("hi"), 200)]);

@@ -111,7 +111,7 @@ impl Stage {
             metrics: metrics(),
             journal: Journal::new(None),
             spans: Spans::none(),
-            inspector: Inspector::new(Vec::new()),
+            inspector: Inspector::new(Vec::new(), None),
             notify: silent(),
             clock: AtomicI64::new(0),
         });

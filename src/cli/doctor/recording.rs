@@ -6,6 +6,9 @@ use super::Finding;
 use crate::recording::entry::End;
 use crate::store::{Recording, StoreError};
 
+/// How many rules are named.
+const NAMED: usize = 5;
+
 /// Looks at the recording at `path`.
 pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
     let about = path.display().to_string();
@@ -36,6 +39,18 @@ pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
                 return findings.push(Finding::wrong(about, text, remedy));
             }
         }
+    }
+    let rules = recording.meta().rules().words();
+    if !rules.is_empty() {
+        let shown: Vec<&str> = rules.iter().take(NAMED).map(String::as_str).collect();
+        let more = match rules.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        findings.push(Finding::fine(
+            &about,
+            format!("rules of identity in force: {}{more}", shown.join(", ")),
+        ));
     }
     let plain = if bare > 0 { format!(", {bare} of them words alone") } else { String::new() };
     findings.push(Finding::fine(&about, format!("readable: {entries} calls{plain}")));

@@ -67,6 +67,7 @@ impl Shown {
             live: self.journal.as_ref().is_some_and(JournalFile::is_growing),
             token_needed: false,
             calls: Some(self.count() as u64),
+            in_force: None,
         }
         .to_json()
     }

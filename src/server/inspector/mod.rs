@@ -27,15 +27,19 @@ const AT_ONCE: usize = 2;
 pub struct Inspector {
     /// The recordings of the run, as they were named.
     recordings: Vec<PathBuf>,
+    /// What calls are answered under beside the recordings, as it was told.
+    in_force: Option<String>,
     /// The requests of calls that were missed.
     pub(super) shelf: Shelf,
     turns: Semaphore,
 }
 
 impl Inspector {
-    /// That of a run with these recordings.
-    pub fn new(recordings: Vec<PathBuf>) -> Self {
-        Self { recordings, shelf: Shelf::default(), turns: Semaphore::new(AT_ONCE) }
+    /// That of a run with these recordings; `in_force` says what calls are answered under
+    /// beside them.
+    pub fn new(recordings: Vec<PathBuf>, in_force: Option<String>) -> Self {
+        let (shelf, turns) = (Shelf::default(), Semaphore::new(AT_ONCE));
+        Self { recordings, in_force, shelf, turns }
     }
 }
 
@@ -47,6 +51,7 @@ struct Subject<'a> {
     live: bool,
     token_needed: bool,
     calls: Option<u64>,
+    in_force: Option<&'a str>,
 }
 
 impl Subject<'_> {
@@ -60,6 +65,7 @@ impl Subject<'_> {
             "live": self.live,
             "token_needed": self.token_needed,
             "calls": self.calls,
+            "in_force": self.in_force,
         })
     }
 }

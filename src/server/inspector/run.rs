@@ -28,6 +28,7 @@ pub(in crate::server) fn about(gateway: &Gateway) -> Value {
         live: !gateway.journal.is_over(),
         token_needed: gateway.config.control_token.is_some(),
         calls: Some(gateway.journal.count()),
+        in_force: gateway.inspector.in_force.as_deref(),
     }
     .to_json()
 }

@@ -59,7 +59,8 @@ fn a_recording_is_told_take_by_take_in_the_order_of_its_calls() {
     let ui = Ui::start(&scene, &[scene.name()]);
     let run = ui.call(&get("run")).expect(200).json();
     let expected = json!({ "v": 1, "kind": "recording", "mode": null, "version": run["version"],
-        "files": [scene.name()], "live": false, "token_needed": false, "calls": 3 });
+        "files": [scene.name()], "live": false, "token_needed": false, "calls": 3,
+        "in_force": null });
     assert_eq!(run, expected);
     let lines = ui.lines("since=0&follow=1");
     let of = |name: &str| lines.iter().map(|line| line[name].clone()).collect::<Vec<_>>();

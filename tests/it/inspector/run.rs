@@ -11,7 +11,8 @@ fn a_run_says_what_it_is() {
     let run = server.call(&get("run")).expect(200).json();
     let file = scene.recording().display().to_string();
     let expected = json!({ "v": 1, "kind": "run", "mode": "replay", "version": run["version"],
-        "files": [file], "live": true, "token_needed": false, "calls": 1 });
+        "files": [file], "live": true, "token_needed": false, "calls": 1,
+        "in_force": null });
     assert_eq!(run, expected);
     server.stop().expect(0);
 }

@@ -189,8 +189,10 @@ function drawRun() {
   $("mode").hidden = !mode;
   setText($("mode"), plain(String(mode || "").replace(/_/g, " ")));
   const files = (run.files || []).map((name) => plain(name));
-  setText($("files"), files.map((name) => name.split("/").pop() || name).join(", "));
-  $("files").title = files.join("\n");
+  const inForce = run.in_force ? [plain(String(run.in_force).replace(/^loomrec: /, ""))] : [];
+  const names = files.map((name) => name.split("/").pop() || name).join(", ");
+  setText($("files"), [names, ...inForce].join(" · "));
+  $("files").title = [...files, ...inForce].join("\n");
   document.title = files.length ? `${files[0].split("/").pop()} · loomrec` : "loomrec";
 }
 
