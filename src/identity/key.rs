@@ -67,6 +67,16 @@ impl RequestKey {
         if hex { text.as_bytes().try_into().ok().map(Self) } else { None }
     }
 
+    /// The digest that the digits stand for.
+    pub(crate) fn to_bytes(&self) -> [u8; 32] {
+        digest::to_bytes(&self.0)
+    }
+
+    /// The key of a digest.
+    pub(crate) fn from_bytes(digest: &[u8; 32]) -> Self {
+        Self(digest::to_hex(digest))
+    }
+
     /// The 64 hex digits.
     pub fn as_str(&self) -> &str {
         digest::as_text(&self.0)

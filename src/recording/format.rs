@@ -37,20 +37,21 @@ pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
         text.get(end(range.start)..end(range.end)).unwrap_or_default()
     };
     let mut cassette = Cassette::new(outline.meta().clone());
-    for named in outline.names() {
-        for member in named.members.iter().filter_map(|&at| outline.members().get(at)) {
-            let Some(takes) = outline.takes(member) else {
-                let error = outline.not_entry(member, slice(&member.value));
+    for (number, name) in outline.names().enumerate() {
+        let members = outline.members_of(number).iter();
+        for member in members.filter_map(|&at| outline.member(at as usize)) {
+            let Some(takes) = outline.takes(&member) else {
+                let error = outline.not_entry(&member, slice(&member.value));
                 return Err(json_error(text).unwrap_or(error));
             };
             for take in takes {
-                let entry = Entry::read(slice(take)).map_err(|why| match why {
+                let entry = Entry::read(slice(&take)).map_err(|why| match why {
                     Unread::Json(error) => {
-                        json_error(text).unwrap_or_else(|| outline.bad_json(take, &error))
+                        json_error(text).unwrap_or_else(|| outline.bad_json(&take, &error))
                     }
-                    Unread::Entry(problem) => outline.bad_entry(take, problem),
+                    Unread::Entry(problem) => outline.bad_entry(&take, problem),
                 })?;
-                cassette.push(named.name.clone(), entry);
+                cassette.push(name.clone(), entry);
             }
         }
     }

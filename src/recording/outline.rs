@@ -1,9 +1,12 @@
 //! A recording's outline: its metadata, its names, and where the takes of each
 //! stand in the text.
 //!
-//! It is made while the text is read once, in pieces; see [`super::scan`].
+//! It is made while the text is read once, in pieces; see [`super::scan`]. A recording
+//! may have millions of entries, so each takes few bytes here.
 
-use std::collections::{HashMap, HashSet};
+mod place;
+
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
@@ -13,11 +16,21 @@ use super::error::{FormatError, plain_message};
 use super::field::describe;
 use super::meta::Meta;
 use super::name::EntryName;
+use super::names::Names;
 use super::scan::{Found, NotSplit, Scanner, Shape};
+use place::PackedMember;
 
 /// Makes an [`Outline`] of the pieces of a text.
 #[derive(Debug)]
-pub(crate) struct Outliner(Scanner);
+pub(crate) struct Outliner {
+    scanner: Scanner,
+    outline: Outline,
+    /// The members that are metadata.
+    meta: Vec<Found>,
+    meta_keys: HashSet<String>,
+    /// The first key that stands there a second time: its place, itself and its line.
+    twice: Option<(u64, String, usize)>,
+}
 
 /// Why there is no outline.
 #[derive(Debug)]
@@ -36,8 +49,17 @@ pub(crate) enum NoOutline {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outline {
     meta: Meta,
-    members: Vec<Member>,
-    names: Vec<Named>,
+    /// The keys that are metadata, in the text's order.
+    meta_keys: Vec<String>,
+    members: Vec<PackedMember>,
+    /// The objects in lists of takes, in the text's order.
+    items: Vec<Range<u64>>,
+    names: Names,
+    /// The numbers of the members that hold takes, name by name, those of a name in the
+    /// order of their takes.
+    order: Vec<u32>,
+    /// Where the members of each name begin in `order`.
+    starts: Vec<u32>,
 }
 
 /// One member of the top-level object.
@@ -50,51 +72,84 @@ pub(crate) struct Member {
     /// Where its value stands.
     pub(crate) value: Range<u64>,
     /// What the value looks like.
-    pub(crate) shape: Shape,
+    kind: Kind,
     /// Whether all before the value is written as we write it.
     pub(crate) tidy: bool,
     /// What it is for.
     pub(crate) role: Role,
 }
 
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Object,
+    /// A list of objects.
+    List,
+    Other,
+}
+
 /// What a member is for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Role {
-    /// Metadata under this key.
-    Meta(String),
+    /// Metadata, by the number of its key: see [`Outline::meta_key`].
+    Meta(usize),
     /// Takes of a name.
     Takes {
-        /// Which of [`Outline::names`].
+        /// The number of the name: see [`Outline::name`].
         name: usize,
         /// Its number in the key, counted from 1.
         take: usize,
     },
 }
 
-/// A name, and its members in the order of their takes.
-#[derive(Clone, Debug)]
-pub(crate) struct Named {
-    /// The name.
-    pub(crate) name: EntryName,
-    /// Which of [`Outline::members`]; never none.
-    pub(crate) members: Vec<usize>,
-}
-
 impl Outliner {
     /// For a text of which nothing has been read.
     pub(crate) fn new() -> Self {
-        Self(Scanner::new())
+        Self {
+            scanner: Scanner::new(),
+            outline: Outline::default(),
+            meta: Vec::new(),
+            meta_keys: HashSet::new(),
+            twice: None,
+        }
     }
 
     /// Reads on.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
-        self.0.feed(piece)
+        self.scanner.feed(piece)?;
+        let Self { scanner, outline, meta, meta_keys, twice } = self;
+        for found in scanner.take_found() {
+            let is_new = if found.key.starts_with('_') {
+                outline.push_meta(&found);
+                let is_new = meta_keys.insert(found.key.clone());
+                meta.push(found.clone());
+                is_new
+            } else {
+                let (name, take) = EntryName::of_key(&found.key);
+                let is_step = name.step_id().is_some();
+                let is_new_name = outline.push(&found, &name, take);
+                // Keys of hashes are compared once the takes are in order.
+                is_new_name || !is_step
+            };
+            if !is_new && twice.is_none() {
+                *twice = Some((found.at, found.key, found.line));
+            }
+        }
+        Ok(())
     }
 
     /// The outline, once all of the text has been fed.
     pub(crate) fn finish(self) -> Result<Outline, NoOutline> {
-        let found = self.0.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
-        Outline::of(found)
+        let Self { scanner, mut outline, meta, twice, .. } = self;
+        scanner.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
+        outline.put_in_order();
+        let twice = twice.into_iter().chain(outline.take_twice()).min_by_key(|(at, ..)| *at);
+        if let Some((_, key, line)) = twice {
+            return Err(NoOutline::Format(FormatError::DuplicateKey { key, line }));
+        }
+        let keys = metadata(&meta).map_err(NoOutline::Meta)?;
+        outline.meta = Meta::parse(keys).map_err(NoOutline::Format)?;
+        Ok(outline)
     }
 }
 
@@ -110,54 +165,70 @@ impl Outline {
     pub(crate) fn joined(meta: Meta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
         let mut joined = Self::empty(meta);
         for (base, outline) in texts {
-            let Self { members, names, .. } = outline;
-            let takes =
-                members.into_iter().filter(|member| matches!(member.role, Role::Takes { .. }));
-            for (mut member, named) in takes.zip(names) {
-                let same = joined.names.last().is_some_and(|last| last.name == named.name);
-                if !same {
-                    joined.names.push(Named { name: named.name, members: Vec::with_capacity(1) });
-                }
-                let name = joined.names.len() - 1;
-                joined.names[name].members.push(joined.members.len());
-                member.shift(base);
-                member.role = Role::Takes { name, take: member.take() };
-                joined.members.push(member);
+            for member in outline.members() {
+                let Role::Takes { name, take } = member.role else { continue };
+                let Some(name) = outline.name(name) else { continue };
+                let (number, _) = joined.names.insert(&name);
+                joined.members.push(PackedMember::new(&member, base, (number, take)));
+                let items = outline.items_in(&member.value).iter();
+                joined.items.extend(items.map(|item| item.start + base..item.end + base));
             }
         }
+        joined.put_in_order();
         joined
     }
 
-    fn of(found: Vec<Found>) -> Result<Self, NoOutline> {
-        let mut seen = HashSet::with_capacity(found.len());
-        if let Some(twice) = found.iter().find(|member| !seen.insert(&member.key)) {
-            let (key, line) = (twice.key.clone(), twice.line);
-            return Err(NoOutline::Format(FormatError::DuplicateKey { key, line }));
+    fn push_meta(&mut self, found: &Found) {
+        let role = Role::Meta(self.meta_keys.len());
+        self.meta_keys.push(found.key.clone());
+        let member = Member::of(found, role);
+        self.members.push(PackedMember::new(&member, 0, (u32::MAX, self.meta_keys.len() - 1)));
+    }
+
+    /// Adds a member that holds takes of a name; gives whether the name is new.
+    fn push(&mut self, found: &Found, name: &EntryName, take: usize) -> bool {
+        let (number, is_new) = self.names.insert(name);
+        let member = Member::of(found, Role::Takes { name: number as usize, take });
+        self.members.push(PackedMember::new(&member, 0, (number, take)));
+        if let Shape::List(items) = &found.shape {
+            self.items.extend_from_slice(items);
         }
-        let keys = metadata(&found).map_err(NoOutline::Meta)?;
-        let meta = Meta::parse(keys).map_err(NoOutline::Format)?;
-        let mut outline = Self { meta, ..Self::default() };
-        let mut places: HashMap<EntryName, usize> = HashMap::with_capacity(found.len());
-        for (at, member) in found.into_iter().enumerate() {
-            let role = if member.key.starts_with('_') {
-                Role::Meta(member.key)
-            } else {
-                let (name, take) = EntryName::of_key(&member.key);
-                let next = outline.names.len();
-                let place = *places.entry(name.clone()).or_insert(next);
-                if place == next {
-                    outline.names.push(Named { name, members: Vec::with_capacity(1) });
-                }
-                outline.names[place].members.push(at);
-                Role::Takes { name: place, take }
-            };
-            let Found { at, line, value, shape, tidy, .. } = member;
-            outline.members.push(Member { at, line, value, shape, tidy, role });
+        is_new
+    }
+
+    /// Finds the members of each name, in the order of their takes.
+    fn put_in_order(&mut self) {
+        self.members.shrink_to_fit();
+        self.items.shrink_to_fit();
+        let takes = || self.members.iter().enumerate().filter_map(|(at, m)| Some((at, m.name()?)));
+        let mut ends = vec![0_u32; self.names.len() + 1];
+        takes().for_each(|(_, name)| ends[name as usize + 1] += 1);
+        for name in 1..ends.len() {
+            ends[name] += ends[name - 1];
         }
-        for name in &mut outline.names {
-            name.members.sort_by_key(|&at| outline.members[at].take());
+        let starts = ends.clone();
+        let mut order = vec![0_u32; ends.last().map_or(0, |end| *end as usize)];
+        for (at, name) in takes() {
+            let end = &mut ends[name as usize];
+            order[*end as usize] = at as u32;
+            *end += 1;
         }
-        Ok(outline)
+        for name in 0..self.names.len() {
+            let of_name = &mut order[starts[name] as usize..starts[name + 1] as usize];
+            of_name.sort_by_key(|&at| self.members[at as usize].take());
+        }
+        (self.order, self.starts) = (order, starts);
+    }
+
+    /// The first key in the text's order that stands there a second time, among those of
+    /// takes in order.
+    fn take_twice(&self) -> Option<(u64, String, usize)> {
+        let pairs = self.order.windows(2).filter_map(|pair| {
+            let [one, other] = [pair[0], pair[1]].map(|at| &self.members[at as usize]);
+            (one.name() == other.name() && one.take() == other.take()).then_some(pair[1])
+        });
+        let member = self.member(pairs.min()? as usize)?;
+        Some((member.at, self.key(&member), member.line))
     }
 
     /// What the recording says about itself.
@@ -165,46 +236,84 @@ impl Outline {
         &self.meta
     }
 
+    /// The key of metadata, by its number.
+    pub(crate) fn meta_key(&self, number: usize) -> &str {
+        self.meta_keys.get(number).map_or("", String::as_str)
+    }
+
     /// The members in the text's order.
-    pub(crate) fn members(&self) -> &[Member] {
-        &self.members
+    pub(crate) fn members(&self) -> impl DoubleEndedIterator<Item = Member> + ExactSizeIterator {
+        self.members.iter().map(PackedMember::member)
+    }
+
+    /// The member of a number, in the text's order.
+    pub(crate) fn member(&self, number: usize) -> Option<Member> {
+        self.members.get(number).map(PackedMember::member)
     }
 
     /// The names in the order of their first keys.
-    pub(crate) fn names(&self) -> &[Named] {
-        &self.names
+    pub(crate) fn names(&self) -> impl Iterator<Item = EntryName> {
+        (0..self.names.len() as u32).filter_map(|number| self.names.get(number))
+    }
+
+    /// How many names there are.
+    pub(crate) fn count_names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a number, in that order.
+    pub(crate) fn name(&self, number: usize) -> Option<EntryName> {
+        self.names.get(u32::try_from(number).ok()?)
+    }
+
+    /// The number of a name.
+    pub(crate) fn find_name(&self, name: &EntryName) -> Option<usize> {
+        self.names.find(name).map(|number| number as usize)
+    }
+
+    /// The numbers of the members of a name, in the order of their takes.
+    pub(crate) fn members_of(&self, name: usize) -> &[u32] {
+        let place = |name: usize| self.starts.get(name).map(|start| *start as usize);
+        let range = place(name).zip(place(name + 1));
+        range.and_then(|(from, to)| self.order.get(from..to)).unwrap_or_default()
     }
 
     /// The member that a place in the text is in or behind.
-    pub(crate) fn member_at(&self, place: u64) -> Option<&Member> {
-        let behind = self.members.partition_point(|member| member.at <= place);
-        self.members.get(behind.checked_sub(1)?)
+    pub(crate) fn member_at(&self, place: u64) -> Option<Member> {
+        let behind = self.members.partition_point(|member| member.at() <= place);
+        self.member(behind.checked_sub(1)?)
     }
 
     /// A member's key in the file.
     pub(crate) fn key(&self, member: &Member) -> String {
-        match &member.role {
-            Role::Meta(key) => key.clone(),
-            Role::Takes { name, take } => match self.names.get(*name) {
-                // A step's key is its id; a hash's carries the number.
-                Some(named) => named.name.take_key(*take),
-                None => String::new(),
-            },
+        match member.role {
+            Role::Meta(key) => self.meta_key(key).to_owned(),
+            // A step's key is its id; a hash's carries the number.
+            Role::Takes { name, take } => {
+                self.name(name).map_or_else(String::new, |name| name.take_key(take))
+            }
         }
     }
 
     /// Where the takes in a member stand; `None` where it is no entry and no list
     /// of entries that may stand there: see [`Self::not_entry`].
-    pub(crate) fn takes<'a>(&self, member: &'a Member) -> Option<&'a [Range<u64>]> {
-        match (&member.shape, &member.role) {
-            (Shape::Object, _) => Some(std::slice::from_ref(&member.value)),
-            (Shape::List(items), Role::Takes { name, .. })
-                if self.names.get(*name).is_some_and(|named| named.name.step_id().is_some()) =>
-            {
-                Some(items)
-            }
-            _ => None,
-        }
+    pub(crate) fn takes<'a>(
+        &'a self,
+        member: &Member,
+    ) -> Option<impl Iterator<Item = Range<u64>> + use<'a>> {
+        let (alone, items) = match member.kind {
+            Kind::Object => (Some(member.value.clone()), &[][..]),
+            Kind::List if self.is_step(member) => (None, self.items_in(&member.value)),
+            Kind::List | Kind::Other => return None,
+        };
+        Some(alone.into_iter().chain(items.iter().cloned()))
+    }
+
+    /// The objects in the list that stands there.
+    fn items_in(&self, list: &Range<u64>) -> &[Range<u64>] {
+        let from = self.items.partition_point(|item| item.start < list.start);
+        let to = self.items.partition_point(|item| item.start < list.end);
+        self.items.get(from..to).unwrap_or_default()
     }
 
     /// Why a member is no entry and no list of them, from its text.
@@ -230,7 +339,7 @@ impl Outline {
     fn is_step(&self, member: &Member) -> bool {
         match member.role {
             Role::Takes { name, .. } => {
-                self.names.get(name).is_some_and(|named| named.name.step_id().is_some())
+                u32::try_from(name).is_ok_and(|number| self.names.is_step(number))
             }
             Role::Meta(_) => false,
         }
@@ -246,11 +355,11 @@ impl Outline {
     /// The error for a take that has a wrong field.
     pub(crate) fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
         let member = self.member_at(take.start);
-        let takes = member.and_then(|member| self.takes(member)).unwrap_or_default();
+        let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
         FormatError::Entry {
-            key: member.map_or_else(String::new, |member| self.key(member)),
+            key: member.as_ref().map_or_else(String::new, |member| self.key(member)),
             line: member.map_or(1, |member| member.line),
-            take: takes.partition_point(|other| other.start < take.start) + 1,
+            take: items.partition_point(|other| other.start < take.start) + 1,
             problem: Box::new(problem),
         }
     }
@@ -264,21 +373,11 @@ impl Member {
             Role::Meta(_) => 0,
         }
     }
-
-    /// Moves it behind as many bytes.
-    fn shift(&mut self, base: u64) {
-        let shift = |range: &mut Range<u64>| *range = range.start + base..range.end + base;
-        self.at += base;
-        shift(&mut self.value);
-        if let Shape::List(items) = &mut self.shape {
-            items.iter_mut().for_each(shift);
-        }
-    }
 }
 
 fn metadata(found: &[Found]) -> Result<Map<String, Value>, FormatError> {
     let mut keys = Map::new();
-    for member in found.iter().filter(|member| member.key.starts_with('_')) {
+    for member in found {
         let value =
             serde_json::from_slice(&member.text).map_err(|error| json_at(member.line, &error))?;
         keys.insert(member.key.clone(), value);

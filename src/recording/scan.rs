@@ -72,8 +72,10 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     state: State,
-    /// The members whose ends have been seen.
+    /// The members whose ends have been seen, and that have not been taken yet.
     found: Vec<Found>,
+    /// Whether a key has been seen.
+    begun: bool,
     /// The bytes fed in earlier pieces.
     before: u64,
     /// The line breaks up to `counted` in the present piece, and one.
@@ -106,6 +108,7 @@ impl Scanner {
         Self {
             state: State::Start,
             found: Vec::new(),
+            begun: false,
             before: 0,
             line: 1,
             counted: 0,
@@ -134,7 +137,12 @@ impl Scanner {
         Ok(())
     }
 
-    /// The members, once all has been fed.
+    /// Takes out the members whose ends have been seen since then.
+    pub(crate) fn take_found(&mut self) -> std::vec::Drain<'_, Found> {
+        self.found.drain(..)
+    }
+
+    /// The members that have not been taken out, once all has been fed.
     pub(crate) fn finish(self) -> Result<Vec<Found>, NotSplit> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
@@ -171,7 +179,8 @@ impl Scanner {
     }
 
     fn begin(&mut self, at: usize) {
-        let expected: &[u8] = if self.found.is_empty() { b"{\n  " } else { b",\n  " };
+        let expected: &[u8] = if self.begun { b",\n  " } else { b"{\n  " };
+        self.begun = true;
         let tidy = self.gap.is(expected);
         let at = self.before + at as u64;
         self.member = Found { at, line: self.line, tidy, ..blank() };

@@ -3,6 +3,7 @@
 //! Members that are not changed keep their very text; those that stand behind one
 //! another in our own spelling are copied in one go.
 
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -66,17 +67,19 @@ pub(super) fn compose(
     }
     let mut composer = Composer::new(source, out);
     let members = source.outline.members();
-    let meta_end = members
-        .iter()
+    let count = members.len();
+    let meta_end = source
+        .outline
+        .members()
         .rposition(|member| matches!(member.role, Role::Meta(_)))
         .map_or(0, |last| last + 1);
-    for (at, member) in members.iter().enumerate() {
+    for (at, member) in members.enumerate() {
         if at == meta_end {
             composer.new_keys(&meta)?;
         }
-        composer.member(at, member, &meta)?;
+        composer.member(at, &member, &meta)?;
     }
-    if meta_end == members.len() {
+    if meta_end == count {
         composer.new_keys(&meta)?;
     }
     for (name, takes) in &source.plan.new {
@@ -110,33 +113,39 @@ struct Composer<'a, W: Write> {
     begun: bool,
     /// The file's text that is to be copied next, up to the member before.
     copying: Option<Range<u64>>,
+    /// The first member of names whose takes change.
+    first_of: HashMap<usize, usize>,
     window: Window,
 }
 
 impl<'a, W: Write> Composer<'a, W> {
     fn new(source: &'a Source, out: W) -> Self {
         let out = BufWriter::with_capacity(PIECE as usize, out);
-        Self { source, out, begun: false, copying: None, window: Window::default() }
+        let (first_of, window) = (HashMap::new(), Window::default());
+        Self { source, out, begun: false, copying: None, first_of, window }
     }
 
     fn member(&mut self, at: usize, member: &Member, meta: &Meta) -> Result<(), Failure> {
         let outline = &self.source.outline;
-        match &member.role {
-            Role::Meta(key) => match meta.keys().get(key) {
-                Some(value) if outline.meta().keys().get(key) != Some(value) => {
-                    self.key_and_value(key, value)
+        match member.role {
+            Role::Meta(key) => match meta.keys().get(outline.meta_key(key)) {
+                Some(value) if outline.meta().keys().get(outline.meta_key(key)) != Some(value) => {
+                    self.key_and_value(outline.meta_key(key), value)
                 }
                 _ => self.copy(member),
             },
             Role::Takes { name, .. } => {
-                let (Some(takes), Some(named)) =
-                    (self.source.plan.changed.get(name), outline.names().get(*name))
+                let (Some(takes), Some(known)) =
+                    (self.source.plan.changed.get(&name), outline.name(name))
                 else {
                     return self.copy(member);
                 };
                 // All of them stand where the first one stood.
-                if named.members.iter().min() == Some(&at) && !takes.is_empty() {
-                    let name = self.source.plan.renamed.get(name).unwrap_or(&named.name);
+                let first = self.first_of.entry(name).or_insert_with(|| {
+                    outline.members_of(name).iter().min().map_or(0, |first| *first as usize)
+                });
+                if *first == at && !takes.is_empty() {
+                    let name = self.source.plan.renamed.get(&name).unwrap_or(&known);
                     self.takes(name, takes, 0..takes.len())?;
                 }
                 Ok(())

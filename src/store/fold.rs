@@ -263,7 +263,7 @@ fn write(
     let failed = |source| StoreError::write(paths.target.clone(), source);
     let rules = rules.or(source.rules()).unwrap_or(source.outline.meta().rules()).clone();
     let theirs = source.outline.meta().rules();
-    if *theirs != rules && !source.outline.names().is_empty() {
+    if *theirs != rules && source.outline.count_names() > 0 {
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
     if let Body::Split(split) = source.body() {

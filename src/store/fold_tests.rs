@@ -221,12 +221,12 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     folder.log(&folder.paths.log, &[(step("a"), true, entry("1", "t1"))]);
     let recording = Recording::open(&folder.path).unwrap();
     assert!(matches!(recording.notes(), [Note::Unmerged { entries: 1, .. }]));
-    assert_eq!(recording.names().collect::<Vec<_>>(), [&step("a")]);
+    assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json.log"]);
     assert!(matches!(Recording::open_reviewed(&folder.path), Err(StoreError::Unmerged { .. })));
     let recording = Recording::open_merged(&folder.path).unwrap();
     assert_eq!(recording.notes(), [Note::Folded { path: folder.path.clone(), entries: 1 }]);
-    assert_eq!(recording.names().collect::<Vec<_>>(), [&step("a")]);
+    assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
     assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
     // A recorder that is alive folds its log itself.

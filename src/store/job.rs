@@ -74,7 +74,7 @@ fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
 /// read.
 pub(super) fn names(path: &Path) -> Option<HashSet<Fingerprint>> {
     match Recording::look(path) {
-        Ok(recording) => Some(recording.names().map(fingerprint).collect()),
+        Ok(recording) => Some(recording.names().map(|name| fingerprint(&name)).collect()),
         Err(StoreError::Missing { .. }) => Some(HashSet::new()),
         Err(_) => None,
     }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use crate::recording::outline::{Named, Outline};
+use crate::recording::outline::Outline;
 use crate::recording::packed::{Head, Standing};
 use crate::recording::{Entry, EntryName};
 
@@ -67,8 +67,8 @@ impl Plan {
 }
 
 /// Makes the plan. The frames come in the order they were appended; `read` reads
-/// an entry, `takes_of` gives the takes of a name of the file and whether they differ
-/// from what stands there.
+/// an entry, `takes_of` gives the takes of a name of the file, by its number in the
+/// outline, and whether they differ from what stands there.
 ///
 /// The takes of an earlier run give way to a frame that is the first of its run, but
 /// never one whose call succeeded to one whose call failed: see [`Standing`].
@@ -82,22 +82,19 @@ impl Plan {
 pub(super) fn plan<E>(
     outline: &Outline,
     frames: Vec<Frame>,
-    takes_of: impl Fn(&Named) -> Result<(Vec<Place>, bool), E>,
+    takes_of: impl Fn(usize) -> Result<(Vec<Place>, bool), E>,
     read: impl Fn(&Place) -> Result<Entry, E>,
 ) -> Result<Plan, E> {
     let mut plan = Plan::default();
     if frames.is_empty() {
         return Ok(plan);
     }
-    let names = outline.names().iter().enumerate();
-    let places: HashMap<&EntryName, usize> =
-        names.map(|(place, named)| (&named.name, place)).collect();
     for (name, frames) in by_name(frames) {
-        let known = places.get(&name).copied();
+        let known = outline.find_name(&name);
         // A first take whose call succeeded makes all before it give way, unread.
         let first = frames.iter().rposition(|frame| frame.standing == Standing::First);
-        let (base, differs) = match known.and_then(|place| outline.names().get(place)) {
-            Some(named) if first.is_none() => takes_of(named)?,
+        let (base, differs) = match known {
+            Some(place) if first.is_none() => takes_of(place)?,
             _ => (Vec::new(), false),
         };
         let mut takes = Takes::of(base);

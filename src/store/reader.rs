@@ -124,9 +124,9 @@ impl Recording {
     }
 
     /// The names it holds entries of, in the file's order; none of them is read.
-    pub fn names(&self) -> impl Iterator<Item = &EntryName> {
-        let filed = self.source.outline.names().iter().map(|named| &named.name);
-        filed.chain(self.source.plan.new.iter().map(|(name, _)| name))
+    pub fn names(&self) -> impl Iterator<Item = EntryName> {
+        let new = self.source.plan.new.iter().map(|(name, _)| name.clone());
+        self.source.outline.names().chain(new)
     }
 
     /// Every entry in the file's order, the takes of a name together; each is
@@ -149,10 +149,10 @@ impl Recording {
     /// # Errors
     /// A list of takes that cannot be read.
     pub fn takes(&self, name: &EntryName) -> Result<Vec<Place>, StoreError> {
-        let (source, filed) = (&self.source, self.source.outline.names());
-        if let Some(at) = filed.iter().position(|named| named.name == *name) {
+        let source = &self.source;
+        if let Some(at) = source.outline.find_name(name) {
             let changed = source.plan.changed.get(&at);
-            return changed.map_or_else(|| source.takes_of(&filed[at]), |takes| Ok(takes.clone()));
+            return changed.map_or_else(|| source.takes_of(at), |takes| Ok(takes.clone()));
         }
         let new = source.plan.new.iter().find(|(new, _)| new == name);
         Ok(new.map(|(_, takes)| takes.clone()).unwrap_or_default())
@@ -187,11 +187,8 @@ impl Recording {
     /// # Errors
     /// The first place where there is none.
     pub(super) fn check_shapes(&self) -> Result<(), StoreError> {
-        self.source
-            .outline
-            .names()
-            .iter()
-            .try_for_each(|named| self.source.takes_of(named).map(drop))
+        let mut names = 0..self.source.outline.count_names();
+        names.try_for_each(|name| self.source.takes_of(name).map(drop))
     }
 
     /// The file that an entry stands in, for people: in a folder the entry's own.
@@ -227,25 +224,24 @@ pub struct Entries<'a> {
     takes: std::vec::IntoIter<Place>,
     /// The number of the take that was given last.
     take: usize,
-    name: Option<&'a EntryName>,
+    name: Option<EntryName>,
     window: Window,
 }
 
-impl<'a> Entries<'a> {
+impl Entries<'_> {
     /// The next name and its takes; `None` behind the last.
-    fn next_name(&mut self) -> Option<(&'a EntryName, Result<Vec<Place>, StoreError>)> {
+    fn next_name(&mut self) -> Option<(EntryName, Result<Vec<Place>, StoreError>)> {
         let (source, place) = (self.source, self.next);
         self.next += 1;
-        let named = source.outline.names();
-        if let Some(named) = named.get(place) {
+        if let Some(name) = source.outline.name(place) {
             let takes = match source.plan.changed.get(&place) {
                 Some(takes) => Ok(takes.clone()),
-                None => source.takes_of(named),
+                None => source.takes_of(place),
             };
-            return Some((&named.name, takes));
+            return Some((name, takes));
         }
-        let (name, takes) = source.plan.new.get(place - named.len())?;
-        Some((name, Ok(takes.clone())))
+        let (name, takes) = source.plan.new.get(place - source.outline.count_names())?;
+        Some((name.clone(), Ok(takes.clone())))
     }
 
     /// How many takes the name has of which an entry was given last.
@@ -265,7 +261,7 @@ impl Iterator for Entries<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (Some(place), Some(name)) = (self.takes.next(), self.name) else {
+            let (Some(place), Some(name)) = (self.takes.next(), &self.name) else {
                 let (name, takes) = self.next_name()?;
                 match takes {
                     Ok(takes) => self.takes = takes.into_iter(),

@@ -152,13 +152,10 @@ impl Changes {
 
     /// The plan that carries this out.
     fn plan(&self, outline: &Outline) -> Plan {
-        let names = outline.names().iter().enumerate();
-        let filed: HashMap<&EntryName, usize> =
-            names.map(|(place, named)| (&named.name, place)).collect();
         let mut plan = Plan::default();
         for Change { name, instead_of, takes } in &self.names {
-            let stands_at = filed.get(name).copied();
-            let stood_at = instead_of.as_ref().and_then(|old| filed.get(old).copied());
+            let stands_at = outline.find_name(name);
+            let stood_at = instead_of.as_ref().and_then(|old| outline.find_name(old));
             match (stands_at, stood_at) {
                 (Some(at), _) => {
                     plan.changed.insert(at, takes.clone());
@@ -279,9 +276,9 @@ pub fn create<E: From<StoreError>>(
         changes.push(&name, Kept::Entry(Box::new(entry)))?;
         count += 1;
     }
-    for named in outline.names() {
-        if !changes.known.contains_key(&named.name) {
-            changes.set(named.name.clone(), Vec::new())?;
+    for name in outline.names() {
+        if !changes.known.contains_key(&name) {
+            changes.set(name, Vec::new())?;
         }
     }
     let plan = changes.plan(&outline);

@@ -16,7 +16,7 @@ use super::room::{TO_READ, has_room};
 use super::window::{Stretch, Window};
 use crate::identity::IdentityRules;
 use crate::recording::entry::Unread;
-use crate::recording::outline::{Named, Outline};
+use crate::recording::outline::Outline;
 use crate::recording::packed::{self, Head, PackedError};
 use crate::recording::{Entry, Meta};
 
@@ -118,7 +118,7 @@ impl Source {
         source.plan = plan(
             &source.outline,
             frames,
-            |named| source.settled(named),
+            |name| source.settled(name),
             |place| source.entry(place, &mut Window::default()),
         )?;
         Ok(Some(source))
@@ -195,21 +195,21 @@ impl Source {
         packed::peek(self.text(place, window)?).map_err(|problem| self.damaged(place, problem))
     }
 
-    /// Where the takes of a name stand in the file.
+    /// Where the takes of a name stand in the file, by its number in the outline.
     ///
     /// # Errors
     /// A member that is no entry and no list of entries.
-    pub(super) fn takes_of(&self, named: &Named) -> Result<Vec<Place>, StoreError> {
-        let mut places = Vec::with_capacity(named.members.len());
-        let members = self.outline.members();
-        for member in named.members.iter().filter_map(|&at| members.get(at)) {
-            let Some(takes) = self.outline.takes(member) else {
+    pub(super) fn takes_of(&self, name: usize) -> Result<Vec<Place>, StoreError> {
+        let members = self.outline.members_of(name);
+        let mut places = Vec::with_capacity(members.len());
+        for member in members.iter().filter_map(|&at| self.outline.member(at as usize)) {
+            let Some(takes) = self.outline.takes(&member) else {
                 let value = Place::in_file(&member.value);
                 let mut window = Window::default();
                 let text = self.text(&value, &mut window)?;
-                return Err(self.not_json(value.at, self.outline.not_entry(member, text)));
+                return Err(self.not_json(value.at, self.outline.not_entry(&member, text)));
             };
-            places.extend(takes.iter().map(Place::in_file));
+            places.extend(takes.map(|take| Place::in_file(&take)));
         }
         Ok(places)
     }
@@ -217,9 +217,9 @@ impl Source {
     /// The takes of a name as a fold that was interrupted meant them to be, and whether
     /// they are not so in the files. Of a name's files some may have been written anew,
     /// one after the other: a take that moves from one to the next is in both then.
-    fn settled(&self, named: &Named) -> Result<(Vec<Place>, bool), StoreError> {
-        let places = self.takes_of(named)?;
-        if !matches!(self.body, Body::Split(_)) || places.len() < 2 || named.members.len() < 2 {
+    fn settled(&self, name: usize) -> Result<(Vec<Place>, bool), StoreError> {
+        let (places, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
+        if !matches!(self.body, Body::Split(_)) || places.len() < 2 || members < 2 {
             return Ok((places, false));
         }
         settle(places, |place| self.entry(place, &mut Window::default()))

@@ -22,7 +22,7 @@ fn fold(paths: &Paths) {
 fn takes(source: &Source) -> Vec<String> {
     let changed = source.plan.changed.values().next().cloned();
     let new = source.plan.new.first().map(|(_, takes)| takes.clone());
-    let filed = || source.takes_of(&source.outline.names()[0]).unwrap();
+    let filed = || source.takes_of(0).unwrap();
     let places = changed.or(new).unwrap_or_else(filed);
     let read = |place| source.entry(place, &mut Window::default()).unwrap();
     places.iter().map(|place| read(place).content.unwrap()).collect()

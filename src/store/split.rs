@@ -246,7 +246,7 @@ impl Split {
     /// The files that are not called as their keys are, and those keys.
     pub(super) fn misnamed(&self, outline: &Outline) -> Vec<(OsString, String)> {
         let pieces = self.pieces.iter().zip(outline.members());
-        let keys = pieces.map(|(piece, member)| (piece.file.clone(), outline.key(member)));
+        let keys = pieces.map(|(piece, member)| (piece.file.clone(), outline.key(&member)));
         keys.filter(|(file, key)| !name::fits(file, key)).collect()
     }
 

@@ -135,7 +135,7 @@ impl Used {
 
     /// Sees which keys do not tell.
     fn look_at(&mut self, recording: &Recording) {
-        let names: HashSet<String> = recording.names().map(ToString::to_string).collect();
+        let names: HashSet<String> = recording.names().map(|name| name.to_string()).collect();
         // A step `plan#2`, and the second take of the step `plan`.
         let twofold = |name: &&String| {
             let numbered = name.rsplit_once('#');

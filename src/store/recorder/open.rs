@@ -158,7 +158,8 @@ fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreErr
         0..=READ_THROUGH => recording.entries().try_for_each(|stored| stored.map(drop))?,
         _ => recording.check_shapes()?,
     }
-    let held: Vec<u64> = recording.names().map(|name| job::short(log::fingerprint(name))).collect();
+    let held = recording.names().map(|name| job::short(log::fingerprint(&name)));
+    let held: Vec<u64> = held.collect();
     let theirs = recording.meta().rules();
     if !held.is_empty() && theirs != rules {
         return Err(StoreError::other_rules(path, rules, theirs));

@@ -89,12 +89,12 @@ impl Part {
             Some(outline) => outline,
             None => index::read(path, &file)?,
         };
-        let mut entries = outline.members().iter().filter(|member| member.take() > 0);
-        let (Some(member), None) = (entries.next(), entries.next()) else {
-            let entries = outline.members().iter().filter(|member| member.take() > 0).count();
+        let entries = || outline.members().filter(|member| member.take() > 0);
+        let (Some(member), 1) = (entries().next(), entries().count()) else {
+            let entries = entries().count();
             return Err(StoreError::NotOneEntry { path: path.to_owned(), entries });
         };
-        let time = outline.takes(member).and_then(<[_]>::first);
+        let time = outline.takes(&member).and_then(|mut takes| takes.next());
         let time = time.and_then(|take| match &text {
             Some(text) => {
                 let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
@@ -109,13 +109,13 @@ impl Part {
         Ok(Some(Self { stamp, outline, time }))
     }
 
-    fn name(&self) -> Option<(&EntryName, usize)> {
-        let takes = |role: &Role| match role {
-            Role::Takes { name, take } => Some((*name, *take)),
+    fn name(&self) -> Option<(EntryName, usize)> {
+        let takes = |role: Role| match role {
+            Role::Takes { name, take } => Some((name, take)),
             Role::Meta(_) => None,
         };
-        let (name, take) = self.outline.members().iter().find_map(|member| takes(&member.role))?;
-        Some((&self.outline.names().get(name)?.name, take))
+        let (name, take) = self.outline.members().find_map(|member| takes(member.role))?;
+        Some((self.outline.name(name)?, take))
     }
 }
 
@@ -188,7 +188,7 @@ pub(super) fn in_order(
     let mut ordered: Vec<_> = parts.into_iter().collect();
     ordered.sort_by_cached_key(|(_, part)| {
         let (name, take) = part.name()?;
-        let time = firsts.get(name).and_then(|(_, time)| time.clone());
+        let time = firsts.get(&name).and_then(|(_, time)| time.clone());
         Some((time, name.to_string(), take))
     });
     Ok(ordered)

@@ -185,8 +185,8 @@ fn write_one(
 fn work(source: &Source, split: &Split, rules: Option<&IdentityRules>) -> Work {
     let outline = &source.outline;
     let all = rules.is_some_and(|rules| outline.meta().rules() != rules);
-    let keys = outline.members().iter().enumerate();
-    let keys: HashMap<String, usize> = keys.map(|(at, member)| (outline.key(member), at)).collect();
+    let keys = outline.members().enumerate();
+    let keys = keys.map(|(at, member)| (outline.key(&member), at)).collect();
     let files = (0..outline.members().len()).filter_map(|at| split.file_of(at));
     let mut planner = Planner {
         source,
@@ -198,15 +198,15 @@ fn work(source: &Source, split: &Split, rules: Option<&IdentityRules>) -> Work {
         all,
     };
     let mut touched = Vec::new();
-    for (at, named) in outline.names().iter().enumerate() {
-        let name = source.plan.renamed.get(&at).unwrap_or(&named.name);
+    for (at, known) in outline.names().enumerate() {
+        let name = source.plan.renamed.get(&at).unwrap_or(&known);
         match source.plan.changed.get(&at) {
             Some(takes) => planner.name(name, takes),
             // Only its rules change; a damaged one is told by who reads it.
-            None if all => planner.name(name, &source.takes_of(named).unwrap_or_default()),
+            None if all => planner.name(name, &source.takes_of(at).unwrap_or_default()),
             None => continue,
         }
-        touched.extend(&named.members);
+        touched.extend(outline.members_of(at).iter().map(|&member| member as usize));
     }
     for (name, takes) in &source.plan.new {
         planner.name(name, takes);
@@ -269,9 +269,9 @@ impl Planner<'_> {
 }
 
 fn standing(source: &Source, member: usize) -> Vec<Place> {
-    let member = source.outline.members().get(member);
-    let takes = member.and_then(|member| source.outline.takes(member)).unwrap_or_default();
-    takes.iter().map(Place::in_file).collect()
+    let member = source.outline.member(member);
+    let takes = member.and_then(|member| source.outline.takes(&member));
+    takes.into_iter().flatten().map(|take| Place::in_file(&take)).collect()
 }
 
 /// Orders writes so that a file is written over only when what it held, and what is

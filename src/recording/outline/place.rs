@@ -1,0 +1,113 @@
+//! A member of the top-level object in few bytes.
+
+use super::{Kind, Member, Role};
+use crate::recording::scan::{Found, Shape};
+
+/// Stands for the name of a member that is metadata.
+const META: u32 = u32::MAX;
+
+/// A [`Member`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of
+/// a folder less than 256 TiB.
+#[derive(Clone, Debug)]
+pub(super) struct PackedMember {
+    /// Where its key begins: the lower bits, and the upper ones.
+    at: u32,
+    at_high: u16,
+    kind: Kind,
+    tidy: bool,
+    line: u32,
+    /// How far behind its key its value begins, and how long that is.
+    value: u32,
+    length: u32,
+    /// The number of its name, or [`META`].
+    name: u32,
+    /// The number of its take, or of its key among the metadata.
+    take: u32,
+}
+
+fn small(number: impl TryInto<u32>) -> u32 {
+    number.try_into().unwrap_or(u32::MAX)
+}
+
+impl PackedMember {
+    /// `member`, moved by `base` bytes, with this name and take.
+    pub(super) fn new(member: &Member, base: u64, (name, take): (u32, usize)) -> Self {
+        let at = member.at + base;
+        Self {
+            at: at as u32,
+            at_high: (at >> 32) as u16,
+            kind: member.kind,
+            tidy: member.tidy,
+            line: small(member.line),
+            value: small(member.value.start - member.at),
+            length: small(member.value.end - member.value.start),
+            name,
+            take: small(take),
+        }
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        u64::from(self.at_high) << 32 | u64::from(self.at)
+    }
+
+    /// The number of its name; `None` for metadata.
+    pub(super) fn name(&self) -> Option<u32> {
+        (self.name != META).then_some(self.name)
+    }
+
+    pub(super) fn take(&self) -> u32 {
+        self.take
+    }
+
+    pub(super) fn member(&self) -> Member {
+        let from = self.at() + u64::from(self.value);
+        let take = self.take as usize;
+        let role = match self.name() {
+            Some(name) => Role::Takes { name: name as usize, take },
+            None => Role::Meta(take),
+        };
+        Member {
+            at: self.at(),
+            line: self.line as usize,
+            value: from..from + u64::from(self.length),
+            kind: self.kind,
+            tidy: self.tidy,
+            role,
+        }
+    }
+}
+
+impl Member {
+    pub(super) fn of(found: &Found, role: Role) -> Self {
+        let kind = match found.shape {
+            Shape::Object => Kind::Object,
+            Shape::List(_) => Kind::List,
+            Shape::Other => Kind::Other,
+        };
+        let (at, line, value, tidy) = (found.at, found.line, found.value.clone(), found.tidy);
+        Self { at, line, value, kind, tidy, role }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn member_comes_back_as_it_was_packed() {
+        assert_eq!(size_of::<PackedMember>(), 28);
+        let at = 0x1234_5678_9abc;
+        for role in [Role::Meta(3), Role::Takes { name: 7, take: 1_000_000 }] {
+            let value = at + 70..at + 90;
+            let member = Member { at, line: 12, value, kind: Kind::List, tidy: true, role };
+            let named = match role {
+                Role::Meta(key) => (META, key),
+                Role::Takes { name, take } => (name as u32, take),
+            };
+            let packed = PackedMember::new(&member, 0, named);
+            assert_eq!(format!("{:?}", packed.member()), format!("{member:?}"));
+            let moved = PackedMember::new(&member, 5, named).member();
+            assert_eq!((moved.at, moved.value), (at + 5, at + 75..at + 95));
+        }
+    }
+}
