@@ -11,6 +11,7 @@ use super::expiry::Expired;
 use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
 use super::score::Judged;
+use super::setup::UnusedTakes;
 use crate::record::CallFailure;
 use crate::recovery::Budget;
 use crate::replay::Reason;
@@ -48,7 +49,7 @@ pub struct Receipt {
     /// Of these, exhausted ones.
     pub exhausted: u64,
     /// Takes that no call asked for; `None` where nothing was replayed.
-    pub unused: Option<Vec<String>>,
+    pub unused: Option<UnusedTakes>,
     /// Takes there were.
     pub takes: usize,
     /// What the calls were answered under; `None` where nothing was replayed.
@@ -253,8 +254,8 @@ impl Receipt {
             "refused": self.refused,
             "takes": self.takes,
             "in_force": self.in_force.as_ref().map(|it| it.to_json(self.unchecked_calls)),
-            "unused": self.unused.as_ref().map_or(0, Vec::len),
-            "unused_entries": self.unused.clone().unwrap_or_default(),
+            "unused": self.unused.as_ref().map_or(0, |unused| unused.count),
+            "unused_entries": self.unused.as_ref().map_or(&[][..], |unused| &unused.named),
             "script": self.script.map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
@@ -302,7 +303,7 @@ impl Receipt {
         count(self.unreachable, "unreachable", false);
         count(self.refused, "refused", false);
         if let Some(unused) = &self.unused {
-            parts.push(format!("{} of {} takes unused", unused.len(), self.takes));
+            parts.push(format!("{} of {} takes unused", unused.count, self.takes));
         }
         let unchecked = self.in_force.as_ref().map_or(0, InForce::unchecked);
         if unchecked > 0 {

@@ -272,7 +272,7 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     }
     if let Some(replayer) = &gateway.replayer {
         receipt.takes = replayer.matcher().len();
-        receipt.unused = Some(setup::unused(replayer));
+        receipt.unused = Some(setup::unused(replayer, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.came = came(&receipt, ran);

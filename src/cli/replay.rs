@@ -154,7 +154,9 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
     let mut receipt = Receipt::of("replay", &gateway.tally, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = connections;
-    let unused = gateway.replayer.as_ref().map(setup::unused).unwrap_or_default();
+    let named_all = args.serve.receipt.is_some();
+    let unused = gateway.replayer.as_ref().map(|replayer| setup::unused(replayer, named_all));
+    let unused = unused.unwrap_or_default();
     if let Some(matcher) = gateway.replayer.as_ref().map(Replayer::matcher) {
         receipt.takes = matcher.len();
         receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
@@ -170,10 +172,10 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
     if receipt.unreachable > 0 {
         complain(format!("calls that reached no upstream: {}", receipt.unreachable));
     }
-    if args.fail_unused && !unused.is_empty() {
-        let named: Vec<&str> = unused.iter().take(NAMED).map(String::as_str).collect();
-        let more = if unused.len() > NAMED { ", …" } else { "" };
-        let count = unused.len();
+    if args.fail_unused && unused.count > 0 {
+        let named: Vec<&str> = unused.named.iter().take(NAMED).map(String::as_str).collect();
+        let more = if unused.count > NAMED { ", …" } else { "" };
+        let count = unused.count;
         complain(format!(
             "recorded takes that no call asked for: {count}: {}{more}",
             named.join(", ")

@@ -248,9 +248,24 @@ pub fn refuse_waiting(path: &Path, recording: &Recording) -> Result<(), Failure>
     Err(Failure::usage(format!("{} holds {holds}; record into another file", path.display())))
 }
 
-/// The takes that no call asked for.
-pub fn unused(replayer: &Replayer) -> Vec<String> {
-    replayer.matcher().unused().map(|take| take.name.take_key(take.number)).collect()
+/// How many of the takes that no call asked for are named where not all are.
+const NAMED: usize = 10;
+
+/// The takes that no call asked for; with `all`, each of them is named.
+pub fn unused(replayer: &Replayer, all: bool) -> UnusedTakes {
+    let matcher = replayer.matcher();
+    let most = if all { usize::MAX } else { NAMED };
+    let named = matcher.unused().take(most).map(|take| matcher.key_of(take)).collect();
+    UnusedTakes { count: matcher.unused().count(), named }
+}
+
+/// Takes that no call asked for.
+#[derive(Clone, Debug, Default)]
+pub struct UnusedTakes {
+    /// How many there are.
+    pub count: usize,
+    /// All of them where there is a receipt to name them in, else some.
+    pub named: Vec<String>,
 }
 
 /// Refuses a journal or a receipt that would take the place of a recording, or of

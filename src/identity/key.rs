@@ -89,9 +89,10 @@ impl RequestKey {
 }
 
 impl Hash for RequestKey {
-    /// Sixteen digits, 64 bits, of a digest tell keys apart as well as all of them.
+    /// Uses all digits: the author of a recording chooses its keys, and may choose them so
+    /// that they begin alike.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write(self.0.get(..16).unwrap_or_default());
+        state.write(&self.0);
     }
 }
 

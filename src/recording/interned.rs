@@ -2,6 +2,7 @@
 //! a number.
 
 use std::hash::BuildHasher as _;
+use std::sync::OnceLock;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -10,33 +11,56 @@ use hashbrown::HashTable;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interned {
     bytes: Vec<u8>,
-    /// Where each string ends in `bytes`.
-    ends: Vec<u64>,
-    numbers: HashTable<u32>,
+    ends: Ends,
+    /// Made again when it is asked for.
+    numbers: OnceLock<HashTable<u32>>,
     hashing: RandomState,
 }
 
 impl Interned {
     /// The number of `text`, and whether it was added just now.
     pub(crate) fn insert(&mut self, text: &[u8]) -> (u32, bool) {
-        let hash = self.hashing.hash_one(text);
-        let Self { bytes, ends, numbers, hashing } = self;
-        let is_text = |&number: &u32| slice(bytes, ends, number) == Some(text);
-        if let Some(&number) = numbers.find(hash, is_text) {
+        if let Some(number) = self.find(text) {
             return (number, false);
         }
-        let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+        let Self { bytes, ends, numbers, hashing } = self;
+        let number = u32::try_from(ends.low.len()).unwrap_or(u32::MAX);
         bytes.extend_from_slice(text);
-        ends.push(bytes.len() as u64);
+        ends.push(bytes.len());
         let hash_of = |&number: &u32| hashing.hash_one(slice(bytes, ends, number).unwrap_or(&[]));
-        numbers.insert_unique(hash, number, hash_of);
+        if let Some(numbers) = numbers.get_mut() {
+            numbers.insert_unique(hash_of(&number), number, hash_of);
+        }
         (number, true)
+    }
+
+    /// Makes room for as many short strings; it is not touched before they are there.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.ends.low.reserve_exact(count);
+        self.bytes.reserve_exact(count.saturating_mul(8));
+    }
+
+    /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of
+    /// these takes longer.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.numbers.take();
+    }
+
+    fn numbers(&self) -> &HashTable<u32> {
+        self.numbers.get_or_init(|| {
+            let hash_of = |&number: &u32| self.hashing.hash_one(self.get(number).unwrap_or(&[]));
+            let mut numbers = HashTable::with_capacity(self.len());
+            for number in 0..self.len() as u32 {
+                numbers.insert_unique(hash_of(&number), number, hash_of);
+            }
+            numbers
+        })
     }
 
     /// The number of `text`, if it is here.
     pub(crate) fn find(&self, text: &[u8]) -> Option<u32> {
         let is_text = |&number: &u32| self.get(number) == Some(text);
-        self.numbers.find(self.hashing.hash_one(text), is_text).copied()
+        self.numbers().find(self.hashing.hash_one(text), is_text).copied()
     }
 
     /// The string of a number.
@@ -44,25 +68,61 @@ impl Interned {
         slice(&self.bytes, &self.ends, number)
     }
 
+    /// All strings in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len() as u32).filter_map(|number| self.get(number))
+    }
+
     /// How many strings there are.
     pub(crate) fn len(&self) -> usize {
-        self.ends.len()
+        self.ends.low.len()
     }
 }
 
-fn slice<'a>(bytes: &'a [u8], ends: &[u64], number: u32) -> Option<&'a [u8]> {
+/// Where each string ends, in the lower 32 bits of its place.
+#[derive(Clone, Debug, Default)]
+struct Ends {
+    low: Vec<u32>,
+    /// The numbers of the strings from which on the upper bits are one more. Nearly
+    /// always there are none.
+    carries: Vec<u32>,
+}
+
+impl Ends {
+    fn push(&mut self, end: usize) {
+        let high = end >> u32::BITS;
+        self.carries.resize(high, self.low.len() as u32);
+        self.low.push(end as u32);
+    }
+
+    fn get(&self, number: usize) -> Option<usize> {
+        let low = *self.low.get(number)? as usize;
+        let high = self.carries.partition_point(|carry| *carry as usize <= number);
+        Some(high << u32::BITS | low)
+    }
+}
+
+fn slice<'a>(bytes: &'a [u8], ends: &Ends, number: u32) -> Option<&'a [u8]> {
     let number = number as usize;
-    let place = |end: u64| usize::try_from(end).unwrap_or(usize::MAX);
     let from = match number.checked_sub(1) {
-        Some(before) => place(*ends.get(before)?),
+        Some(before) => ends.get(before)?,
         None => 0,
     };
-    bytes.get(from..place(*ends.get(number)?))
+    bytes.get(from..ends.get(number)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_right_beyond_32_bits() {
+        let places = [7, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 32) + 5, (3 << 32) + 1, 3 << 33];
+        let mut ends = Ends::default();
+        places.iter().for_each(|place| ends.push(*place));
+        let read: Vec<usize> = (0..places.len()).filter_map(|at| ends.get(at)).collect();
+        assert_eq!(read, places);
+    }
 
     #[test]
     fn string_keeps_the_number_that_it_was_given_first() {
@@ -76,6 +136,9 @@ mod tests {
         assert_eq!(interned.get(7), Some(&b"text 7"[..]));
         assert_eq!((interned.find(b"text 499"), interned.find(b"text 500")), (Some(499), None));
         assert_eq!(interned.get(500), None);
+        interned.forget_numbers();
+        assert_eq!(interned.find(b"text 499"), Some(499));
+        interned.forget_numbers();
         assert_eq!(interned.insert(b""), (500, true));
         assert_eq!((interned.get(500), interned.find(b"")), (Some(&b""[..]), Some(500)));
     }

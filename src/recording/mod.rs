@@ -16,7 +16,7 @@ pub mod exchange;
 mod field;
 pub mod format;
 mod header_names;
-mod interned;
+pub(crate) mod interned;
 pub mod meta;
 pub mod moment;
 pub mod name;

@@ -22,6 +22,16 @@ impl Names {
         with_bytes(name, |bytes| self.0.find(bytes))
     }
 
+    /// Makes room for as many names.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.0.reserve(count);
+    }
+
+    /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.0.forget_numbers();
+    }
+
     /// The name of a number.
     pub(crate) fn get(&self, number: u32) -> Option<EntryName> {
         let bytes = self.0.get(number)?;

@@ -5,20 +5,26 @@
 //! may have millions of entries, so each takes few bytes here.
 
 mod place;
+mod problem;
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::entry::EntryError;
-use super::error::{FormatError, plain_message};
-use super::field::describe;
+use super::error::FormatError;
 use super::meta::Meta;
 use super::name::EntryName;
 use super::names::Names;
 use super::scan::{Found, NotSplit, Scanner, Shape};
 use place::PackedMember;
+use problem::json_at;
+
+/// About as many bytes has a small entry with its key. Room is made for as many entries
+/// as there may be, so that lists do not grow: memory that is not touched is not used.
+const LEAST: u64 = 32;
+/// Room for more entries is not made at once.
+const MOST_ROOM: usize = 4 << 20;
 
 /// Makes an [`Outline`] of the pieces of a text.
 #[derive(Debug)]
@@ -114,6 +120,16 @@ impl Outliner {
         }
     }
 
+    /// The same for a text of so many bytes.
+    pub(crate) fn with_room(bytes: u64) -> Self {
+        let mut outliner = Self::new();
+        let members = usize::try_from(bytes / LEAST).map_or(MOST_ROOM, |most| most.min(MOST_ROOM));
+        outliner.outline.members.reserve_exact(members);
+        outliner.outline.items.reserve_exact(members);
+        outliner.outline.names.reserve(members);
+        outliner
+    }
+
     /// Reads on.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.scanner.feed(piece)?;
@@ -200,6 +216,7 @@ impl Outline {
     fn put_in_order(&mut self) {
         self.members.shrink_to_fit();
         self.items.shrink_to_fit();
+        self.names.forget_numbers();
         let takes = || self.members.iter().enumerate().filter_map(|(at, m)| Some((at, m.name()?)));
         let mut ends = vec![0_u32; self.names.len() + 1];
         takes().for_each(|(_, name)| ends[name as usize + 1] += 1);
@@ -273,9 +290,14 @@ impl Outline {
 
     /// The numbers of the members of a name, in the order of their takes.
     pub(crate) fn members_of(&self, name: usize) -> &[u32] {
-        let place = |name: usize| self.starts.get(name).map(|start| *start as usize);
-        let range = place(name).zip(place(name + 1));
-        range.and_then(|(from, to)| self.order.get(from..to)).unwrap_or_default()
+        let start = |name: usize| self.starts.get(name).map_or(0, |start| *start as usize);
+        self.order.get(start(name)..start(name + 1)).unwrap_or_default()
+    }
+
+    /// How many takes there are, as far as that is seen without reading them.
+    pub(crate) fn most_takes(&self) -> usize {
+        let lists = self.members.iter().filter(|member| member.is_list()).count();
+        self.order.len() + self.items.len() - lists.min(self.order.len())
     }
 
     /// The member that a place in the text is in or behind.
@@ -316,51 +338,12 @@ impl Outline {
         self.items.get(from..to).unwrap_or_default()
     }
 
-    /// Why a member is no entry and no list of them, from its text.
-    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> FormatError {
-        let (key, line) = (self.key(member), member.line);
-        let value: Value = match serde_json::from_slice(text) {
-            Ok(value) => value,
-            Err(error) => return self.bad_json(&member.value, &error),
-        };
-        let found = match &value {
-            Value::Array(_) if !self.is_step(member) => {
-                return FormatError::ListUnderHash { key, line };
-            }
-            Value::Array(items) => match items.iter().find(|item| !item.is_object()) {
-                Some(other) => format!("a list with {} in it", describe(other)),
-                None => describe(&value),
-            },
-            other => describe(other),
-        };
-        FormatError::NotEntry { key, line, found }
-    }
-
     fn is_step(&self, member: &Member) -> bool {
         match member.role {
             Role::Takes { name, .. } => {
                 u32::try_from(name).is_ok_and(|number| self.names.is_step(number))
             }
             Role::Meta(_) => false,
-        }
-    }
-
-    /// The error for a take whose text is no JSON, as if nothing before it were
-    /// wrong.
-    pub(crate) fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
-        let line = self.member_at(take.start).map_or(1, |member| member.line);
-        json_at(line, error)
-    }
-
-    /// The error for a take that has a wrong field.
-    pub(crate) fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
-        let member = self.member_at(take.start);
-        let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
-        FormatError::Entry {
-            key: member.as_ref().map_or_else(String::new, |member| self.key(member)),
-            line: member.map_or(1, |member| member.line),
-            take: items.partition_point(|other| other.start < take.start) + 1,
-            problem: Box::new(problem),
         }
     }
 }
@@ -383,13 +366,4 @@ fn metadata(found: &[Found]) -> Result<Map<String, Value>, FormatError> {
         keys.insert(member.key.clone(), value);
     }
     Ok(keys)
-}
-
-/// The error of a value whose key stands in this line.
-fn json_at(line: usize, error: &serde_json::Error) -> FormatError {
-    FormatError::Json {
-        line: line + error.line().saturating_sub(1),
-        column: error.column(),
-        message: plain_message(error),
-    }
 }

@@ -72,7 +72,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Scanner {
     state: State,
-    /// The members whose ends have been seen, and that have not been taken yet.
+    /// The members whose ends have been seen, until they are taken out.
     found: Vec<Found>,
     /// Whether a key has been seen.
     begun: bool,
@@ -137,7 +137,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Takes out the members whose ends have been seen since then.
+    /// Takes out the members that were found.
     pub(crate) fn take_found(&mut self) -> std::vec::Drain<'_, Found> {
         self.found.drain(..)
     }
@@ -182,8 +182,7 @@ impl Scanner {
         let expected: &[u8] = if self.begun { b",\n  " } else { b"{\n  " };
         self.begun = true;
         let tidy = self.gap.is(expected);
-        let at = self.before + at as u64;
-        self.member = Found { at, line: self.line, tidy, ..blank() };
+        self.member = Found { at: self.before + at as u64, line: self.line, tidy, ..blank() };
         self.key.clear();
     }
 

@@ -1,19 +1,20 @@
 //! Loading: recordings, an entry at a time, into what the matcher keeps of them.
 
-use std::collections::hash_map;
 use std::path::PathBuf;
 use std::sync::mpsc;
 
 use super::form::Form;
-use super::matcher::{Group, Matcher, Source};
+use super::group::Group;
+use super::matcher::{Matcher, Source};
+use super::name_ids::NameId;
 use super::pool::Repeat;
 use super::recalled::Recalled;
-use super::take::{Take, Under};
+use super::take::{Origin, Take, Under};
 use crate::identity::{IdentityRules, RequestKey};
 use crate::provider::{self, Call};
 use crate::recording::sketch::Sketch;
 use crate::recording::{Entry, EntryName, Unchecked};
-use crate::store::{Recording, StoreError, Stored};
+use crate::store::{Entries, Recording, StoreError, Stored};
 
 /// Recordings of fewer entries are read by one thread.
 const ALONE: usize = 128;
@@ -21,6 +22,10 @@ const ALONE: usize = 128;
 const BATCH: usize = 16;
 /// How many such batches may wait.
 const AHEAD: usize = 4;
+/// A recording of more takes is large: its answers are not made ready when it is loaded.
+const LARGE: usize = 50_000;
+/// Of an entry of a large recording the text is kept if it has at most so many bytes.
+const SMALL: u64 = 1024;
 
 /// A recording that nothing can be replayed from. Messages read after "failed to".
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +81,15 @@ struct Rules {
     refuse_unchecked: bool,
 }
 
+/// An entry that is to be added to the matcher.
+struct Loaded {
+    stored: Stored,
+    /// The number of its name.
+    name: u32,
+    /// Its text, where that is to be kept.
+    text: Option<Box<[u8]>>,
+}
+
 impl Matcher {
     /// Loads `sources`.
     ///
@@ -83,6 +97,7 @@ impl Matcher {
     /// The first entry that cannot be read or used.
     pub fn new(sources: Vec<Source>, terms: Terms<'_>) -> Result<Self, LoadError> {
         let mut matcher = Self::default();
+        matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();
             let default = if meta.is_loomrec() { Repeat::Error } else { Repeat::Last };
@@ -111,10 +126,11 @@ impl Matcher {
         rules: Rules,
         recording: &Recording,
     ) -> Result<(), LoadError> {
-        let mut entries = recording.entries();
+        let small = if recording.most_takes() > LARGE { SMALL } else { 0 };
+        let mut entries = loaded(recording, small);
         let mut count = 0;
-        for stored in entries.by_ref().take(ALONE) {
-            self.add((source, recording), rules, stored?)?;
+        for entry in entries.by_ref().take(ALONE) {
+            self.add((source, recording), rules, entry?)?;
             count += 1;
         }
         if count < ALONE {
@@ -133,7 +149,7 @@ impl Matcher {
             let named = std::thread::Builder::new().name("loomrec-read".to_owned());
             if named.spawn_scoped(scope, ahead).is_err() {
                 // A system without a thread to spare: one after the other, then.
-                let rest = recording.entries().skip(ALONE);
+                let rest = loaded(recording, small).skip(ALONE);
                 return self.add_all((source, recording), rules, rest);
             }
             self.add_all((source, recording), rules, receiver.into_iter().flatten())
@@ -144,10 +160,10 @@ impl Matcher {
         &mut self,
         (source, recording): (usize, &Recording),
         rules: Rules,
-        entries: impl Iterator<Item = Result<Stored, StoreError>>,
+        entries: impl Iterator<Item = Result<Loaded, StoreError>>,
     ) -> Result<(), LoadError> {
-        for stored in entries {
-            self.add((source, recording), rules, stored?)?;
+        for entry in entries {
+            self.add((source, recording), rules, entry?)?;
         }
         Ok(())
     }
@@ -157,8 +173,9 @@ impl Matcher {
         &mut self,
         (source, recording): (usize, &Recording),
         rules: Rules,
-        stored: Stored,
+        loaded: Loaded,
     ) -> Result<(), LoadError> {
+        let Loaded { stored, name: at, text } = loaded;
         let Stored { name, take: number, entry, place } = stored;
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
@@ -170,35 +187,56 @@ impl Matcher {
         let key = self.key(&name, &entry, call.as_ref(), made, rules);
         let under = self.under(&name, &entry);
         self.note_hash(&entry, key.as_ref());
-        let group = match (key, under.step) {
-            (Some(key), _) => self.group_of_key(key),
-            (None, Some(step)) => self.group_of_step(step),
-            (None, None) => return Ok(()),
-        };
-        let take = self.takes.len() as u32;
-        let home = &mut self.groups[group as usize];
-        let position = home.takes.len() as u32;
-        home.takes.push(take);
-        if let Some(session) = under.session {
-            home.own.entry(session).or_default().push(position);
-        }
-        self.homes.push((group, position));
-        if let Some(step) = under.step {
-            self.steps.entry(step).or_default().push(take);
+        if key.is_none() && under.step.is_none() {
+            return Ok(());
         }
         let form = Form::of(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
         let sketch = sketch.map(|(request, call)| Sketch::of(request, call));
-        let key = name.take_key(number);
-        let take = Take::new((name, number), (source, place), under, form, sketch, entry);
+        let origin = Origin { source, name: at, place, text };
+        let take = Take::new((&name, number), origin, under, form, sketch, entry);
         let take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
-            entry: key,
+            entry: name.take_key(number),
             why,
         })?;
         self.has_trouble |= take.trouble().is_some();
         self.takes.push(if unchecked.is_some() { take.without_check() } else { take });
+        self.put_in_group(key, under.step);
         Ok(())
+    }
+
+    /// Puts the last take into the group of its key, else of its step.
+    fn put_in_group(&mut self, key: Option<(usize, RequestKey)>, step: Option<NameId>) {
+        let take = self.takes.len() as u32 - 1;
+        let Self { groups, groups_by_key, steps, .. } = self;
+        let new = || {
+            groups.push(Group::new(take));
+            groups.len() as u32 - 1
+        };
+        let (group, is_new) = match (key, step) {
+            (Some(key), _) => groups_by_key.find_or(&key, new),
+            (None, Some(step)) => steps.unchecked_or(step, new),
+            (None, None) => return,
+        };
+        if let Some(step) = step {
+            steps.push(step, take);
+        }
+        let session_of = |take: u32| self.takes.get(take as usize)?.under.session;
+        if !is_new {
+            groups[group as usize].push(take, session_of);
+        }
+        self.homes.push(group);
+    }
+
+    /// Makes room for as many takes; memory that is not touched is not used.
+    fn reserve(&mut self, takes: usize) {
+        self.takes.reserve_exact(takes);
+        self.homes.reserve_exact(takes);
+        self.groups.reserve_exact(takes);
+        self.groups_by_key.reserve(takes);
+        self.names.reserve(takes);
+        self.steps.reserve(takes);
     }
 
     /// What an entry's request asks for; and its key, where that had to be made so that
@@ -206,7 +244,7 @@ impl Matcher {
     fn recognise(&mut self, entry: &Entry, rules: Rules) -> Option<(Call, Option<RequestKey>)> {
         let request = entry.request.as_ref()?;
         // Keys under more than one set of rules are made when they are asked for.
-        if self.rules.len() > 1 || !Recalled::holds(request) {
+        if self.rules.len() > 1 || !Recalled::holds(request) || self.recalled.is_full() {
             return Some((request.recognise(), None));
         }
         let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
@@ -274,7 +312,7 @@ impl Matcher {
             key == hash && self.rules[*rules] == IdentityRules::default()
         };
         if !key.is_some_and(is_key) {
-            self.hashes.insert(hash.clone());
+            self.hashes.insert(&hash.to_bytes());
         }
     }
 
@@ -287,21 +325,11 @@ impl Matcher {
         }
         let path = entry.request.as_ref().map(|request| provider::place(&request.path));
         Under {
-            step: name.step_id().map(|step| self.id(step)),
-            session: entry.session.as_deref().map(|session| self.id(session)),
-            upstream: entry.upstream.as_deref().map(|upstream| self.id(upstream)),
-            mount: path.map(|path| self.id(path)),
+            step: name.step_id().map(|step| self.names.insert(step)),
+            session: entry.session.as_deref().map(|session| self.names.insert(session)),
+            upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
+            mount: path.map(|path| self.names.insert(path)),
         }
-    }
-
-    /// The id of a name.
-    fn id(&mut self, name: &str) -> u32 {
-        if let Some(id) = self.names.get(name) {
-            return *id;
-        }
-        let id = self.names.len() as u32;
-        self.names.insert(name.to_owned(), id);
-        id
     }
 
     fn rule_index(&mut self, rules: &IdentityRules) -> usize {
@@ -310,22 +338,24 @@ impl Matcher {
             self.rules.len() - 1
         })
     }
-
-    fn group_of_key(&mut self, key: (usize, RequestKey)) -> u32 {
-        match self.groups_by_key.entry(key) {
-            hash_map::Entry::Occupied(known) => *known.get(),
-            hash_map::Entry::Vacant(new) => *new.insert(new_group(&mut self.groups)),
-        }
-    }
-
-    fn group_of_step(&mut self, step: u32) -> u32 {
-        *self.unchecked.entry(step).or_insert_with(|| new_group(&mut self.groups))
-    }
 }
 
-fn new_group(groups: &mut Vec<Group>) -> u32 {
-    groups.push(Group::default());
-    groups.len() as u32 - 1
+/// The entries of a recording, with the texts of those that are no longer than `small`.
+fn loaded(
+    recording: &Recording,
+    small: u64,
+) -> impl Iterator<Item = Result<Loaded, StoreError>> + Send {
+    let mut entries = recording.entries();
+    let next = move |entries: &mut Entries<'_>| {
+        let stored = match entries.next()? {
+            Ok(stored) => stored,
+            Err(error) => return Some(Err(error)),
+        };
+        let is_small = stored.place.bytes() <= small;
+        let text = if is_small { entries.text(&stored.place).map(Into::into) } else { None };
+        Some(Ok(Loaded { stored, name: entries.name_number(), text }))
+    };
+    std::iter::from_fn(move || next(&mut entries))
 }
 
 #[cfg(test)]

@@ -4,20 +4,22 @@
 //! recorded order, per session, each once. Nothing is ever matched by likeness.
 //! Each group has a lock of its own, so unrelated calls never wait for each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
 
 use super::form::Wanted;
-use super::pool::{Kind, Members, Next, PoolKey, Progress, Repeat};
+use super::group::{Group, KeyedGroups};
+use super::name_ids::{NameId, NameIds};
+use super::pool::{Kind, Members, Next, PoolKey, Repeat};
 use super::reason::Reason;
 use super::recalled::Recalled;
+use super::steps::Steps;
 use super::take::{Mount, Spot, Take};
 use crate::identity::{IdentityRules, RequestKey};
 use crate::provider::{self, Call};
+use crate::recording::interned::Interned;
 use crate::recording::observed::Observed;
 use crate::recording::{Entry, RecordedRequest};
 use crate::store::Recording;
-use foldhash::HashMap;
 
 /// By what a take was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,22 +67,6 @@ impl Hit<'_> {
     }
 }
 
-/// Takes that answer the same request.
-#[derive(Debug, Default)]
-pub(super) struct Group {
-    pub(super) takes: Vec<u32>,
-    /// By session, the positions of those that were recorded in one.
-    pub(super) own: BTreeMap<u32, Vec<u32>>,
-    progress: Mutex<Sessions>,
-}
-
-/// How far each session has come in the takes of one key.
-#[derive(Debug, Default)]
-struct Sessions {
-    unnamed: Progress,
-    named: BTreeMap<String, Progress>,
-}
-
 /// All takes of all sources, and how far each session has come in them.
 #[derive(Debug, Default)]
 pub struct Matcher {
@@ -89,20 +75,18 @@ pub struct Matcher {
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
     pub(super) takes: Vec<Take>,
-    pub(super) groups_by_key: HashMap<(usize, RequestKey), u32>,
-    /// Groups of entries under a step id that hold no hash: served unchecked.
-    pub(super) unchecked: HashMap<u32, u32>,
-    /// By the step's id.
-    pub(super) steps: HashMap<u32, Vec<u32>>,
+    pub(super) groups_by_key: KeyedGroups,
+    /// By the step's id; and the groups of entries that hold no hash, served unchecked.
+    pub(super) steps: Steps,
     pub(super) groups: Vec<Group>,
-    /// Per take, its group and its position there.
-    pub(super) homes: Vec<(u32, u32)>,
+    /// Per take, its group.
+    pub(super) homes: Vec<u32>,
     /// Per source.
     pub(super) repeat: Vec<Repeat>,
     /// The hashes that entries say their requests have, but for keys under the plain rules.
-    pub(super) hashes: HashSet<RequestKey>,
+    pub(super) hashes: Interned,
     /// Steps, sessions, upstreams and mounts of paths, by their text.
-    pub(super) names: HashMap<String, u32>,
+    pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
     /// Whether any entry declares a fault.
     pub(super) has_trouble: bool,
@@ -113,8 +97,8 @@ pub struct Matcher {
 /// A call in the terms that takes are kept in.
 struct Asked<'a> {
     observed: &'a Observed,
-    session: Option<u32>,
-    step: Option<u32>,
+    session: Option<NameId>,
+    step: Option<NameId>,
     spot: Spot,
     wanted: Wanted,
 }
@@ -149,7 +133,7 @@ impl Matcher {
     pub fn find(&self, observed: &Observed) -> Result<Hit<'_>, Reason> {
         let group = |(index, rules): (usize, &IdentityRules)| {
             let key = observed.key(rules);
-            self.groups_by_key.get(&(index, key)).copied()
+            self.groups_by_key.find(index, &key)
         };
         let mut groups = self.rules.iter().enumerate().filter_map(group);
         // One set of rules is the rule: no list has to be made for it.
@@ -163,7 +147,7 @@ impl Matcher {
             }
         };
         let asked = self.asked(observed);
-        if let Some(step) = asked.step.filter(|step| self.steps.contains_key(step)) {
+        if let Some(step) = asked.step.filter(|step| self.steps.contains(*step)) {
             return self.find_in_step(step, groups, &asked);
         }
         // A call without a step id prefers takes that were recorded without one.
@@ -183,7 +167,7 @@ impl Matcher {
     }
 
     fn asked<'a>(&self, observed: &'a Observed) -> Asked<'a> {
-        let id = |name: &str| self.names.get(name).copied();
+        let id = |name: &str| self.names.find(name);
         let mount = match &observed.call.target {
             Some(_) => Mount::Any,
             None => {
@@ -203,13 +187,13 @@ impl Matcher {
     /// in their order.
     fn find_in_step(
         &self,
-        step: u32,
+        step: NameId,
         groups: &[u32],
         asked: &Asked<'_>,
     ) -> Result<Hit<'_>, Reason> {
         let mut exhausted = false;
-        for group in groups.iter().chain(self.unchecked.get(&step)) {
-            match self.choose(*group, asked, Kind::Step(step)) {
+        for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
+            match self.choose(group, asked, Kind::Step(step)) {
                 Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
                 Choice::Incomplete => {
                     return Err(Reason::Incomplete);
@@ -218,7 +202,7 @@ impl Matcher {
                 Choice::Empty => {}
             }
         }
-        let turn_left = self.steps[&step].iter().any(|&take| !self.takes[take as usize].is_used());
+        let turn_left = self.steps.takes(step).any(|take| !self.takes[take as usize].is_used());
         let reason = if exhausted && !turn_left { Reason::Exhausted } else { Reason::Drifted };
         Err(reason)
     }
@@ -226,22 +210,22 @@ impl Matcher {
     /// Uses up the first take of `group` that is of this kind and owed to this call.
     fn choose(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Choice {
         let home = &self.groups[group as usize];
-        let take = |position: usize| &self.takes[home.takes[position] as usize];
+        let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let repeat = |take: &Take| match take.is_fault_alone() {
             true => Repeat::Last,
-            false => self.repeat[take.source],
+            false => self.repeat[take.source()],
         };
         let members = || self.members(group, asked, kind);
-        let key = (PoolKey { kind, spot: asked.spot }, home.takes.len());
-        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let progress = sessions.of(asked.observed.session.as_deref());
-        let position = match progress.next(key, asked.wanted, repeat, members, take) {
+        let key = (PoolKey { kind, spot: asked.spot }, home.takes().len());
+        let next = home.with_progress(asked.observed.session.as_deref(), |progress| {
+            progress.next(key, asked.wanted, repeat, members, take)
+        });
+        let position = match next {
             Next::Take(position) => position,
             Next::Exhausted => return Choice::Exhausted,
             Next::Empty => return Choice::Empty,
         };
-        drop(sessions);
-        let take = home.takes[position] as usize;
+        let take = home.takes()[position] as usize;
         if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
     }
 
@@ -249,23 +233,23 @@ impl Matcher {
     /// those of its own session, or else those of none.
     fn members(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Members {
         let home = &self.groups[group as usize];
-        let all = home.takes.len();
-        let take = |position: usize| &self.takes[home.takes[position] as usize];
+        let all = home.takes().len();
+        let take = |position: usize| &self.takes[home.takes()[position] as usize];
         let answers =
             |position: usize| kind.holds(take(position)) && asked.spot.holds(take(position));
-        if let Some(own) = asked.session.and_then(|id| home.own.get(&id)) {
+        if let Some(session) = asked.session {
+            let own = home.own(session, |take| self.session_of(take));
             let own = Members::of(own.iter().copied(), all, answers);
             if !own.is_empty() {
                 return own;
             }
         }
         let answers = |at: usize| take(at).under.session.is_none() && answers(at);
-        if let (Kind::Step(step), true) = (kind, home.takes.len() > 1)
-            && let turns = &self.steps[&step]
-            && turns.len() < home.takes.len()
+        if let (Kind::Step(step), true) = (kind, home.takes().len() > 1)
+            && self.steps.count(step) < home.takes().len()
         {
-            let homes = turns.iter().map(|&turn| self.homes[turn as usize]);
-            let here = homes.filter(|(home, _)| *home == group).map(|(_, position)| position);
+            let here = self.steps.takes(step).filter(|turn| self.homes[*turn as usize] == group);
+            let here = here.filter_map(|turn| home.position(turn));
             return Members::of(here, all, answers);
         }
         Members::of(0..all as u32, all, answers)
@@ -281,8 +265,7 @@ impl Matcher {
     /// still owed to one that can take it.
     pub fn give_back(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.home(take) else { return };
-        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.of(session).give_back(position) {
+        if home.with_progress(session, |progress| progress.give_back(position)) {
             self.takes[take].take_back();
         }
     }
@@ -290,21 +273,20 @@ impl Matcher {
     /// Uses up a take that was given back, unless another call has it by now.
     pub fn use_up(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.home(take) else { return };
-        let mut sessions = home.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.of(session).use_up(position) {
+        if home.with_progress(session, |progress| progress.use_up(position)) {
             self.takes[take].serve();
         }
     }
 
     /// The group of a take, and its position there.
     fn home(&self, take: usize) -> Option<(&Group, usize)> {
-        let (group, position) = self.homes.get(take)?;
-        Some((self.groups.get(*group as usize)?, *position as usize))
+        let group = self.groups.get(*self.homes.get(take)? as usize)?;
+        Some((group, group.position(take as u32)? as usize))
     }
 
     /// Why a request that no pool held is not answered.
     fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> Reason {
-        let takes = groups.iter().flat_map(|&group| &self.groups[group as usize].takes);
+        let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
         let members = || takes.clone().map(|&take| &self.takes[take as usize]);
         if members().any(|take| asked.spot.holds(take)) {
             return Reason::OtherSession;
@@ -317,14 +299,14 @@ impl Matcher {
         let plain = IdentityRules::default();
         let strict = observed.key(&plain);
         let index = self.rules.iter().position(|rules| *rules == plain);
-        let known = self.hashes.contains(&strict)
-            || index.is_some_and(|index| self.groups_by_key.contains_key(&(index, strict)));
+        let known = self.hashes.find(&strict.to_bytes()).is_some()
+            || index.is_some_and(|index| self.groups_by_key.find(index, &strict).is_some());
         if known { Reason::OtherRules } else { Reason::Unknown }
     }
 
     /// Reads the entry of a take again; `None` where that cannot be done any more.
     pub(super) fn entry(&self, take: &Take) -> Option<Entry> {
-        self.sources[take.source].recording.entry(&take.place).ok()
+        take.entry(&self.sources.get(take.source())?.recording)
     }
 
     /// The entry of a take, read again by the take's [`Hit::index`]; `None` where that
@@ -337,8 +319,8 @@ impl Matcher {
     /// has it, or of that of this label.
     pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
         let is_it = |take: &&Take| {
-            let of = label.is_none_or(|label| self.labels[take.source] == label);
-            of && take.number == number && take.name.is(name)
+            let of = label.is_none_or(|label| self.labels[take.source()] == label);
+            of && take.number() == number && self.name_of(take).is(name)
         };
         self.entry(self.takes.iter().find(is_it)?)
     }
@@ -360,14 +342,14 @@ impl Matcher {
 
     /// The step ids that takes stand under, in order.
     pub fn steps(&self) -> BTreeSet<&str> {
-        let stands = |(_, id): &(&String, &u32)| self.steps.contains_key(*id);
-        self.names.iter().filter(stands).map(|(name, _)| name.as_str()).collect()
+        self.steps.ids().map(|id| self.names.name(id)).collect()
     }
 
     /// Whether any recorded request has a hash that begins so.
     pub fn knows_hash(&self, prefix: &str) -> bool {
-        let begins = |key: &RequestKey| key.as_str().starts_with(prefix);
-        self.groups_by_key.keys().any(|(_, key)| begins(key)) || self.hashes.iter().any(begins)
+        let begins = |key: RequestKey| key.as_str().starts_with(prefix);
+        let hashes = self.hashes.iter().filter_map(|hash| hash.try_into().ok());
+        self.groups_by_key.keys().chain(hashes.map(RequestKey::from_bytes)).any(begins)
     }
 
     /// How many takes there are.
@@ -382,19 +364,11 @@ impl Matcher {
 
     /// Starts over: every take is unused again, for one session or for all.
     pub fn reset(&self, session: Option<&str>) {
-        for group in &self.groups {
-            let mut sessions = group.progress.lock().unwrap_or_else(PoisonError::into_inner);
-            match session {
-                None => *sessions = Sessions::default(),
-                Some(name) => drop(sessions.named.remove(name)),
-            }
-        }
+        self.groups.iter().for_each(|group| group.reset(session));
     }
-}
 
-impl Sessions {
-    fn of(&mut self, session: Option<&str>) -> &mut Progress {
-        let Some(name) = session else { return &mut self.unnamed };
-        self.named.entry(name.to_owned()).or_default()
+    /// The session that a take was recorded in.
+    pub(super) fn session_of(&self, take: u32) -> Option<NameId> {
+        self.takes.get(take as usize)?.under.session
     }
 }

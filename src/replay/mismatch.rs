@@ -232,9 +232,9 @@ impl RecordingMismatchError {
 impl Nearest {
     /// `take`, which differs in this.
     pub(super) fn of(matcher: &Matcher, take: &Take, differences: Vec<Difference>) -> Self {
-        let recording = matcher.labels[take.source].clone();
-        let (name, outside_key) = (take.name.to_string(), HeaderDelta::default());
-        Self { name, take: take.number, recording, differences, outside_key }
+        let recording = matcher.labels[take.source()].clone();
+        let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
+        Self { name, take: take.number(), recording, differences, outside_key }
     }
 
     /// The call in a few words.

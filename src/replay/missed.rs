@@ -68,7 +68,7 @@ impl Missed {
         let recorder = Recorder::open(path, &RunChoice::New, &rules)?;
         let (packer, place) = (recorder.packer(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
-        let most = matcher.groups.iter().map(|group| group.takes.len()).max().unwrap_or(1);
+        let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
         Ok(Self { path: path.to_owned(), rules, packer, place, most, state })
     }
 

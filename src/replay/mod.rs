@@ -8,19 +8,23 @@
 //! With a [`Script`], [`Replayer::scripted`] answers what the recordings do not.
 //!
 //! Of each entry only what matching and serving need is kept, its answer ready to
-//! be sent; the rest is read again from the recording where a miss is explained.
+//! be sent; the rest is read again from the recording where a miss is explained. Of
+//! small entries of a large recording the text is kept, which is less.
 
 mod answer;
+mod answering;
 pub mod body;
 mod delivery;
 mod explain;
 mod form;
+mod group;
 mod in_force;
 pub mod latency;
 mod load;
 pub mod matcher;
 pub mod mismatch;
 pub mod missed;
+mod name_ids;
 mod nearest;
 mod plain;
 mod pool;
@@ -28,7 +32,9 @@ pub mod reason;
 mod recalled;
 pub mod responder;
 pub mod script;
+mod steps;
 pub mod take;
+mod take_name;
 mod trouble;
 
 pub use answer::ENTRY;

@@ -94,7 +94,7 @@ fn each(matcher: &Matcher, observed: &Observed, mut visit: impl FnMut(usize, Apa
     let mut read = 0;
     for index in candidates(matcher, observed) {
         let take = &matcher.takes[index];
-        let length = take.sketch.as_ref().map_or(0, Sketch::length);
+        let length = take.sketch().map_or(0, Sketch::length);
         if read > 0 && read + length > READ {
             continue;
         }
@@ -131,12 +131,14 @@ pub(super) fn unused(matcher: &Matcher, observed: &Observed) -> Vec<(usize, Apar
 fn candidates(matcher: &Matcher, observed: &Observed) -> Vec<usize> {
     let sketch = Sketch::of(&observed.request, &observed.call);
     let of_operation = |&index: &usize| {
-        let known = matcher.takes[index].sketch.as_ref();
+        let known = matcher.takes[index].sketch();
         known.is_some_and(|known| known.operation == sketch.operation)
     };
-    let step = observed.step.as_ref().and_then(|step| matcher.names.get(step));
-    let mut all: Vec<usize> = match step.and_then(|step| matcher.steps.get(step)) {
-        Some(turns) => turns.iter().map(|&turn| turn as usize).filter(of_operation).collect(),
+    let step = observed.step.as_ref().and_then(|step| matcher.names.find(step));
+    let mut all: Vec<usize> = match step.filter(|step| matcher.steps.contains(*step)) {
+        Some(step) => {
+            matcher.steps.takes(step).map(|turn| turn as usize).filter(of_operation).collect()
+        }
         None => (0..matcher.takes.len()).filter(of_operation).collect(),
     };
     if all.len() <= ALIKE + AHEAD {
@@ -144,7 +146,7 @@ fn candidates(matcher: &Matcher, observed: &Observed) -> Vec<usize> {
     }
     let likeness = |index: &usize| {
         let take = &matcher.takes[*index];
-        let distance = take.sketch.as_ref().map(|known| known.distance(&sketch));
+        let distance = take.sketch().map(|known| known.distance(&sketch));
         (is_elsewhere(matcher, take, observed), distance, take.is_used(), *index)
     };
     all.select_nth_unstable_by_key(ALIKE, likeness);
@@ -165,8 +167,8 @@ fn candidates(matcher: &Matcher, observed: &Observed) -> Vec<usize> {
 }
 
 fn is_elsewhere(matcher: &Matcher, take: &Take, observed: &Observed) -> bool {
-    let upstream = matcher.names.get(&observed.upstream);
-    upstream.is_none() || take.under.upstream.as_ref() != upstream
+    let upstream = matcher.names.find(&observed.upstream);
+    upstream.is_none() || take.under.upstream != upstream
 }
 
 /// Canonical text escapes all that is not ASCII; people read it unescaped.

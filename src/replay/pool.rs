@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::form::Wanted;
+use super::name_ids::NameId;
 use super::take::{Spot, Take};
 
 /// What a further identical call gets once its takes are used up.
@@ -35,7 +36,7 @@ pub(super) enum Kind {
     /// Those that stand under any.
     Stepped,
     /// Those that stand under this one.
-    Step(u32),
+    Step(NameId),
 }
 
 impl Kind {

@@ -106,12 +106,12 @@ struct Plain<'m> {
 
 impl Plain<'_> {
     fn find(&mut self, call: &Observed) -> Result<usize, Reason> {
-        let id = |name: &str| self.matcher.names.get(name).copied();
+        let id = |name: &str| self.matcher.names.find(name);
         let wanted = Wanted::of(call);
         let session = call.session.as_deref().and_then(id);
         let upstream = id(&call.upstream);
         let step = call.step.as_deref().and_then(id);
-        let step = step.filter(|step| self.matcher.steps.contains_key(step));
+        let step = step.filter(|step| self.matcher.steps.contains(*step));
         let takes = &self.matcher.takes;
         let used =
             self.used.entry(call.session.clone()).or_insert_with(|| vec![false; takes.len()]);
@@ -126,7 +126,7 @@ impl Plain<'_> {
         let (mut exhausted, mut any) = (false, false);
         for kind in kinds {
             let all: Vec<usize> = (0..takes.len()).filter(kind).filter(here).collect();
-            let of = |wanted: Option<u32>| {
+            let of = |wanted: Option<NameId>| {
                 let of = |at: &usize| takes[*at].under.session == wanted;
                 all.iter().copied().filter(of).collect::<Vec<usize>>()
             };

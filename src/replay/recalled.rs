@@ -14,6 +14,8 @@ use crate::recording::RecordedRequest;
 
 /// A larger body is hashed once, for its key alone.
 const LARGEST: usize = 64 << 10;
+/// How many requests are kept.
+const MOST: usize = 100_000;
 
 /// The SHA-256 of all that is stored of a request.
 type Print = [u8; 32];
@@ -31,6 +33,11 @@ impl Recalled {
     /// Whether a request may be kept here.
     pub(super) fn holds(request: &RecordedRequest) -> bool {
         request.body.len() <= LARGEST
+    }
+
+    /// Whether no more requests are kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.requests.len() >= MOST
     }
 
     /// Keeps what follows from `request`.

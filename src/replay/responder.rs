@@ -143,20 +143,20 @@ impl Replayer {
         arrived: Instant,
     ) -> Result<Answered, Miss> {
         let take = hit.take;
+        let (name, number) = (self.matcher.take_name(take), take.number());
         let answer = take
-            .deliver(observed, Wanted::of(observed), accept_encoding)
+            .deliver(&|| name.entry_name(), observed, Wanted::of(observed), accept_encoding)
             .map_err(|why| Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) })?;
-        let (name, number) = (&take.name, take.number);
         let schedule = match take.is_plain() {
-            true => self.latency.spread(answer.pieces.len(), take.latency_ms, name, number),
-            false => self.latency.schedule(answer.times(), take.latency_ms, name, number),
+            true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),
+            false => self.latency.schedule(answer.times(), take.latency_ms(), &name, number),
         };
         let mut response = respond(answer, schedule, arrived);
         if hit.by != MatchedBy::RequestHash {
             let by = HeaderValue::from_static(hit.by.as_str());
             response.headers_mut().insert(MATCHED_BY, by);
         }
-        let (usage, cost_usd) = (take.usage, take.cost_usd);
+        let (usage, cost_usd) = (take.usage(), take.cost_usd());
         Ok(Answered { response, usage, cost_usd, by: hit.by, take: number, index: hit.index })
     }
 

@@ -1,57 +1,85 @@
 //! One recorded take: what matching and serving need of it, and no more. What else
 //! its entry holds stays in the recording.
+//!
+//! A recording may have a million takes. Of a small take of a large recording its text
+//! is kept, and its answer is made of that when a call is given it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use http::HeaderValue;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::answer::Prepared;
-use super::delivery::Delivery;
+use super::answering::{Answering, Words};
 use super::form::{Form, Wanted};
+use super::name_ids::NameId;
 use super::plain;
 use super::trouble::Trouble;
-use crate::provider::{Answer, Usage};
+use crate::provider::Usage;
 use crate::recording::encoding::Undecoded;
-use crate::recording::entry::{End, Entry};
+use crate::recording::entry::Entry;
 use crate::recording::observed::Observed;
 use crate::recording::sketch::Sketch;
-use crate::recording::{EntryName, RecordedResponse, encoding};
-use crate::store::Place;
+use crate::recording::{EntryName, encoding};
+use crate::store::{Place, Recording};
 
 /// A take of a recording: one entry under one name.
 #[derive(Debug)]
 pub struct Take {
-    /// What it is kept under.
-    pub name: EntryName,
+    /// The number of its name in the recording.
+    pub(super) name: u32,
     /// Which take of that name, from 1.
-    pub number: usize,
+    number: u32,
     /// Which recording it comes from, as an index of the matcher's sources.
-    pub source: usize,
-    /// Tokens that the recorded call used.
-    pub usage: Usage,
-    /// What the recorded call cost.
-    pub cost_usd: f64,
-    /// How long the recorded call took.
-    pub latency_ms: Option<f64>,
-    /// Where its entry can be read again.
-    pub(super) place: Place,
-    /// The ids of the names it was recorded under; what it does not say is `None`.
-    pub(super) under: Under,
+    source: u16,
     pub(super) form: Form,
     /// Whether the answer was recorded to its end.
     pub(super) servable: bool,
     /// Whether it may answer another request than its entry shows.
     unchecked: bool,
-    /// What the nearest call is chosen by, where the request is recorded.
-    pub(super) sketch: Option<Sketch>,
-    answer: Answering,
-    /// What goes wrong with it.
-    trouble: Option<Box<Trouble>>,
+    is_well: bool,
+    is_plain: bool,
     /// Whether its body was seen to decode to too many bytes.
     is_too_large: AtomicBool,
-    served: AtomicU64,
+    /// The ids of the names it was recorded under; what it does not say is `None`.
+    pub(super) under: Under,
+    /// What only some takes have.
+    details: Option<Box<Details>>,
+    held: Held,
+    served: AtomicU32,
+}
+
+/// What an entry may say beside its answer.
+#[derive(Debug, Default)]
+struct Details {
+    usage: Usage,
+    cost_usd: f64,
+    latency_ms: Option<f64>,
+    /// What the nearest call is chosen by, where the request is recorded.
+    sketch: Option<Sketch>,
+    /// What goes wrong with it.
+    trouble: Option<Trouble>,
+}
+
+/// What is held of an entry, to answer with it and to read it again.
+#[derive(Debug)]
+enum Held {
+    /// Its answer, and where its entry can be read again.
+    Ready(Box<(Answering, Place)>),
+    /// Its text.
+    Text(Box<[u8]>),
+}
+
+/// Where an entry stands and how it is held.
+pub(super) struct Origin {
+    /// Which recording it comes from, as an index of the matcher's sources.
+    pub(super) source: usize,
+    /// The number of its name there.
+    pub(super) name: u32,
+    /// Where it can be read again.
+    pub(super) place: Place,
+    /// Its text, where that is to be kept instead of its answer.
+    pub(super) text: Option<Box<[u8]>>,
 }
 
 /// An answer of at most so many bytes, uncompressed, is changed in its form on the thread
@@ -75,81 +103,128 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Under {
     /// The step id it stands under.
-    pub(super) step: Option<u32>,
-    pub(super) session: Option<u32>,
-    pub(super) upstream: Option<u32>,
+    pub(super) step: Option<NameId>,
+    pub(super) session: Option<NameId>,
+    pub(super) upstream: Option<NameId>,
     /// Where the path of its request is mounted.
-    pub(super) mount: Option<u32>,
-}
-
-/// What a take answers with.
-#[derive(Debug)]
-enum Answering {
-    /// The recorded response.
-    Wire(Arc<Prepared>),
-    /// What was said; its form is made for whoever asks.
-    Words(Box<Words>),
-    /// Nothing that can be served: why.
-    Nothing(&'static str),
-    /// A response that cannot be one.
-    Unusable(Box<str>),
-}
-
-/// What was said, without the way it was sent.
-#[derive(Debug)]
-struct Words {
-    answer: Answer,
-    label: Option<HeaderValue>,
+    pub(super) mount: Option<NameId>,
 }
 
 impl Take {
-    /// What is needed of `entry`, which stands at `place` of the recording `source`.
+    /// What is needed of `entry`, which is this take of `name`.
     ///
     /// # Errors
     /// What is wrong with the fault that it declares.
     pub(super) fn new(
-        (name, number): (EntryName, usize),
-        (source, place): (usize, Place),
+        (name, number): (&EntryName, usize),
+        origin: Origin,
         under: Under,
         form: Form,
         sketch: Option<Sketch>,
         mut entry: Entry,
     ) -> Result<Self, String> {
-        let label = label(&name, &entry);
         let trouble = Trouble::of(&mut entry)?;
-        Ok(Self {
-            number,
-            source,
+        let servable = entry.is_servable();
+        let details = Details {
             usage: entry.usage.unwrap_or_default(),
             cost_usd: entry.cost_usd.unwrap_or(0.0),
             latency_ms: entry.latency_ms,
-            place,
-            under,
-            form,
-            servable: entry.is_servable(),
-            unchecked: false,
             sketch,
-            answer: Answering::of(entry, label),
-            trouble: trouble.map(Box::new),
-            is_too_large: AtomicBool::new(false),
-            served: AtomicU64::new(0),
+            trouble,
+        };
+        let answer = Answering::of(name, entry);
+        let (is_well, is_plain) = (answer.is_well(), matches!(answer, Answering::Words(_)));
+        let Origin { source, name, place, text } = origin;
+        Ok(Self {
             name,
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            source: u16::try_from(source).unwrap_or(u16::MAX),
+            form,
+            servable,
+            unchecked: false,
+            is_well,
+            is_plain,
+            is_too_large: AtomicBool::new(false),
+            under,
+            details: (!details.is_empty()).then(|| Box::new(details)),
+            held: match text {
+                Some(text) => Held::Text(text),
+                None => Held::Ready(Box::new((answer, place))),
+            },
+            served: AtomicU32::new(0),
         })
     }
 
-    /// The answer to `observed` in the mode and encoding it asks for.
+    /// Which take of its name it is, from 1.
+    pub fn number(&self) -> usize {
+        self.number as usize
+    }
+
+    /// Which recording it comes from, as an index of the matcher's sources.
+    pub(super) fn source(&self) -> usize {
+        self.source.into()
+    }
+
+    /// Tokens that the recorded call used.
+    pub fn usage(&self) -> Usage {
+        self.details.as_ref().map(|details| details.usage).unwrap_or_default()
+    }
+
+    /// What the recorded call cost.
+    pub fn cost_usd(&self) -> f64 {
+        self.details.as_ref().map_or(0.0, |details| details.cost_usd)
+    }
+
+    /// How long the recorded call took.
+    pub fn latency_ms(&self) -> Option<f64> {
+        self.details.as_ref()?.latency_ms
+    }
+
+    /// What the nearest call is chosen by, where the request is recorded.
+    pub(super) fn sketch(&self) -> Option<&Sketch> {
+        self.details.as_ref()?.sketch.as_ref()
+    }
+
+    /// The entry, from its text or read again; `None` where that cannot be done any more.
+    pub(super) fn entry(&self, recording: &Recording) -> Option<Entry> {
+        match &self.held {
+            Held::Ready(ready) => recording.entry(&ready.1).ok(),
+            Held::Text(text) => Entry::read(text).ok(),
+        }
+    }
+
+    /// The answer to `observed` in the mode and encoding it asks for. `name` makes the
+    /// name of the take.
     ///
     /// # Errors
     /// Why the recorded answer cannot be given in that form.
     pub(super) fn deliver(
         &self,
+        name: &dyn Fn() -> EntryName,
         observed: &Observed,
         wanted: Wanted,
         accept_encoding: Option<&str>,
     ) -> Result<Arc<Prepared>, String> {
-        let prepared = match &self.answer {
+        match &self.held {
+            Held::Ready(ready) => self.change(&ready.0, name, observed, wanted, accept_encoding),
+            Held::Text(text) => {
+                let answer = answer_of(text, &name())?;
+                self.change(&answer, name, observed, wanted, accept_encoding)
+            }
+        }
+    }
+
+    fn change(
+        &self,
+        answer: &Answering,
+        name: &dyn Fn() -> EntryName,
+        observed: &Observed,
+        wanted: Wanted,
+        accept_encoding: Option<&str>,
+    ) -> Result<Arc<Prepared>, String> {
+        let prepared = match answer {
             Answering::Wire(prepared) => prepared,
-            Answering::Words(words) => return self.say(words, observed),
+            Answering::Words(words) => return self.say(words, name, observed),
             Answering::Nothing(why) => return Err((*why).to_owned()),
             Answering::Unusable(why) => return Err(why.to_string()),
         };
@@ -185,23 +260,28 @@ impl Take {
     }
 
     /// What was said, in the shape of the caller's operation.
-    fn say(&self, words: &Words, observed: &Observed) -> Result<Arc<Prepared>, String> {
-        let seed = format!("{}#{}", self.name, self.number);
+    fn say(
+        &self,
+        words: &Words,
+        name: &dyn Fn() -> EntryName,
+        observed: &Observed,
+    ) -> Result<Arc<Prepared>, String> {
+        let seed = format!("{}#{}", name(), self.number);
         let mut answer = words.answer.clone();
         answer.model = answer.model.or_else(|| observed.call.model.clone());
-        let at_ms = self.latency_ms.unwrap_or(0.0);
+        let at_ms = self.latency_ms().unwrap_or(0.0);
         let delivery = plain::build(&answer, observed, &seed, at_ms)?;
         Ok(Arc::new(Prepared::of(delivery, words.label.as_ref())))
     }
 
     /// Whether it holds only what was said: its chunks have no times of their own.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.answer, Answering::Words(_))
+        self.is_plain
     }
 
     /// The fault that its entry declares, and the rates of chance.
     pub fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_deref()
+        self.details.as_ref()?.trouble.as_ref()
     }
 
     /// Whether its fault comes at every call, there being no answer beside it.
@@ -211,11 +291,7 @@ impl Take {
 
     /// Whether its answer is a good one: no error, and not cut.
     pub fn is_well(&self) -> bool {
-        match &self.answer {
-            Answering::Wire(prepared) => prepared.status.as_u16() < 400 && prepared.cut().is_none(),
-            Answering::Words(_) => true,
-            Answering::Nothing(_) | Answering::Unusable(_) => false,
-        }
+        self.is_well
     }
 
     /// The same take, of an entry that cannot be checked.
@@ -230,7 +306,7 @@ impl Take {
 
     /// How many calls were answered by it.
     pub fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
+        self.served.load(Ordering::Relaxed).into()
     }
 
     /// Whether any call was answered by it.
@@ -249,40 +325,22 @@ impl Take {
     }
 }
 
-impl Answering {
-    fn of(entry: Entry, label: Option<HeaderValue>) -> Self {
-        let Some(response) = entry.response else {
-            let answer = Answer {
-                content: entry.content.unwrap_or_default(),
-                model: entry.model,
-                usage: entry.usage,
-                finish_reason: entry.finish_reason,
-                tool_calls: entry.tool_calls,
-                embeddings: entry.embeddings,
-            };
-            return Self::Words(Box::new(Words { answer, label }));
-        };
-        if is_never_served(&response) {
-            return Self::Nothing("the answer was not recorded whole");
-        }
-        let head = entry.request.as_ref().is_some_and(|request| request.method == "HEAD");
-        match Delivery::of(response, head) {
-            Ok(delivery) => Self::Wire(Arc::new(Prepared::of(delivery, label.as_ref()))),
-            Err(why) => Self::Unusable(why.into()),
-        }
+impl Details {
+    fn is_empty(&self) -> bool {
+        self.usage == Usage::default()
+            && self.cost_usd == 0.0
+            && self.latency_ms.is_none()
+            && self.sketch.is_none()
+            && self.trouble.is_none()
     }
 }
 
-/// Whether nobody gets this response: its bytes need not be kept.
-fn is_never_served(response: &RecordedResponse) -> bool {
-    matches!(response.end, End::ClientAbort | End::Truncated)
-}
-
-/// The name as a header, else the request's hash.
-fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
-    let hash = || entry.request_hash.as_ref().map(|hash| hash.as_str().to_owned());
-    let name = HeaderValue::from_str(&name.to_string()).ok();
-    name.or_else(|| HeaderValue::from_str(&hash()?).ok())
+/// The answer of an entry whose text was kept.
+fn answer_of(text: &[u8], name: &EntryName) -> Result<Answering, String> {
+    let unreadable = || "its entry cannot be read any more".to_owned();
+    let mut entry = Entry::read(text).map_err(|_| unreadable())?;
+    Trouble::of(&mut entry)?;
+    Ok(Answering::of(name, entry))
 }
 
 /// Whether two calls stand at one place: the same upstream and, for the chat form
@@ -291,7 +349,7 @@ fn label(name: &EntryName, entry: &Entry) -> Option<HeaderValue> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Spot {
     /// `None` for an upstream that no take names.
-    pub(super) upstream: Option<u32>,
+    pub(super) upstream: Option<NameId>,
     pub(super) mount: Mount,
 }
 
@@ -303,7 +361,7 @@ pub(super) enum Mount {
     /// Where no take is.
     Unknown,
     /// Where takes are.
-    Known(u32),
+    Known(NameId),
 }
 
 impl Spot {
@@ -316,5 +374,15 @@ impl Spot {
             Mount::Known(mount) => take.under.mount.is_none_or(|known| known == mount),
         };
         upstream && mount
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn take_is_small() {
+        assert_eq!(size_of::<Take>(), 64);
     }
 }

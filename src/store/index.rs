@@ -14,7 +14,7 @@ use crate::recording::outline::{NoOutline, Outline, Outliner};
 use crate::recording::scan::NotSplit;
 
 /// How much is read at once.
-const PIECE: usize = 1024 * 1024;
+const PIECE: usize = 64 * 1024;
 
 /// Reads a file's outline. Nothing but that is held in memory.
 ///
@@ -23,9 +23,9 @@ const PIECE: usize = 1024 * 1024;
 /// people.
 pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
     let failed = |source| StoreError::read(path.to_owned(), source);
-    let mut outliner = Outliner::new();
     // One of many small files needs no large piece.
     let length = file.metadata().map_err(failed)?.len();
+    let mut outliner = Outliner::with_room(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
     let mut source = BufReader::with_capacity(piece, log::from(file, 0));
     let outline = loop {

@@ -12,6 +12,7 @@ use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::leftover;
+use super::merge::Origin;
 pub use super::merge::Place;
 use super::note::Note;
 use super::paths::Paths;
@@ -129,6 +130,18 @@ impl Recording {
         self.source.outline.names().chain(new)
     }
 
+    /// The name of a number, counted in the order of [`Self::names`].
+    pub(crate) fn name(&self, number: u32) -> Option<EntryName> {
+        let (outline, number) = (&self.source.outline, number as usize);
+        let new = || Some(self.source.plan.new.get(number - outline.count_names())?.0.clone());
+        if number < outline.count_names() { outline.name(number) } else { new() }
+    }
+
+    /// At most how many takes there are, as far as that is seen without reading them.
+    pub(crate) fn most_takes(&self) -> usize {
+        self.source.outline.most_takes() + self.source.logged()
+    }
+
     /// Every entry in the file's order, the takes of a name together; each is
     /// read as it is asked for.
     ///
@@ -242,6 +255,20 @@ impl Entries<'_> {
         }
         let (name, takes) = source.plan.new.get(place - source.outline.count_names())?;
         Some((name.clone(), Ok(takes.clone())))
+    }
+
+    /// The number of the name of the entry that was given last: see [`Recording::name`].
+    pub(crate) fn name_number(&self) -> u32 {
+        self.next.saturating_sub(1) as u32
+    }
+
+    /// The text of the entry that was given last, whose place this is; `None` where it
+    /// does not stand in the file.
+    pub(crate) fn text(&mut self, place: &Place) -> Option<&[u8]> {
+        match place.origin {
+            Origin::File => self.source.text(place, &mut self.window).ok(),
+            Origin::Log(_) => None,
+        }
     }
 
     /// How many takes the name has of which an entry was given last.

@@ -1,7 +1,6 @@
 //! Compressed answers that decode to far more than they are.
 
 use std::io::Write as _;
-use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use crate::support::loomrec::{Process, command};
+use crate::support::memory::{measured, peak_of};
 use crate::support::shape::{chat, chat_answer, chat_streamed};
 use crate::support::{Answer, Scene, Upstream};
 
@@ -39,26 +38,6 @@ fn recorded(body: &[u8], coding: &str) -> Scene {
     response["headers"].as_object_mut().unwrap().remove("content-length");
     scene.write(serde_json::to_string_pretty(&held).unwrap());
     scene
-}
-
-/// What a process had of memory at most so far, in kB.
-fn peak_of(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
-    line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
-}
-
-/// Runs a command to its end; gives the most memory it had in kB, and what it said.
-fn measured(scene: &Scene, args: &[&str], code: i32) -> (u64, String) {
-    let mut process = Process::spawn(&mut command(scene.dir(), args));
-    let (mut most, began) = (0, Instant::now());
-    while !process.has_ended() {
-        most = most.max(peak_of(process.pid()));
-        assert!(began.elapsed() < Duration::from_secs(60), "{args:?} takes too long");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let ended = process.wait().expect(code);
-    (most, format!("{}{}", ended.stdout, ended.stderr))
 }
 
 #[test]

@@ -55,6 +55,8 @@ mod interchange_words;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod large_recordings;
+#[cfg(test)]
 mod leaks;
 mod limit;
 #[cfg(test)]

@@ -301,3 +301,13 @@ proptest! {
         prop_assert!(RequestKey::parse(RequestKey::of(&parts, &IdentityRules::default()).as_str()).is_some());
     }
 }
+
+#[test]
+fn keys_that_begin_alike_are_kept_apart_in_memory() {
+    use std::hash::BuildHasher as _;
+    let hashing = foldhash::fast::RandomState::default();
+    let key = |at: u64| RequestKey::parse(&format!("{:032x}{at:032x}", 7)).unwrap();
+    let hashes: std::collections::HashSet<u64> =
+        (0..1000).map(|at| hashing.hash_one(key(at))).collect();
+    assert_eq!(hashes.len(), 1000);
+}

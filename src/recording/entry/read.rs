@@ -17,6 +17,9 @@ use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
 use crate::identity::RequestKey;
 use crate::provider::Usage;
 
+/// Headers in an object, of more than these, are read the long way.
+const MOST_HEADERS: usize = 100;
+
 /// Why a text is no entry.
 #[derive(Debug)]
 pub(crate) enum Unread {
@@ -230,8 +233,10 @@ fn pairs(tokens: &mut Tokens<'_>) -> Option<Vec<(String, String)>> {
         return Some(pairs);
     }
     tokens.object(|tokens, name| {
-        // Names in upper case may differ in case alone: left to the long way.
-        let once = !name.bytes().any(|byte| byte.is_ascii_uppercase())
+        // Names in upper case may differ in case alone, and of many each would be compared
+        // with all others: left to the long way.
+        let once = pairs.len() < MOST_HEADERS
+            && !name.bytes().any(|byte| byte.is_ascii_uppercase())
             && !pairs.iter().any(|(known, _)| known == name);
         pairs.push((name.to_owned(), tokens.text()?));
         once.then_some(())

@@ -109,3 +109,16 @@ proptest! {
         let _: Option<Value> = serde_json::from_str(&text).ok();
     }
 }
+
+#[test]
+fn many_headers_are_not_compared_with_each_other() {
+    let names = |count: usize| (0..count).map(|at| format!("\"x-{at}\":\"v\""));
+    let text = |count| {
+        let names: Vec<String> = names(count).collect();
+        format!(r#"{{"response":{{"status":200,"headers":{{{}}}}}}}"#, names.join(","))
+    };
+    assert!(quick(&text(MOST_HEADERS)).is_some());
+    assert!(quick(&text(MOST_HEADERS + 1)).is_none(), "the long way takes a map");
+    let entry = Entry::read(text(50_000).as_bytes()).unwrap();
+    assert_eq!(entry.response.unwrap().headers.len(), 50_000);
+}

@@ -55,6 +55,11 @@ impl PackedMember {
         (self.name != META).then_some(self.name)
     }
 
+    /// Whether its value is a list of objects.
+    pub(super) fn is_list(&self) -> bool {
+        self.kind == Kind::List
+    }
+
     pub(super) fn take(&self) -> u32 {
         self.take
     }

@@ -90,14 +90,14 @@ fn pairs_of(
             .collect(),
         _ => Vec::new(),
     };
-    let named = |name: &Option<String>| name.as_ref().map(|name| matcher.names.get(name).copied());
+    let named = |name: &Option<String>| name.as_ref().map(|name| matcher.names.find(name));
     let (step, session) = (named(&observed.step), named(&observed.session));
     for (take, apart) in found {
         let known = &matcher.takes[take];
         let same_step = step.is_some() && step.flatten() == known.under.step;
         // What belongs to another step, or to the first recording not at all, stays.
         let apart_by_step = step.is_some() != known.under.step.is_some() && !same_step;
-        if known.source != 0 || apart_by_step || !(same_step || is_like(apart)) {
+        if known.source() != 0 || apart_by_step || !(same_step || is_like(apart)) {
             continue;
         }
         pairs.push(Pair {
@@ -131,7 +131,7 @@ fn give(calls: &mut [Call], pairs: &[Pair], matcher: &Matcher) {
         if call.pending.reason == "unknown" {
             call.pending.reason = "drifted".to_owned();
         }
-        call.pending.replaces = Some(Replaced::of(&take.name, take.number, &entry));
+        call.pending.replaces = Some(Replaced::of(&matcher.name_of(take), take.number(), &entry));
         call.session = entry.session;
     }
     for call in calls.iter_mut().filter(|call| call.pending.replaces.is_none()) {

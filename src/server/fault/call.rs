@@ -183,7 +183,10 @@ fn decide<'a>(
     let mut turn = gateway.faults.decider.turn(line.0.as_deref(), &line.1);
     let mut found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
     let take = found.as_ref().and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
-    let name = take.map(|take| take.name.take_key(take.number)).unwrap_or_default();
+    let known_name = take.zip(gateway.replayer.as_ref());
+    let known_name = known_name.map(|(take, replayer)| replayer.matcher().name_of(take));
+    let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
+    let name = name.unwrap_or_default();
     let trouble = take.and_then(|take| take.trouble());
     let standing = |trouble: &'a Trouble| {
         Some(Standing { name: &name, fault: trouble.fault()?, alone: trouble.is_alone() })
@@ -195,7 +198,7 @@ fn decide<'a>(
         entry_rates: trouble.and_then(Trouble::rates),
     };
     let observed = known.seen.storable();
-    let step = observed.step.as_deref().or(take.and_then(|take| take.name.step_id()));
+    let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
     let facts = CallFacts {
         key: hash_of(&line.1),
         step,

@@ -6,6 +6,7 @@ pub(crate) mod fleet;
 pub(crate) mod gate;
 pub(crate) mod ledger;
 pub(crate) mod loomrec;
+pub(crate) mod memory;
 pub(crate) mod pty;
 pub(crate) mod scene;
 pub(crate) mod shape;

@@ -1,0 +1,60 @@
+//! What is wrong with a member or a take, and in which line.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{Member, Outline};
+use crate::recording::entry::EntryError;
+use crate::recording::error::{FormatError, plain_message};
+use crate::recording::field::describe;
+
+impl Outline {
+    /// Why a member is no entry and no list of them, from its text.
+    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> FormatError {
+        let (key, line) = (self.key(member), member.line);
+        let value: Value = match serde_json::from_slice(text) {
+            Ok(value) => value,
+            Err(error) => return self.bad_json(&member.value, &error),
+        };
+        let found = match &value {
+            Value::Array(_) if !self.is_step(member) => {
+                return FormatError::ListUnderHash { key, line };
+            }
+            Value::Array(items) => match items.iter().find(|item| !item.is_object()) {
+                Some(other) => format!("a list with {} in it", describe(other)),
+                None => describe(&value),
+            },
+            other => describe(other),
+        };
+        FormatError::NotEntry { key, line, found }
+    }
+
+    /// The error for a take whose text is no JSON, as if nothing before it were
+    /// wrong.
+    pub(crate) fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
+        let line = self.member_at(take.start).map_or(1, |member| member.line);
+        json_at(line, error)
+    }
+
+    /// The error for a take that has a wrong field.
+    pub(crate) fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
+        let member = self.member_at(take.start);
+        let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
+        FormatError::Entry {
+            key: member.as_ref().map_or_else(String::new, |member| self.key(member)),
+            line: member.map_or(1, |member| member.line),
+            take: items.partition_point(|other| other.start < take.start) + 1,
+            problem: Box::new(problem),
+        }
+    }
+}
+
+/// The error of a value whose key stands in this line.
+pub(super) fn json_at(line: usize, error: &serde_json::Error) -> FormatError {
+    FormatError::Json {
+        line: line + error.line().saturating_sub(1),
+        column: error.column(),
+        message: plain_message(error),
+    }
+}

@@ -1,0 +1,70 @@
+//! Recordings of very many small entries.
+
+use std::fmt::Write as _;
+
+use crate::support::Scene;
+use crate::support::memory::{measured, peak_of};
+
+/// A million entries in a fifth: memory grows with their number.
+const COUNT: usize = 200_000;
+/// 300 bytes for an entry, and what the program takes by itself as a debug build.
+const ALLOWED_KB: u64 = (70 << 10) + COUNT as u64 * 300 / 1000;
+
+/// A recording of as many entries, `member` by `member`.
+fn recording(member: impl Fn(usize) -> String) -> Scene {
+    let scene = Scene::new();
+    let mut text = r#"{"_version":2,"_loomrec":{"format":"1.0"}"#.to_owned();
+    (0..COUNT).for_each(|at| write!(text, ",\n{}", member(at)).unwrap());
+    text.push_str("}\n");
+    scene.write(text);
+    scene
+}
+
+const ANSWER: &str = r#"{"response":{"status":200}}"#;
+
+fn hash(at: usize) -> String {
+    format!("{:064x}", (at as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834))
+}
+
+#[test]
+fn replay_of_very_many_entries_takes_little_memory_for_each() {
+    let shapes: [(&str, &dyn Fn(usize) -> String); 4] = [
+        ("steps", &|at| format!(r#""s{at:07}":{ANSWER}"#)),
+        ("words", &|at| format!(r#""s{at:07}":{{"content":"hello"}}"#)),
+        ("hashes", &|at| format!(r#""{}":{ANSWER}"#, hash(at))),
+        ("lists", &|at| format!(r#""s{at:07}":[{ANSWER}]"#)),
+    ];
+    for (shape, member) in shapes {
+        let scene = recording(member);
+        let server = scene.replay(&[]);
+        let most = peak_of(server.process.pid());
+        assert!(most < ALLOWED_KB, "{shape}: {most} kB of {ALLOWED_KB} kB");
+        server.stop();
+    }
+}
+
+#[test]
+fn takes_of_a_large_recording_are_served_as_they_were_recorded() {
+    let scene = recording(|at| {
+        let text = format!(r#"{{"status":200,"headers":{{"x-at":"{at}"}},"text":"answer {at}"}}"#);
+        format!(r#""s{at:07}":{{"response":{text}}}"#)
+    });
+    let server = scene.replay(&[]);
+    for at in [0, 1, 127, 128, COUNT / 2, COUNT - 1] {
+        let call = crate::support::Call::post("/openai/v1/x", "{}");
+        let answer = server.call(&call.header(&format!("x-loomrec-step-id: s{at:07}"))).expect(200);
+        assert_eq!(answer.text(), format!("answer {at}"));
+        assert_eq!(answer.header("x-at"), Some(at.to_string().as_str()));
+        assert_eq!(answer.header("x-loomrec-entry"), Some(format!("s{at:07}").as_str()));
+    }
+    server.stop();
+}
+
+#[test]
+fn commands_that_list_and_check_hold_few_bytes_of_each_entry() {
+    let scene = recording(|at| format!(r#""s{at:07}":{ANSWER}"#));
+    for args in [&["ls", "--json", "run.json"][..], &["stats", "--json", "run.json"]] {
+        let (most, _) = measured(&scene, args, 0);
+        assert!(most < ALLOWED_KB, "{args:?}: {most} kB of {ALLOWED_KB} kB");
+    }
+}
