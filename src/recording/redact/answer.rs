@@ -214,9 +214,39 @@ impl Search<'_> {
     /// Whether what an answer says in the whole holds what is in none of its pieces.
     fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
         let mut calls = answer.tool_calls.iter().map(|call| call.arguments.to_string());
-        self.is_in(answer.content.as_bytes())
+        // Most complete answers say all of it in one string, which was searched.
+        let is_searched = || framing.is_none() && is_one_string(&answer.content, bytes);
+        (!is_searched() && self.is_in(answer.content.as_bytes()))
             || calls.any(|arguments| self.is_in(arguments.as_bytes()))
             || (framing.is_none() && self.is_in_strings_together(bytes))
+    }
+}
+
+/// Whether a text stands in JSON as a part of one string, as most writers spell it.
+fn is_one_string(text: &str, json: &[u8]) -> bool {
+    // A long needle takes longer to prepare than to search for.
+    const START: usize = 16;
+    let text = text.as_bytes();
+    let start = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len()).min(START);
+    start > 0
+        && memchr::memmem::find_iter(json, &text[..start])
+            .take(START)
+            .any(|at| spells(&json[at..], text))
+}
+
+/// Whether JSON goes on with this text, which is spelled without escapes where it can be.
+fn spells(mut json: &[u8], mut text: &[u8]) -> bool {
+    loop {
+        let plain = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len());
+        let Some(rest) = json.strip_prefix(&text[..plain]) else { return false };
+        let escape = match text.get(plain) {
+            None => return true,
+            Some(b'\n') => b"\\n",
+            Some(b'"') => b"\\\"",
+            Some(_) => b"\\\\",
+        };
+        let Some(rest) = rest.strip_prefix(escape) else { return false };
+        (json, text) = (rest, &text[plain + 1..]);
     }
 }
 
@@ -281,4 +311,24 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 /// The media type, without parameters.
 fn media_type(headers: &[(String, String)]) -> &str {
     header(headers, "content-type").map_or("", |value| value.split(';').next().unwrap_or("").trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_one_string_where_json_spells_it_in_one_piece() {
+        let json = |text: &str| serde_json::to_vec(&json!({ "a": 1, "content": text })).unwrap();
+        for text in ["hello", "a \"quoted\" \\ word\n\nand é", "\"", "see see\nsaw"] {
+            let starts_plain = !text.starts_with('"');
+            assert_eq!(is_one_string(text, &json(text)), starts_plain, "{text}");
+            assert_eq!(is_one_string(&text[..1], &json(text)), starts_plain, "{text}");
+        }
+        assert!(!is_one_string("hello", &json("hell o")));
+        assert!(!is_one_string("ab", br#"[{"t":"a"},{"t":"b"}]"#));
+        assert!(!is_one_string("a\nb", br#"{"t":"a\\nb"}"#));
+        assert!(!is_one_string("a\tb", br#"{"t":"a\tb"}"#));
+        assert!(is_one_string("a\nb", br#"{"t":"a","u":"a\nb"}"#));
+    }
 }

@@ -12,31 +12,34 @@ use foldhash::fast::FixedState;
 
 use super::json_tokens::{JsonText, JsonTokens, Token};
 
-/// Members whose strings name something, and are no piece of a text.
-const LABELS: [&[u8]; 22] = [
-    b"created_at",
-    b"event",
-    b"event_id",
-    b"finishReason",
-    b"finish_reason",
-    b"id",
-    b"modelVersion",
-    b"model",
-    b"native_finish_reason",
-    b"obfuscation",
-    b"object",
-    b"p",
-    b"provider",
-    b"responseId",
-    b"response_id",
-    b"role",
-    b"service_tier",
-    b"status",
-    b"stop_reason",
-    b"system_fingerprint",
-    b"type",
-    b"stopReason",
-];
+/// Whether the strings of members of this name name something, and are no piece of a text.
+fn is_label(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"created_at"
+            | b"event"
+            | b"event_id"
+            | b"finishReason"
+            | b"finish_reason"
+            | b"id"
+            | b"modelVersion"
+            | b"model"
+            | b"native_finish_reason"
+            | b"obfuscation"
+            | b"object"
+            | b"p"
+            | b"provider"
+            | b"responseId"
+            | b"response_id"
+            | b"role"
+            | b"service_tier"
+            | b"status"
+            | b"stop_reason"
+            | b"system_fingerprint"
+            | b"type"
+            | b"stopReason"
+    )
+}
 
 /// A string of an event that is a value.
 #[derive(Clone, Debug)]
@@ -62,6 +65,18 @@ pub(super) struct Channel {
 pub(super) struct Leaves {
     pub(super) values: Vec<Leaf>,
     pub(super) names: Vec<JsonText>,
+    /// Whether only pieces of texts are wanted.
+    texts_only: bool,
+    template: Option<Template>,
+}
+
+/// An event that the next ones may be like: they differ in what some strings say, and in
+/// nothing else.
+#[derive(Debug)]
+struct Template {
+    event: Range<usize>,
+    /// The strings that may differ: where they stand in the event, and their channels.
+    strings: Vec<(Range<usize>, Option<Channel>)>,
 }
 
 /// An object or an array of an event.
@@ -83,9 +98,62 @@ struct Waiting {
 }
 
 impl Leaves {
+    /// For the pieces of texts alone: no names, and no strings that name something.
+    pub(super) fn of_texts() -> Self {
+        Self { texts_only: true, ..Self::default() }
+    }
+
     /// Adds the strings of an event, which stands at `range` of `source`. Returns whether
     /// the event is JSON in full.
     pub(super) fn add_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
+        if !self.texts_only {
+            return self.read_event(source, range);
+        }
+        if self.add_alike(source, range.clone()) {
+            return true;
+        }
+        let first = self.values.len();
+        let is_json = self.read_event(source, range.clone());
+        let added = self.values.split_off(first);
+        let place = |leaf: &Leaf| {
+            let text = &leaf.text.range;
+            (text.start - range.start..text.end - range.start, leaf.channel)
+        };
+        let strings = added.iter().map(place).collect();
+        self.template = is_json.then(|| Template { event: range.clone(), strings });
+        self.values.extend(added.into_iter().filter(|leaf| leaf.channel.is_some()));
+        is_json
+    }
+
+    /// Adds the pieces of an event that is like the template. Gives whether it is.
+    fn add_alike(&mut self, source: &[u8], range: Range<usize>) -> bool {
+        let Some(template) = &self.template else { return false };
+        let (old, new) = (&source[template.event.clone()], &source[range.clone()]);
+        let count = self.values.len();
+        let (mut old_at, mut at) = (0, 0);
+        for (string, channel) in &template.strings {
+            let before = &old[old_at..string.start];
+            let text = new.get(at..).and_then(|rest| rest.strip_prefix(before));
+            let Some((length, escaped)) = text.and_then(string_length) else {
+                self.values.truncate(count);
+                return false;
+            };
+            let start = at + before.len();
+            (old_at, at) = (string.end, start + length);
+            if channel.is_some() {
+                let text = JsonText { range: range.start + start..range.start + at, escaped };
+                self.values.push(Leaf { text, channel: *channel });
+            }
+        }
+        let is_alike = new.get(at..) == Some(&old[old_at..]);
+        if !is_alike {
+            self.values.truncate(count);
+        }
+        is_alike
+    }
+
+    /// Reads an event and adds all its strings, but for those that are indexes.
+    fn read_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
         let json = &source[range.clone()];
         let mut event = Event { json, containers: Vec::new(), open: Vec::new(), name: None };
         let mut waiting = Vec::new();
@@ -106,12 +174,15 @@ impl Leaves {
                 Token::Value(text) => {
                     let is_index = event.take_index(text.range.clone());
                     let name = event.name.take().map(|name| &json[name]);
-                    let is_label = is_index || name.is_some_and(|name| LABELS.contains(&name));
+                    let is_label = is_index || name.is_some_and(is_label);
                     if let (false, Some(container)) = (is_label, event.open.last()) {
                         let (leaf, container) = (self.values.len(), *container);
                         waiting.push(Waiting { leaf, container, name: hash(name.unwrap_or(b"")) });
                     }
-                    self.values.push(Leaf { text: placed(text), channel: None });
+                    // Another index, another channel: it may not differ.
+                    if !(is_index && self.texts_only) {
+                        self.values.push(Leaf { text: placed(text), channel: None });
+                    }
                 }
             }
         }
@@ -135,6 +206,20 @@ impl Leaves {
             let (indexed, place) = (mix(within.indexed, *name), mix(within.place, *name));
             self.values[*leaf].channel = Some(Channel { indexed, place, name: *name });
         }
+    }
+}
+
+/// How long the string is that a text begins with, up to its closing quote, and whether
+/// there are escapes in it; `None` where it does not end.
+fn string_length(text: &[u8]) -> Option<(usize, bool)> {
+    let (mut at, mut escaped) = (0, false);
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some((at, escaped));
+        }
+        escaped = true;
+        at += 2;
     }
 }
 
@@ -196,12 +281,19 @@ fn mix(above: u64, below: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The texts of the channels of these events, in the order of their beginnings.
     fn channels(events: &[&str]) -> Vec<String> {
+        let texts = texts_in(Leaves::default(), events);
+        assert_eq!(texts_in(Leaves::of_texts(), events), texts);
+        texts
+    }
+
+    fn texts_in(mut leaves: Leaves, events: &[&str]) -> Vec<String> {
         let source = events.concat();
-        let mut leaves = Leaves::default();
         let mut at = 0;
         for event in events {
             assert!(leaves.add_event(source.as_bytes(), at..at + event.len()), "{event}");
@@ -238,6 +330,46 @@ mod tests {
             r#"{"type":"arguments.delta","item_id":"i2","output_index":1,"delta":"}"}"#,
         ]);
         assert_eq!(texts, ["ab", "{}"]);
+    }
+
+    #[test]
+    fn events_that_differ_in_their_strings_alone_are_read_alike() {
+        let event = |id: &str, text: &str, end: &str| {
+            format!(
+                r#"{{"id":"{id}","n":1,"d":[{{"index":0,"t":"{text}","u":"same"}}],"e":{end}}}"#
+            )
+        };
+        let events = [
+            event("a", "one", "null"),
+            event("abc", r#" \"two\\"#, "null"),
+            event("", "", "null"),
+            event("a", "three", "1"),
+            event("a", "}],", "1"),
+            event("a", "four", "\"stop\""),
+            event("b", "five", "\"\""),
+        ];
+        let texts = channels(&events.each_ref().map(String::as_str));
+        let all = r#"one \"two\\three}],fourfive"#;
+        assert_eq!(texts, [all, &"same".repeat(7), "stop"]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_wanted_is_the_same_whether_events_are_alike_or_not(
+            events in prop::collection::vec(("[ab\"\\\\{]{0,3}", 0..3_u8, 0..2_u8, "[ab]{0,2}"), 1..12),
+        ) {
+            let event = |(text, index, shape, label): &(String, u8, u8, String)| {
+                let text = serde_json::to_string(text).unwrap();
+                match shape {
+                    0 => format!(r#"{{"id":"{label}","index":{index},"text":{text}}}"#),
+                    _ => format!(r#"{{"type":"{label}","part":{{"text":{text}}},"n":{index}}}"#),
+                }
+            };
+            let events: Vec<String> = events.iter().map(event).collect();
+            let events: Vec<&str> = events.iter().map(String::as_str).collect();
+            let all = texts_in(Leaves::default(), &events);
+            prop_assert_eq!(texts_in(Leaves::of_texts(), &events), all);
+        }
     }
 
     #[test]

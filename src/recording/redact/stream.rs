@@ -27,14 +27,17 @@ impl Search<'_> {
     /// What stands in a stream of text, and in what it says.
     pub(super) fn in_stream(&self, framing: Framing, bytes: &[u8]) -> Vec<Found> {
         let data = EventData::new(framing, bytes);
+        let is_clean = self.is_plainly_clean(bytes);
         let mut found = match &data.text {
-            None => self.in_events(bytes, &data.events),
+            None => self.in_searched_events(bytes, &data.events, is_clean),
             Some(text) => {
                 let found = self.in_events(text.bytes(), &data.events);
                 if found.is_empty() { found } else { place_in_source(found, text, bytes) }
             }
         };
-        if framing == Framing::Sse && (!self.redactor.rules.is_empty() || self.begins_in(bytes)) {
+        let may_be_beside =
+            || !is_clean && (!self.redactor.rules.is_empty() || self.begins_in(bytes));
+        if framing == Framing::Sse && may_be_beside() {
             found.extend(self.beside_data(bytes));
         }
         found
@@ -58,9 +61,20 @@ impl Search<'_> {
     /// What stands in the data of events: in their values, and in the texts that they
     /// carry together.
     pub(super) fn in_events(&self, text: &[u8], events: &[Range<usize>]) -> Vec<Found> {
+        self.in_searched_events(text, events, self.is_plainly_clean(text))
+    }
+
+    /// The same for a text of which it is known whether it is
+    /// [plainly clean](Self::is_plainly_clean).
+    fn in_searched_events(
+        &self,
+        text: &[u8],
+        events: &[Range<usize>],
+        is_clean: bool,
+    ) -> Vec<Found> {
         let mut found = Vec::new();
-        let each = !self.is_plainly_clean(text);
-        let mut leaves = Leaves::default();
+        let each = !is_clean;
+        let mut leaves = if each { Leaves::default() } else { Leaves::of_texts() };
         let mut plain = Vec::new();
         for event in events {
             let data = &text[event.clone()];

@@ -118,10 +118,11 @@ const AHEAD: usize = 3;
 
 /// Whether a text has an escape that may be a part of a credential.
 fn may_hold(text: &[u8], token: bool) -> bool {
+    let Some(first) = memchr3(b'\\', b'%', b'&', text) else { return false };
     if !token {
-        return memchr3(b'\\', b'%', b'&', text).is_some();
+        return true;
     }
-    (0..text.len()).step_by(BLOCK).any(|start| {
+    (first..text.len()).step_by(BLOCK).any(|start| {
         let rest = &text[start..];
         let tells = match rest.first_chunk() {
             Some(block) => may_tell(block),

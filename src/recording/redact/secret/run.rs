@@ -10,15 +10,6 @@ use super::layer::{Layer, Spelling};
 /// The fewest characters of base64 that hold eight characters one of which is escaped.
 const SHORTEST: usize = 13;
 
-/// Within a run of the shortest length there is a whole window, wherever it begins.
-const WINDOW: usize = 7;
-
-/// The bytes that are looked at together.
-const BLOCK: usize = 64;
-
-/// The windows of a block: each is read as eight bytes.
-const WINDOWS: usize = 8;
-
 /// The fewest digits of hex that hold eight bytes.
 const SHORTEST_HEX: usize = 16;
 
@@ -75,67 +66,33 @@ fn value(byte: u8) -> u8 {
     VALUES[usize::from(byte)]
 }
 
-/// What the runs of a text say, one behind the other, with a NUL between; `None` where
-/// no run says a text.
-pub(super) fn decode_runs(text: &[u8]) -> Option<Layer> {
+/// The fewest characters of a run that holds a credential of so many bytes, one of which
+/// is escaped.
+pub(super) fn shortest_run(credential: usize) -> usize {
+    ((credential + 2) * 4 / 3).max(SHORTEST)
+}
+
+/// What the runs of a text say that have at least `shortest` characters, one behind the
+/// other, with a NUL between; `None` where no run says a text. Of a run of the shortest
+/// length one byte in so many is seen: only around those that are characters of base64 the
+/// bytes between are looked at.
+pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<Layer> {
+    let is_in = |byte: &&u8| value(**byte) != NONE;
     let mut layer = Layer::default();
-    let mut read = 0;
-    for start in (0..text.len()).step_by(WINDOW * WINDOWS) {
-        let rest = &text[start..];
-        let windows = match rest.first_chunk() {
-            Some(block) => whole_windows(block),
-            None => {
-                let mut block = [0; BLOCK];
-                block[..rest.len()].copy_from_slice(rest);
-                whole_windows(&block)
-            }
-        };
-        if windows == 0 {
-            continue;
-        }
-        for window in (0..WINDOWS).filter(|window| windows & (1 << window) != 0) {
-            let at = start + window * WINDOW;
-            if at >= read {
-                read = read_run_at(text, at, read, &mut layer);
+    let mut at = shortest - 1;
+    while let Some(byte) = text.get(at) {
+        let mut end = at;
+        if is_in(&byte) {
+            let start = at - text[..at].iter().rev().take_while(is_in).count();
+            end += text[at..].iter().take_while(is_in).count();
+            if end - start >= shortest {
+                read_run(&text[start..end], start, &mut layer);
             }
         }
+        // Here no run goes on.
+        at = end + shortest;
     }
     Some(layer).filter(|layer| !layer.text().is_empty())
-}
-
-/// The windows of a block that hold nothing but characters of base64, or punctuation that
-/// is near them: as bits, the first one lowest. Written so that the compiler looks at many
-/// bytes at once.
-fn whole_windows(block: &[u8; BLOCK]) -> u8 {
-    let mut flags = [0_u8; BLOCK];
-    for (flag, byte) in flags.iter_mut().zip(block) {
-        let letter = (64..128).contains(byte);
-        let digit = byte.wrapping_sub(b'+') < 15;
-        *flag = u8::from(letter) | u8::from(digit);
-    }
-    let mut windows = 0;
-    for window in 0..WINDOWS {
-        let eight =
-            flags[window * WINDOW..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight));
-        windows |= u8::from(eight & 0x00ff_ffff_ffff_ffff == 0x0001_0101_0101_0101) << window;
-    }
-    windows
-}
-
-/// Reads the run around the window at `at`, which reaches back to `from` at most, if there
-/// is one; gives where to go on.
-fn read_run_at(text: &[u8], at: usize, from: usize, layer: &mut Layer) -> usize {
-    let is_in = |byte: &&u8| value(**byte) != NONE;
-    let inside = text[at..].iter().take(WINDOW).take_while(is_in).count();
-    if inside < WINDOW {
-        return from;
-    }
-    let start = at - text[from..at].iter().rev().take_while(is_in).count();
-    let end = at + WINDOW + text[at + WINDOW..].iter().take_while(is_in).count();
-    if end - start >= SHORTEST {
-        read_run(&text[start..end], start, layer);
-    }
-    end
 }
 
 fn read_run(run: &[u8], source: usize, layer: &mut Layer) {

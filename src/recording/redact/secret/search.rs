@@ -17,17 +17,17 @@ use memchr::memmem::Finder;
 
 use super::SHORTEST;
 use super::escape::{is_token_byte, unescape};
-use super::tree::LayerTree;
+use super::run::shortest_run;
+use super::tree::{LayerScope, LayerTree};
 
 /// The patterns of one pass: as many as the processor compares at once.
 const PATTERNS: usize = 32;
 
 /// Credentials made ready to be searched for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct CredentialSearch {
     passes: Vec<Pass>,
-    /// Whether all of them are made of token bytes.
-    token: bool,
+    scope: LayerScope,
 }
 
 /// One pass over a text.
@@ -44,12 +44,14 @@ impl CredentialSearch {
     pub(super) fn new(values: &BTreeSet<String>) -> Self {
         let plain: BTreeSet<Vec<u8>> = values.iter().flat_map(|value| plain_forms(value)).collect();
         let token = plain.iter().all(|text| text.iter().copied().all(is_token_byte));
+        let shortest = plain.iter().map(Vec::len).min().unwrap_or(SHORTEST);
+        let scope = LayerScope { token, shortest_run: shortest_run(shortest) };
         let mut patterns = BTreeSet::new();
         for text in plain {
             add_patterns(text, &mut patterns);
         }
         let patterns: Vec<Vec<u8>> = patterns.into_iter().collect();
-        Self { passes: patterns.chunks(PATTERNS).map(Pass::new).collect(), token }
+        Self { passes: patterns.chunks(PATTERNS).map(Pass::new).collect(), scope }
     }
 
     /// Whether one of them is in the text.
@@ -62,7 +64,7 @@ impl CredentialSearch {
     pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
         let stop: Found<'_> = &mut |_| ControlFlow::Break(());
         self.passes.iter().any(|pass| pass.each(text, stop).is_break())
-            || unescape(text, self.token)
+            || unescape(text, self.scope.token)
                 .iter()
                 .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(())))
     }
@@ -85,12 +87,12 @@ impl CredentialSearch {
 
     fn explore(&self, text: &[u8], found: Found<'_>) -> ControlFlow<()> {
         self.passes.iter().try_for_each(|pass| pass.each(text, found))?;
-        let mut tree = LayerTree::new(text, self.token);
+        let mut tree = LayerTree::new(text, self.scope);
         let mut at = 0;
         while let Some(layer) = tree.text(at) {
             let found = &mut |range| found(tree.source_of(at, range));
             self.passes.iter().try_for_each(|pass| pass.each(layer, found))?;
-            tree.grow(at, self.token);
+            tree.grow(at, self.scope);
             at += 1;
         }
         ControlFlow::Continue(())

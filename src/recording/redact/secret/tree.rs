@@ -19,6 +19,15 @@ const MOST_PER_BYTE: usize = 16;
 /// The bytes of layers that a short text has at least.
 const LEAST: usize = 1 << 16;
 
+/// What the layers of a text are made for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LayerScope {
+    /// Whether the credentials hold [`token bytes`](super::escape::is_token_byte) only.
+    pub(super) token: bool,
+    /// The fewest characters of a run that may hold one of them.
+    pub(super) shortest_run: usize,
+}
+
 /// A layer and the text that spells it.
 struct Node {
     layer: Layer,
@@ -38,10 +47,10 @@ pub(super) struct LayerTree {
 
 impl LayerTree {
     /// The layers that the text spells itself.
-    pub(super) fn new(text: &[u8], token: bool) -> Self {
+    pub(super) fn new(text: &[u8], scope: LayerScope) -> Self {
         let left = text.len().saturating_mul(MOST_PER_BYTE).max(LEAST);
         let mut tree = Self { nodes: Vec::new(), known: HashSet::new(), left };
-        tree.add_layers_of(text, None, 1, token);
+        tree.add_layers_of(text, None, 1, scope);
         tree
     }
 
@@ -51,18 +60,25 @@ impl LayerTree {
     }
 
     /// Adds the layers that the text of this one spells, behind those that are there.
-    pub(super) fn grow(&mut self, at: usize, token: bool) {
+    pub(super) fn grow(&mut self, at: usize, scope: LayerScope) {
         let Node { layer, depth, .. } = &mut self.nodes[at];
         if *depth == DEEPEST {
             return;
         }
         let (layer, depth) = (std::mem::take(layer), *depth);
-        self.add_layers_of(layer.text(), Some(at), depth + 1, token);
+        self.add_layers_of(layer.text(), Some(at), depth + 1, scope);
         self.nodes[at].layer = layer;
     }
 
-    fn add_layers_of(&mut self, text: &[u8], parent: Option<usize>, depth: usize, token: bool) {
-        for layer in unescape(text, token).into_iter().chain(decode_runs(text)) {
+    fn add_layers_of(
+        &mut self,
+        text: &[u8],
+        parent: Option<usize>,
+        depth: usize,
+        LayerScope { token, shortest_run }: LayerScope,
+    ) {
+        let runs = decode_runs(text, shortest_run);
+        for layer in unescape(text, token).into_iter().chain(runs) {
             let Some(left) = self.left.checked_sub(layer.text().len()) else { continue };
             // Most texts have one layer at most: that costs no hash.
             if self.nodes.is_empty() || self.is_new(&layer) {
