@@ -52,6 +52,7 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Store(error) => error.into(),
+            error @ LoadError::TooMany(_) => Self::usage(format!("failed to {error}")),
             error @ (LoadError::Fault { .. } | LoadError::Unchecked { .. }) => {
                 Self::new(RECORDING, format!("failed to {error}"))
             }

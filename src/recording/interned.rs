@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+/// A short string has at most so many bytes.
+const SHORT: usize = 16;
+
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interned {
@@ -34,10 +37,14 @@ impl Interned {
         (number, true)
     }
 
-    /// Makes room for as many short strings; it is not touched before they are there.
+    /// Makes room for as many short strings, so that nothing is moved, and held twice for
+    /// that time, when there are many. What is not used of it is not touched.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.ends.low.reserve_exact(count);
-        self.bytes.reserve_exact(count.saturating_mul(8));
+        self.bytes.reserve_exact(count.saturating_mul(SHORT));
+        if self.len() == 0 {
+            self.numbers = OnceLock::from(HashTable::with_capacity(count));
+        }
     }
 
     /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of

@@ -24,6 +24,8 @@ const BATCH: usize = 16;
 const AHEAD: usize = 4;
 /// A recording of more takes is large: its answers are not made ready when it is loaded.
 const LARGE: usize = 50_000;
+/// Room for so many names beside those of steps: of sessions, upstreams and mounts.
+const OTHER_NAMES: usize = 64;
 /// Of an entry of a large recording the text is kept if it has at most so many bytes.
 const SMALL: u64 = 1024;
 
@@ -46,6 +48,9 @@ pub enum LoadError {
         /// Why it cannot be checked.
         why: &'static str,
     },
+    /// There are more recordings than a take can name.
+    #[error("replay {0} recordings at once: {MOST_SOURCES} are the most; merge some of them")]
+    TooMany(usize),
     /// An entry declares a fault that is none.
     #[error("read the recording {}: in {entry:?}, {why}; mend or remove it", file.display())]
     Fault {
@@ -57,6 +62,9 @@ pub enum LoadError {
         why: String,
     },
 }
+
+/// A take holds the number of its recording in 16 bits.
+const MOST_SOURCES: usize = 1 << 16;
 
 /// How recordings are replayed, beside what they say themselves.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,8 +102,11 @@ impl Matcher {
     /// Loads `sources`.
     ///
     /// # Errors
-    /// The first entry that cannot be read or used.
+    /// The first entry that cannot be read or used; too many sources.
     pub fn new(sources: Vec<Source>, terms: Terms<'_>) -> Result<Self, LoadError> {
+        if sources.len() > MOST_SOURCES {
+            return Err(LoadError::TooMany(sources.len()));
+        }
         let mut matcher = Self::default();
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
@@ -235,8 +246,8 @@ impl Matcher {
         self.homes.reserve_exact(takes);
         self.groups.reserve_exact(takes);
         self.groups_by_key.reserve(takes);
-        self.names.reserve(takes);
-        self.steps.reserve(takes);
+        self.names.reserve(takes + OTHER_NAMES);
+        self.steps.reserve(takes + OTHER_NAMES);
     }
 
     /// What an entry's request asks for; and its key, where that had to be made so that

@@ -35,7 +35,8 @@ impl Step {
 impl Steps {
     /// Makes room for as many names.
     pub(super) fn reserve(&mut self, count: usize) {
-        self.steps.reserve_exact(count);
+        // The lowest id is 1.
+        self.steps.reserve_exact(count + 1);
     }
 
     /// Adds a take to a step.
