@@ -37,14 +37,10 @@ impl Interned {
         (number, true)
     }
 
-    /// Makes room for as many short strings, so that nothing is moved, and held twice for
-    /// that time, when there are many. What is not used of it is not touched.
+    /// Makes room for as many short strings; it is not touched before they are there.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.ends.low.reserve_exact(count);
         self.bytes.reserve_exact(count.saturating_mul(SHORT));
-        if self.len() == 0 {
-            self.numbers = OnceLock::from(HashTable::with_capacity(count));
-        }
     }
 
     /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of

@@ -261,7 +261,16 @@ fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
 /// Where JSON documents stand that follow each other.
 fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    if !matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[')) {
+    let begins = |bytes: &[u8]| matches!(bytes.first(), Some(b'{' | b'['));
+    // Within one document nothing begins directly behind an end, but in a string.
+    let is_space = |byte: &&u8| byte.is_ascii_whitespace() || **byte == 0x1e;
+    let is_followed = |at: usize| {
+        let rest = &bytes[at + 1..];
+        begins(&rest[rest.iter().take_while(is_space).count()..])
+    };
+    if !begins(bytes.trim_ascii_start())
+        || !memchr::memchr2_iter(b'}', b']', bytes).any(is_followed)
+    {
         return found;
     }
     let mut tokens = JsonTokens::new(bytes);

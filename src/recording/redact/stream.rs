@@ -142,6 +142,9 @@ impl Search<'_> {
     /// Whether the strings under one name, of whatever JSON stands in bytes that are no
     /// stream of a known framing, hold together what must not be kept.
     pub(super) fn is_in_strings_together(&self, bytes: &[u8]) -> bool {
+        if is_json(bytes) {
+            return false;
+        }
         let mut leaves = Leaves::default();
         if leaves.add_event(bytes, 0..bytes.len()) {
             return false;
