@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 /// A short string has at most so many bytes.
-const SHORT: usize = 16;
+const SHORT: usize = 8;
 
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
@@ -37,10 +37,12 @@ impl Interned {
         (number, true)
     }
 
-    /// Makes room for as many short strings; it is not touched before they are there.
+    /// Makes room for as many short strings, where there is any; it is not touched before
+    /// they are there.
     pub(crate) fn reserve(&mut self, count: usize) {
-        self.ends.low.reserve_exact(count);
-        self.bytes.reserve_exact(count.saturating_mul(SHORT));
+        // Without it the lists grow as they are filled.
+        let _ends = self.ends.low.try_reserve_exact(count);
+        let _bytes = self.bytes.try_reserve_exact(count.saturating_mul(SHORT));
     }
 
     /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of

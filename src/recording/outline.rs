@@ -124,7 +124,8 @@ impl Outliner {
     pub(crate) fn with_room(bytes: u64) -> Self {
         let mut outliner = Self::new();
         let members = usize::try_from(bytes / LEAST).map_or(MOST_ROOM, |most| most.min(MOST_ROOM));
-        outliner.outline.members.reserve_exact(members);
+        // Without it the list grows as it is filled.
+        let _members = outliner.outline.members.try_reserve_exact(members);
         outliner.outline.items.reserve_exact(members);
         outliner.outline.names.reserve(members);
         outliner
