@@ -20,6 +20,8 @@ static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| {
     Redactor::new(&["hush-[a-z0-9]{8}".to_owned()]).expect("a regular expression")
 });
 
+static SHAPES: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(&[]).expect("no pattern"));
+
 static NAMED: LazyLock<Redactor> = LazyLock::new(|| {
     Redactor::new(&["KEY=hush-[a-z0-9]{8}".to_owned()]).expect("a regular expression")
 });
@@ -88,6 +90,9 @@ fn compare(before: &Value, after: &Value) {
             assert_eq!(before.len(), after.len());
             before.iter().zip(after).for_each(|(before, after)| compare(before, after));
         }
+        // A name that holds a key of a well-known shape does not stay.
+        (Value::Object(before), _)
+            if before.keys().any(|name| !SHAPES.find(name.as_bytes()).is_empty()) => {}
         (Value::Object(before), Value::Object(after)) => {
             assert!(before.keys().eq(after.keys()), "names stay as they are");
             before.values().zip(after.values()).for_each(|(before, after)| compare(before, after));
