@@ -159,7 +159,7 @@ impl InForce {
     }
 }
 
-/// The first of these rules, with what says so; `None` where there is none.
+/// Lists the first rules and the source of each. Returns `None` for an empty list.
 fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
     let shown = rules.iter().take(NAMED);
     let shown: Vec<_> =

@@ -118,7 +118,7 @@ const DIGITS: usize = 16;
 /// How the value of a header of this name, in lower case, is kept; `None` where the
 /// header changes no answer.
 fn value_of(name: &str) -> Option<Value> {
-    // Most headers of most requests are told by how they begin.
+    // The first letters rule out most headers of most requests.
     let begins = matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'r')
         || name.starts_with("x-") && !name.starts_with("x-stainless-");
     if !begins {

@@ -125,7 +125,7 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
             match (response.status, response.end) {
                 (status @ 400.., _) => Some(CallFailure::Status(status)),
                 (_, End::UpstreamAbort(_)) => Some(CallFailure::Cut),
-                // What is incomplete for other reasons is told as such.
+                // An answer that is incomplete for another reason is reported as incomplete.
                 _ => None,
             }
         }),

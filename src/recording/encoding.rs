@@ -7,8 +7,8 @@ use brotli_decompressor::Decompressor;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::StreamingDecoder;
 
-/// The most plain bytes that a reader of recordings decodes a body to: as many as a
-/// recorder keeps of an answer, unless it is told otherwise.
+/// The most plain bytes that a reader of recordings decodes a body to. It equals the
+/// recorder's default limit for an answer.
 pub const LARGEST: usize = 64 << 20;
 
 /// Plain bytes that are held before it is known how many there are. A body that has

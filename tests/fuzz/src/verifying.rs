@@ -1,13 +1,21 @@
-//! What `verify` says of a file, without a command line around it.
+//! What `verify` says of a file and whether `replay` loads it, without a command line.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
-use loomrec::store::Examined;
+use loomrec::replay::{Matcher, Source, Terms};
+use loomrec::store::{Examined, Recording};
 use loomrec::verification::{Checker, Problem, Severity, Unit, check};
 
 static CHECKER: LazyLock<Checker> =
     LazyLock::new(|| Checker::new(None).expect("the checker's own patterns"));
+
+/// Whether `replay` loads a recording.
+pub fn can_be_replayed(path: &Path) -> bool {
+    let Ok(recording) = Recording::look(path) else { return false };
+    let sources = vec![Source { label: "recording".to_owned(), recording }];
+    Matcher::new(sources, Terms::default()).is_ok()
+}
 
 /// Whether a file is free of errors.
 pub fn is_sound(path: &Path) -> bool {
