@@ -260,3 +260,32 @@ fn operations_that_are_not_read_give_nothing() {
         assert_eq!(ended_well(operation, body), None);
     }
 }
+
+#[test]
+fn complete_answer_that_is_read_is_one_json_document() {
+    // What the answers of all operations are told by.
+    let document = json!({
+        "id": "a", "model": "m", "type": "message", "object": "response", "status": "completed",
+        "choices": [{"index": 0, "text": "Hi", "message": {"content": "Hi"}}],
+        "candidates": [{"content": {"parts": [{"text": "Hi"}]}}],
+        "output": {"message": {"content": [{"text": "Hi"}]}},
+        "message": {"role": "assistant", "content": "Hi"}, "response": "Hi", "text": "Hi",
+        "content": [{"type": "text", "text": "Hi"}], "data": [{"embedding": [0.5]}],
+        "embeddings": [[0.5]], "embedding": {"values": [0.5]}, "usage": {"input_tokens": 1},
+        "totalTokens": 1, "input_tokens": 1, "results": [{"index": 0, "relevance_score": 0.5}],
+        "role": "assistant", "done": true, "stop_reason": "end_turn", "finish_reason": "stop",
+    });
+    let document = document.to_string();
+    let mut known = 0;
+    for operation in OPERATIONS {
+        let is_read = |text: &str| super::read(operation, None, text.as_bytes()).is_some();
+        known += usize::from(is_read(&document));
+        let cut = &document[..document.len() - 1];
+        let text = document.as_str();
+        for other in [cut, "Hi", "", "data: {}\n\n", &[text, text].concat(), &[text, "x"].concat()]
+        {
+            assert!(!is_read(other), "{operation:?}: {other}");
+        }
+    }
+    assert!(known >= 14, "{known}");
+}

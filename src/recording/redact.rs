@@ -89,7 +89,10 @@ impl Redactor {
     pub fn new(patterns: &[String]) -> Result<Self, RedactError> {
         let (rules, names) = rule::read_rules(patterns)?;
         Ok(Self {
-            shapes: Shapes::new(compile(&shape::candidates())?),
+            shapes: Shapes::new().map_err(|error| RedactError::Pattern {
+                pattern: "what known keys begin with".to_owned(),
+                problem: error.to_string(),
+            })?,
             rules,
             names,
             schemes: compile(r"(?i-u)\b(?:basic|bearer)\s+([A-Za-z0-9+/=._~-]{8,})")?,
@@ -211,13 +214,26 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> Vec<(String, String)> {
-        // One search for all names: one that holds a credential cannot be replaced by a mark.
-        let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-        let clean = is_clean(names.join("\n").as_bytes(), secrets);
-        header::end_to_end(headers)
-            .filter(|(name, _)| clean || is_clean(name.as_bytes(), secrets))
+        let stored = header::end_to_end(headers);
+        if self.are_plainly_clean(headers, secrets) {
+            return stored.map(|(name, value)| (name, value.clone())).collect();
+        }
+        stored
+            // A name that holds a credential cannot be replaced by a mark.
+            .filter(|(name, _)| is_clean(name.as_bytes(), secrets))
             .map(|(name, value)| (name, self.redact_value(value, secrets, placeholders)))
             .collect()
+    }
+
+    /// Whether one search through all headers at once tells that nothing is to be removed.
+    fn are_plainly_clean(&self, headers: &[(String, String)], secrets: &Secrets) -> bool {
+        let size = headers.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+        let mut text = String::with_capacity(size);
+        for part in headers.iter().flat_map(|(name, value)| [name, value]) {
+            text.push_str(part);
+            text.push('\n');
+        }
+        Search { redactor: self, secrets }.is_plainly_clean_text(text.as_bytes())
     }
 
     /// Where the patterns match in a text, in order and without overlap; nothing is told

@@ -67,18 +67,18 @@ impl Redactor {
         if !coded {
             joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
         }
-        let answer = read(operation, status, headers, &joined, max);
-        if !search.is_spread(framing, &answer, &joined) {
-            return Ok(answer);
+        let said = read(operation, status, headers, &joined, max);
+        if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
+            return Ok(said.answer);
         }
         if framing.is_none() && !coded {
             // A text may stand in several parts of one document.
             joined = self.remove(chunks, placeholders, |text| {
                 search.in_events(text, std::slice::from_ref(&(0..text.len())))
             });
-            let answer = read(operation, status, headers, &joined, max);
-            if !search.is_spread(framing, &answer, &joined) {
-                return Ok(answer);
+            let said = read(operation, status, headers, &joined, max);
+            if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
+                return Ok(said.answer);
             }
         }
         Err(Unkept::Spread)
@@ -159,7 +159,8 @@ impl Redactor {
     /// Whether what an answer says in the whole holds a credential of which each of its
     /// pieces holds a part only.
     pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
-        Search { redactor: self, secrets: &Secrets::default() }.is_spread(framing, answer, bytes)
+        let search = Search { redactor: self, secrets: &Secrets::default() };
+        search.is_spread(framing, answer, false, bytes)
     }
 
     /// A compressed body that holds a credential is kept decoded: it could not be
@@ -212,26 +213,29 @@ impl Search<'_> {
     }
 
     /// Whether what an answer says in the whole holds what is in none of its pieces.
-    fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
+    /// `is_document`: its bytes are known to be one JSON document.
+    fn is_spread(
+        &self,
+        framing: Option<Framing>,
+        answer: &Answer,
+        is_document: bool,
+        bytes: &[u8],
+    ) -> bool {
         let mut calls = answer.tool_calls.iter().map(|call| call.arguments.to_string());
         // Most complete answers say all of it in one string, which was searched.
         let is_searched = || framing.is_none() && is_one_string(&answer.content, bytes);
         (!is_searched() && self.is_in(answer.content.as_bytes()))
             || calls.any(|arguments| self.is_in(arguments.as_bytes()))
-            || (framing.is_none() && self.is_in_strings_together(bytes))
+            || (framing.is_none() && !is_document && self.is_in_strings_together(bytes))
     }
 }
 
-/// Whether a text stands in JSON as a part of one string, as most writers spell it.
+/// Whether a text is the beginning of one string of a JSON text, as most writers spell it.
 fn is_one_string(text: &str, json: &[u8]) -> bool {
-    // A long needle takes longer to prepare than to search for.
-    const START: usize = 16;
-    let text = text.as_bytes();
-    let start = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len()).min(START);
-    start > 0
-        && memchr::memmem::find_iter(json, &text[..start])
-            .take(START)
-            .any(|at| spells(&json[at..], text))
+    // A quote behind a backslash is a part of a string: what follows it is read once only.
+    let begins = |at: &usize| *at > 0 && json[at - 1] != b'\\';
+    let mut strings = memchr::memchr_iter(b'"', json).filter(begins);
+    strings.any(|at| spells(&json[at + 1..], text.as_bytes()))
 }
 
 /// Whether JSON goes on with this text, which is spelled without escapes where it can be.
@@ -285,6 +289,13 @@ fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
+/// What an answer says.
+struct Said {
+    answer: Answer,
+    /// Whether its bytes as they are have been read as one JSON document.
+    is_document: bool,
+}
+
 /// What an answer of success says.
 fn read(
     operation: Operation,
@@ -292,19 +303,24 @@ fn read(
     headers: &[(String, String)],
     joined: &Bytes,
     max: usize,
-) -> Answer {
+) -> Said {
     if !(200..300).contains(&status) {
-        return Answer::default();
+        return Said { answer: Answer::default(), is_document: false };
     }
-    let plain = coding(headers).and_then(|coding| encoding::decode(coding, joined, max));
-    let plain = plain.as_deref().unwrap_or(joined);
+    let decoded = coding(headers).and_then(|coding| encoding::decode(coding, joined, max));
+    let plain = decoded.as_deref().unwrap_or(joined);
     let media = media_type(headers);
     let framing = Framing::answered(operation, media, plain);
     let answer = match framing {
         None => provider::read_complete(operation, media, plain),
         framing => provider::read(operation, framing, plain),
     };
-    answer.unwrap_or_default()
+    // A transcription may be plain text.
+    let is_document = answer.is_some()
+        && framing.is_none()
+        && decoded.is_none()
+        && operation != Operation::Transcription;
+    Said { answer: answer.unwrap_or_default(), is_document }
 }
 
 /// How a body is compressed, where it is.
@@ -330,9 +346,8 @@ mod tests {
     fn text_is_one_string_where_json_spells_it_in_one_piece() {
         let json = |text: &str| serde_json::to_vec(&json!({ "a": 1, "content": text })).unwrap();
         for text in ["hello", "a \"quoted\" \\ word\n\nand é", "\"", "see see\nsaw"] {
-            let starts_plain = !text.starts_with('"');
-            assert_eq!(is_one_string(text, &json(text)), starts_plain, "{text}");
-            assert_eq!(is_one_string(&text[..1], &json(text)), starts_plain, "{text}");
+            assert!(is_one_string(text, &json(text)), "{text}");
+            assert!(is_one_string(&text[..1], &json(text)), "{text}");
         }
         assert!(!is_one_string("hello", &json("hell o")));
         assert!(!is_one_string("ab", br#"[{"t":"a"},{"t":"b"}]"#));

@@ -36,10 +36,15 @@ impl Search<'_> {
     /// in it.
     pub(super) fn is_plainly_clean(&self, json: &[u8]) -> bool {
         self.redactor.rules.is_empty()
-            && memchr::memmem::find(json, b"\\u").is_none()
-            && memchr::memmem::find(json, b"\\/").is_none()
+            && !hides_a_letter(json)
             && !self.begins_in(json)
             && !self.secrets.values().any(is_escaped_in_json)
+    }
+
+    /// Whether nothing can be found in a text that is not JSON, as far as can be told
+    /// without reading it: it has no escapes of JSON, and no key begins in it.
+    pub(super) fn is_plainly_clean_text(&self, text: &[u8]) -> bool {
+        self.redactor.rules.is_empty() && !text.contains(&b'\\') && !self.begins_in(text)
     }
 
     /// Whether a key may begin in the bytes, or a credential stands there.
@@ -225,6 +230,12 @@ impl Search<'_> {
             .chain(placeholders)
             .any(|mark| from + mark.start <= range.start && range.end <= from + mark.end)
     }
+}
+
+/// Whether an escape of a JSON text may stand for a letter, a digit or a slash.
+fn hides_a_letter(json: &[u8]) -> bool {
+    let escapes = memchr::memchr_iter(b'\\', json);
+    escapes.filter_map(|at| json.get(at + 1)).any(|byte| matches!(byte, b'u' | b'/'))
 }
 
 /// Whether JSON spells this with an escape.

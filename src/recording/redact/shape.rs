@@ -5,7 +5,8 @@
 
 use std::ops::Range;
 
-use regex::bytes::Regex;
+use aho_corasick::packed::Searcher;
+use aho_corasick::{AhoCorasick, BuildError, Input, Span};
 
 /// The characters a key may go on with.
 #[derive(Clone, Copy)]
@@ -100,42 +101,72 @@ const JWT: &str = "eyJ";
 const PEM: &str = "-----BEGIN ";
 const URL: &str = "://";
 
-/// The regular expression that finds every prefix, and nothing else: it is
-/// searched for as a set of literals.
-pub(super) fn candidates() -> String {
+/// Every prefix that a key may begin with, none of which begins with another.
+fn prefixes() -> Vec<&'static str> {
     let single = [SENDGRID, JWT, PEM, URL];
     let shapes = SHAPES.iter().map(|shape| shape.prefix);
     let mut prefixes: Vec<&str> = shapes.chain(AWS).chain(single).collect();
     // One prefix that begins another finds it too.
     let all = prefixes.clone();
     prefixes.retain(|prefix| !all.iter().any(|other| other != prefix && prefix.starts_with(other)));
-    let escaped: Vec<String> = prefixes.iter().map(|p| regex::escape(p)).collect();
-    format!("(?-u){}", escaped.join("|"))
+    prefixes
 }
 
 /// The finder of well-known shapes.
 #[derive(Clone, Debug)]
 pub(super) struct Shapes {
-    candidates: Regex,
+    prefixes: Prefixes,
+}
+
+/// The search for all prefixes at once.
+#[derive(Clone, Debug)]
+enum Prefixes {
+    /// Many bytes at a time.
+    Packed(Searcher),
+    /// Byte by byte, on a processor that cannot.
+    Automaton(AhoCorasick),
+}
+
+impl Prefixes {
+    /// # Errors
+    /// An automaton that cannot be built.
+    fn new() -> Result<Self, BuildError> {
+        let prefixes = prefixes();
+        match Searcher::new(&prefixes) {
+            Some(searcher) => Ok(Self::Packed(searcher)),
+            None => AhoCorasick::new(&prefixes).map(Self::Automaton),
+        }
+    }
+
+    /// Where the next prefix begins, from `at` on.
+    fn find(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let span = Span::from(at..bytes.len());
+        match self {
+            Self::Packed(searcher) => searcher.find_in(bytes, span),
+            Self::Automaton(automaton) => automaton.find(Input::new(bytes).span(span)),
+        }
+        .map(|found| found.start())
+    }
 }
 
 impl Shapes {
-    /// With the compiled [`candidates`].
-    pub(super) fn new(candidates: Regex) -> Self {
-        Self { candidates }
+    /// # Errors
+    /// A search that cannot be built.
+    pub(super) fn new() -> Result<Self, BuildError> {
+        Ok(Self { prefixes: Prefixes::new()? })
     }
 
     /// Whether a key may begin in the bytes: whether they hold the prefix of one.
     pub(super) fn begin_in(&self, bytes: &[u8]) -> bool {
-        self.candidates.is_match(bytes)
+        self.prefixes.find(bytes, 0).is_some()
     }
 
     /// Where keys stand.
     pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
         let mut at = 0;
-        while let Some(found) = self.candidates.find_at(bytes, at) {
-            at = found.start() + 1;
-            if let Some(range) = key_at(bytes, found.start()) {
+        while let Some(start) = self.prefixes.find(bytes, at) {
+            at = start + 1;
+            if let Some(range) = key_at(bytes, start) {
                 at = range.end;
                 ranges.push(range);
             }
