@@ -3,7 +3,7 @@
 //!
 //! Whoever holds a [`Guard`] may change the recording and the files beside it. A
 //! [`Lock`] keeps its file open between two turns, so a turn that nobody contends
-//! costs four small system calls. The lock file may be removed by its holder:
+//! costs four small system calls at most. The lock file may be removed by its holder:
 //! one who was waiting on it sees that its path no longer names what was locked,
 //! and starts over.
 
@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::disk::Disk;
 use super::error::StoreError;
@@ -40,6 +40,9 @@ const LONG_PAUSE: Duration = Duration::from_millis(2);
 /// only now and then.
 const FRESH: Duration = Duration::from_millis(500);
 
+/// Changes of a file that are further apart have different times.
+const TICK: Duration = Duration::from_millis(20);
+
 /// Every signature has this many bytes, so that one overwrites another whole.
 const SIGNATURE: usize = 160;
 
@@ -52,7 +55,16 @@ pub(super) struct Lock {
     path: PathBuf,
     disk: Disk,
     open: Option<(Arc<File>, FileId)>,
-    signed: Option<(Instant, Vec<u8>)>,
+    signed: Option<Signature>,
+}
+
+/// What a holder has written into the lock's file.
+#[derive(Debug)]
+struct Signature {
+    when: Instant,
+    text: Vec<u8>,
+    /// When the file was last changed, where it was read later than that and had this text.
+    seen: Option<SystemTime>,
 }
 
 /// The lock, held until this is dropped.
@@ -102,9 +114,10 @@ impl Lock {
                 });
             }
             let guard = Guard { file: Arc::clone(&file) };
-            if id_at(&self.path).map_err(failed)? == Some(id) {
+            let there = metadata_at(&self.path).map_err(failed)?;
+            if let Some(there) = there.filter(|there| id_of(there) == id) {
                 // For people only: a lock without a name on it is as good.
-                let _ = self.sign(&file);
+                let _ = self.sign(&file, &there);
                 self.open = Some((file, id));
                 return Ok(guard);
             }
@@ -125,18 +138,24 @@ impl Lock {
     }
 
     /// Writes who holds the lock, unless that stands there already.
-    fn sign(&mut self, file: &File) -> io::Result<()> {
-        if let Some((when, text)) = &self.signed
-            && when.elapsed() < FRESH
+    fn sign(&mut self, file: &File, metadata: &fs::Metadata) -> io::Result<()> {
+        if let Some(signed) = &mut self.signed
+            && signed.when.elapsed() < FRESH
         {
+            let changed = metadata.modified().ok();
+            if changed.is_some() && changed == signed.seen {
+                return Ok(());
+            }
             let mut there = [0; SIGNATURE];
-            if file.read_exact_at(&mut there, 0).is_ok() && there == **text {
+            if file.read_exact_at(&mut there, 0).is_ok() && there == *signed.text {
+                // A change right behind our own may have the same time.
+                signed.seen = changed.filter(|_| signed.when.elapsed() > TICK);
                 return Ok(());
             }
         }
         let text = signature();
         file.write_all_at(&text, 0)?;
-        self.signed = Some((Instant::now(), text));
+        self.signed = Some(Signature { when: Instant::now(), text, seen: None });
         Ok(())
     }
 }
@@ -187,8 +206,13 @@ pub(super) fn id_of(metadata: &fs::Metadata) -> FileId {
 
 /// Which file a path names; `None` where there is none.
 pub(super) fn id_at(path: &Path) -> io::Result<Option<FileId>> {
+    Ok(metadata_at(path)?.as_ref().map(id_of))
+}
+
+/// What is at a path; `None` where there is nothing.
+fn metadata_at(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(id_of(&metadata))),
+        Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -275,112 +299,5 @@ fn holder(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lock(path: &Path) -> Lock {
-        Lock::new(path, &Disk::real())
-    }
-
-    fn path(dir: &tempfile::TempDir) -> PathBuf {
-        dir.path().join("a.lock")
-    }
-
-    #[test]
-    fn second_taker_waits_no_longer_than_told_and_names_the_holder() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut one = lock(&path(&dir));
-        let mut two = lock(&path(&dir));
-        let guard = one.acquire(WAIT).unwrap();
-        let start = Instant::now();
-        let error = two.acquire(Duration::from_millis(30)).unwrap_err();
-        assert!(start.elapsed() >= Duration::from_millis(30));
-        let text = error.to_string();
-        assert!(text.contains(&format!("pid {}, since 20", std::process::id())), "{text}");
-        assert!(!text.contains("  "), "{text:?}");
-        drop(guard);
-        two.acquire(WAIT).unwrap();
-    }
-
-    #[test]
-    fn waiter_gets_the_lock_as_soon_as_it_is_free() {
-        let dir = tempfile::tempdir().unwrap();
-        let guard = lock(&path(&dir)).acquire(WAIT).unwrap();
-        let waiter = {
-            let path = path(&dir);
-            thread::spawn(move || lock(&path).acquire(WAIT).map(drop))
-        };
-        // Long enough for the waiter to be in the kernel; sooner is right as well.
-        thread::sleep(Duration::from_millis(20));
-        drop(guard);
-        waiter.join().unwrap().unwrap();
-    }
-
-    #[test]
-    fn one_who_was_given_up_on_does_not_keep_the_lock() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut one = lock(&path(&dir));
-        let guard = one.acquire(WAIT).unwrap();
-        let mut two = lock(&path(&dir));
-        for _ in 0..3 {
-            two.acquire(Duration::from_millis(5)).unwrap_err();
-        }
-        drop(guard);
-        drop(two.acquire(WAIT).unwrap());
-        drop(one.acquire(WAIT).unwrap());
-    }
-
-    #[test]
-    fn waiter_starts_over_when_the_lock_file_was_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut one = lock(&path(&dir));
-        let guard = one.acquire(WAIT).unwrap();
-        let before = one.id();
-        let waiter = {
-            let path = path(&dir);
-            thread::spawn(move || lock(&path).acquire(WAIT))
-        };
-        // Whether it waits by now or comes later, it must end with the new file.
-        thread::sleep(Duration::from_millis(20));
-        one.remove(guard).unwrap();
-        let second = waiter.join().unwrap().unwrap();
-        let error = one.acquire(Duration::from_millis(10)).unwrap_err();
-        assert!(matches!(error, StoreError::Held { .. }));
-        drop(second);
-        drop(one.acquire(WAIT).unwrap());
-        assert!(one.id().is_some() && before.is_some());
-    }
-
-    #[test]
-    fn lock_of_a_dead_process_is_no_obstacle_and_its_name_goes() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(path(&dir), "loomrec, pid 999999, since 1999-01-01T00:00:00Z\n").unwrap();
-        let mut one = lock(&path(&dir));
-        let _guard = one.acquire(Duration::from_millis(10)).unwrap();
-        assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
-    }
-
-    #[test]
-    fn name_on_the_lock_is_its_holders_after_others_had_turns() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut one = lock(&path(&dir));
-        drop(one.acquire(WAIT).unwrap());
-        fs::write(path(&dir), "other, pid 7, since then\n").unwrap();
-        let _guard = one.acquire(WAIT).unwrap();
-        assert!(holder(&path(&dir)).contains(&format!("pid {}", std::process::id())));
-    }
-
-    #[test]
-    fn lock_whose_folder_is_gone_says_so_and_works_again_when_it_is_back() {
-        let dir = tempfile::tempdir().unwrap();
-        let folder = dir.path().join("f");
-        fs::create_dir(&folder).unwrap();
-        let mut one = lock(&folder.join("a.lock"));
-        drop(one.acquire(WAIT).unwrap());
-        fs::rename(&folder, dir.path().join("away")).unwrap();
-        let error = one.acquire(WAIT).unwrap_err();
-        assert!(error.to_string().contains("a.lock"), "{error}");
-        fs::rename(dir.path().join("away"), &folder).unwrap();
-        drop(one.acquire(WAIT).unwrap());
-    }
-}
+#[path = "lock_tests.rs"]
+mod tests;
