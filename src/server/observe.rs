@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, Method, header};
 use url::Url;
 
 use super::credential::{Carried, Credentials};
@@ -21,9 +21,9 @@ use crate::recording::request_text::{RequestText, content_coding, request_text};
 use crate::replay::Matcher;
 
 /// Names the session of a call.
-pub const SESSION_HEADER: &str = "x-loomrec-session";
+pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
 /// Names the step of a call.
-pub const STEP_HEADER: &str = "x-loomrec-step-id";
+pub const STEP_HEADER: HeaderName = HeaderName::from_static("x-loomrec-step-id");
 
 /// What follows from the head of a request alone: freed of secrets, but for its place.
 pub(super) struct Opening {
@@ -115,7 +115,7 @@ impl Observer {
         secrets: Arc<Secrets>,
     ) -> Opening {
         let clean = |text: &str| self.redactor.redact_name(text, &secrets);
-        let named = |name: &str| {
+        let named = |name: HeaderName| {
             let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
             Some(clean(&value)).filter(|_| !value.is_empty())
         };

@@ -1,7 +1,8 @@
 //! A fold as a recorder has it done, on whatever thread.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+use foldhash::HashSet;
 
 use super::disk::Disk;
 use super::error::StoreError;
@@ -75,7 +76,7 @@ fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
 pub(super) fn names(path: &Path) -> Option<HashSet<Fingerprint>> {
     match Recording::look(path) {
         Ok(recording) => Some(recording.names().map(|name| fingerprint(&name)).collect()),
-        Err(StoreError::Missing { .. }) => Some(HashSet::new()),
+        Err(StoreError::Missing { .. }) => Some(HashSet::default()),
         Err(_) => None,
     }
 }

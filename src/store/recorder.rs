@@ -3,10 +3,11 @@
 //! What is recorded goes to the log first, which costs the same however large the
 //! recording is, and from there into the recording, by folds.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use foldhash::HashSet;
 
 use super::disk::Disk;
 use super::error::StoreError;
@@ -167,7 +168,7 @@ impl Recorder {
         let Some(run) = &mut self.run else { return Ok(()) };
         let room = batch.iter_mut().map(|parcel| parcel.as_mut().len()).sum();
         let mut frames = Vec::with_capacity(room);
-        let mut seen = HashSet::new();
+        let mut seen = HashSet::default();
         let single = batch.len() == 1;
         let mut may_go = false;
         for parcel in batch.iter_mut().map(AsMut::as_mut) {

@@ -13,12 +13,14 @@
 //! says which file the recording is when a run begins, and from each fold on: another
 //! one is not of this run. It is `{"target":null}` where there is none.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use foldhash::HashSet;
 
 use super::beside;
 use super::disk::Disk;
@@ -79,7 +81,7 @@ impl Run {
             file,
             id,
             name: None,
-            names: HashSet::new(),
+            names: HashSet::default(),
             rotations: Vec::new(),
             joined: 0,
             place: 0,

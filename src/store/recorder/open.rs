@@ -57,7 +57,7 @@ impl Recorder {
             run: Some(run),
             orphans: Vec::new(),
             watch: Arc::default(),
-            own: HashSet::new(),
+            own: HashSet::default(),
             schedule: Schedule::default(),
             stamp: Stamp::at(&paths.target).map_err(failed)?,
             held,
