@@ -151,9 +151,13 @@ impl<'a> Stage<'a> {
             if round > 2 && began.elapsed() > self.scale.patience {
                 break;
             }
-            for turn in 0..self.stands.len() {
-                // Each round begins with another system.
-                let index = (round + turn) % self.stands.len();
+            let count = self.stands.len();
+            for turn in 0..count {
+                // Each round begins with another system, and every other round goes
+                // backwards: what one leaves to the next (a disk that still writes) does
+                // not always meet the same one.
+                let turn = if round % 2 == 0 { turn } else { count - turn };
+                let index = (round + turn) % count;
                 let (_, Ok(stand)) = &self.stands[index] else { continue };
                 match (self.turn(stand, connections, round).await, &mut results[index].1) {
                     (Ok(sample), Ok(samples)) => samples.push(sample),
