@@ -119,6 +119,15 @@ impl Report {
         }
     }
 
+    /// Adds the problems of a part, and counts those that it does not tell.
+    fn join(&mut self, part: Self) {
+        let (errors, warnings) = (self.errors + part.errors, self.warnings + part.warnings);
+        let notes = self.notes + part.notes;
+        part.problems.into_iter().for_each(|problem| self.add(problem));
+        (self.errors, self.warnings, self.notes) = (errors, warnings, notes);
+        self.foreign += part.foreign;
+    }
+
     fn be_strict(&mut self) {
         let wrong = |problem: &&mut Problem| problem.severity != Severity::Note;
         for problem in self.problems.iter_mut().filter(wrong) {

@@ -20,7 +20,7 @@ pub(crate) mod interned;
 pub mod meta;
 pub mod moment;
 pub mod name;
-mod names;
+pub(crate) mod names;
 mod object;
 pub mod observed;
 pub(crate) mod outline;

@@ -14,8 +14,8 @@ use super::room::has_room;
 use super::{beside, file, index, log, regular_file, run, split};
 use crate::recording::FormatError;
 use crate::recording::error::not_object;
-use crate::recording::scan::{Found, NotSplit, Scanner};
-use crate::verification::Layout;
+use crate::recording::scan::{NotSplit, Scanner};
+use crate::verification::{Layout, LayoutReader};
 
 /// How much is read at once where nothing is held of it.
 const PIECE: usize = 1024 * 1024;
@@ -82,7 +82,7 @@ impl Examined {
     /// # Errors
     /// A file that cannot be read, or is not a JSON object.
     pub fn layout(&self) -> Result<Layout, StoreError> {
-        self.found().map(Layout::of)
+        self.read().map(LayoutReader::finish)
     }
 
     /// The same of a file in a recording's folder.
@@ -90,11 +90,11 @@ impl Examined {
     /// # Errors
     /// As [`Self::layout`].
     pub fn part(&self) -> Result<Layout, StoreError> {
-        self.found().map(Layout::of_part)
+        self.read().map(LayoutReader::finish_part)
     }
 
-    fn found(&self) -> Result<Vec<Found>, StoreError> {
-        let mut scanner = Scanner::new();
+    fn read(&self) -> Result<LayoutReader, StoreError> {
+        let (mut scanner, mut reader) = (Scanner::new(), LayoutReader::default());
         let mut source = BufReader::with_capacity(PIECE, log::from(&self.file, 0));
         let found = loop {
             let piece = source.fill_buf().map_err(|error| self.failed(error))?;
@@ -104,11 +104,12 @@ impl Examined {
             if let Err(NotSplit) = scanner.feed(piece) {
                 break Err(NotSplit);
             }
+            scanner.take_found().for_each(|found| reader.add(found));
             let length = piece.len();
             source.consume(length);
         };
         match found {
-            Ok(found) => Ok(found),
+            Ok(_) => Ok(reader),
             Err(NotSplit) => Err(self.no_object()?),
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::answer::{self, Body};
-use super::layout::Unit;
 use super::place::lines_below;
 use super::secret::Search;
+use super::unit::Unit;
 use super::{Kind, Problem, Severity, end, field, header};
 use crate::fault::Fault;
 use crate::identity::{self, IdentityRules, RequestKey};

@@ -1,13 +1,14 @@
 //! A file as a whole: its metadata, its keys, and where its entries stand.
 
 use std::collections::{BTreeMap, HashSet};
-use std::ops::Range;
 
 use serde_json::{Map, Value};
 
 use super::place::token;
+use super::unit::{Key, Units};
 use super::{Kind, Problem, Severity};
 use crate::identity::IdentityRules;
+use crate::recording::names::Names;
 use crate::recording::scan::{Found, Shape};
 use crate::recording::{EntryName, FormatError, Meta, Waiting};
 use crate::spelling::nearest;
@@ -17,39 +18,15 @@ const META: [&str; 2] = ["_version", "_loomrec"];
 const OWN: [&str; 3] = ["format", "identity", "pending"];
 const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
 
-/// Where an entry stands in its file.
-#[derive(Clone, Debug)]
-pub struct Unit {
-    /// What it is kept under.
-    pub name: EntryName,
-    /// Which take of that name, counted from 1.
-    pub take: usize,
-    /// Where its key begins.
-    pub at: u64,
-    /// The line the key stands in, counted from 1.
-    pub line: usize,
-    /// Where its text stands.
-    pub range: Range<u64>,
-    /// Whether it stands in a list of takes.
-    pub in_list: bool,
-}
-
-impl Unit {
-    /// What people call it.
-    pub fn key(&self) -> String {
-        self.name.take_key(self.take)
-    }
-}
-
 /// A file as far as it is understood without reading its entries.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
     /// What is wrong with it.
     pub problems: Vec<Problem>,
-    /// Its keys that are no metadata, and the lines they stand in.
-    pub keys: Vec<(String, usize)>,
+    /// Its keys that are no metadata.
+    keys: Vec<TakeKey>,
     /// Its entries, in order.
-    pub units: Vec<Unit>,
+    pub units: Units,
     /// The rules its keys were made under; `None` where it does not say them in a way
     /// that is understood.
     pub rules: Option<IdentityRules>,
@@ -63,42 +40,94 @@ pub struct Layout {
     pub foreign: usize,
 }
 
-impl Layout {
-    /// What the members of a file's top-level object are.
-    pub(crate) fn of(found: Vec<Found>) -> Self {
-        let mut layout = Self::of_part(found);
-        let gaps = gaps(layout.keys.iter().map(|(key, line)| (key.as_str(), *line)));
-        layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
+/// A key that is no metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct TakeKey {
+    /// The number of its name.
+    name: u32,
+    take: u32,
+    line: u32,
+    /// How many keys come before it.
+    index: u32,
+}
+
+/// Makes a [`Layout`] of members as they are found.
+#[derive(Debug, Default)]
+pub(crate) struct LayoutReader {
+    layout: Layout,
+    /// The members that are metadata.
+    meta: Vec<Found>,
+    meta_keys: HashSet<String>,
+    /// The takes of hashes: the numbers of their names, and their own.
+    takes: HashSet<(u32, u32)>,
+}
+
+impl LayoutReader {
+    /// Adds the next member.
+    pub(crate) fn add(&mut self, member: Found) {
+        let layout = &mut self.layout;
+        layout.foreign += usize::from(!member.tidy);
+        if member.key.starts_with('_') {
+            if !self.meta_keys.insert(member.key.clone()) {
+                layout.twice(&member);
+            }
+            self.meta.push(member);
+            return;
+        }
+        let (name, take) = EntryName::of_key(&member.key);
+        let (number, is_new) = layout.units.names.insert(&name);
+        let (small_take, line) = (small(take), small(member.line));
+        let is_first = match &name {
+            EntryName::Step(_) => is_new,
+            EntryName::Hash(_) => self.takes.insert((number, small_take)),
+        };
+        if !is_first {
+            layout.twice(&member);
+        }
+        if let EntryName::Step(id) = &name {
+            layout.step(id, member.line);
+        }
+        let index = small(layout.keys.len());
+        layout.keys.push(TakeKey { name: number, take: small_take, line, index });
+        let key = Key { name: number, at: member.at, line };
+        layout.takes(member, key, small_take, name.step_id().is_some());
+    }
+
+    /// The layout of a file that holds a part of a recording: takes may be missing in it.
+    pub(crate) fn finish_part(self) -> Layout {
+        let Self { mut layout, meta, .. } = self;
+        let others = std::mem::take(&mut layout.problems);
+        layout.metadata(&meta);
+        layout.problems.extend(others);
         layout
     }
 
-    /// The same of a file that holds a part of a recording: takes may be missing in it.
-    pub(crate) fn of_part(found: Vec<Found>) -> Self {
-        let mut layout = Self::default();
-        layout.metadata(&found);
-        let mut seen = HashSet::new();
-        for member in found {
-            if !seen.insert(member.key.clone()) {
-                layout.twice(&member);
-            }
-            layout.foreign += usize::from(!member.tidy);
-            if member.key.starts_with('_') {
-                continue;
-            }
-            let (name, take) = EntryName::of_key(&member.key);
-            if let EntryName::Step(id) = &name {
-                layout.step(id, member.line);
-            }
-            layout.keys.push((member.key.clone(), member.line));
-            layout.takes(member, &name, take);
-        }
+    /// The layout of a file that is a recording.
+    pub(crate) fn finish(self) -> Layout {
+        let mut layout = self.finish_part();
+        let gaps = gaps_among(layout.keys.clone(), &layout.units.names);
+        layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
         layout
+    }
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl Layout {
+    /// Its keys that are no metadata, and the lines they stand in.
+    pub fn keys(&self) -> impl Iterator<Item = (String, usize)> {
+        self.keys.iter().filter_map(|key| {
+            let name = self.units.names.get(key.name)?;
+            Some((name.take_key(key.take as usize), key.line as usize))
+        })
     }
 
     fn metadata(&mut self, found: &[Found]) {
         let mut keys = Map::new();
         let mut lines = BTreeMap::new();
-        for member in found.iter().filter(|member| member.key.starts_with('_')) {
+        for member in found {
             lines.insert(member.key.as_str(), member.line);
             match serde_json::from_slice::<Value>(&member.text) {
                 Ok(value) => drop(keys.insert(member.key.clone(), value)),
@@ -176,15 +205,16 @@ impl Layout {
         }
     }
 
-    fn takes(&mut self, member: Found, name: &EntryName, take: usize) {
-        let Found { key, at, line, value, shape, .. } = member;
-        let unit =
-            |take, range, in_list| Unit { name: name.clone(), take, at, line, range, in_list };
+    fn takes(&mut self, member: Found, place: Key, take: u32, is_step: bool) {
+        let Found { key, line, value, shape, .. } = member;
+        let mut push = |take, range, in_list| self.units.push(place, take, range, in_list);
         let told = match shape {
-            Shape::Object => return self.units.push(unit(take, value, false)),
-            Shape::List(items) if name.step_id().is_some() => {
-                let items = items.into_iter().enumerate();
-                return self.units.extend(items.map(|(index, range)| unit(index + 1, range, true)));
+            Shape::Object => return push(take, value, false),
+            Shape::List(items) if is_step => {
+                return items
+                    .into_iter()
+                    .zip(1..)
+                    .for_each(|(range, take)| push(take, range, true));
             }
             Shape::List(_) => "a list may only stand under a step id, and this is a hash",
             Shape::Other => "it is neither an entry nor a list of entries",
@@ -199,22 +229,31 @@ impl Layout {
 /// What is wrong with the numbers of takes, given every key of a recording and its line:
 /// those of a hash go from 1 on, without a gap. Each is told with the number of its key.
 pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
-    let mut all: BTreeMap<EntryName, Vec<(usize, usize, usize)>> = BTreeMap::new();
-    for (at, (key, line)) in keys.enumerate() {
+    let mut names = Names::default();
+    let key = |(index, (key, line)): (usize, (&str, usize))| {
         let (name, take) = EntryName::of_key(key);
-        all.entry(name).or_default().push((take, line, at));
-    }
+        let name = names.insert(&name).0;
+        TakeKey { name, take: small(take), line: small(line), index: small(index) }
+    };
+    let all = keys.enumerate().map(key).collect();
+    gaps_among(all, &names)
+}
+
+fn gaps_among(mut all: Vec<TakeKey>, names: &Names) -> Vec<(usize, Problem)> {
+    all.sort_unstable();
+    all.dedup_by_key(|key| (key.name, key.take));
     let mut found = Vec::new();
-    for (name, mut takes) in all {
-        takes.sort_unstable();
-        takes.dedup_by_key(|(take, ..)| *take);
-        let gap = takes.iter().enumerate().find(|(index, (take, ..))| *take != index + 1);
-        if let Some((index, &(take, line, at))) = gap {
-            let text = format!("there is a take {take}, and no take {}", index + 1);
+    for takes in all.chunk_by(|one, other| one.name == other.name) {
+        let gap = takes.iter().zip(1..).find(|(key, number)| key.take != *number);
+        if let Some((&TakeKey { name, take, line, index }, missing)) = gap
+            && let Some(name) = names.get(name)
+        {
+            let key = name.take_key(take as usize);
+            let text = format!("there is a take {take}, and no take {missing}");
             let problem = Problem::of_file(Kind::Key, Severity::Warning, text)
-                .at(token(&name.take_key(take)), Some(line))
-                .within(name.take_key(take));
-            found.push((at, problem.helped("--fix numbers them in turn").mendable()));
+                .at(token(&key), Some(line as usize))
+                .within(key);
+            found.push((index as usize, problem.helped("--fix numbers them in turn").mendable()));
         }
     }
     found

@@ -16,10 +16,13 @@ mod layout;
 mod mend;
 mod place;
 mod secret;
+mod unit;
 
 pub use entry::{Checked, Checker, check};
-pub use layout::{Layout, Unit, gaps};
+pub(crate) use layout::LayoutReader;
+pub use layout::{Layout, gaps};
 pub use mend::{Mended, mend};
+pub use unit::{Unit, Units};
 
 use std::borrow::Cow;
 

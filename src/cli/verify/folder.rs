@@ -77,7 +77,7 @@ fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreErro
     part.report.foreign += layout.foreign;
     part.report.loomrec = layout.loomrec;
     part.own = layout.rules.take().map(|rules| (rules, layout.waits_for));
-    part.keys = std::mem::take(&mut layout.keys);
+    part.keys = layout.keys().collect();
     match part.keys.as_slice() {
         [(key, _)] => part.report.problems.extend(misnamed(path, key)),
         keys => {

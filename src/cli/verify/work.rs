@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Report;
 use crate::store::{Examined, StoreError};
-use crate::verification::{Checked, Checker, Layout, Unit, check};
+use crate::verification::{Checker, Layout, Units, check};
 
 /// How much of a file is read at once, where an entry is not longer.
 const RUN: u64 = 1024 * 1024;
+/// How many runs are checked before what was found in them is put together.
+const AT_ONCE: usize = 16;
 
 /// Why a file cannot be read, and what helps.
 pub(super) fn unreadable(error: &StoreError) -> String {
@@ -33,10 +35,10 @@ pub(super) fn entries(
     let checker = checker.with(layout.rules.clone());
     let runs = runs(&layout.units);
     let units = &layout.units;
-    for checked in on_all_cores(&runs, |run| check_run(file, &units[run.clone()], &checker)) {
-        for checked in checked? {
-            checked.problems.into_iter().for_each(|problem| report.add(problem));
-            report.foreign += usize::from(checked.readable && !checked.spelt);
+    // What is found of a few runs is held at a time.
+    for runs in runs.chunks(AT_ONCE) {
+        for found in on_all_cores(runs, |run| check_run(file, units, run.clone(), &checker)) {
+            report.join(found?);
         }
     }
     Ok(())
@@ -72,12 +74,16 @@ pub(super) fn on_all_cores<T: Sync, U: Send>(
 }
 
 /// Runs of neighbours, each about as long as [`RUN`].
-fn runs(units: &[Unit]) -> Vec<Range<usize>> {
+fn runs(units: &Units) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (at, unit) in units.iter().enumerate() {
+    let mut from = 0;
+    for (at, range) in units.ranges().enumerate() {
         match runs.last_mut() {
-            Some(run) if unit.range.end - units[run.start].range.start <= RUN => run.end = at + 1,
-            _ => runs.push(at..at + 1),
+            Some(run) if range.end.saturating_sub(from) <= RUN => run.end = at + 1,
+            _ => {
+                from = range.start;
+                runs.push(at..at + 1);
+            }
         }
     }
     runs
@@ -86,17 +92,19 @@ fn runs(units: &[Unit]) -> Vec<Range<usize>> {
 /// Checks neighbours, and says of each problem which line of the file it is in.
 fn check_run(
     file: &Examined,
-    units: &[Unit],
+    units: &Units,
+    run: Range<usize>,
     checker: &Checker,
-) -> Result<Vec<Checked>, StoreError> {
-    let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(Vec::new()) };
+) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    let units = units.some(run);
+    let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(report) };
     let text = file.text(&(first.range.start..last.range.end))?;
     let place = |at: u64| usize::try_from(at - first.range.start).unwrap_or(usize::MAX);
-    let mut checked = Vec::with_capacity(units.len());
     // Where the last lines were counted to, so that a long list is not counted again and
     // again.
     let mut known: Option<(u64, u64, usize)> = None;
-    for unit in units {
+    for unit in &units {
         let bytes = text.get(place(unit.range.start)..place(unit.range.end)).unwrap_or_default();
         let mut found = check(unit, bytes, checker);
         if !found.problems.is_empty() {
@@ -110,7 +118,8 @@ fn check_run(
                 problem.line = Some(line + problem.line.unwrap_or(0));
             }
         }
-        checked.push(found);
+        report.foreign += usize::from(found.readable && !found.spelt);
+        found.problems.into_iter().for_each(|problem| report.add(problem));
     }
-    Ok(checked)
+    Ok(report)
 }
