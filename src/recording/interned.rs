@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 /// A short string has at most so many bytes.
-const SHORT: usize = 8;
+const SHORT: usize = 16;
 
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
@@ -37,12 +37,16 @@ impl Interned {
         (number, true)
     }
 
-    /// Makes room for as many short strings, where there is any; it is not touched before
-    /// they are there.
+    /// Makes room for as many short strings, where there is any; nearly all of it is not
+    /// touched before they are there.
     pub(crate) fn reserve(&mut self, count: usize) {
         // Without it the lists grow as they are filled.
         let _ends = self.ends.low.try_reserve_exact(count);
         let _bytes = self.bytes.try_reserve_exact(count.saturating_mul(SHORT));
+        let mut numbers = HashTable::new();
+        if self.len() == 0 && numbers.try_reserve(count, |_| 0).is_ok() {
+            self.numbers = numbers.into();
+        }
     }
 
     /// Frees the memory of what only [`Self::insert`] and [`Self::find`] need; the next of

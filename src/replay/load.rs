@@ -204,6 +204,7 @@ impl Matcher {
         let form = Form::of(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
         let sketch = sketch.map(|(request, call)| Sketch::of(request, call));
+        let text = text.and_then(|text| self.texts.push(&text));
         let origin = Origin { source, name: at, place, text };
         let take = Take::new((&name, number), origin, under, form, sketch, entry);
         let take = take.map_err(|why| LoadError::Fault {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::entry_texts::EntryTexts;
 use super::form::Wanted;
 use super::group::{Group, KeyedGroups};
 use super::name_ids::{NameId, NameIds};
@@ -75,6 +76,8 @@ pub struct Matcher {
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
     pub(super) takes: Vec<Take>,
+    /// The texts of small entries of large recordings.
+    pub(super) texts: EntryTexts,
     pub(super) groups_by_key: KeyedGroups,
     /// By the step's id; and the groups of entries that hold no hash, served unchecked.
     pub(super) steps: Steps,
@@ -306,7 +309,7 @@ impl Matcher {
 
     /// Reads the entry of a take again; `None` where that cannot be done any more.
     pub(super) fn entry(&self, take: &Take) -> Option<Entry> {
-        take.entry(&self.sources.get(take.source())?.recording)
+        take.entry(&self.sources.get(take.source())?.recording, &self.texts)
     }
 
     /// The entry of a take, read again by the take's [`Hit::index`]; `None` where that

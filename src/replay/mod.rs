@@ -15,6 +15,7 @@ mod answer;
 mod answering;
 pub mod body;
 mod delivery;
+mod entry_texts;
 mod explain;
 mod form;
 mod group;

@@ -144,8 +144,9 @@ impl Replayer {
     ) -> Result<Answered, Miss> {
         let take = hit.take;
         let (name, number) = (self.matcher.take_name(take), take.number());
+        let (texts, wanted) = (&self.matcher.texts, Wanted::of(observed));
         let answer = take
-            .deliver(&|| name.entry_name(), observed, Wanted::of(observed), accept_encoding)
+            .deliver(texts, &|| name.entry_name(), observed, wanted, accept_encoding)
             .map_err(|why| Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) })?;
         let schedule = match take.is_plain() {
             true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),

@@ -11,6 +11,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::answer::Prepared;
 use super::answering::{Answering, Words};
+use super::entry_texts::{EntryTexts, TextPlace};
 use super::form::{Form, Wanted};
 use super::name_ids::NameId;
 use super::plain;
@@ -66,8 +67,8 @@ struct Details {
 enum Held {
     /// Its answer, and where its entry can be read again.
     Ready(Box<(Answering, Place)>),
-    /// Its text.
-    Text(Box<[u8]>),
+    /// Where its text stands.
+    Text(TextPlace),
 }
 
 /// Where an entry stands and how it is held.
@@ -78,8 +79,8 @@ pub(super) struct Origin {
     pub(super) name: u32,
     /// Where it can be read again.
     pub(super) place: Place,
-    /// Its text, where that is to be kept instead of its answer.
-    pub(super) text: Option<Box<[u8]>>,
+    /// Where its text stands, where that is kept instead of its answer.
+    pub(super) text: Option<TextPlace>,
 }
 
 /// An answer of at most so many bytes, uncompressed, is changed in its form on the thread
@@ -186,20 +187,21 @@ impl Take {
     }
 
     /// The entry, from its text or read again; `None` where that cannot be done any more.
-    pub(super) fn entry(&self, recording: &Recording) -> Option<Entry> {
+    pub(super) fn entry(&self, recording: &Recording, texts: &EntryTexts) -> Option<Entry> {
         match &self.held {
             Held::Ready(ready) => recording.entry(&ready.1).ok(),
-            Held::Text(text) => Entry::read(text).ok(),
+            Held::Text(place) => Entry::read(texts.get(*place)).ok(),
         }
     }
 
-    /// The answer to `observed` in the mode and encoding it asks for. `name` makes the
-    /// name of the take.
+    /// The answer to `observed` in the mode and encoding it asks for. `texts` holds the
+    /// texts of small entries, `name` makes the name of the take.
     ///
     /// # Errors
     /// Why the recorded answer cannot be given in that form.
     pub(super) fn deliver(
         &self,
+        texts: &EntryTexts,
         name: &dyn Fn() -> EntryName,
         observed: &Observed,
         wanted: Wanted,
@@ -207,8 +209,8 @@ impl Take {
     ) -> Result<Arc<Prepared>, String> {
         match &self.held {
             Held::Ready(ready) => self.change(&ready.0, name, observed, wanted, accept_encoding),
-            Held::Text(text) => {
-                let answer = answer_of(text, &name())?;
+            Held::Text(place) => {
+                let answer = answer_of(texts.get(*place), &name())?;
                 self.change(&answer, name, observed, wanted, accept_encoding)
             }
         }
