@@ -3,7 +3,7 @@
 //!
 //! Whoever holds a [`Guard`] may change the recording and the files beside it. A
 //! [`Lock`] keeps its file open between two turns, so a turn that nobody contends
-//! costs four small system calls at most. The lock file may be removed by its holder:
+//! mostly costs two small system calls. The lock file may be removed by its holder:
 //! one who was waiting on it sees that its path no longer names what was locked,
 //! and starts over.
 
@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::disk::Disk;
 use super::error::StoreError;
@@ -40,8 +40,9 @@ const LONG_PAUSE: Duration = Duration::from_millis(2);
 /// only now and then.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// Changes of a file that are further apart have different times.
-const TICK: Duration = Duration::from_millis(20);
+/// For so long a lock that nobody else wants is taken without a look at its path: only
+/// somebody who is no recorder removes its file while it is in use.
+const UNCHECKED: Duration = Duration::from_millis(20);
 
 /// Every signature has this many bytes, so that one overwrites another whole.
 const SIGNATURE: usize = 160;
@@ -55,16 +56,9 @@ pub(super) struct Lock {
     path: PathBuf,
     disk: Disk,
     open: Option<(Arc<File>, FileId)>,
-    signed: Option<Signature>,
-}
-
-/// What a holder has written into the lock's file.
-#[derive(Debug)]
-struct Signature {
-    when: Instant,
-    text: Vec<u8>,
-    /// When the file was last changed, where it was read later than that and had this text.
-    seen: Option<SystemTime>,
+    signed: Option<(Instant, Vec<u8>)>,
+    /// When the path was last seen to name the open file, which was signed.
+    checked: Option<Instant>,
 }
 
 /// The lock, held until this is dropped.
@@ -84,7 +78,7 @@ impl Drop for Guard {
 impl Lock {
     /// The lock at `path`; nothing is opened yet.
     pub(super) fn new(path: &Path, disk: &Disk) -> Self {
-        Self { path: path.to_owned(), disk: disk.clone(), open: None, signed: None }
+        Self { path: path.to_owned(), disk: disk.clone(), open: None, signed: None, checked: None }
     }
 
     /// Takes the lock, creating its file where it is missing, and leaves there
@@ -95,18 +89,20 @@ impl Lock {
     /// than `wait`.
     pub(super) fn acquire(&mut self, wait: Duration) -> Result<Guard, StoreError> {
         let failed = |source| StoreError::lock(self.path.clone(), source);
-        let deadline = Instant::now() + wait;
+        let began = Instant::now();
+        let deadline = began + wait;
         loop {
             let (file, id) = match self.open.take() {
                 Some(open) => open,
                 None => {
-                    self.signed = None;
+                    (self.signed, self.checked) = (None, None);
                     let file = self.disk.open(&self.path).map_err(failed)?;
                     let id = id_of(&file.metadata().map_err(failed)?);
                     (Arc::new(file), id)
                 }
             };
-            if !lock_until(&file, deadline).map_err(failed)? {
+            let is_free = try_lock(&file).map_err(failed)?;
+            if !is_free && !lock_until(&file, deadline).map_err(failed)? {
                 return Err(StoreError::Held {
                     path: self.path.clone(),
                     seconds: wait.as_secs(),
@@ -114,10 +110,15 @@ impl Lock {
                 });
             }
             let guard = Guard { file: Arc::clone(&file) };
-            let there = metadata_at(&self.path).map_err(failed)?;
-            if let Some(there) = there.filter(|there| id_of(there) == id) {
+            // Only one who waited may have waited for a file that its holder removed.
+            if is_free && self.checked.is_some_and(|at| began.duration_since(at) < UNCHECKED) {
+                self.open = Some((file, id));
+                return Ok(guard);
+            }
+            if id_at(&self.path).map_err(failed)? == Some(id) {
                 // For people only: a lock without a name on it is as good.
-                let _ = self.sign(&file, &there);
+                let _ = self.sign(&file);
+                self.checked = Some(began);
                 self.open = Some((file, id));
                 return Ok(guard);
             }
@@ -138,24 +139,18 @@ impl Lock {
     }
 
     /// Writes who holds the lock, unless that stands there already.
-    fn sign(&mut self, file: &File, metadata: &fs::Metadata) -> io::Result<()> {
-        if let Some(signed) = &mut self.signed
-            && signed.when.elapsed() < FRESH
+    fn sign(&mut self, file: &File) -> io::Result<()> {
+        if let Some((when, text)) = &self.signed
+            && when.elapsed() < FRESH
         {
-            let changed = metadata.modified().ok();
-            if changed.is_some() && changed == signed.seen {
-                return Ok(());
-            }
             let mut there = [0; SIGNATURE];
-            if file.read_exact_at(&mut there, 0).is_ok() && there == *signed.text {
-                // A change right behind our own may have the same time.
-                signed.seen = changed.filter(|_| signed.when.elapsed() > TICK);
+            if file.read_exact_at(&mut there, 0).is_ok() && there == **text {
                 return Ok(());
             }
         }
         let text = signature();
         file.write_all_at(&text, 0)?;
-        self.signed = Some(Signature { when: Instant::now(), text, seen: None });
+        self.signed = Some((Instant::now(), text));
         Ok(())
     }
 }
@@ -206,13 +201,8 @@ pub(super) fn id_of(metadata: &fs::Metadata) -> FileId {
 
 /// Which file a path names; `None` where there is none.
 pub(super) fn id_at(path: &Path) -> io::Result<Option<FileId>> {
-    Ok(metadata_at(path)?.as_ref().map(id_of))
-}
-
-/// What is at a path; `None` where there is nothing.
-fn metadata_at(path: &Path) -> io::Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata)),
+        Ok(metadata) => Ok(Some(id_of(&metadata))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
