@@ -37,15 +37,18 @@ impl Interned {
         (number, true)
     }
 
-    /// Makes room for as many short strings, where there is any; nearly all of it is not
-    /// touched before they are there.
+    /// Makes room for as many short strings in all, where there is any.
     pub(crate) fn reserve(&mut self, count: usize) {
+        self.numbers();
+        let Self { bytes, ends, numbers, hashing } = self;
+        let more = count.saturating_sub(ends.low.len());
         // Without it the lists grow as they are filled.
-        let _ends = self.ends.low.try_reserve_exact(count);
-        let _bytes = self.bytes.try_reserve_exact(count.saturating_mul(SHORT));
-        let mut numbers = HashTable::new();
-        if self.len() == 0 && numbers.try_reserve(count, |_| 0).is_ok() {
-            self.numbers = numbers.into();
+        let _ends = ends.low.try_reserve_exact(more);
+        let _bytes = bytes.try_reserve_exact(more.saturating_mul(SHORT));
+        if let Some(numbers) = numbers.get_mut() {
+            let hash_of =
+                |&number: &u32| hashing.hash_one(slice(bytes, ends, number).unwrap_or(&[]));
+            let _numbers = numbers.try_reserve(more, hash_of);
         }
     }
 

@@ -20,10 +20,10 @@ use super::scan::{Found, NotSplit, Scanner, Shape};
 use place::PackedMember;
 use problem::json_at;
 
-/// About as many bytes has a small entry with its key. Room is made for as many entries
-/// as there may be, so that lists do not grow: memory that is not touched is not used.
-const LEAST: u64 = 32;
-/// Room for more entries is not made at once.
+/// Once a text has shown so many members, room is made for as many as it seems to have, so
+/// that lists do not grow.
+const SAMPLE: usize = 4096;
+/// Room for more members is not made at once.
 const MOST_ROOM: usize = 4 << 20;
 
 /// Makes an [`Outline`] of the pieces of a text.
@@ -31,6 +31,10 @@ const MOST_ROOM: usize = 4 << 20;
 pub(crate) struct Outliner {
     scanner: Scanner,
     outline: Outline,
+    /// How long the text is, until room is made for its members.
+    expected: Option<u64>,
+    /// How many bytes have been read.
+    read: u64,
     /// The members that are metadata.
     meta: Vec<Found>,
     meta_keys: HashSet<String>,
@@ -114,6 +118,8 @@ impl Outliner {
         Self {
             scanner: Scanner::new(),
             outline: Outline::default(),
+            expected: None,
+            read: 0,
             meta: Vec::new(),
             meta_keys: HashSet::new(),
             twice: None,
@@ -121,20 +127,29 @@ impl Outliner {
     }
 
     /// The same for a text of so many bytes.
-    pub(crate) fn with_room(bytes: u64) -> Self {
-        let mut outliner = Self::new();
-        let members = usize::try_from(bytes / LEAST).map_or(MOST_ROOM, |most| most.min(MOST_ROOM));
-        // Without it the list grows as it is filled.
-        let _members = outliner.outline.members.try_reserve_exact(members);
-        outliner.outline.items.reserve_exact(members);
-        outliner.outline.names.reserve(members);
-        outliner
+    pub(crate) fn expecting(bytes: u64) -> Self {
+        Self { expected: Some(bytes), ..Self::new() }
+    }
+
+    /// Makes room for as many members as the text seems to have.
+    fn make_room(&mut self) {
+        let known = self.outline.members.len();
+        let Some(bytes) = self.expected.filter(|_| known >= SAMPLE) else { return };
+        self.expected = None;
+        // An eighth more, since members are not all of one length.
+        let members = (known as u64).saturating_mul(bytes) / self.read.max(1);
+        let members =
+            usize::try_from(members + members / 8).map_or(MOST_ROOM, |n| n.min(MOST_ROOM));
+        // Without it the lists grow as they are filled.
+        let more = members.saturating_sub(known);
+        let _members = self.outline.members.try_reserve_exact(more);
+        self.outline.names.reserve(members);
     }
 
     /// Reads on.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.scanner.feed(piece)?;
-        let Self { scanner, outline, meta, meta_keys, twice } = self;
+        let Self { scanner, outline, meta, meta_keys, twice, .. } = self;
         for found in scanner.take_found() {
             let is_new = if found.key.starts_with('_') {
                 outline.push_meta(&found);
@@ -152,6 +167,8 @@ impl Outliner {
                 *twice = Some((found.at, found.key, found.line));
             }
         }
+        self.read += piece.len() as u64;
+        self.make_room();
         Ok(())
     }
 

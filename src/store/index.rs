@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
     let failed = |source| StoreError::read(path.to_owned(), source);
     // One of many small files needs no large piece.
     let length = file.metadata().map_err(failed)?.len();
-    let mut outliner = Outliner::with_room(length);
+    let mut outliner = Outliner::expecting(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
     let mut source = BufReader::with_capacity(piece, log::from(file, 0));
     let outline = loop {
