@@ -232,8 +232,12 @@ impl Search<'_> {
 
 /// Whether a text is the beginning of one string of a JSON text, as most writers spell it.
 fn is_one_string(text: &str, json: &[u8]) -> bool {
+    let Some(first) = text.bytes().next() else { return true };
+    let first = if matches!(first, b'\n' | b'"') { b'\\' } else { first };
     // A quote behind a backslash is a part of a string: what follows it is read once only.
-    let begins = |at: &usize| *at > 0 && json[at - 1] != b'\\';
+    let begins = |at: &usize| {
+        *at > 0 && json[at - 1] != b'\\' && json.get(at + 1).is_some_and(|byte| *byte == first)
+    };
     let mut strings = memchr::memchr_iter(b'"', json).filter(begins);
     strings.any(|at| spells(&json[at + 1..], text.as_bytes()))
 }

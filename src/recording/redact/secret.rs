@@ -136,7 +136,7 @@ impl Secrets {
     }
 
     /// Whether one of them stands in a text that is written of parts which were freed of
-    /// them: what the text itself spells is looked at again, not what its base64 says.
+    /// them: as it is or as base64, and where JSON escapes a part of it, without escapes.
     pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.search().is_match_again(bytes)
     }

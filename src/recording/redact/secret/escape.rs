@@ -146,6 +146,17 @@ fn may_hold(text: &[u8], token: bool) -> bool {
 /// that the compiler looks at many bytes at once.
 fn may_tell(block: &[u8; BLOCK + AHEAD]) -> bool {
     let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
+    // Most texts have escaped quotes, line feeds and backslashes only.
+    let mut other = 0;
+    for at in 0..BLOCK {
+        let (byte, next) = (block[at], block[at + 1]);
+        let common = is(next, b'"') | is(next, b'n') | is(next, b'\\');
+        let mark = is(byte, b'\\') & (common ^ 1);
+        other |= mark | is(byte, b'%') | is(byte, b'&');
+    }
+    if other == 0 {
+        return false;
+    }
     let mut any = 0;
     for at in 0..BLOCK {
         let [byte, next, third, fourth] = [block[at], block[at + 1], block[at + 2], block[at + 3]];

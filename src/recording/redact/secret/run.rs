@@ -74,15 +74,15 @@ pub(super) fn shortest_run(credential: usize) -> usize {
 
 /// What the runs of a text say that have at least `shortest` characters, one behind the
 /// other, with a NUL between; `None` where no run says a text. Of a run of the shortest
-/// length one byte in so many is seen: only around those that are characters of base64 the
+/// length one byte in so many is seen: only around those that a run may go through the
 /// bytes between are looked at.
 pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<Layer> {
     let is_in = |byte: &&u8| value(**byte) != NONE;
     let mut layer = Layer::default();
     let mut at = shortest - 1;
-    while let Some(byte) = text.get(at) {
+    while at < text.len() {
         let mut end = at;
-        if is_in(&byte) {
+        if may_be_in_run(text, at, shortest) {
             let start = at - text[..at].iter().rev().take_while(is_in).count();
             end += text[at..].iter().take_while(is_in).count();
             if end - start >= shortest {
@@ -93,6 +93,24 @@ pub(super) fn decode_runs(text: &[u8], shortest: usize) -> Option<Layer> {
         at = end + shortest;
     }
     Some(layer).filter(|layer| !layer.text().is_empty())
+}
+
+/// The bytes that are looked at on each side of one.
+const LOOKS: usize = 6;
+
+/// Whether a run of at least `shortest` characters may go through a place that has so many
+/// bytes before it: half of them are all before the place or all behind it. Written without
+/// branches, since what stands in a text cannot be foretold.
+fn may_be_in_run(text: &[u8], at: usize, shortest: usize) -> bool {
+    let is_in = |at: usize| text.get(at).is_some_and(|byte| value(*byte) != NONE);
+    let half = (shortest - 1) / 2;
+    let (mut before, mut behind) = (true, true);
+    for look in 1..=LOOKS {
+        let far = half * look / LOOKS;
+        before &= is_in(at - far);
+        behind &= is_in(at + far);
+    }
+    is_in(at) & (before | behind)
 }
 
 fn read_run(run: &[u8], source: usize, layer: &mut Layer) {

@@ -60,13 +60,15 @@ impl CredentialSearch {
     }
 
     /// Whether one of them is in a text that was written of parts which were searched: what
-    /// its runs say was looked at there.
+    /// the parts spell was looked at there. Where no credential has a character that JSON
+    /// escapes, each would stand in the text as it stands in a part.
     pub(super) fn is_match_again(&self, text: &[u8]) -> bool {
         let stop: Found<'_> = &mut |_| ControlFlow::Break(());
         self.passes.iter().any(|pass| pass.each(text, stop).is_break())
-            || unescape(text, self.scope.token)
-                .iter()
-                .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(())))
+            || (!self.scope.token
+                && unescape(text, false)
+                    .iter()
+                    .any(|layer| self.visit(layer.text(), &mut |_| ControlFlow::Break(()))))
     }
 
     /// Where they stand in the text, in no order and maybe more than once.
