@@ -33,6 +33,7 @@ pub fn is_sound(path: &Path) -> bool {
         sound(&check(unit, &text, &checker).problems)
     };
     // Every entry is looked at, whatever is wrong with another.
-    let entries: Vec<bool> = layout.units.iter().map(is_sound).collect();
+    let units = layout.units.some(0..layout.units.len());
+    let entries: Vec<bool> = units.iter().map(is_sound).collect();
     sound(&layout.problems) && entries.into_iter().all(|sound| sound)
 }
