@@ -58,24 +58,27 @@ mod tests {
 
     #[tokio::test]
     async fn future_is_polled_at_first_and_then_only_when_it_woke_the_task() {
-        let (sender, receiver) = oneshot::channel::<u8>();
-        let (mut receiver, mut side) = (pin!(receiver), SidePoll::default());
-        let mut sender = Some(sender);
-        let (mut polls, mut rounds) = (0, 0);
-        let received = poll_fn(|cx| {
-            rounds += 1;
-            let received = side.poll(cx, |cx| {
-                polls += 1;
-                receiver.as_mut().poll(cx)
+        // A task of its own always has the same waker.
+        let counted = tokio::spawn(async {
+            let (sender, receiver) = oneshot::channel::<u8>();
+            let (mut receiver, mut side) = (pin!(receiver), SidePoll::default());
+            let mut sender = Some(sender);
+            let (mut polls, mut rounds) = (0, 0);
+            let received = poll_fn(|cx| {
+                rounds += 1;
+                let received = side.poll(cx, |cx| {
+                    polls += 1;
+                    receiver.as_mut().poll(cx)
+                });
+                if received.is_pending() && rounds < 10 {
+                    cx.waker().wake_by_ref();
+                } else if let Some(sender) = sender.take() {
+                    sender.send(7).unwrap();
+                }
+                received
             });
-            if received.is_pending() && rounds < 10 {
-                cx.waker().wake_by_ref();
-            } else if let Some(sender) = sender.take() {
-                sender.send(7).unwrap();
-            }
-            received
-        })
-        .await;
-        assert_eq!((received, polls, rounds), (Ok(7), 2, 11));
+            (received.await, polls, rounds)
+        });
+        assert_eq!(counted.await.unwrap(), (Ok(7), 2, 11));
     }
 }
