@@ -263,7 +263,7 @@ fn operations_that_are_not_read_give_nothing() {
 
 #[test]
 fn complete_answer_that_is_read_is_one_json_document() {
-    // What the answers of all operations are told by.
+    // It has the members by which each operation recognises its answer.
     let document = json!({
         "id": "a", "model": "m", "type": "message", "object": "response", "status": "completed",
         "choices": [{"index": 0, "text": "Hi", "message": {"content": "Hi"}}],

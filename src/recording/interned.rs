@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// A short string has at most so many bytes.
-const SHORT: usize = 16;
+/// The room that is reserved for each string, in bytes.
+const ROOM_FOR_EACH: usize = 16;
 
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Interned {
         let more = count.saturating_sub(ends.low.len());
         // Without it the lists grow as they are filled.
         let _ends = ends.low.try_reserve_exact(more);
-        let _bytes = bytes.try_reserve_exact(more.saturating_mul(SHORT));
+        let _bytes = bytes.try_reserve_exact(more.saturating_mul(ROOM_FOR_EACH));
         if let Some(numbers) = numbers.get_mut() {
             let hash_of =
                 |&number: &u32| hashing.hash_one(slice(bytes, ends, number).unwrap_or(&[]));

@@ -1,7 +1,7 @@
 //! The texts of small entries, many in one piece of memory: a piece of its own for each
 //! would take more than the text.
 
-/// So many bytes are reserved at once.
+/// The size of a piece, in bytes.
 const PIECE: usize = 1 << 20;
 
 /// Texts that are kept as long as the recording is open.

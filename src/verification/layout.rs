@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::place::token;
-use super::unit::{Key, Units};
+use super::unit::{KeyPlace, Units};
 use super::{Kind, Problem, Severity};
 use crate::identity::IdentityRules;
 use crate::recording::names::Names;
@@ -89,7 +89,7 @@ impl LayoutReader {
         }
         let index = small(layout.keys.len());
         layout.keys.push(TakeKey { name: number, take: small_take, line, index });
-        let key = Key { name: number, at: member.at, line };
+        let key = KeyPlace { name: number, at: member.at, line };
         layout.takes(member, key, small_take, name.step_id().is_some());
     }
 
@@ -205,7 +205,7 @@ impl Layout {
         }
     }
 
-    fn takes(&mut self, member: Found, place: Key, take: u32, is_step: bool) {
+    fn takes(&mut self, member: Found, place: KeyPlace, take: u32, is_step: bool) {
         let Found { key, line, value, shape, .. } = member;
         let mut push = |take, range, in_list| self.units.push(place, take, range, in_list);
         let told = match shape {

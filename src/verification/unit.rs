@@ -38,7 +38,7 @@ pub struct Units {
 
 /// Where a key stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
+pub(super) struct KeyPlace {
     /// The number of its name.
     pub(super) name: u32,
     /// Where it begins.
@@ -61,18 +61,18 @@ struct PackedUnit {
 
 impl Units {
     /// Adds a take of the entry under a key.
-    pub(super) fn push(&mut self, key: Key, take: u32, range: Range<u64>, in_list: bool) {
-        let Key { name, at, line } = key;
+    pub(super) fn push(&mut self, key: KeyPlace, take: u32, range: Range<u64>, in_list: bool) {
+        let KeyPlace { name, at, line } = key;
         let Range { start: from, end: to } = range;
         self.units.push(PackedUnit { at, from, to, name, take, line, in_list });
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.units.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the file has no entry.
     pub fn is_empty(&self) -> bool {
         self.units.is_empty()
     }
