@@ -33,7 +33,6 @@ pub mod respond;
 pub mod route;
 mod script;
 pub mod seen;
-mod side_poll;
 pub mod socket;
 pub mod span;
 mod stream;
