@@ -40,8 +40,7 @@ const LONG_PAUSE: Duration = Duration::from_millis(2);
 /// only now and then.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// For so long a lock that nobody else wants is taken without a look at its path: only
-/// somebody who is no recorder removes its file while it is in use.
+/// For this long, a live recorder takes the free lock without a look at its path.
 const UNCHECKED: Duration = Duration::from_millis(20);
 
 /// Every signature has this many bytes, so that one overwrites another whole.
@@ -88,6 +87,21 @@ impl Lock {
     /// A file that cannot be locked at all, or that someone else holds for longer
     /// than `wait`.
     pub(super) fn acquire(&mut self, wait: Duration) -> Result<Guard, StoreError> {
+        self.checked = None;
+        self.acquire_within(wait)
+    }
+
+    /// Takes the lock as [`Self::acquire`] does, without waiting. For recorders only: no
+    /// loomrec removes the lock's file while one is alive, so the path is looked at only
+    /// once in [`UNCHECKED`].
+    ///
+    /// # Errors
+    /// As [`Self::acquire`].
+    pub(super) fn acquire_for_live_run(&mut self) -> Result<Guard, StoreError> {
+        self.acquire_within(Duration::ZERO)
+    }
+
+    fn acquire_within(&mut self, wait: Duration) -> Result<Guard, StoreError> {
         let failed = |source| StoreError::lock(self.path.clone(), source);
         let began = Instant::now();
         let deadline = began + wait;

@@ -151,7 +151,7 @@ impl Recorder {
         if self.run.is_none() || !self.tail.is_quick() {
             return None;
         }
-        match self.lock.acquire(Duration::ZERO) {
+        match self.lock.acquire_for_live_run() {
             Ok(guard) => Some(self.write(batch, guard)),
             Err(StoreError::Held { .. }) => None,
             Err(error) => Some(Err(error)),
