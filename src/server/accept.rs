@@ -1,8 +1,10 @@
 //! Accepting connections, and attending to each until it is over.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
@@ -16,6 +18,7 @@ use tokio::time::Sleep;
 use super::caller::Caller;
 use super::limit::Admission;
 use super::patience::{Patience, Verdict};
+use super::side_poll::SidePoll;
 use super::socket::Socket;
 use super::{Gateway, excess, fault, handler, log};
 
@@ -148,21 +151,17 @@ async fn converse(
         );
         let mut is_closing = false;
         loop {
-            tokio::select! {
-                biased;
-                // A connection's end is the client's business, and a recorded cut is an error.
-                _ = &mut http => return,
-                () = told(&mut closing), if !is_closing => {
+            match next_turn(&mut http, &mut closing, is_closing).await {
+                Turn::Over => return,
+                Turn::Closing => {
                     is_closing = true;
                     Pin::new(&mut *http).graceful_shutdown();
                 }
-                () = tokio::time::sleep(LOOK) => {
-                    match patience.look(&connection, Instant::now(), silence) {
-                        Verdict::Leave => return,
-                        Verdict::Rest if !is_closing && begun != connection.idle() => break,
-                        Verdict::Rest | Verdict::Wait => {}
-                    }
-                }
+                Turn::Look => match patience.look(&connection, Instant::now(), silence) {
+                    Verdict::Leave => return,
+                    Verdict::Rest if !is_closing && begun != connection.idle() => break,
+                    Verdict::Rest | Verdict::Wait => {}
+                },
             }
         }
         let parts = http.into_parts();
@@ -171,6 +170,40 @@ async fn converse(
         socket.put_back(parts.read_buf);
         caller.forget();
     }
+}
+
+/// What comes next on a connection.
+enum Turn {
+    /// It is over. That is the client's business, and a recorded cut is an error.
+    Over,
+    /// The run ends.
+    Closing,
+    /// It is time to look at what the connection is at.
+    Look,
+}
+
+/// Attends to a connection until something else is to be done for it. The connection wakes
+/// its task for each piece of a request or a response; all else waits aside.
+async fn next_turn(
+    http: &mut (impl Future + Unpin),
+    closing: &mut watch::Receiver<bool>,
+    is_closing: bool,
+) -> Turn {
+    let mut told = pin!(told(closing));
+    let mut look = pin!(tokio::time::sleep(LOOK));
+    let mut side = SidePoll::default();
+    poll_fn(|cx| {
+        if Pin::new(&mut *http).poll(cx).is_ready() {
+            return Poll::Ready(Turn::Over);
+        }
+        side.poll(cx, |cx| {
+            if !is_closing && told.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Turn::Closing);
+            }
+            look.as_mut().poll(cx).map(|()| Turn::Look)
+        })
+    })
+    .await
 }
 
 /// Whether the client says something, or leaves, before it has been silent for too long and

@@ -33,6 +33,7 @@ pub mod respond;
 pub mod route;
 mod script;
 pub mod seen;
+mod side_poll;
 pub mod socket;
 pub mod span;
 mod stream;
