@@ -4,6 +4,8 @@
 //! The reader is strict: what does not parse as RFC 2046 from the first byte to
 //! the last is no multipart body here, and is hashed by its bytes.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use super::canonical::{self, write_text_members};
@@ -140,16 +142,24 @@ fn parameter(text: &str) -> Option<(String, &str, &str)> {
     }
 }
 
-/// The boundary that a multipart content type names.
-pub(crate) fn boundary(content_type: &str) -> Option<&str> {
+/// The boundary that a multipart content type names, where it has a length that is allowed.
+fn boundary(content_type: &str) -> Option<&str> {
+    let boundary = content_type.get(boundary_range(content_type)?)?;
+    (1..=70).contains(&boundary.len()).then_some(boundary)
+}
+
+/// Where the boundary stands in a multipart content type: a text of any length but none.
+pub(crate) fn boundary_range(content_type: &str) -> Option<Range<usize>> {
     let (media, mut rest) = content_type.split_once(';')?;
-    if !media.trim().to_ascii_lowercase().starts_with("multipart/") {
+    let media = media.trim().as_bytes();
+    if !media.get(..10).is_some_and(|it| it.eq_ignore_ascii_case(b"multipart/")) {
         return None;
     }
     while !rest.trim().is_empty() {
         let (name, value, after) = parameter(rest)?;
         if name == "boundary" {
-            return (1..=70).contains(&value.len()).then_some(value);
+            let start = value.as_ptr().addr() - content_type.as_ptr().addr();
+            return (!value.is_empty()).then_some(start..start + value.len());
         }
         rest = after;
     }

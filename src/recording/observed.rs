@@ -85,8 +85,8 @@ impl RecordedRequest {
     ) -> Self {
         let is_stored = |name: &str| redact::stores(name) || named.iter().any(|it| it == name);
         let method = redactor.redact_value(method, secrets, placeholders);
-        let path = redactor.redact_target(path, secrets, placeholders);
-        let query = redactor.redact_target(query, secrets, placeholders);
+        let path = redactor.redact_path(path, secrets, placeholders);
+        let query = redactor.redact_query(query, secrets, placeholders);
         let (mut kept, mut others, mut connection) = (Vec::new(), Vec::new(), String::new());
         for (name, value) in headers {
             if name == "connection" {
@@ -99,7 +99,7 @@ impl RecordedRequest {
             }
             let value = match header::kept_value(name, &value) {
                 Cow::Borrowed(value) if !header::is_digest(value) => {
-                    redactor.redact_value(value, secrets, placeholders)
+                    redactor.redact_header(name, value, secrets, placeholders)
                 }
                 digest => digest.into_owned(),
             };

@@ -11,6 +11,7 @@
 
 mod answer;
 mod body;
+mod broken;
 mod canonical_order;
 mod channel;
 mod decoded_text;
@@ -33,8 +34,10 @@ use bytes::{Bytes, BytesMut};
 use regex::bytes::Regex;
 
 use super::body::Chunk;
+use crate::identity::multipart;
 pub use answer::{Came, Unkept};
 pub use body::{FoundSecret, RedactedBody};
+pub use broken::is_broken_by_redaction;
 pub use entry::Cleaned;
 pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
@@ -149,18 +152,50 @@ impl Redactor {
         }
     }
 
-    /// A path or a query without credentials: those that are percent-encoded, too.
-    pub fn redact_target(
+    /// A path without credentials: those that are percent-encoded, too.
+    pub fn redact_path(
         &self,
-        text: &str,
+        path: &str,
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> String {
         let search = Search { redactor: self, secrets };
-        let clean = until_clean(text.as_bytes(), |text| {
-            self.without(text, search.in_target(text), placeholders)
+        let clean = until_clean(path.as_bytes(), |path| {
+            self.without(path, search.in_path(path), placeholders)
         });
         String::from_utf8_lossy(&clean).into_owned()
+    }
+
+    /// A query without credentials: those that are percent-encoded, too.
+    pub fn redact_query(
+        &self,
+        query: &str,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> String {
+        let search = Search { redactor: self, secrets };
+        let clean = until_clean(query.as_bytes(), |query| {
+            self.without(query, search.in_query(query), placeholders)
+        });
+        String::from_utf8_lossy(&clean).into_owned()
+    }
+
+    /// The value of a stored request header without credentials. The boundary of a
+    /// multipart body stays: without it the body cannot be read as its parts.
+    pub fn redact_header(
+        &self,
+        name: &str,
+        value: &str,
+        secrets: &Secrets,
+        placeholders: &mut Placeholders,
+    ) -> String {
+        let boundary = multipart::boundary_range(value).filter(|_| name == "content-type");
+        let Some(Range { start, end }) = boundary else {
+            return self.redact_value(value, secrets, placeholders);
+        };
+        let before = self.redact_value(&value[..start], secrets, placeholders);
+        let behind = self.redact_value(&value[end..], secrets, placeholders);
+        [&before, &value[start..end], &behind].concat()
     }
 
     /// Removes credentials from bytes that are no stream, those that lie across chunks

@@ -6,6 +6,7 @@
 
 use super::entry::{Entry, RecordedRequest};
 use super::name::EntryName;
+use super::redact::is_broken_by_redaction;
 use crate::identity::{self, IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
@@ -19,6 +20,8 @@ pub enum Unchecked {
     TwoHashes,
     /// The rules of its file leave out all that its request asks.
     NothingLeft,
+    /// Redaction broke its request.
+    BrokenRequest,
 }
 
 impl Unchecked {
@@ -35,6 +38,10 @@ impl Unchecked {
             Self::NothingLeft => {
                 "answers any question, since the `ignore` rules of its file leave out all that it \
                  asks"
+            }
+            Self::BrokenRequest => {
+                "answers other requests than the one it shows, since redaction removed more of \
+                 that than a text"
             }
         }
     }
@@ -68,6 +75,9 @@ impl Entry {
             if others.any(|key| *key != first) {
                 return Some(Unchecked::OtherRequest);
             }
+        }
+        if is_broken_by_redaction(request.content_type(), &request.body) {
+            return Some(Unchecked::BrokenRequest);
         }
         leaves_nothing(request, rules).then_some(Unchecked::NothingLeft)
     }

@@ -16,12 +16,15 @@ pub(super) fn clean(entry: &mut Entry, body: Option<&Body<'_>>, redactor: &Redac
     let none = Secrets::default();
     let mut cleaned = Cleaned::default();
     if let Some(request) = &mut entry.request {
-        let mut changed =
-            target(&mut request.path, redactor) | target(&mut request.query, redactor);
-        for (_, value) in &mut request.headers {
-            changed |= text(value, redactor);
-        }
         let numbered = &mut Placeholders::default();
+        let path = redactor.redact_path(&request.path, &none, numbered);
+        let mut changed = replace(&mut request.path, path);
+        let query = redactor.redact_query(&request.query, &none, numbered);
+        changed |= replace(&mut request.query, query);
+        for (name, value) in &mut request.headers {
+            let clean = redactor.redact_header(name, value, &none, numbered);
+            changed |= replace(value, clean);
+        }
         let kind = request.content_type();
         let text = stored_text(&request.body);
         let body = match redactor.redact_body(kind, &text, &none, numbered) {
@@ -107,9 +110,8 @@ fn text(place: &mut String, redactor: &Redactor) -> bool {
     }
 }
 
-fn target(place: &mut String, redactor: &Redactor) -> bool {
-    let numbered = &mut Placeholders::default();
-    let clean = redactor.redact_target(place, &Secrets::default(), numbered);
+/// Puts a text in its place, and says whether that changed it.
+fn replace(place: &mut String, clean: String) -> bool {
     let changed = clean != *place;
     *place = clean;
     changed

@@ -14,7 +14,7 @@ use crate::identity::{self, IdentityRules, RequestKey};
 use crate::provider::{Call, Operation};
 use crate::recording::encoding::Undecoded;
 use crate::recording::entry::Unread;
-use crate::recording::redact::{self, MARK, RedactError, Redactor};
+use crate::recording::redact::{self, RedactError, Redactor};
 use crate::recording::{Entry, EntryError, EntryName, Unchecked, format};
 
 /// How many problems of one entry are told.
@@ -277,14 +277,11 @@ fn unchecked(
     }
 }
 
-/// Adds a request whose JSON was broken by a mark, as redaction of bytes did: its key was
-/// made of a text in which a part of the request is missing.
+/// Adds a request that redaction broke, as redaction of bytes did: its key was made of a
+/// text in which a part of the request is missing.
 fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(request) = &entry.request else { return };
-    let claims_json = request.content_type().to_ascii_lowercase().contains("json")
-        || matches!(request.body.trim_ascii_start().first(), Some(b'{' | b'['));
-    let is_marked = memchr::memmem::find(&request.body, MARK.as_bytes()).is_some();
-    if claims_json && is_marked && !redact::is_json(&request.body) {
+    if redact::is_broken_by_redaction(request.content_type(), &request.body) {
         let text = "its body was broken by redaction, and its key stands for other requests too";
         let problem = Problem::of_file(Kind::Hash, Severity::Error, text);
         found.push(problem.at("/request", None).helped("record the call again"));

@@ -105,10 +105,11 @@ mod rerecord;
 #[cfg(test)]
 mod review;
 #[cfg(test)]
+mod rule_ends;
+#[cfg(test)]
 mod salvage;
 #[cfg(test)]
 mod sample;
-#[cfg(test)]
 mod score;
 #[cfg(test)]
 mod script;

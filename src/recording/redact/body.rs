@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::canonical_order::CanonicalOrder;
 use super::decoded_text::DecodedText;
 use super::edit::{Edit, Found, merge_found, replaced, replacements};
+use super::json_tokens::is_json;
 use super::placeholder::{Mark, Placeholders};
 use super::search::{Search, place_in_source};
 use super::{Redactor, Secrets, until_clean};
@@ -118,34 +119,32 @@ impl Redactor {
 impl Search<'_> {
     /// What stands in a body of this content type.
     pub(super) fn in_body(&self, content_type: &str, body: &[u8]) -> Vec<Found> {
-        let media = content_type.split(';').next().unwrap_or_default().trim();
-        if media.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return self.in_form(body);
-        }
-        if let Some(boundary) = multipart::boundary(content_type)
-            && let Some(found) = self.in_parts(boundary.as_bytes(), body)
+        if let Some(range) = multipart::boundary_range(content_type)
+            && let Some(found) = self.in_parts(&content_type.as_bytes()[range], body)
         {
             return found;
         }
-        let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-        match start.first() {
-            Some(b'{' | b'[' | b'"') if self.is_plainly_clean(body) => Vec::new(),
-            Some(b'{' | b'[' | b'"') => self.in_json(body, 0),
-            _ => self.in_text(body),
+        match BodyKind::of(content_type, body) {
+            BodyKind::Json if self.is_plainly_clean(body) => Vec::new(),
+            BodyKind::Json => self.in_json(body, 0),
+            BodyKind::Form => self.in_form(body),
+            BodyKind::Text => self.in_text(body),
         }
     }
 
     /// What stands in a form: in the names and the values of its fields.
     fn in_form(&self, form: &[u8]) -> Vec<Found> {
+        let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
         let mut found = Vec::new();
-        let mut start = 0;
-        for field in form.split(|byte| *byte == b'&') {
-            let end = start + field.len();
-            let equals = memchr::memchr(b'=', field).map_or(end, |at| start + at);
-            found.extend(self.in_form_text(form, start..equals, Self::in_name));
-            let value = (equals + 1).min(end)..end;
-            found.extend(self.in_form_text(form, value, |search, text| search.in_value(text, 0)));
-            start = end + 1;
+        for field in fields(form) {
+            match memchr::memchr(b'=', &form[field.clone()]).map(|at| field.start + at) {
+                Some(equals) => {
+                    found.extend(self.in_form_text(form, field.start..equals, Self::in_name));
+                    found.extend(self.in_form_text(form, equals + 1..field.end, value));
+                }
+                // A field without a name is a value.
+                None => found.extend(self.in_form_text(form, field, value)),
+            }
         }
         found
     }
@@ -163,11 +162,26 @@ impl Search<'_> {
         if found.is_empty() { found } else { place_in_source(found, &decoded, source) }
     }
 
-    /// What stands in a path or a query: as it is written, and as it is meant.
-    pub(super) fn in_target(&self, text: &[u8]) -> Vec<Found> {
-        let mut found = self.in_text(text);
-        if text.contains(&b'%') || text.contains(&b'+') {
-            found.extend(self.in_form(text));
+    /// What stands in a path: as it is written, and as it is meant.
+    pub(super) fn in_path(&self, path: &[u8]) -> Vec<Found> {
+        let mut found = self.in_text(path);
+        if path.contains(&b'%') || path.contains(&b'+') {
+            let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
+            found.extend(self.in_form_text(path, 0..path.len(), value));
+        }
+        found
+    }
+
+    /// What stands in a query: in each field as it is written, and as it is meant. A rule
+    /// ends with the field.
+    pub(super) fn in_query(&self, query: &[u8]) -> Vec<Found> {
+        let mut found = self.credentials_in_text(query);
+        if !self.redactor.rules.is_empty() {
+            let text = |search: &Self, text: &[u8]| search.in_text(text);
+            found.extend(fields(query).flat_map(|field| self.shifted(field, query, text)));
+        }
+        if query.contains(&b'%') || query.contains(&b'+') {
+            found.extend(self.in_form(query));
         }
         found
     }
@@ -193,7 +207,7 @@ impl Search<'_> {
             let text = &body[from..*next];
             let text = text.strip_suffix(b"\n").unwrap_or(text);
             let text = text.strip_suffix(b"\r").unwrap_or(text);
-            let head = memchr::memmem::find(text, b"\r\n\r\n").map_or(0, |at| at + 4);
+            let head = head_length(text);
             let mut at = from;
             for line in text[..head].split_inclusive(|byte| *byte == b'\n') {
                 let length = line.trim_ascii_end().len();
@@ -209,7 +223,7 @@ impl Search<'_> {
     }
 
     /// What stands in a range of the body, searched by itself.
-    fn shifted(
+    pub(super) fn shifted(
         &self,
         range: Range<usize>,
         body: &[u8],
@@ -221,6 +235,56 @@ impl Search<'_> {
         }
         found
     }
+}
+
+/// What a body is searched as, where it is not made of parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyKind {
+    Json,
+    Form,
+    Text,
+}
+
+impl BodyKind {
+    /// The kind of a body with this content type. What begins as an object is JSON
+    /// whatever it is called: `curl -d` calls it a form.
+    fn of(content_type: &str, body: &[u8]) -> Self {
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        let start = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+        let is_form = media.eq_ignore_ascii_case("application/x-www-form-urlencoded");
+        match start.first() {
+            Some(b'{') => Self::Json,
+            // Prose and the names of fields may begin in this way, too.
+            Some(b'[' | b'"') if !is_form && !is_text(media) || is_json(body) => Self::Json,
+            _ if is_form => Self::Form,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// Whether a media type is that of text for people.
+fn is_text(media: &str) -> bool {
+    let is_text = media.as_bytes().get(..5).is_some_and(|it| it.eq_ignore_ascii_case(b"text/"));
+    is_text && !media.eq_ignore_ascii_case("text/event-stream")
+}
+
+/// The fields of a form or of a query.
+fn fields(form: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut start = 0;
+    memchr::memchr_iter(b'&', form).chain([form.len()]).map(move |end| {
+        let field = start..end;
+        start = end + 1;
+        field
+    })
+}
+
+/// How long the head of a part is, with the empty line behind it.
+fn head_length(part: &[u8]) -> usize {
+    let ends = [(b"\r\n\r\n".as_slice(), 4), (b"\n\n", 2)];
+    let ends = ends
+        .into_iter()
+        .filter_map(|(end, length)| memchr::memmem::find(part, end).map(|at| at + length));
+    ends.min().unwrap_or(0)
 }
 
 /// The content type that the head of a part names, in lower case but for its parameters.

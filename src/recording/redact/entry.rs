@@ -87,10 +87,10 @@ impl Redactor {
         placeholders: &mut Placeholders,
     ) -> RecordedRequest {
         let none = Secrets::default();
-        let path = self.redact_target(&request.path, &none, placeholders);
-        let query = self.redact_target(query, &none, placeholders);
+        let path = self.redact_path(&request.path, &none, placeholders);
+        let query = self.redact_query(query, &none, placeholders);
         let mut header = |(name, value): &(String, String)| {
-            (name.clone(), self.redact_value(value, &none, placeholders))
+            (name.clone(), self.redact_header(name, value, &none, placeholders))
         };
         let headers = request.headers.iter().map(&mut header).collect();
         let kind = request.content_type();

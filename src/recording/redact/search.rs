@@ -55,12 +55,17 @@ impl Search<'_> {
     /// What stands in a text that is not JSON: as it is written, and as it reads without
     /// the escapes of JSON, of which a part may be in it.
     pub(super) fn in_text(&self, text: &[u8]) -> Vec<Found> {
-        self.in_text_at(text, 0)
+        self.in_text_at(text, 0, Wanted::All)
     }
 
-    /// The same for a text within so many others.
-    fn in_text_at(&self, text: &[u8], depth: usize) -> Vec<Found> {
-        let mut found = self.find(text, Wanted::All);
+    /// The credentials in a text that is not JSON, and nothing that a rule matches.
+    pub(super) fn credentials_in_text(&self, text: &[u8]) -> Vec<Found> {
+        self.in_text_at(text, 0, Wanted::Credentials)
+    }
+
+    /// What is wanted of a text within so many others.
+    fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<Found> {
+        let mut found = self.find(text, wanted);
         if depth >= NESTED || !text.contains(&b'\\') {
             return found;
         }
@@ -69,7 +74,7 @@ impl Search<'_> {
         if decoded.bytes() == text {
             return found;
         }
-        let mut inner = self.in_text_at(decoded.bytes(), depth + 1);
+        let mut inner = self.in_text_at(decoded.bytes(), depth + 1, wanted);
         inner = place_in_source(inner, &decoded, text);
         // A named value is the longer one: `ann` and not `nn` where `a` is an escape.
         drop_named_within(&mut inner, &found);
@@ -82,7 +87,7 @@ impl Search<'_> {
     pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<Found> {
         let start = text.trim_ascii_start().first();
         if depth >= NESTED || !matches!(start, Some(b'{' | b'[')) {
-            return self.in_text_at(text, depth);
+            return self.in_text_at(text, depth, Wanted::All);
         }
         let mut found = self.in_json(text, depth + 1);
         found.extend(self.find(text, Wanted::Own));
@@ -113,8 +118,23 @@ impl Search<'_> {
         }
         if tokens.is_complete() {
             self.note_rules_that_match_elsewhere(json);
+        } else if depth == 0 {
+            found.extend(self.in_broken_json(json));
         } else {
-            found.extend(self.in_text_at(json, depth));
+            found.extend(self.in_text_at(json, depth, Wanted::All));
+        }
+        found
+    }
+
+    /// What stands in a body that only begins as JSON does. A rule ends at a quote there,
+    /// as it does in JSON: else it could swallow the rest of the body, and two requests
+    /// would become one.
+    fn in_broken_json(&self, json: &[u8]) -> Vec<Found> {
+        let mut found = self.credentials_in_text(json);
+        if !self.redactor.rules.is_empty() {
+            let text = |search: &Self, text: &[u8]| search.in_text(text);
+            let pieces = split_at_quotes(json);
+            found.extend(pieces.flat_map(|piece| self.shifted(piece, json, text)));
         }
         found
     }
@@ -230,6 +250,22 @@ impl Search<'_> {
             .chain(placeholders)
             .any(|mark| from + mark.start <= range.start && range.end <= from + mark.end)
     }
+}
+
+/// The pieces of a text between the quotes that JSON does not escape.
+pub(super) fn split_at_quotes(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut start = 0;
+    let mut escaped_at = None;
+    let quotes = memchr::memchr2_iter(b'"', b'\\', text).filter(move |at| {
+        let is_escaped = escaped_at == Some(*at);
+        escaped_at = (text[*at] == b'\\' && !is_escaped).then_some(at + 1);
+        text[*at] == b'"' && !is_escaped
+    });
+    quotes.chain([text.len()]).map(move |end| {
+        let piece = start..end;
+        start = end + 1;
+        piece
+    })
 }
 
 /// Whether an escape of a JSON text may stand for a letter, a digit or a slash.

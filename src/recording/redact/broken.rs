@@ -1,0 +1,72 @@
+//! Recorded requests that lost more than a secret.
+
+use super::MARK;
+use super::json_tokens::is_json;
+use super::search::split_at_quotes;
+use crate::identity::multipart;
+
+/// Whether redaction broke a recorded request: a mark stands where JSON has no text, or in
+/// place of the boundary of a multipart body. A part of the request is missing then, so its
+/// key stands for other requests, too.
+pub fn is_broken_by_redaction(content_type: &str, body: &[u8]) -> bool {
+    if let Some(boundary) = multipart::boundary_range(content_type) {
+        return has_mark(&content_type.as_bytes()[boundary]);
+    }
+    let is_json_type = content_type.to_ascii_lowercase().contains("json");
+    let is_object = body.trim_ascii_start().first() == Some(&b'{');
+    (is_json_type || is_object)
+        && has_mark(body)
+        && !is_json(body)
+        && has_mark_outside_strings(body)
+}
+
+/// Whether a mark stands outside the strings of a JSON text, or in a string without an end.
+fn has_mark_outside_strings(json: &[u8]) -> bool {
+    let pieces: Vec<_> = split_at_quotes(json).collect();
+    let is_cut = pieces.len().is_multiple_of(2);
+    let last = pieces.len() - 1;
+    let is_outside = |index: usize| index.is_multiple_of(2) || is_cut && index == last;
+    pieces.into_iter().enumerate().any(|(index, piece)| is_outside(index) && has_mark(&json[piece]))
+}
+
+/// Whether a mark, or what looks like a named placeholder, stands in a text.
+fn has_mark(text: &[u8]) -> bool {
+    memchr::memmem::find(text, MARK.as_bytes()).is_some()
+        || memchr::memchr_iter(b'<', text).any(|at| begins_placeholder(&text[at + 1..]))
+}
+
+/// Whether a text goes on as a placeholder behind its `<`: `NAME:1>`.
+fn begins_placeholder(text: &[u8]) -> bool {
+    let is_part = |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b'_';
+    let name = text.iter().take_while(is_part).count();
+    let Some(number) = text[name..].strip_prefix(b":").filter(|_| name > 0) else { return false };
+    let digits = number.iter().take(9).take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && number.get(digits) == Some(&b'>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mark_outside_a_string_of_json_is_damage_and_one_within_is_not() {
+        for (kind, body, broken) in [
+            ("application/json", r#"{"q":"[REDACTED]"}"#, false),
+            ("application/json", r#"{"q":"[REDACTED]","r":1,}"#, false),
+            ("application/json", r#"{"q":"a [REDACTED]"#, true),
+            ("application/json", r#"{"q":"a <DAY:1>"#, true),
+            ("application/json", r#"{"q":[REDACTED]}"#, true),
+            ("application/json", r#"{"q":"<b>","#, false),
+            ("application/json", r#"{"q":"\"[REDACTED]","#, false),
+            ("application/x-www-form-urlencoded", r#"{"q":"a <DAY:12>"#, true),
+            ("application/x-www-form-urlencoded", "q=[REDACTED]&r=1", false),
+            ("", "[REDACTED]", false),
+            ("text/plain", "[REDACTED]", false),
+            ("text/plain", r#"{"q":"a [REDACTED]"#, true),
+            ("multipart/form-data; boundary=[REDACTED]", "--[REDACTED]--", true),
+            ("multipart/form-data; boundary=b", "--b\r\n\r\n[REDACTED]\r\n--b--", false),
+        ] {
+            assert_eq!(is_broken_by_redaction(kind, body.as_bytes()), broken, "{kind} {body}");
+        }
+    }
+}
