@@ -110,6 +110,7 @@ mod rule_ends;
 mod salvage;
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
 mod score;
 #[cfg(test)]
 mod script;
