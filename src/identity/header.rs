@@ -29,7 +29,7 @@ enum Value {
 use Value::{Address, Clear, Digest, Saved};
 
 /// Each header, sorted by name: how its value is kept, and what it changes.
-const TABLE: [(&str, Value, &str); 52] = [
+const TABLE: [(&str, Value, &str); 56] = [
     ("anthropic-beta", Clear, "switches features of the API on"),
     ("anthropic-version", Clear, "the version of the API, and so the answer's shape"),
     ("azureml-model-deployment", Clear, "Azure ML: which deployment answers"),
@@ -59,15 +59,19 @@ const TABLE: [(&str, Value, &str); 52] = [
     ("openai-beta", Clear, "switches features of the API on"),
     ("openai-organization", Digest, "OpenAI: whose limits, models and data"),
     ("openai-project", Digest, "OpenAI: whose limits, models and data"),
+    ("prefer", Clear, "whether the answer waits for its result"),
     ("range", Clear, "which part of a file"),
+    ("x-amz-target", Clear, "AWS: which operation is asked for"),
     ("x-amzn-bedrock-guardrailidentifier", Clear, "Bedrock: which guardrail"),
     ("x-amzn-bedrock-guardrailversion", Clear, "Bedrock: which guardrail"),
     ("x-amzn-bedrock-performanceconfig-latency", Clear, "Bedrock: how the model is run"),
     ("x-amzn-bedrock-service-tier", Clear, "Bedrock: how the model is run"),
     ("x-amzn-bedrock-trace", Clear, "Bedrock: whether the answer holds a trace"),
     ("x-anthropic-beta", Clear, "OpenRouter: switches features of Anthropic's API on"),
+    ("x-goog-fieldmask", Clear, "Google: which members the answer has"),
     ("x-goog-user-project", Digest, "Google: whose quota and models"),
     ("x-hf-bill-to", Digest, "Hugging Face: whose account"),
+    ("x-http-method-override", Clear, "which method is meant"),
     ("x-litellm-tags", Clear, "LiteLLM: which deployments may answer"),
     ("x-policy-id", Clear, "Azure OpenAI: which content filter"),
     ("x-portkey-aws-region", Clear, "Portkey: who answers"),
@@ -119,8 +123,9 @@ const DIGITS: usize = 16;
 /// header changes no answer.
 fn value_of(name: &str) -> Option<Value> {
     // The first letters rule out most headers of most requests.
-    let begins = matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'r')
-        || name.starts_with("x-") && !name.starts_with("x-stainless-");
+    let begins =
+        matches!(name.as_bytes().first()?, b'a' | b'c' | b'e' | b'g' | b'h' | b'o' | b'p' | b'r')
+            || name.starts_with("x-") && !name.starts_with("x-stainless-");
     if !begins {
         return None;
     }

@@ -229,6 +229,29 @@ fn secrets_are_taken_from_every_place_a_request_may_hold_them() {
 }
 
 #[test]
+fn key_is_taken_from_an_authorization_of_any_form() {
+    for (name, value) in [
+        ("authorization", "key=form-value-1"),
+        ("authorization", "Key some-id:form-value-1"),
+        ("authorization", "Bearer\tform-value-1"),
+        ("authorization", "ApiKey form-value-1, x=1"),
+        ("authorization", "Token token=\"form-value-1\", v=2"),
+        ("authorization", "form-value-1"),
+        ("x-functions-key", "form-value-1"),
+        ("x-access-key", "form-value-1"),
+        ("x-key", "form-value-1"),
+        ("x-portkey-aws-access-key-id", "form-value-1"),
+    ] {
+        let secrets = Secrets::of(&headers(&[(name, value)]), "");
+        assert!(!is_clean(b"form-value-1", &secrets), "{name}: {value}");
+    }
+    for name in ["idempotency-key", "sec-websocket-key", "cf-aig-cache-key", "x-keyboard"] {
+        let secrets = Secrets::of(&headers(&[(name, "other-value-1")]), "");
+        assert!(secrets.is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn placeholders_and_short_values_are_no_secrets() {
     for value in ["not-needed", "Anything", "1234567", ""] {
         assert!(secret(value).is_empty(), "{value}");

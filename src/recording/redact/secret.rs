@@ -43,7 +43,7 @@ const PLACEHOLDERS: [&str; 10] = [
 /// A header whose name contains one of these carries a credential.
 const TELLING: [&str; 10] = [
     "auth",
-    "virtual-key",
+    "access-key",
     "api-key",
     "apikey",
     "subscription-key",
@@ -53,6 +53,9 @@ const TELLING: [&str; 10] = [
     "signature",
     "credential",
 ];
+
+/// Headers that end with `key`, but not with a credential, contain one of these.
+const OTHER_KEYS: [&str; 5] = ["idempotency", "cache", "websocket", "partition", "routing"];
 
 /// Headers that name whose account it is, and sessions.
 const PRIVATE: [&str; 6] = [
@@ -103,7 +106,7 @@ impl Secrets {
     pub fn may_be_in(header: &str) -> bool {
         matches!(header, "cookie" | "sec-websocket-protocol")
             || PRIVATE.contains(&header)
-            || TELLING.iter().any(|part| header.contains(part))
+            || names_a_credential(header)
     }
 
     /// Adds the credentials of another request.
@@ -171,7 +174,7 @@ impl Secrets {
             }
         } else if PRIVATE.contains(&name) {
             self.add(value);
-        } else if TELLING.iter().any(|part| name.contains(part)) {
+        } else if names_a_credential(name) {
             self.add_authorization(value);
         }
     }
@@ -179,7 +182,7 @@ impl Secrets {
     /// Adds what an authorization holds: the value behind its scheme, and the
     /// parts of that which are secret by themselves.
     fn add_authorization(&mut self, value: &str) {
-        let (scheme, rest) = match value.split_once(' ') {
+        let (scheme, rest) = match value.split_once(|letter: char| letter.is_ascii_whitespace()) {
             Some((scheme, rest)) => (scheme, rest.trim()),
             None => ("", value),
         };
@@ -196,13 +199,8 @@ impl Secrets {
             return;
         }
         self.add(rest);
-        // Digest, OAuth and others give several fields.
-        for field in rest.split(',') {
-            if let Some((name, value)) = field.split_once('=').filter(|_| rest.contains('"')) {
-                let name = name.trim().to_ascii_lowercase();
-                let tells = name == "response" || TELLING.iter().any(|part| name.contains(part));
-                self.add(if tells { value.trim().trim_matches('"') } else { "" });
-            }
+        for field in rest.split(',').map(str::trim) {
+            self.add_field(field);
         }
         if !scheme.eq_ignore_ascii_case("basic") {
             return;
@@ -220,12 +218,39 @@ impl Secrets {
         }
     }
 
+    /// Adds what one of several fields of an authorization says: `KEY`, `id:KEY`, `key=KEY`,
+    /// `signature="KEY"`.
+    fn add_field(&mut self, field: &str) {
+        match field.split_once('=') {
+            // An `=` at the end is a part of base64.
+            Some((name, value)) if !value.trim_end_matches('=').is_empty() => {
+                let name = name.trim().to_ascii_lowercase();
+                if name == "response" || names_a_credential(&name) {
+                    self.add(value.trim().trim_matches('"'));
+                }
+            }
+            _ => {
+                self.add(field);
+                if let Some((id, key)) = field.split_once(':') {
+                    self.add(key);
+                    self.add(if is_token(id) { id } else { "" });
+                }
+            }
+        }
+    }
+
     fn add(&mut self, value: &str) {
         let known = PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(value));
         if value.len() >= SHORTEST && !known && self.values.insert(value.to_owned()) {
             self.search = OnceLock::new();
         }
     }
+}
+
+/// Whether a header or a field of this name, in lower case, carries a credential.
+fn names_a_credential(name: &str) -> bool {
+    let is_key = name.ends_with("key") && !OTHER_KEYS.iter().any(|part| name.contains(part));
+    is_key || TELLING.iter().any(|part| name.contains(part))
 }
 
 impl fmt::Debug for Secrets {
