@@ -4,7 +4,7 @@
 //! forge give it away: `Origin`; `Sec-Fetch-Site`, where there is no `Origin`; and `Host`,
 //! where the page's own name leads here (DNS rebinding).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::request::Parts;
 use http::uri::Authority;
@@ -58,10 +58,12 @@ impl AccessPolicy {
     }
 
     /// Whether a request's target is loomrec itself. One that says so by an absolute target
-    /// goes on as if it had named the path alone.
+    /// goes on as if it had named the path alone. A target with a user name is not ours: it is
+    /// left whole for [`Self::admit`], which refuses it.
     pub(super) fn is_for_us(&self, parts: &mut Parts) -> bool {
         let Some(target) = parts.uri.authority() else { return true };
-        if parts.method == Method::CONNECT || !self.is_own_target(target) {
+        let is_plain = parts.method != Method::CONNECT && !has_user_name(target);
+        if !is_plain || !self.is_own_target(target) {
             return false;
         }
         let path = parts.uri.path_and_query().cloned();
@@ -112,7 +114,7 @@ impl AccessPolicy {
         target: Option<&Authority>,
         headers: &'a HeaderMap,
     ) -> Result<Option<&'a str>, Denial> {
-        if target.is_some_and(|target| target.as_str().contains('@')) {
+        if target.is_some_and(has_user_name) {
             return Err(malformed("the request's target holds a user name, which it must not"));
         }
         let mut hosts = headers.get_all(header::HOST).iter();
@@ -138,11 +140,10 @@ impl AccessPolicy {
     }
 
     /// Whether a host is loomrec's. An address passes whoever's it is: no name of another can
-    /// be made to lead here by it. The unspecified one is no destination, and browsers send
-    /// no `Sec-Fetch-Site` to it.
+    /// be made to lead here by it.
     fn serves(&self, name: &str, port: Option<u16>) -> bool {
         name.eq_ignore_ascii_case("localhost")
-            || authority::address(name).is_some_and(|ip: IpAddr| !ip.is_unspecified())
+            || authority::servable_address(name).is_some()
             || self.hosts.iter().any(|allowed| allowed.matches(name, port))
     }
 
@@ -160,6 +161,11 @@ impl AccessPolicy {
     fn allows(&self, origin: &str) -> bool {
         self.origins.iter().any(|allowed| allowed.matches(origin))
     }
+}
+
+/// Whether a target names a user, and so perhaps a password.
+fn has_user_name(target: &Authority) -> bool {
+    target.as_str().contains('@')
 }
 
 fn malformed(message: &str) -> Denial {

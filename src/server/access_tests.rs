@@ -58,6 +58,11 @@ fn names_that_lead_here_are_refused_and_what_is_no_host_is_malformed() {
         "loomrec",
         "0.0.0.0:4141",
         "[::]",
+        "[::ffff:0:0]:4141",
+        "[::ffff:0.0.0.0]",
+        "[::ffff:127.0.0.1]:4141",
+        "[::FFFF:7f00:2]",
+        "[0:0:0:0:0:ffff:10.1.2.3]",
     ] {
         assert_eq!(status(&policy, &[("host", host)]), 403, "{host}");
     }
@@ -129,6 +134,18 @@ fn absolute_target_may_be_repeated_in_host_and_no_other_name_may_stand_there() {
     assert_eq!(with(&[("host", "api.openai.com"), ("origin", "http://api.openai.com")]), 403);
     let user = admit(&policy, "http://u:p@api.openai.com/v1/x", &[("host", "api.openai.com")]);
     assert_eq!(user.unwrap_err().0, 400);
+}
+
+#[test]
+fn target_with_a_user_name_is_malformed_also_where_it_names_loomrec() {
+    let policy = policy(&["loomrec"], &[]);
+    for target in ["http://u:p@127.0.0.1:4141/openai/v1/x", "http://u@loomrec/openai/v1/x"] {
+        let (mut parts, ()) = http::Request::post(target).body(()).unwrap().into_parts();
+        assert!(!policy.is_for_us(&mut parts), "{target}");
+        let denied = policy.admit(&parts.uri, &HeaderMap::new()).unwrap_err();
+        assert_eq!(denied.status, 400, "{target}");
+        assert!(!denied.message.contains("u:p"), "{}", denied.message);
+    }
 }
 
 #[test]

@@ -142,6 +142,13 @@ pub(super) fn address(host: &str) -> Option<IpAddr> {
     }
 }
 
+/// The address that a host is, where loomrec may be called by it. The unspecified address is no
+/// destination, and an IPv4 address that is written as an IPv6 one (`[::ffff:127.0.0.1]`) leads
+/// to this machine as well as the plain one does, but browsers send no `Sec-Fetch-Site` to it.
+pub(super) fn servable_address(host: &str) -> Option<IpAddr> {
+    address(host).filter(|ip| !ip.is_unspecified() && ip.to_canonical() == *ip)
+}
+
 /// Whether a text is `127.0.0.1` or `localhost`, on any port: what nearly every client calls,
 /// told without taking the text apart.
 pub(super) fn is_loopback_v4_or_localhost(host: &str) -> bool {

@@ -5,12 +5,12 @@
 //! pages only loomrec's own: another port of this machine is another origin, and what
 //! runs there may be anybody's page.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::access::SEC_FETCH_SITE;
-use super::route::is_local;
+use super::authority;
 
 /// What stands before a token in `authorization`.
 const BEARER: &[u8] = b"bearer ";
@@ -128,28 +128,17 @@ fn is_here(peer: SocketAddr) -> Result<(), &'static str> {
     }
 }
 
-/// What stands behind the scheme.
-fn authority(text: &str) -> &str {
-    text.split_once("://").map_or(text, |(_, authority)| authority)
+/// Whether a `Host` is a name of the loopback interface.
+fn names_this_machine(host: &str) -> bool {
+    authority::split(host).is_some_and(|(name, _)| {
+        name.eq_ignore_ascii_case("localhost")
+            || authority::servable_address(name).is_some_and(|ip| ip.is_loopback())
+    })
 }
 
-/// `[SCHEME://]HOST[:PORT]` without the port.
-fn host(text: &str) -> &str {
-    let authority = authority(text);
-    match authority.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => authority,
-    }
-}
-
-/// Whether `[SCHEME://]HOST[:PORT]` is a name of the loopback interface.
-fn names_this_machine(text: &str) -> bool {
-    is_local(host(text))
-}
-
-/// Whether it is an address and no name.
-fn is_address(text: &str) -> bool {
-    host(text).trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
+/// Whether a `Host` is an address and no name.
+fn is_address(host: &str) -> bool {
+    authority::split(host).is_some_and(|(name, _)| authority::address(name).is_some())
 }
 
 #[cfg(test)]
@@ -160,14 +149,7 @@ mod tests {
 
     #[test]
     fn only_names_of_the_loopback_interface_are_ours() {
-        for ours in [
-            "localhost",
-            "LOCALHOST:80",
-            "127.0.0.1:4141",
-            "[::1]:4141",
-            "[::1]",
-            "http://localhost:3000",
-        ] {
+        for ours in ["localhost", "LOCALHOST:80", "127.0.0.1:4141", "[::1]:4141", "[::1]"] {
             assert!(names_this_machine(ours), "{ours}");
         }
         for other in [
@@ -178,6 +160,12 @@ mod tests {
             "127.0.0.1@evil.example",
             "localhost:evil",
             "https://evil.example",
+            "http://localhost:3000",
+            "evil://localhost",
+            "//localhost",
+            "[localhost]",
+            "[::ffff:127.0.0.1]:4141",
+            "[::]",
             "null",
             "10.0.0.1",
         ] {

@@ -4,8 +4,6 @@
 //! path goes to the single `--upstream URL`, else its shape tells. The raw
 //! percent-encoding of the rest is kept.
 
-use std::net::IpAddr;
-
 use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
@@ -187,13 +185,6 @@ fn is_at(base: &Url, target: &Authority) -> bool {
         None => base.port().is_none(),
     };
     same_port && base.host_str().is_some_and(|host| host.eq_ignore_ascii_case(target.host()))
-}
-
-/// Whether a host is this machine by a name that never means another.
-pub(super) fn is_local(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 /// Takes `/@SESSION` off the front of a path.

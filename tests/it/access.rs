@@ -23,6 +23,8 @@ fn of_a_page(call: impl Fn() -> Call) -> Vec<Call> {
         ["host: evil.example:4141", "origin: http://evil.example:4141"],
         ["host: evil.example", "accept: */*"],
         ["host: 0.0.0.0", "accept: */*"],
+        ["host: [::ffff:0:0]", "accept: */*"],
+        ["host: [::ffff:127.0.0.1]:4141", "accept: */*"],
     ]
     .iter()
     .map(|lines| lines.iter().fold(call(), |call, line| call.header(line)))
@@ -63,7 +65,7 @@ fn a_request_of_a_web_page_takes_no_recorded_answer() {
         server.call(&call).expect(403);
     }
     server.call(&chat("hi")).expect(200);
-    server.stop().expect(1).says(&["calls refused: 10"]);
+    server.stop().expect(1).says(&["calls refused: 12"]);
 }
 
 #[test]
@@ -203,7 +205,9 @@ fn an_absolute_target_of_another_host_sends_no_key_to_an_upstream() {
             .header("authorization: Bearer key-of-another")
     };
     let port = server.address.port();
+    let with_password = format!("http://u:p@127.0.0.1:{port}{CHAT}");
     for (target, host, status) in [
+        (with_password.as_str(), "localhost", 400),
         ("http://evil.example/openai/v1/chat/completions", "evil.example", 421),
         ("http://evil.example/openai/v1/chat/completions", "localhost", 421),
         ("http://evil.example/@s/openai/v1/chat/completions", "localhost", 421),
@@ -230,6 +234,21 @@ fn an_absolute_target_of_another_host_sends_no_key_to_an_upstream() {
     server.call(&health).expect(200);
     server.stop().expect(0);
     assert_eq!((upstream.requests(), scene.takes().len()), (4, 4));
+}
+
+#[test]
+fn a_host_with_a_scheme_or_a_mapped_address_opens_no_control_path() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    scene.recorded(&upstream, &[chat("hi")]);
+    let server = scene.replay(&[]);
+    server.call(&chat("hi")).expect(200);
+    for host in ["evil://localhost", "http://127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:0:0]"] {
+        let reset = Call::post("/__loomrec/reset", "").header(&format!("host: {host}"));
+        assert_eq!(server.call(&reset).status, 403, "{host}");
+    }
+    // Nothing was reset.
+    server.call(&chat("hi")).expect(422);
+    server.stop().expect(1);
 }
 
 /// A command during which a page calls.
