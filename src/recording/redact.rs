@@ -15,6 +15,7 @@ mod broken;
 mod canonical_order;
 mod channel;
 mod decoded_text;
+mod document;
 mod edit;
 mod entry;
 mod framed;
@@ -26,6 +27,7 @@ mod search;
 mod secret;
 mod shape;
 mod stream;
+mod text_group;
 
 use std::borrow::Cow;
 use std::ops::Range;

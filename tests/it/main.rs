@@ -85,6 +85,8 @@ mod other_headers;
 #[cfg(test)]
 mod pager;
 #[cfg(test)]
+mod pieces;
+#[cfg(test)]
 mod placeholder;
 #[cfg(test)]
 mod planted;

@@ -1,15 +1,14 @@
 //! An answer freed of credentials, and read anew from what is left of it.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::body::Chunk;
 use super::super::encoding::{self, Undecoded};
+use super::document::documents;
 use super::edit::Found;
-use super::json_tokens::{JsonTokens, Token};
 use super::search::Search;
 use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
 use crate::provider::{self, Answer, Framing, Operation};
@@ -226,7 +225,9 @@ impl Search<'_> {
         let is_searched = || framing.is_none() && is_one_string(&answer.content, bytes);
         (!is_searched() && self.is_in(answer.content.as_bytes()))
             || calls.any(|arguments| self.is_in(arguments.as_bytes()))
-            || (framing.is_none() && !is_document && self.is_in_strings_together(bytes))
+            || (framing.is_none()
+                && (!is_document || self.redactor.is_redacted(bytes))
+                && self.is_in_strings_together(bytes))
     }
 }
 
@@ -264,33 +265,6 @@ const JSON: &str = "application/json";
 fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
     let is_sse = bytes.starts_with(b"data:") || bytes.starts_with(b"event:");
     is_sse.then_some(Framing::Sse)
-}
-
-/// Where JSON documents stand that follow each other.
-fn documents(bytes: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let begins = |bytes: &[u8]| matches!(bytes.first(), Some(b'{' | b'['));
-    // Within one document nothing begins directly behind an end, but in a string.
-    let is_space = |byte: &&u8| byte.is_ascii_whitespace() || **byte == 0x1e;
-    let is_followed = |at: usize| {
-        let rest = &bytes[at + 1..];
-        begins(&rest[rest.iter().take_while(is_space).count()..])
-    };
-    if !begins(bytes.trim_ascii_start())
-        || !memchr::memchr2_iter(b'}', b']', bytes).any(is_followed)
-    {
-        return found;
-    }
-    let mut tokens = JsonTokens::new(bytes);
-    let mut start = None;
-    while let Some(token) = tokens.next() {
-        match (token, tokens.depth()) {
-            (Token::Open, 1) => start = Some(tokens.position() - 1),
-            (Token::Close, 0) => found.extend(start.take().map(|start| start..tokens.position())),
-            _ => {}
-        }
-    }
-    found
 }
 
 /// What an answer says.

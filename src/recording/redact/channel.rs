@@ -5,11 +5,13 @@
 //! (`index`, `output_index`, `item_id`, …): that is their channel. No provider needs to
 //! be known for it.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher as _;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
+use super::decoded_text::DecodedText;
 use super::json_tokens::{JsonText, JsonTokens, Token};
 
 /// Whether the strings of members of this name name something, and are no piece of a text.
@@ -60,6 +62,16 @@ pub(super) struct Channel {
     pub(super) name: u64,
 }
 
+impl Channel {
+    /// Whether its strings are no members of an object.
+    pub(super) fn is_unnamed(&self) -> bool {
+        self.name == hash(b"")
+    }
+}
+
+/// What no name and no index leads to.
+const ROOT: Channel = Channel { indexed: 0, place: 0, name: 0 };
+
 /// The strings of a stream's events.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
@@ -93,7 +105,8 @@ struct Container {
 /// A string whose channel is not known yet: its indexes may stand behind it.
 struct Waiting {
     leaf: usize,
-    container: usize,
+    /// `None` where the event is a string.
+    container: Option<usize>,
     name: u64,
 }
 
@@ -167,17 +180,17 @@ impl Leaves {
                 Token::Open => event.open(tokens.depth()),
                 Token::Close => event.close(),
                 Token::Name(text) => {
-                    event.name = Some(text.range.clone());
+                    event.name = Some(text.clone());
                     self.names.push(placed(text));
                 }
                 Token::Scalar(value) => _ = event.take_index(value),
                 Token::Value(text) => {
                     let is_index = event.take_index(text.range.clone());
-                    let name = event.name.take().map(|name| &json[name]);
-                    let is_label = is_index || name.is_some_and(is_label);
-                    if let (false, Some(container)) = (is_label, event.open.last()) {
-                        let (leaf, container) = (self.values.len(), *container);
-                        waiting.push(Waiting { leaf, container, name: hash(name.unwrap_or(b"")) });
+                    let name = event.name.take();
+                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| meaning(json, &name));
+                    if !is_index && !is_label(&name) {
+                        let (leaf, container) = (self.values.len(), event.open.last().copied());
+                        waiting.push(Waiting { leaf, container, name: hash(&name) });
                     }
                     // Another index, another channel: it may not differ.
                     if !(is_index && self.texts_only) {
@@ -195,14 +208,15 @@ impl Leaves {
         let mut named: Vec<Channel> = Vec::with_capacity(containers.len());
         for container in containers {
             let above = container.parent.and_then(|parent| named.get(parent).copied());
-            let above = above.unwrap_or(Channel { indexed: 0, place: 0, name: 0 });
+            let above = above.unwrap_or(ROOT);
             let place = mix(mix(above.place, container.step), container.kind);
             let indexed =
                 mix(mix(mix(above.indexed, container.step), container.kind), container.index);
             named.push(Channel { indexed, place, name: 0 });
         }
         for Waiting { leaf, container, name } in waiting {
-            let Some(within) = named.get(*container) else { continue };
+            let within = container.and_then(|container| named.get(container).copied());
+            let within = within.unwrap_or(ROOT);
             let (indexed, place) = (mix(within.indexed, *name), mix(within.place, *name));
             self.values[*leaf].channel = Some(Channel { indexed, place, name: *name });
         }
@@ -223,13 +237,23 @@ fn string_length(text: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
+/// What a name means, however it is spelled.
+fn meaning<'a>(json: &'a [u8], name: &JsonText) -> Cow<'a, [u8]> {
+    if !name.escaped {
+        return Cow::Borrowed(&json[name.range.clone()]);
+    }
+    let mut decoded = DecodedText::default();
+    decoded.push_json(json, name.range.clone(), true);
+    Cow::Owned(decoded.bytes().to_vec())
+}
+
 /// An event that is being read.
 struct Event<'a> {
     json: &'a [u8],
     containers: Vec<Container>,
     open: Vec<usize>,
     /// The name of the member whose value comes next.
-    name: Option<Range<usize>>,
+    name: Option<JsonText>,
 }
 
 impl Event<'_> {
@@ -238,7 +262,7 @@ impl Event<'_> {
     fn open(&mut self, depth: usize) {
         // What was read before is broken where it was not closed.
         self.open.truncate(depth.saturating_sub(1));
-        let step = self.name.take().map_or(1, |name| hash(&self.json[name]));
+        let step = self.name.take().map_or(1, |name| hash(&meaning(self.json, &name)));
         self.containers.push(Container {
             parent: self.open.last().copied(),
             step,
@@ -256,13 +280,13 @@ impl Event<'_> {
     /// Takes a value that tells its container apart from others at the same place.
     fn take_index(&mut self, value: Range<usize>) -> bool {
         let (Some(name), Some(container)) = (&self.name, self.open.last()) else { return false };
-        let (name, value) = (&self.json[name.clone()], &self.json[value]);
+        let (name, value) = (meaning(self.json, name), &self.json[value]);
         let container = &mut self.containers[*container];
         let is_root = container.parent.is_none();
-        if name.ends_with(b"ndex") || name == b"item_id" {
+        if name.ends_with(b"ndex") || *name == *b"item_id" {
             // In any order.
-            container.index ^= mix(hash(name), hash(value));
-        } else if is_root && name == b"type" {
+            container.index ^= mix(hash(&name), hash(value));
+        } else if is_root && *name == *b"type" {
             container.kind = hash(value);
         } else {
             return false;
@@ -280,104 +304,5 @@ fn mix(above: u64, below: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// The texts of the channels of these events, in the order of their beginnings.
-    fn channels(events: &[&str]) -> Vec<String> {
-        let texts = texts_in(Leaves::default(), events);
-        assert_eq!(texts_in(Leaves::of_texts(), events), texts);
-        texts
-    }
-
-    fn texts_in(mut leaves: Leaves, events: &[&str]) -> Vec<String> {
-        let source = events.concat();
-        let mut at = 0;
-        for event in events {
-            assert!(leaves.add_event(source.as_bytes(), at..at + event.len()), "{event}");
-            at += event.len();
-        }
-        let mut texts: Vec<(u64, String)> = Vec::new();
-        for leaf in &leaves.values {
-            let Some(channel) = leaf.channel else { continue };
-            let text = &source[leaf.text.range.clone()];
-            match texts.iter_mut().find(|(known, _)| *known == channel.indexed) {
-                Some((_, known)) => known.push_str(text),
-                None => texts.push((channel.indexed, text.to_owned())),
-            }
-        }
-        texts.into_iter().map(|(_, text)| text).collect()
-    }
-
-    #[test]
-    fn pieces_with_the_same_index_are_one_text_wherever_they_stand() {
-        let texts = channels(&[
-            r#"{"id":"x","choices":[{"index":0,"delta":{"content":"a"}},{"delta":{"content":"1"},"index":1}]}"#,
-            r#"{"id":"x","choices":[{"delta":{"content":"2"},"index":1}]}"#,
-            r#"{"id":"x","choices":[{"delta":{"content":"b","role":"assistant"},"index":0}]}"#,
-        ]);
-        assert_eq!(texts, ["ab", "12"]);
-    }
-
-    #[test]
-    fn events_of_another_type_or_item_are_another_text() {
-        let texts = channels(&[
-            r#"{"type":"text.delta","item_id":"i1","output_index":0,"delta":"a"}"#,
-            r#"{"type":"arguments.delta","item_id":"i2","output_index":1,"delta":"{"}"#,
-            r#"{"type":"text.delta","item_id":"i1","output_index":0,"delta":"b"}"#,
-            r#"{"type":"arguments.delta","item_id":"i2","output_index":1,"delta":"}"}"#,
-        ]);
-        assert_eq!(texts, ["ab", "{}"]);
-    }
-
-    #[test]
-    fn events_that_differ_in_their_strings_alone_are_read_alike() {
-        let event = |id: &str, text: &str, end: &str| {
-            format!(
-                r#"{{"id":"{id}","n":1,"d":[{{"index":0,"t":"{text}","u":"same"}}],"e":{end}}}"#
-            )
-        };
-        let events = [
-            event("a", "one", "null"),
-            event("abc", r#" \"two\\"#, "null"),
-            event("", "", "null"),
-            event("a", "three", "1"),
-            event("a", "}],", "1"),
-            event("a", "four", "\"stop\""),
-            event("b", "five", "\"\""),
-        ];
-        let texts = channels(&events.each_ref().map(String::as_str));
-        let all = r#"one \"two\\three}],fourfive"#;
-        assert_eq!(texts, [all, &"same".repeat(7), "stop"]);
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_wanted_is_the_same_whether_events_are_alike_or_not(
-            events in prop::collection::vec(("[ab\"\\\\{]{0,3}", 0..3_u8, 0..2_u8, "[ab]{0,2}"), 1..12),
-        ) {
-            let event = |(text, index, shape, label): &(String, u8, u8, String)| {
-                let text = serde_json::to_string(text).unwrap();
-                match shape {
-                    0 => format!(r#"{{"id":"{label}","index":{index},"text":{text}}}"#),
-                    _ => format!(r#"{{"type":"{label}","part":{{"text":{text}}},"n":{index}}}"#),
-                }
-            };
-            let events: Vec<String> = events.iter().map(event).collect();
-            let events: Vec<&str> = events.iter().map(String::as_str).collect();
-            let all = texts_in(Leaves::default(), &events);
-            prop_assert_eq!(texts_in(Leaves::of_texts(), &events), all);
-        }
-    }
-
-    #[test]
-    fn parts_without_an_index_are_one_text() {
-        let texts = channels(&[
-            r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"index":0}]}"#,
-            r#"{"candidates":[{"content":{"parts":[{"text":"c"}]},"index":0}]}"#,
-        ]);
-        assert_eq!(texts, ["abc"]);
-    }
-}
+#[path = "channel_tests.rs"]
+mod tests;

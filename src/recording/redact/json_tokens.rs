@@ -2,7 +2,7 @@
 //!
 //! It reads one JSON value, or several behind each other (lines of JSON, a
 //! concatenation), in one pass and without recursion. Where the text is not JSON, the
-//! reader says so and goes on at the next object or array: every byte is read once.
+//! reader says so and goes on at the next object, array or string: every byte is read once.
 
 use std::ops::Range;
 
@@ -103,13 +103,13 @@ impl<'a> JsonTokens<'a> {
         };
     }
 
-    /// What stands here is not JSON: goes on at the next container.
+    /// What stands here is not JSON: goes on at the next container or string.
     fn resume(&mut self) {
         self.broken = true;
         self.open.clear();
         self.expected = Expected::Value;
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += memchr::memchr2(b'{', b'[', rest).unwrap_or(rest.len());
+        self.at += memchr::memchr3(b'{', b'[', b'"', rest).unwrap_or(rest.len());
     }
 
     /// The string whose opening quote stands here.

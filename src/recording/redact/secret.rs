@@ -17,6 +17,7 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::MARK;
 use crate::identity::header;
 use crate::identity::query::{QueryRules, is_token};
 use search::CredentialSearch;
@@ -240,7 +241,8 @@ impl Secrets {
     }
 
     fn add(&mut self, value: &str) {
-        let known = PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(value));
+        let known = PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(value))
+            || is_part_of_mark(value);
         if value.len() >= SHORTEST && !known && self.values.insert(value.to_owned()) {
             self.search = OnceLock::new();
         }
@@ -251,6 +253,12 @@ impl Secrets {
 fn names_a_credential(name: &str) -> bool {
     let is_key = name.ends_with("key") && !OTHER_KEYS.iter().any(|part| name.contains(part));
     is_key || TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Whether a value is what loomrec itself writes in the place of a credential. It would be
+/// found wherever something else was removed.
+fn is_part_of_mark(value: &str) -> bool {
+    MARK.to_ascii_lowercase().contains(&value.to_ascii_lowercase())
 }
 
 impl fmt::Debug for Secrets {

@@ -5,13 +5,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use foldhash::HashMap as FastMap;
-
 use super::channel::{Channel, Leaf, Leaves};
 use super::decoded_text::DecodedText;
 use super::edit::Found;
 use super::json_tokens::is_json;
 use super::search::{Search, place_in_source};
+use super::text_group::{by_channel, by_name};
 use crate::provider::Framing;
 use crate::provider::framing;
 
@@ -92,10 +91,17 @@ impl Search<'_> {
                 found.extend(self.in_json_text(text, name, true, 0));
             }
         }
-        for channel in by_channel(&leaves.values) {
-            found.extend(self.in_channel(text, &channel, each));
+        let groups = by_channel(&leaves.values);
+        for channel in &groups {
+            found.extend(self.in_channel(text, channel, each));
         }
         found.extend(self.in_plain(text, &plain));
+        // Only what no text of one channel holds: it would be found twice otherwise.
+        if found.iter().all(Found::is_placeholder) {
+            for pieces in by_name(&groups) {
+                found.extend(self.in_pieces_of_one_name(text, &pieces));
+            }
+        }
         found
     }
 
@@ -108,10 +114,7 @@ impl Search<'_> {
         if pieces.len() < 2 {
             return if each { in_each() } else { Vec::new() };
         }
-        let mut joined = DecodedText::default();
-        for leaf in pieces {
-            joined.push_json(text, leaf.text.range.clone(), leaf.text.escaped);
-        }
+        let joined = joined(text, pieces);
         let mut found = self.in_value(joined.bytes(), 0);
         if !found.is_empty() {
             found = place_in_source(found, &joined, text);
@@ -121,6 +124,14 @@ impl Search<'_> {
             found.extend(in_each());
         }
         found
+    }
+
+    /// The credentials in pieces that may be one text, and need not be. Rules are left
+    /// out: they would match across texts that have nothing to do with each other.
+    fn in_pieces_of_one_name(&self, text: &[u8], pieces: &[&Leaf]) -> Vec<Found> {
+        let joined = joined(text, pieces);
+        let found = self.in_name(joined.bytes());
+        if found.is_empty() { found } else { place_in_source(found, &joined, text) }
     }
 
     /// What stands in events that are not JSON.
@@ -140,68 +151,46 @@ impl Search<'_> {
     }
 
     /// Whether the strings under one name, of whatever JSON stands in bytes that are no
-    /// stream of a known framing, hold together what must not be kept.
+    /// stream of a known framing, hold together what must not be kept. Of one JSON
+    /// document, and of strings without a name, only credentials: rules would match across
+    /// texts that have nothing to do with each other.
     pub(super) fn is_in_strings_together(&self, bytes: &[u8]) -> bool {
-        if is_json(bytes) {
-            return false;
-        }
         let mut leaves = Leaves::default();
-        if leaves.add_event(bytes, 0..bytes.len()) {
-            return false;
-        }
-        let mut texts: HashMap<u64, DecodedText> = HashMap::new();
+        let is_json = leaves.add_event(bytes, 0..bytes.len());
+        let mut texts: HashMap<u64, (Channel, Vec<&Leaf>)> = HashMap::new();
         for leaf in &leaves.values {
-            let Some(Channel { name, .. }) = leaf.channel else { continue };
-            let text = texts.entry(name).or_default();
-            text.push_json(bytes, leaf.text.range.clone(), leaf.text.escaped);
+            let Some(channel) = leaf.channel else { continue };
+            texts.entry(channel.name).or_insert((channel, Vec::new())).1.push(leaf);
         }
-        texts.values().any(|text| self.is_in(text.bytes()))
+        texts.values().filter(|(_, pieces)| pieces.len() > 1).any(|(channel, pieces)| {
+            let text = joined(bytes, pieces);
+            let found = match is_json || channel.is_unnamed() {
+                true => self.in_name(text.bytes()),
+                false => self.in_value(text.bytes(), 0),
+            };
+            self.has_new(&found, text.bytes())
+        })
     }
 
     /// Whether something stands in a text that is to be kept.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
-        let found = self.in_value(text, 0);
-        found.iter().any(|found| !found.is_placeholder() && !self.touches_mark(text, found))
+        self.has_new(&self.in_value(text, 0), text)
+    }
+
+    /// Whether something of what was found in a text is no rest of what was removed.
+    fn has_new(&self, found: &[Found], text: &[u8]) -> bool {
+        let is_rest = |found: &Found| !found.own && self.touches_mark(text, found);
+        found.iter().any(|found| !found.is_placeholder() && !is_rest(found))
     }
 }
 
-/// The pieces of each text, in their order; a string that is no piece is alone.
-fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
-    let mut channels: Vec<(Option<u64>, Vec<&Leaf>)> = Vec::new();
-    let mut known: FastMap<u64, usize> = FastMap::default();
-    for leaf in leaves {
-        let Some(channel) = leaf.channel else {
-            channels.push((None, vec![leaf]));
-            continue;
-        };
-        let at = *known.entry(channel.indexed).or_insert(channels.len());
-        match channels.get_mut(at) {
-            Some((_, pieces)) => pieces.push(leaf),
-            None => channels.push((Some(channel.place), vec![leaf])),
-        }
+/// What these pieces say together.
+fn joined(text: &[u8], pieces: &[&Leaf]) -> DecodedText {
+    let mut joined = DecodedText::default();
+    for leaf in pieces {
+        joined.push_json(text, leaf.text.range.clone(), leaf.text.escaped);
     }
-    // An index that is another in each event counts the events, and tells nothing apart.
-    let mut several: FastMap<u64, bool> = FastMap::default();
-    for (place, pieces) in &channels {
-        if let Some(place) = place {
-            *several.entry(*place).or_default() |= pieces.len() > 1;
-        }
-    }
-    let mut out: Vec<Vec<&Leaf>> = Vec::with_capacity(channels.len());
-    let mut places: FastMap<u64, usize> = FastMap::default();
-    for (place, pieces) in channels {
-        let counted = place.filter(|place| several.get(place) == Some(&false));
-        let Some(place) = counted else {
-            out.push(pieces);
-            continue;
-        };
-        let at = *places.entry(place).or_insert(out.len());
-        match out.get_mut(at) {
-            Some(known) => known.extend(pieces),
-            None => out.push(pieces),
-        }
-    }
-    out
+    joined
 }
 
 fn shift(mut found: Found, by: usize) -> Found {

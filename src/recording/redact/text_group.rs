@@ -1,0 +1,67 @@
+//! Which pieces of a stream are searched together.
+
+use foldhash::HashMap as FastMap;
+
+use super::channel::Leaf;
+
+/// The pieces of each text, in their order; a string that is no piece is alone.
+pub(super) fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
+    let mut channels: Vec<(Option<u64>, Vec<&Leaf>)> = Vec::new();
+    let mut known: FastMap<u64, usize> = FastMap::default();
+    for leaf in leaves {
+        let Some(channel) = leaf.channel else {
+            channels.push((None, vec![leaf]));
+            continue;
+        };
+        let at = *known.entry(channel.indexed).or_insert(channels.len());
+        match channels.get_mut(at) {
+            Some((_, pieces)) => pieces.push(leaf),
+            None => channels.push((Some(channel.place), vec![leaf])),
+        }
+    }
+    // Of each place: how many channels it has, and how many pieces these have together.
+    let mut counts: FastMap<u64, (usize, usize)> = FastMap::default();
+    for (place, pieces) in &channels {
+        if let Some(place) = place {
+            let (channels, all) = counts.entry(*place).or_default();
+            *channels += 1;
+            *all += pieces.len();
+        }
+    }
+    // An index that is another in nearly each event counts events, and tells nothing apart.
+    let counts_events =
+        |place: &u64| counts.get(place).is_some_and(|(channels, pieces)| pieces < &(2 * channels));
+    let mut out: Vec<Vec<&Leaf>> = Vec::with_capacity(channels.len());
+    let mut places: FastMap<u64, usize> = FastMap::default();
+    for (place, pieces) in channels {
+        let Some(place) = place.filter(counts_events) else {
+            out.push(pieces);
+            continue;
+        };
+        let at = *places.entry(place).or_insert(out.len());
+        match out.get_mut(at) {
+            Some(known) => known.extend(pieces),
+            None => out.push(pieces),
+        }
+    }
+    out.iter_mut().for_each(|pieces| pieces.sort_by_key(|leaf| leaf.text.range.start));
+    out
+}
+
+/// The pieces that have one name and are not in one group of [`by_channel`]: a text may go
+/// on at another place, under another index or in an event of another type.
+pub(super) fn by_name<'a>(groups: &[Vec<&'a Leaf>]) -> Vec<Vec<&'a Leaf>> {
+    let name = |pieces: &Vec<&Leaf>| Some(pieces.first()?.channel?.name);
+    let mut named: FastMap<u64, Vec<usize>> = FastMap::default();
+    for (at, pieces) in groups.iter().enumerate() {
+        if let Some(name) = name(pieces) {
+            named.entry(name).or_default().push(at);
+        }
+    }
+    let join = |of_name: Vec<usize>| {
+        let mut pieces: Vec<&Leaf> = of_name.iter().flat_map(|at| groups[*at].clone()).collect();
+        pieces.sort_by_key(|leaf| leaf.text.range.start);
+        pieces
+    };
+    named.into_values().filter(|of_name| of_name.len() > 1).map(join).collect()
+}
