@@ -23,7 +23,6 @@ mod line;
 mod openai;
 mod otel;
 mod read;
-mod value;
 mod vcr;
 mod words;
 mod write;

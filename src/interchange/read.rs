@@ -176,13 +176,6 @@ impl From<serde_json::Error> for Problem {
     }
 }
 
-impl From<serde_saphyr::Error> for Problem {
-    fn from(error: serde_saphyr::Error) -> Self {
-        // A snippet of the file may hold a credential.
-        Self::Form(error.without_snippet().to_string())
-    }
-}
-
 /// A reader's message without what it quotes of the file, which may be a credential;
 /// in one line, and not too long a one.
 fn unquoted(message: &str) -> String {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::interchange::{entries, run};
 use crate::support::Scene;
+use crate::support::memory::measured;
 use crate::support::shape::chat;
 
 /// What pydantic-ai's serializer writes: JSON bodies as values, streams as texts.
@@ -137,4 +138,105 @@ fn interaction_whose_body_cannot_be_understood_is_left_out_by_name_and_the_impor
         let told = format!("left out: interaction {number}: its request's body is an object");
         assert!(ran.stderr.contains(&told), "{told}: {}", ran.stderr);
     }
+}
+
+/// A cassette as PyYAML (`yaml.safe_dump`) writes it: the texts `1e5`, `7e2` and `0o17`
+/// without quotes, which it reads as texts, too.
+const TEXTS: &str = "interactions:
+- request:
+    headers:
+      content-type:
+      - application/json
+    method: POST
+    parsed_body:
+      messages:
+      - content: 1e5
+        role: user
+      model: gpt-4o-mini
+    uri: https://api.openai.com/v1/chat/completions
+  response:
+    headers:
+      content-type:
+      - application/json
+    parsed_body:
+      choices:
+      - finish_reason: stop
+        index: 0
+        message:
+          content: 7e2
+          role: assistant
+      id: 0o17
+    status:
+      code: 200
+version: 1
+";
+
+#[test]
+fn texts_that_py_yaml_writes_without_quotes_stay_texts() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("c.yaml"), TEXTS).unwrap();
+    let ran = run(&scene, &["import", "c.yaml", "-o", "run.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let server = scene.replay(&["--strict"]);
+    let answer = server.call(&chat("1e5"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer: Value = serde_json::from_str(&answer.text()).unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "7e2");
+    assert_eq!(answer["id"], "0o17");
+    server.stop();
+}
+
+/// A cassette whose interactions have these bodies of requests, as values.
+fn with_values(bodies: &[&str]) -> String {
+    let interactions = bodies.iter().map(|body| {
+        format!(
+            "- request:
+    method: POST
+    uri: https://api.openai.com/v1/chat/completions
+    headers: {{content-type: [application/json]}}
+    parsed_body: {body}
+  response: {{status: {{code: 200}}, headers: {{}}, body: {{string: '{{}}'}}}}
+"
+        )
+    });
+    format!("interactions:\n{}version: 1\n", interactions.collect::<String>())
+}
+
+#[test]
+fn digits_of_an_integer_come_over_exactly_and_names_that_become_one_are_told() {
+    let scene = Scene::new();
+    let text = with_values(&[
+        "{model: m, seed: 18446744073709551616, big: -123456789012345678901234567890}",
+        "{model: m, 1: a, '1': b}",
+        "{model: m, seed: 1.0e+999}",
+        "{model: m, messages: ['a\u{2028}    b']}",
+        "{model: m, model: n}",
+    ]);
+    std::fs::write(scene.path("c.yaml"), text).unwrap();
+    let ran = run(&scene, &["import", "c.yaml", "-o", "r.json"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let held = std::fs::read_to_string(scene.path("r.json")).unwrap();
+    assert!(held.contains("18446744073709551616"), "{held}");
+    assert!(held.contains("-123456789012345678901234567890"), "{held}");
+    for told in [
+        "1 call to r.json",
+        "interaction 2: its request's body holds two members of one name",
+        "interaction 3: its request's body holds a number that JSON cannot say",
+        "interaction 4: its request's body holds a text with U+0085, U+2028 or U+2029",
+        "interaction 5: its request's body holds two members of one name",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn aliases_that_repeat_one_large_text_cost_no_memory() {
+    let scene = Scene::new();
+    let large = "A".repeat(100 << 10);
+    let aliases = vec!["*a"; 8000].join(",");
+    let text = with_values(&[&format!("{{x: &a '{large}', y: [{aliases}]}}")]);
+    std::fs::write(scene.path("c.yaml"), &text).unwrap();
+    let (most, said) = measured(&scene, &["import", "c.yaml", "-o", "r.json"], 4);
+    assert!(said.contains("its aliases multiply"), "{said}");
+    assert!(most < 300 << 10, "{most} kB");
 }

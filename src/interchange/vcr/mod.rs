@@ -1,8 +1,13 @@
 //! Cassettes of VCR.py and pytest-recording (and of Ruby's VCR and Betamax, which are
 //! alike): `interactions`, each a request and a response, in YAML or JSON.
 
+mod interaction;
+mod message;
+mod node;
 mod read;
+mod scalar;
 mod write;
+mod yaml;
 
 pub(super) use read::{read_json, read_yaml};
 pub(super) use write::{Cassette, Notation};

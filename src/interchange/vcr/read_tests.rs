@@ -1,7 +1,9 @@
 use std::ops::ControlFlow;
 
+use super::super::super::exchange::{Content, Exchange, Left, Request, Response};
 use super::super::super::{Format, Item, LeftCause, ReadError, read};
-use super::*;
+use super::super::interaction::{OTHER_LENGTH, REBUILT};
+use crate::recording::End;
 
 fn found(format: Format, text: &[u8]) -> (Vec<Item>, Result<(), ReadError>) {
     let mut items = Vec::new();
@@ -156,6 +158,21 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
     bomb.push_str("interactions: []\n");
     let told = problem(&bomb);
     assert!(told.len() < 600, "{told}");
+    // One large text many times over, in one interaction or in many.
+    let large = format!("x: &x {}\ninteractions:\n", "y".repeat(1 << 20));
+    let times = |count: usize| vec!["*x"; count].join(", ");
+    let one = format!("{large}- request: {{uri: a, body: [{}]}}\n", times(129));
+    assert!(problem(&one).contains("its aliases multiply"));
+    let request = format!("- request: {{uri: a, body: [{}]}}\n", times(100));
+    let (items, done) = found(Format::Vcr, format!("{large}{}", request.repeat(6)).as_bytes());
+    assert!(done.unwrap_err().to_string().contains("its aliases multiply") && items.len() == 5);
+    let deep = (1..40)
+        .fold(format!("x0: &x0 {}1{}\n", "[".repeat(20), "]".repeat(20)), |text, n| {
+            format!("{text}x{n}: &x{n} {}*x{}{}\n", "[".repeat(20), n - 1, "]".repeat(20))
+        });
+    assert!(problem(&deep).contains("nested too deeply"));
+    let itself = problem("x: &x [*x]\ninteractions: []\n");
+    assert!(itself.contains("stands within what it repeats at line 1"), "{itself}");
     let heavy = format!(
         "x: &x [{}]\ninteractions:\n- request: {{method: GET, uri: a, headers: {{{}}}}}\n",
         "y".repeat(100_000),

@@ -1,0 +1,201 @@
+//! Makes an exchange of an interaction: a request and its response.
+
+use bytes::Bytes;
+
+use super::super::exchange::{Content, Exchange, Item, Left, Request, Response};
+use super::message::{Body, headers, text};
+use super::node::{Node, members};
+use super::scalar::Schema;
+use crate::recording::End;
+use crate::recording::rebuild::rebuild;
+
+/// An interaction.
+#[derive(Debug, Default)]
+pub(super) struct Interaction {
+    request: Asked,
+    response: Option<Answered>,
+    recorded_at: String,
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    method: String,
+    uri: String,
+    headers: Vec<(String, String)>,
+    body: Body,
+    /// What pydantic-ai's serializer writes in the place of a body in JSON.
+    parsed_body: Body,
+}
+
+#[derive(Debug, Default)]
+struct Answered {
+    /// `{code: 200, message: OK}`, or the code alone.
+    status: Option<Node>,
+    /// Of older cassettes made with httpx, which hold no more than the text.
+    status_code: Option<Node>,
+    headers: Vec<(String, String)>,
+    body: Body,
+    content: Body,
+    parsed_body: Body,
+}
+
+/// What is said of a body of which the file holds the value alone.
+pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their values, and the \
+                                  bodies are written again";
+
+/// The same, where the length tells that they are other bytes.
+pub(super) const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual \
+                                       spelling has the length in their headers";
+
+impl Interaction {
+    /// What an interaction holds.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(super) fn from_node(node: Node) -> Result<Self, String> {
+        let mut interaction = Self::default();
+        let mut asked = false;
+        for (name, node) in members(node, "an interaction")? {
+            match name.as_str() {
+                "request" => {
+                    asked = true;
+                    interaction.request = Asked::from_node(node)?;
+                }
+                "response" if node.is_null() => {}
+                "response" => interaction.response = Some(Answered::from_node(node)?),
+                "recorded_at" => interaction.recorded_at = text(node, "`recorded_at`")?,
+                _ => {}
+            }
+        }
+        if asked { Ok(interaction) } else { Err("missing field `request`".to_owned()) }
+    }
+
+    pub(super) fn item(self, place: String) -> Item {
+        let damaged = |reason: String| Item::Left(Left::damaged(place.clone(), reason));
+        let Some(answered) = self.response else {
+            return damaged("it holds no response".to_owned());
+        };
+        let mut lost = Vec::new();
+        let Asked { method, uri, mut headers, body, parsed_body } = self.request;
+        let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
+            Ok(body) => body,
+            Err(reason) => return damaged(format!("its request's body {reason}")),
+        };
+        let old = answered.status.is_none() && answered.status_code.is_some();
+        let content = if old { answered.content } else { answered.body };
+        let mut answer_headers = answered.headers;
+        let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
+            Ok(content) => content,
+            Err(reason) => return damaged(format!("its response's body {reason}")),
+        };
+        let status = answered.status.or(answered.status_code);
+        let Some(status) = status.and_then(status_code) else {
+            return damaged("its status cannot be read".to_owned());
+        };
+        lost.sort_unstable();
+        lost.dedup();
+        Item::Exchange(Box::new(Exchange {
+            place,
+            request: Request { method, url: uri, headers, body },
+            response: Response {
+                status,
+                headers: answer_headers,
+                content: Content::Wire(content),
+                end: End::Complete,
+            },
+            started: Some(self.recorded_at).filter(|started| !started.is_empty()),
+            first_ms: None,
+            duration_ms: None,
+            own: None,
+            lost,
+        }))
+    }
+}
+
+impl Asked {
+    fn from_node(node: Node) -> Result<Self, String> {
+        let mut asked = Self::default();
+        for (name, node) in members(node, "a request")? {
+            match name.as_str() {
+                "method" => asked.method = text(node, "a method")?,
+                "uri" | "url" => asked.uri = text(node, "an address")?,
+                "headers" => asked.headers = headers(node)?,
+                "body" => asked.body = Body::from_node(node)?,
+                "parsed_body" => asked.parsed_body = parsed(node),
+                _ => {}
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl Answered {
+    fn from_node(node: Node) -> Result<Self, String> {
+        let mut answered = Self::default();
+        for (name, node) in members(node, "a response")? {
+            match name.as_str() {
+                "status" if !node.is_null() => answered.status = Some(node),
+                "status_code" if !node.is_null() => answered.status_code = Some(node),
+                "headers" => answered.headers = headers(node)?,
+                "body" => answered.body = Body::from_node(node)?,
+                "content" => answered.content = Body::from_node(node)?,
+                "parsed_body" => answered.parsed_body = parsed(node),
+                _ => {}
+            }
+        }
+        Ok(answered)
+    }
+}
+
+/// What stands in `parsed_body`, which PyYAML writes.
+fn parsed(node: Node) -> Body {
+    if node.is_null() { Body::None } else { Body::from_value(node, Schema::PyYaml) }
+}
+
+/// `{code: 200, message: OK}`, or the code alone; with quotes or without.
+fn status_code(status: Node) -> Option<u16> {
+    let code = match status {
+        Node::Map(..) => {
+            let mut members = members(status, "a status").ok()?;
+            members.swap_remove(members.iter().position(|(name, _)| name == "code")?).1
+        }
+        code => code,
+    };
+    text(code, "a status").ok()?.trim().parse().ok()
+}
+
+/// The bytes of a body. One that the file holds as a value is written again, if it can be
+/// as long as its headers say; else they say how long it is now.
+fn bytes(
+    body: Body,
+    parsed: Body,
+    headers: &mut Vec<(String, String)>,
+    lost: &mut Vec<&'static str>,
+) -> Result<Bytes, &'static str> {
+    let value = match (body, parsed) {
+        (Body::Unreadable(why), _) | (Body::None | Body::Absent, Body::Unreadable(why)) => {
+            return Err(why);
+        }
+        (Body::Absent | Body::None, Body::Absent | Body::None) => return Ok(Bytes::new()),
+        (Body::Bytes(bytes), Body::Absent | Body::None) => return Ok(bytes.into()),
+        (Body::Json(value), Body::Absent | Body::None)
+        | (Body::Absent | Body::None, Body::Json(value)) => value,
+        _ => return Err("stands there twice: in `body` and in `parsed_body`"),
+    };
+    let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");
+    let length = headers.iter().find(|(name, _)| is_length(name));
+    let length = length.and_then(|(_, value)| value.trim().parse().ok());
+    let rebuilt = rebuild(&value, length).ok_or("is nested too deeply to be written again")?;
+    lost.push(REBUILT);
+    if !rebuilt.fits {
+        lost.push(OTHER_LENGTH);
+    }
+    for (name, value) in headers.iter_mut() {
+        if is_length(name) {
+            *value = rebuilt.bytes.len().to_string();
+        }
+    }
+    // What was compressed is a value now.
+    headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-encoding"));
+    Ok(rebuilt.bytes.into())
+}

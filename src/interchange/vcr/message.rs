@@ -1,0 +1,137 @@
+//! What cassettes write in more than one way: texts, headers, bodies.
+
+use serde_json::Value;
+
+use super::super::field::decode_base64;
+use super::node::{NoValue, Node, Scalar, Style, members};
+use super::scalar::Schema;
+
+/// The most bytes that the headers of one message may have: a file can say one header
+/// a thousand times by its name (an alias).
+const HEADERS_LIMIT: usize = 1 << 20;
+
+/// A number, a truth or a text, as it is written; empty for nothing.
+///
+/// # Errors
+/// What is wrong, where it is a list or a map.
+pub(super) fn text(node: Node, what: &str) -> Result<String, String> {
+    match node {
+        node if node.is_null() => Ok(String::new()),
+        Node::Scalar(scalar) => Ok(scalar.into_text()),
+        Node::List(..) | Node::Map(..) => Err(format!("expected {what} as a text")),
+    }
+}
+
+impl Scalar {
+    /// The text, also of a header that is bytes: some clients give theirs so.
+    fn into_text(self) -> String {
+        let bytes = (self.style == Style::Base64).then(|| decode_base64(&self.text)).flatten();
+        match bytes {
+            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            None => self.text,
+        }
+    }
+}
+
+/// Headers: a map from names to a value or a list of values.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn headers(node: Node) -> Result<Vec<(String, String)>, String> {
+    let (mut headers, mut size) = (Vec::new(), 0);
+    if node.is_null() {
+        return Ok(headers);
+    }
+    for (name, values) in members(node, "headers")? {
+        let values = match values {
+            Node::List(values, _) => values,
+            node if node.is_null() => Vec::new(),
+            one => vec![one],
+        };
+        for value in values {
+            let value = text(value, "a header's value")?;
+            size += name.len() + value.len();
+            if size > HEADERS_LIMIT {
+                return Err("the headers of one message are over 1 MiB".to_owned());
+            }
+            headers.push((name.clone(), value));
+        }
+    }
+    Ok(headers)
+}
+
+/// A body, in any of the ways that cassettes have it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Body {
+    /// Nothing is said of it.
+    #[default]
+    Absent,
+    /// There is none.
+    None,
+    /// Its bytes.
+    Bytes(Vec<u8>),
+    /// The value that it says in JSON.
+    Json(Value),
+    /// What cannot be understood, and why, behind `its body`.
+    Unreadable(&'static str),
+}
+
+/// Something that only the program knew.
+const OBJECT: Body = Body::Unreadable(NoValue::Foreign.reason());
+
+impl Body {
+    /// `{string: …}`, `{base64_string: …}`; `encoding` beside them says nothing of the
+    /// bytes. Cassetter writes `{type: json, content: …}`.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub(super) fn from_node(node: Node) -> Result<Self, String> {
+        match node {
+            node if node.is_null() => return Ok(Self::None),
+            Node::Scalar(scalar) => return Ok(Self::from_scalar(scalar)),
+            Node::List(..) => return Ok(OBJECT),
+            Node::Map(..) => {}
+        }
+        let (mut found, mut kind, mut content) = (None, None, None);
+        for (name, node) in members(node, "a body")? {
+            match name.as_str() {
+                "string" => found = Some(Self::from_node(node)?),
+                "base64_string" => {
+                    let text = text(node, "`base64_string`")?;
+                    found = Some(decode_base64(&text).map_or(OBJECT, Self::Bytes));
+                }
+                "type" => kind = Some(node),
+                "content" => content = Some(node),
+                _ => {}
+            }
+        }
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let kind = kind.map(|kind| text(kind, "`type`")).transpose()?;
+        Ok(match (kind.as_deref(), content) {
+            (Some("json"), Some(content)) => Self::from_value(content, Schema::Core),
+            (Some("text"), Some(Node::Scalar(scalar))) => Self::from_scalar(scalar),
+            (Some("none"), None) => Self::None,
+            _ => OBJECT,
+        })
+    }
+
+    /// A body of which the file holds the value.
+    pub(super) fn from_value(node: Node, schema: Schema) -> Self {
+        node.into_value(schema).map_or_else(|why| Self::Unreadable(why.reason()), Self::Json)
+    }
+
+    fn from_scalar(scalar: Scalar) -> Self {
+        match scalar.style {
+            Style::Base64 => decode_base64(&scalar.text).map_or(OBJECT, Self::Bytes),
+            Style::Foreign => OBJECT,
+            Style::Ambiguous => Self::Unreadable(NoValue::Ambiguous.reason()),
+            _ => Self::Bytes(scalar.text.into_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,249 @@
+//! A piece of a cassette as it is written, before it is known what it means: a scalar
+//! without quotes is a number in one place and a text in another.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::scalar::{self, Schema, Unsayable};
+
+/// A piece of a cassette.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// A scalar.
+    Scalar(Scalar),
+    /// A list.
+    List(Vec<Node>, Shape),
+    /// A map, in its order.
+    Map(Vec<(Node, Node)>, Shape),
+}
+
+/// A scalar and how it is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scalar {
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+/// How a scalar is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Without quotes and tag.
+    Plain,
+    /// With quotes, as a block, or with the tag of a text.
+    Text,
+    /// A number of JSON.
+    Number,
+    /// With the tag of a number, a truth or of nothing.
+    Tagged(CoreType),
+    /// With the tag `!!binary`.
+    Base64,
+    /// With a tag that only the program knew.
+    Foreign,
+    /// With a break of YAML 1.1 that is a character of YAML 1.2: what it says depends on
+    /// the tool that wrote it.
+    Ambiguous,
+}
+
+/// What a tag says of a scalar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CoreType {
+    Null,
+    Bool,
+    Int,
+    Float,
+}
+
+/// Whether a list or map is more than that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// It is just that.
+    Usual,
+    /// Its tag names an object that only the program knew.
+    Foreign,
+}
+
+/// Why a piece is no value of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoValue {
+    Number,
+    Repeated,
+    Foreign,
+    Ambiguous,
+}
+
+impl NoValue {
+    /// In a few words, behind `its body`.
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::Number => "holds a number that JSON cannot say",
+            Self::Repeated => "holds two members of one name",
+            Self::Foreign => "is an object that only the program knew",
+            Self::Ambiguous => {
+                "holds a text with U+0085, U+2028 or U+2029, which YAML 1.1 and 1.2 read in two \
+                 ways (write that text in double quotes, and the character as \\u2028)"
+            }
+        }
+    }
+}
+
+impl From<Unsayable> for NoValue {
+    fn from(_: Unsayable) -> Self {
+        Self::Number
+    }
+}
+
+impl Node {
+    /// A text in quotes.
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self::scalar(text, Style::Text)
+    }
+
+    pub(super) fn scalar(text: impl Into<String>, style: Style) -> Self {
+        Self::Scalar(Scalar { text: text.into(), style })
+    }
+
+    /// Whether it says that there is nothing.
+    pub(super) fn is_null(&self) -> bool {
+        let Self::Scalar(scalar) = self else { return false };
+        match scalar.style {
+            Style::Plain => scalar::is_null(&scalar.text),
+            Style::Tagged(CoreType::Null) => true,
+            _ => false,
+        }
+    }
+
+    /// The value of JSON that it says.
+    ///
+    /// # Errors
+    /// [`NoValue`] where JSON has none for it.
+    pub(super) fn into_value(self, schema: Schema) -> Result<Value, NoValue> {
+        match self {
+            Self::List(_, Shape::Foreign) | Self::Map(_, Shape::Foreign) => Err(NoValue::Foreign),
+            Self::Scalar(scalar) => scalar.into_value(schema),
+            Self::List(items, Shape::Usual) => {
+                let items = items.into_iter().map(|item| item.into_value(schema));
+                items.collect::<Result<_, _>>().map(Value::Array)
+            }
+            Self::Map(members, Shape::Usual) => {
+                let mut map = Map::with_capacity(members.len());
+                for (key, value) in members {
+                    let key = match key.into_value(schema)? {
+                        Value::String(text) => text,
+                        Value::Array(_) | Value::Object(_) => return Err(NoValue::Foreign),
+                        // As Python's `json` writes a key that is no text.
+                        other => other.to_string(),
+                    };
+                    if map.insert(key, value.into_value(schema)?).is_some() {
+                        return Err(NoValue::Repeated);
+                    }
+                }
+                Ok(Value::Object(map))
+            }
+        }
+    }
+}
+
+impl Scalar {
+    fn into_value(self, schema: Schema) -> Result<Value, NoValue> {
+        match self.style {
+            Style::Text => Ok(self.text.into()),
+            Style::Plain => Ok(scalar::resolve(&self.text, schema)?),
+            Style::Number => serde_json::from_str(&self.text).map_err(|_| NoValue::Number),
+            Style::Tagged(kind) => {
+                let value = scalar::resolve(&self.text, schema)?;
+                let fits = match kind {
+                    CoreType::Null => value.is_null(),
+                    CoreType::Bool => value.is_boolean(),
+                    CoreType::Int | CoreType::Float => value.is_number(),
+                };
+                if fits { Ok(value) } else { Err(NoValue::Foreign) }
+            }
+            Style::Base64 | Style::Foreign => Err(NoValue::Foreign),
+            Style::Ambiguous => Err(NoValue::Ambiguous),
+        }
+    }
+}
+
+/// The members of a map whose names are texts.
+///
+/// # Errors
+/// What is wrong: `what` is no map, or has two members of one name.
+pub(super) fn members(node: Node, what: &str) -> Result<Vec<(String, Node)>, String> {
+    let Node::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
+    let mut seen = HashSet::with_capacity(members.len());
+    let mut named = Vec::with_capacity(members.len());
+    for (name, value) in members {
+        let Node::Scalar(Scalar { text: name, .. }) = name else {
+            return Err(format!("a name in {what} is no text"));
+        };
+        if !seen.insert(name.clone()) {
+            return Err(format!("duplicate name in {what}"));
+        }
+        named.push((name, value));
+    }
+    Ok(named)
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+/// Reads a piece of a cassette in JSON.
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::text(text))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Node, E> {
+        Ok(Node::text(text))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::scalar(value.to_string(), Style::Plain))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::scalar(value.to_string(), Style::Number))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::scalar(value.to_string(), Style::Number))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::scalar("", Style::Plain))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::List(items, Shape::Usual))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            // How `serde_json` hands on a number of arbitrary precision.
+            if key == "$serde_json::private::Number" {
+                return Ok(Node::scalar(map.next_value::<String>()?, Style::Number));
+            }
+            members.push((Node::text(key), map.next_value()?));
+        }
+        Ok(Node::Map(members, Shape::Usual))
+    }
+}

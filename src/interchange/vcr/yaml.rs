@@ -1,0 +1,357 @@
+//! Reads YAML piece by piece: what an interaction takes, its aliases included, is bounded.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufReader, Read};
+
+use granit_parser::{
+    ErrorKind, Event, FallibleBufferedInput, InputIoError, Marker, Parser, ScalarStyle, Tag,
+};
+
+use super::super::bounded::LIMIT;
+use super::super::read::Problem;
+use super::node::{CoreType, Node, Scalar, Shape, Style};
+
+/// How deep lists and maps may stand in one another, aliases included.
+const DEPTH_LIMIT: usize = 512;
+
+/// The most that all pieces with an anchor may take together.
+const ANCHORS_LIMIT: usize = 16 << 20;
+
+/// The most that all aliases of a file may come to.
+const ALIASES_LIMIT: usize = 512 << 20;
+
+/// What a piece takes beside its text.
+const NODE_COST: usize = 16;
+
+/// What one interaction may take.
+const ROOM: usize = LIMIT as usize;
+
+const TOO_DEEP: &str = "it is nested too deeply";
+
+const MULTIPLIED: &str = "its aliases multiply to more than is read of one file";
+
+const NAMESPACE: &str = "tag:yaml.org,2002:";
+
+/// The pieces of a file, as they are asked for.
+pub(super) struct Composer<R: Read> {
+    events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
+    anchors: HashMap<usize, Anchored>,
+    anchors_cost: usize,
+    aliases_cost: usize,
+    /// Where the last event stands.
+    place: (usize, usize),
+}
+
+/// A piece, with what it takes and how deep it goes.
+#[derive(Clone)]
+struct Piece {
+    node: Node,
+    cost: usize,
+    depth: usize,
+}
+
+/// A piece that aliases may repeat.
+enum Anchored {
+    Held(Piece),
+    /// All of them together were too much.
+    TooLarge,
+}
+
+/// A list or map that is not whole yet.
+struct Open {
+    piece: Piece,
+    /// A name whose value comes next.
+    key: Option<Node>,
+    anchor: usize,
+}
+
+impl Open {
+    fn new(node: Node, anchor: usize) -> Self {
+        Self { piece: Piece { node, cost: NODE_COST, depth: 1 }, key: None, anchor }
+    }
+
+    /// Adds what stands next in it.
+    fn push(&mut self, piece: Piece) {
+        self.piece.cost += piece.cost;
+        self.piece.depth = self.piece.depth.max(piece.depth + 1);
+        match &mut self.piece.node {
+            Node::List(items, _) => items.push(piece.node),
+            Node::Map(members, _) => match self.key.take() {
+                Some(key) => members.push((key, piece.node)),
+                None => self.key = Some(piece.node),
+            },
+            Node::Scalar(_) => {}
+        }
+    }
+}
+
+impl<R: Read> Composer<R> {
+    pub(super) fn new(input: R) -> Self {
+        let characters = Characters { input: BufReader::new(input), ended: false };
+        Self {
+            events: Parser::new_from_fallible_iter(characters),
+            anchors: HashMap::new(),
+            anchors_cost: 0,
+            aliases_cost: 0,
+            place: (0, 0),
+        }
+    }
+
+    /// The next event.
+    pub(super) fn next(&mut self) -> Result<Event<'static>, Problem> {
+        let Some(next) = self.events.next_event() else { return Ok(Event::StreamEnd) };
+        let (event, span) = next.map_err(|error| match error.kind() {
+            ErrorKind::InputIo { error } => Problem::Io(std::io::Error::other(error.to_string())),
+            kind => at(place_of(error.marker()), &kind.to_string()),
+        })?;
+        self.place = place_of(&span.start);
+        Ok(event)
+    }
+
+    /// A problem at the last event.
+    pub(super) fn problem(&self, text: &str) -> Problem {
+        at(self.place, text)
+    }
+
+    /// Where the last event stands: line and column.
+    pub(super) fn place(&self) -> (usize, usize) {
+        self.place
+    }
+
+    /// The piece that begins with this event.
+    pub(super) fn compose(&mut self, first: Event<'static>) -> Result<Node, Problem> {
+        let mut stack: Vec<Open> = Vec::new();
+        let (mut room, mut event) = (ROOM, first);
+        loop {
+            let whole = match event {
+                Event::Scalar(text, style, anchor, tag) => {
+                    let cost = text.len() + NODE_COST;
+                    room = room.checked_sub(cost).ok_or(Problem::TooLarge)?;
+                    let style = style_of(&text, style, tag.as_deref());
+                    let node = Node::scalar(text.into_owned(), style);
+                    self.keep(Piece { node, cost, depth: 0 }, anchor)
+                }
+                Event::Alias(anchor) => {
+                    let piece = self.repeat(anchor, room)?;
+                    room -= piece.cost;
+                    piece
+                }
+                Event::SequenceStart(_, anchor, tag) => {
+                    let node = Node::List(Vec::new(), shape_of(tag.as_deref()));
+                    event = self.open(&mut stack, &mut room, Open::new(node, anchor))?;
+                    continue;
+                }
+                Event::MappingStart(_, anchor, tag) => {
+                    let node = Node::Map(Vec::new(), shape_of(tag.as_deref()));
+                    event = self.open(&mut stack, &mut room, Open::new(node, anchor))?;
+                    continue;
+                }
+                Event::SequenceEnd | Event::MappingEnd => {
+                    let ended = stack.pop();
+                    let Open { piece: Piece { node, cost, depth }, anchor, .. } =
+                        ended.ok_or_else(|| self.problem("a list or map ends where none began"))?;
+                    let node = merged(node).map_err(|text| self.problem(text))?;
+                    self.keep(Piece { node, cost, depth }, anchor)
+                }
+                _ => return Err(self.problem("it may be cut: a list or map does not end")),
+            };
+            if stack.len() + whole.depth > DEPTH_LIMIT {
+                return Err(self.problem(TOO_DEEP));
+            }
+            let Some(open) = stack.last_mut() else { return Ok(whole.node) };
+            open.push(whole);
+            event = self.next()?;
+        }
+    }
+
+    /// Begins a list or map; the event behind that.
+    fn open(
+        &mut self,
+        stack: &mut Vec<Open>,
+        room: &mut usize,
+        open: Open,
+    ) -> Result<Event<'static>, Problem> {
+        *room = room.checked_sub(NODE_COST).ok_or(Problem::TooLarge)?;
+        stack.push(open);
+        if stack.len() > DEPTH_LIMIT {
+            return Err(self.problem(TOO_DEEP));
+        }
+        self.next()
+    }
+
+    /// Holds a piece for the aliases that repeat it, where it has an anchor.
+    fn keep(&mut self, piece: Piece, anchor: usize) -> Piece {
+        if anchor != 0 {
+            self.anchors_cost = self.anchors_cost.saturating_add(piece.cost);
+            let anchored = match self.anchors_cost <= ANCHORS_LIMIT {
+                true => Anchored::Held(piece.clone()),
+                false => Anchored::TooLarge,
+            };
+            self.anchors.insert(anchor, anchored);
+        }
+        piece
+    }
+
+    /// What an alias stands for, if it takes no more than `room`.
+    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, Problem> {
+        let piece = match self.anchors.get(&anchor) {
+            Some(Anchored::Held(piece)) => piece,
+            Some(Anchored::TooLarge) => return Err(self.problem(MULTIPLIED)),
+            None => return Err(self.problem("an alias stands within what it repeats")),
+        };
+        self.aliases_cost = self.aliases_cost.saturating_add(piece.cost);
+        if piece.cost > room || self.aliases_cost > ALIASES_LIMIT {
+            return Err(self.problem(MULTIPLIED));
+        }
+        Ok(piece.clone())
+    }
+}
+
+fn place_of(marker: &Marker) -> (usize, usize) {
+    (marker.line(), marker.col() + 1)
+}
+
+/// A problem at a line and a column.
+pub(super) fn at((line, column): (usize, usize), text: &str) -> Problem {
+    Problem::Form(format!("{text} at line {line}, column {column}"))
+}
+
+/// Whether a scalar is another text for YAML 1.1, which knows more line breaks: PyYAML and
+/// Ruby write them as they are, with the indentation of the next line behind them. In
+/// double quotes they are escaped.
+fn is_ambiguous(text: &str, style: ScalarStyle) -> bool {
+    let is_break = |c: char| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
+    if style == ScalarStyle::DoubleQuoted || text.is_ascii() {
+        return false;
+    }
+    let is_blank = |c: Option<char>| c.is_some_and(|c| matches!(c, ' ' | '\t' | '\n' | '\r'));
+    text.match_indices(is_break).any(|(at, found)| {
+        let (before, behind) = (&text[..at], &text[at + found.len()..]);
+        is_blank(before.chars().next_back()) || is_blank(behind.chars().next())
+    })
+}
+
+fn style_of(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Style {
+    let kind = tag.map(type_of);
+    match kind.as_deref() {
+        // `!` alone says that it is a text.
+        None | Some("" | "!" | "str" | "python/str" | "python/unicode")
+            if is_ambiguous(text, style) =>
+        {
+            Style::Ambiguous
+        }
+        None if style == ScalarStyle::Plain => Style::Plain,
+        None | Some("" | "!" | "str" | "python/str" | "python/unicode") => Style::Text,
+        Some("binary" | "python/bytes") => Style::Base64,
+        Some("null" | "python/none") => Style::Tagged(CoreType::Null),
+        Some("bool" | "python/bool") => Style::Tagged(CoreType::Bool),
+        Some("int" | "python/int" | "python/long") => Style::Tagged(CoreType::Int),
+        Some("float" | "python/float") => Style::Tagged(CoreType::Float),
+        Some(_) => Style::Foreign,
+    }
+}
+
+fn shape_of(tag: Option<&Tag>) -> Shape {
+    let Some(tag) = tag else { return Shape::Usual };
+    match type_of(tag).as_str() {
+        "" | "!" | "map" | "seq" | "python/dict" | "python/list" | "python/tuple" => Shape::Usual,
+        _ => Shape::Foreign,
+    }
+}
+
+/// The type that a tag names, without what stands before it in YAML's own tags.
+fn type_of(tag: &Tag) -> String {
+    let whole = format!("{}{}", tag.handle(), tag.suffix());
+    let name = whole.strip_prefix(NAMESPACE).or_else(|| whole.strip_prefix('!'));
+    name.unwrap_or(&whole).to_owned()
+}
+
+/// A map with what `<<` names in it: its own members win, then those named first.
+fn merged(node: Node) -> Result<Node, &'static str> {
+    let is_merge = |key: &Node| matches!(key, Node::Scalar(Scalar { text, style: Style::Plain }) if text == "<<");
+    let (members, shape) = match node {
+        Node::Map(members, shape) if members.iter().any(|(key, _)| is_merge(key)) => {
+            (members, shape)
+        }
+        other => return Ok(other),
+    };
+    let (merges, own): (Vec<_>, Vec<_>) = members.into_iter().partition(|(key, _)| is_merge(key));
+    let name = |key: &Node| match key {
+        Node::Scalar(Scalar { text, .. }) => Some(text.clone()),
+        Node::List(..) | Node::Map(..) => None,
+    };
+    let mut known: HashSet<Option<String>> = own.iter().map(|(key, _)| name(key)).collect();
+    let mut all = Vec::new();
+    for (_, value) in merges {
+        let maps = match value {
+            Node::List(maps, _) => maps,
+            map => vec![map],
+        };
+        for map in maps {
+            let Node::Map(members, _) = map else {
+                return Err("`<<` names something that is no map");
+            };
+            all.extend(members.into_iter().filter(|(key, _)| known.insert(name(key))));
+        }
+    }
+    all.extend(own);
+    Ok(Node::Map(all, shape))
+}
+
+/// The characters of a file in UTF-8.
+struct Characters<R: Read> {
+    input: BufReader<R>,
+    ended: bool,
+}
+
+impl<R: Read> Characters<R> {
+    /// The next byte, where there is one.
+    fn byte(&mut self) -> Option<Result<u8, ErrorKind>> {
+        let mut byte = [0];
+        loop {
+            return match self.input.read(&mut byte) {
+                Ok(0) => None,
+                Ok(_) => Some(Ok(byte[0])),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => Some(Err(ErrorKind::InputIo { error: InputIoError::from_io(error) })),
+            };
+        }
+    }
+
+    fn character(&mut self) -> Option<Result<char, ErrorKind>> {
+        let first = match self.byte()? {
+            Ok(byte @ 0..0x80) => return Some(Ok(char::from(byte))),
+            Ok(byte) => byte,
+            Err(error) => return Some(Err(error)),
+        };
+        let mut bytes = vec![first];
+        let length = match first {
+            0xC0..0xE0 => 2,
+            0xE0..0xF0 => 3,
+            _ => 4,
+        };
+        while bytes.len() < length {
+            match self.byte() {
+                Some(Ok(byte)) => bytes.push(byte),
+                Some(Err(error)) => return Some(Err(error)),
+                None => break,
+            }
+        }
+        let read = std::str::from_utf8(&bytes).ok().and_then(|text| text.chars().next());
+        let message = "it is not UTF-8".to_owned();
+        Some(read.ok_or(ErrorKind::InputDecoding { message }))
+    }
+}
+
+impl<R: Read> Iterator for Characters<R> {
+    type Item = Result<char, ErrorKind>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.character();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
