@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::args::{RecordArgs, ReplayArgs, ServeArgs};
 use super::strict::PARAMETER;
 use super::terminal;
-use crate::replay::{Matcher, Repeat, SourceTerms};
+use crate::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 
 /// How a rule reads that leaves a header out of identity, and one that adds it.
 const WITHOUT: &str = "header ";
@@ -15,8 +15,12 @@ const WITH: &str = "+header ";
 /// Why takes repeat where nobody asked for it.
 const DEFAULT_REPEAT: &str = "it has no _loomrec";
 
-/// How many rules are named to people.
-const NAMED: usize = 5;
+/// How many rules are named to people: as many as one recording may have.
+const NAMED: usize = 256;
+
+/// How many entries with faults are named to people, and how many to programs.
+const FAULTS_NAMED: usize = 100;
+const FAULTS_LISTED: usize = 10_000;
 
 /// Rules, repeats and unchecked entries in force.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,10 @@ pub struct InForce {
     redact: usize,
     /// Each recording whose takes are given again, how, and what says so.
     repeat: Vec<(String, &'static str, &'static str)>,
+    /// How many entries declare faults.
+    faults: usize,
+    /// The first of them: the entry, what it declares, and its recording.
+    faulty: Vec<(String, String, String)>,
     /// How many entries cannot be checked.
     unchecked: usize,
     /// What `--strict` set aside.
@@ -84,6 +92,8 @@ impl InForce {
             strict: false,
             redact: serve.redact.len(),
             repeat: matcher.terms().filter_map(repeat).collect(),
+            faults: matcher.faulty().count(),
+            faulty: matcher.faulty().take(FAULTS_LISTED).map(named_fault).collect(),
             unchecked: matcher.unchecked().count(),
             set_aside: Vec::new(),
             rules,
@@ -122,6 +132,13 @@ impl InForce {
         for (label, word, from) in self.repeat.iter().take(NAMED) {
             parts.push(format!("{label} repeats: {word} ({from})"));
         }
+        if self.faults > 0 {
+            let shown = self.faulty.iter().take(FAULTS_NAMED);
+            let shown: Vec<_> =
+                shown.map(|(entry, declared, _)| format!("{entry} ({declared})")).collect();
+            let more = more(self.faults, FAULTS_NAMED);
+            parts.push(format!("faults of entries: {}{more}", shown.join(", ")));
+        }
         if self.unchecked > 0 {
             parts.push(format!("entries that cannot be checked: {}", self.unchecked));
         }
@@ -153,6 +170,12 @@ impl InForce {
                     "recording": label, "policy": word, "from": from,
                 }))
                 .collect::<Vec<_>>(),
+            "faults": {
+                "entries": self.faults,
+                "named": self.faulty.iter().map(|(entry, declared, recording)| json!({
+                    "entry": entry, "recording": recording, "declared": declared,
+                })).collect::<Vec<_>>(),
+            },
             "unchecked": { "entries": self.unchecked, "calls": unchecked_calls },
             "set_aside": self.set_aside,
         })
@@ -164,9 +187,19 @@ fn named(what: &str, rules: &[&(String, String)]) -> Option<String> {
     let shown = rules.iter().take(NAMED);
     let shown: Vec<_> =
         shown.map(|(rule, from)| format!("{} ({from})", rule.trim_start_matches('+'))).collect();
-    let more = match rules.len().saturating_sub(NAMED) {
+    let more = more(rules.len(), NAMED);
+    (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+}
+
+/// How many of `count` were not named.
+fn more(count: usize, named: usize) -> String {
+    match count.saturating_sub(named) {
         0 => String::new(),
         more => format!(" and {more} more"),
-    };
-    (!rules.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+    }
+}
+
+/// The entry with a fault, what it declares, and its recording.
+fn named_fault(take: FaultyTake<'_>) -> (String, String, String) {
+    (take.entry, take.declared, take.label.to_owned())
 }

@@ -97,7 +97,8 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
     let refuse_unchecked = args.strict && !args.allow_unchecked;
-    let terms = Terms { rules: Some(&rules), repeat, refuse_unchecked };
+    let terms =
+        Terms { rules: Some(&rules), repeat, refuse_unchecked, faults_use_takes: args.strict };
     let sources = sources?;
     let expired = Expired::look(&args.expiry, &sources)?;
     Ok((Matcher::new(sources, terms)?, expired))

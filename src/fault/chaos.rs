@@ -160,6 +160,12 @@ impl Rates {
         }
     }
 
+    /// Whether a client may get a status below 400 under one of them.
+    pub fn may_succeed(&self) -> bool {
+        let is_fixed = self.malformed.is_some() || self.latency.is_some();
+        is_fixed || self.faults.iter().any(|one| one.fault.may_succeed())
+    }
+
     /// The one fault that befalls a call, and the name of its action. `draw` gives a
     /// number from 0 to below 1 for an action's name; it is asked in a fixed order, and
     /// not about what never or always happens.

@@ -253,6 +253,34 @@ impl Fault {
         )
     }
 
+    /// Whether a client may get a status below 400 under it: a part of an answer at least, or
+    /// a text of whoever declares it.
+    pub fn may_succeed(&self) -> bool {
+        match self {
+            Self::RecoverAfter { .. }
+            | Self::MalformedResponse { .. }
+            | Self::Malformed
+            | Self::StreamTruncate(_)
+            | Self::PartialResponse { .. }
+            | Self::ToolCallFault { .. }
+            | Self::StreamStall { .. }
+            | Self::StreamGarble { .. }
+            | Self::Slow { .. }
+            | Self::Throttle { .. }
+            | Self::Slice { .. }
+            | Self::WrongLength { .. }
+            | Self::BadEncoding => true,
+            Self::HttpError(error) => error.status_code < 400,
+            Self::Timeout { .. }
+            | Self::Hang { .. }
+            | Self::Wedged { .. }
+            | Self::ConnectionReset
+            | Self::ConnectionDrop
+            | Self::Drop
+            | Self::Disconnect => false,
+        }
+    }
+
     /// Whether it can befall a connection that has asked for nothing yet.
     pub fn needs_no_request(&self) -> bool {
         matches!(

@@ -19,6 +19,9 @@ use crate::provider::{ToolCall, Usage};
 pub(crate) use decode::KNOWN;
 pub(crate) use read::Unread;
 
+/// The field of an entry that holds rates of chance, as in aimock's fixtures.
+pub(crate) const CHAOS: &str = "chaos";
+
 /// One recorded exchange: AgentLoom's summary fields, and the exact request and
 /// response beside them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,6 +151,16 @@ pub enum Cut {
 }
 
 impl Entry {
+    /// Whether it holds an answer that a replay may serve, whatever its fault.
+    pub fn has_answer(&self) -> bool {
+        match &self.response {
+            Some(response) => !matches!(response.end, End::ClientAbort | End::Truncated),
+            None => {
+                self.content.is_some() || !self.tool_calls.is_empty() || !self.embeddings.is_empty()
+            }
+        }
+    }
+
     /// Whether a replay may serve it: it holds a response that came to its own
     /// end, a fault, or, as a plain AgentLoom entry, neither.
     pub fn is_servable(&self) -> bool {

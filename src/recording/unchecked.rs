@@ -4,9 +4,10 @@
 //! one that its answer goes to. Whoever reads the file then sees which call is
 //! answered.
 
-use super::entry::{Entry, RecordedRequest};
+use super::entry::{CHAOS, Entry, RecordedRequest};
 use super::name::EntryName;
 use super::redact::is_broken_by_redaction;
+use crate::fault::{Fault, Rates};
 use crate::identity::{self, IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
@@ -22,6 +23,8 @@ pub enum Unchecked {
     NothingLeft,
     /// Redaction broke its request.
     BrokenRequest,
+    /// It holds no answer, and its fault sends one that its author chose.
+    FaultAnswers,
 }
 
 impl Unchecked {
@@ -43,6 +46,9 @@ impl Unchecked {
                 "answers other requests than the one it shows, since redaction removed more of \
                  that than a text"
             }
+            Self::FaultAnswers => {
+                "holds no answer, and its `fault` answers any number of calls without an error"
+            }
         }
     }
 }
@@ -57,6 +63,9 @@ impl Entry {
         real: Option<&RequestKey>,
         rules: &IdentityRules,
     ) -> Option<Unchecked> {
+        if self.answers_by_fault() {
+            return Some(Unchecked::FaultAnswers);
+        }
         let under = match name {
             EntryName::Hash(key) => Some(key),
             EntryName::Step(_) => None,
@@ -80,6 +89,14 @@ impl Entry {
             return Some(Unchecked::BrokenRequest);
         }
         leaves_nothing(request, rules).then_some(Unchecked::NothingLeft)
+    }
+
+    /// Whether its fault stands in place of an answer, and may look like one.
+    fn answers_by_fault(&self) -> bool {
+        let Some(fault) = self.fault.as_ref().filter(|_| !self.has_answer()) else { return false };
+        let by_chance = self.extra.get(CHAOS).and_then(|rates| Rates::read(rates).ok());
+        Fault::read(fault).is_ok_and(|fault| fault.may_succeed())
+            || by_chance.is_some_and(|rates| rates.may_succeed())
     }
 }
 

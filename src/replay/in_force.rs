@@ -1,9 +1,10 @@
 //! What a replay is answered under, beside the recorded requests themselves: the rules
-//! of each recording, what repeats, and entries that cannot be checked.
+//! of each recording, what repeats, faults of entries, and entries that cannot be checked.
 
 use super::matcher::Matcher;
 use super::pool::Repeat;
 use super::take::Take;
+use crate::fault::{Decided, Source};
 use crate::identity::IdentityRules;
 
 /// The terms that one recording is replayed under.
@@ -19,6 +20,17 @@ pub struct SourceTerms<'a> {
     pub is_loomrec: bool,
 }
 
+/// A take whose entry declares what goes wrong with it.
+#[derive(Clone, Debug)]
+pub struct FaultyTake<'a> {
+    /// The recording, as the user named it.
+    pub label: &'a str,
+    /// The key of the take.
+    pub entry: String,
+    /// The types of the faults.
+    pub declared: String,
+}
+
 impl Matcher {
     /// The terms of each recording, in the order they were given.
     pub fn terms(&self) -> impl Iterator<Item = SourceTerms<'_>> {
@@ -31,6 +43,30 @@ impl Matcher {
                 is_loomrec: meta.is_loomrec(),
             }
         })
+    }
+
+    /// The takes whose entries declare what goes wrong with them, each with its entry's key,
+    /// its recording and what is declared.
+    pub fn faulty(&self) -> impl Iterator<Item = FaultyTake<'_>> {
+        self.takes.iter().filter_map(|take| {
+            let declared = take.trouble()?.words();
+            let entry = self.name_of(take).take_key(take.number());
+            Some(FaultyTake { label: &self.labels[take.source()], entry, declared })
+        })
+    }
+
+    /// Whether a fault uses up the take behind it: one that stands in an entry in place of
+    /// an answer does, and under strict terms any of an entry that the client may take for
+    /// an answer.
+    pub fn is_used_by(&self, take: &Take, decided: &Decided) -> bool {
+        let Some(trouble) = take.trouble() else { return false };
+        let is_own = match decided.source {
+            Source::Entry => true,
+            Source::Chaos => trouble.rates().is_some_and(|rates| rates.say(&decided.rule)),
+            _ => false,
+        };
+        let is_alone = trouble.is_alone() && decided.source == Source::Entry;
+        is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
     }
 
     /// The takes that may answer another request than their entries show.

@@ -76,6 +76,8 @@ pub struct Terms<'a> {
     pub repeat: Option<Repeat>,
     /// Whether entries that cannot be checked are refused.
     pub refuse_unchecked: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub faults_use_takes: bool,
 }
 
 /// The rules of a recording, as indexes of the matcher's.
@@ -107,7 +109,7 @@ impl Matcher {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
         }
-        let mut matcher = Self::default();
+        let mut matcher = Self { faults_use_takes: terms.faults_use_takes, ..Self::default() };
         matcher.reserve(sources.iter().map(|source| source.recording.most_takes()).sum());
         for (index, source) in sources.iter().enumerate() {
             let meta = source.recording.meta();

@@ -93,6 +93,8 @@ pub struct Matcher {
     pub(super) upstreams: BTreeSet<String>,
     /// Whether any entry declares a fault.
     pub(super) has_trouble: bool,
+    /// Whether a fault of an entry that does not end its call with an error uses up the take.
+    pub(super) faults_use_takes: bool,
     /// The recorded requests, where all keys are made under one set of rules.
     pub(super) recalled: Recalled,
 }

@@ -41,7 +41,7 @@ mod trouble;
 pub use answer::ENTRY;
 pub use body::ReplayBody;
 pub use explain::Miss;
-pub use in_force::SourceTerms;
+pub use in_force::{FaultyTake, SourceTerms};
 pub use latency::Latency;
 pub use load::{LoadError, Terms};
 pub use matcher::{Hit, MatchedBy, Matcher, Source};

@@ -1,11 +1,8 @@
 //! What an entry declares to go wrong with its answer.
 
 use crate::fault::{After, Fault, Rates};
-use crate::recording::Entry;
-use crate::recording::entry::End;
+use crate::recording::entry::{CHAOS, Entry};
 
-/// The field of an entry that holds rates of chance, as in aimock's fixtures.
-const CHAOS: &str = "chaos";
 /// The words that stand in for an answer which only its fault is known of.
 const FILLER: &str = "Mock response";
 /// How many of them there are at most.
@@ -38,7 +35,7 @@ impl Trouble {
             return Ok(rates.map(|rates| Self { fault: None, alone: false, rates: Some(rates) }));
         };
         let fault = Fault::read(value).map_err(|error| error.under("/fault").to_string())?;
-        let alone = !has_answer(entry);
+        let alone = !entry.has_answer();
         if alone {
             entry.response = None;
             fill(entry, &fault)?;
@@ -51,6 +48,13 @@ impl Trouble {
         self.fault.as_ref()
     }
 
+    /// The types of what is declared.
+    pub fn words(&self) -> String {
+        let fault = self.fault.as_ref().map(Fault::name);
+        let chaos = self.rates.as_ref().map(|_| CHAOS);
+        fault.into_iter().chain(chaos).collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether the fault stands in place of an answer.
     pub fn is_alone(&self) -> bool {
         self.alone
@@ -59,16 +63,6 @@ impl Trouble {
     /// The rates of chance.
     pub fn rates(&self) -> Option<&Rates> {
         self.rates.as_ref()
-    }
-}
-
-/// Whether there is an answer beside the fault.
-fn has_answer(entry: &Entry) -> bool {
-    match &entry.response {
-        Some(response) => !matches!(response.end, End::ClientAbort | End::Truncated),
-        None => {
-            entry.content.is_some() || !entry.tool_calls.is_empty() || !entry.embeddings.is_empty()
-        }
     }
 }
 

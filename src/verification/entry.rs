@@ -176,12 +176,23 @@ fn examine(
     }
     end::check(entry, call, body.as_ref(), found);
     header::check(entry, found);
-    if let Some(Err(error)) = entry.fault.as_ref().map(Fault::read) {
-        let problem = Problem::of_file(Kind::Fault, Severity::Error, error.why.clone());
-        let pointer = format!("/fault{}", error.pointer);
-        found.push(problem.at(pointer, None).helped("see docs/faults.md for the faults there are"));
-    }
+    fault(entry, found);
     Search::of(&checker.redactor, entry, (call, body.as_ref()), text, found);
+}
+
+/// Adds what is wrong with an entry's fault; one that is declared well is a note.
+fn fault(entry: &Entry, found: &mut Vec<Problem>) {
+    found.extend(entry.fault.as_ref().map(|value| match Fault::read(value) {
+        Ok(fault) => {
+            let text = format!("a fault of the entry: {}", fault.name());
+            Problem::of_file(Kind::Fault, Severity::Note, text).at("/fault", None)
+        }
+        Err(error) => {
+            let problem = Problem::of_file(Kind::Fault, Severity::Error, error.why.clone());
+            let pointer = format!("/fault{}", error.pointer);
+            problem.at(pointer, None).helped("see docs/faults.md for the faults there are")
+        }
+    }));
 }
 
 /// What a recorded request asks for, and what it hashes to.
@@ -266,7 +277,9 @@ fn unchecked(
 ) {
     let Some(rules) = rules else { return };
     let why = entry.unchecked(name, request, rules);
-    if let Some(why @ (Unchecked::AnyRequest | Unchecked::NothingLeft)) = why {
+    if let Some(why @ (Unchecked::AnyRequest | Unchecked::NothingLeft | Unchecked::FaultAnswers)) =
+        why
+    {
         let text = format!("the entry {}", why.as_str());
         let problem = Problem::of_file(Kind::Unchecked, Severity::Warning, text);
         found.push(

@@ -1,6 +1,8 @@
 //! `replay --strict`: what no recording, no environment and no settings can weaken, and
 //! what a replay says it goes by.
 
+mod faults;
+
 use serde_json::{Value, json};
 
 use crate::support::loomrec::command;

@@ -38,12 +38,10 @@ struct Owed<'a> {
 }
 
 impl Owed<'_> {
-    /// What the call has of the take under a fault. One that stands in an entry in place
-    /// of an answer is what that take is for.
+    /// What the call has of the take under a fault, where that does not use it up.
     fn claim(&mut self, gateway: &Arc<Gateway>, mark: &Mark) -> Option<Claim> {
         let decided = &mark.decided;
-        if decided.source == Source::Entry && self.hit.take.trouble().is_some_and(Trouble::is_alone)
-        {
+        if self.replayer.matcher().is_used_by(self.hit.take, decided) {
             return None;
         }
         let held = std::mem::replace(&mut self.held, false);
@@ -219,11 +217,11 @@ fn decide<'a>(
     match &decided {
         None if well => turn.well(),
         Some(decided) if decided.fault.only_delays() && well => turn.well(),
-        Some(decided) if !decided.fault.only_delays() => {
-            let alone = trouble.is_some_and(Trouble::is_alone);
-            if !(alone && decided.source == Source::Entry) {
-                owed.give_back();
-            }
+        Some(decided)
+            if !decided.fault.only_delays()
+                && !owed.replayer.matcher().is_used_by(owed.hit.take, decided) =>
+        {
+            owed.give_back();
         }
         _ => {}
     }
