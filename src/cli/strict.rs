@@ -5,7 +5,7 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{MissPolicy, RepeatPolicy, ReplayArgs};
+use super::args::{FaultArgs, MissPolicy, RepeatPolicy, ReplayArgs};
 use super::settings::Settings;
 
 /// How a rule reads that takes a query parameter for a credential, and so leaves it out of
@@ -28,6 +28,23 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
         return;
     }
     let from = |name: &str| origin(matches, settings, name);
+    let mut told = answers_aside(args, from);
+    told.extend(faults_aside(&mut args.serve.trouble, from));
+    let names = untyped(&mut args.serve.no_env, matches, settings, "no_env");
+    told.extend(names.into_iter().map(|(name, at)| format!("no-env {name} ({at})")));
+    let identity = &mut args.serve.identity;
+    let mut rules = untyped(&mut identity.ignore, matches, settings, "ignore");
+    let headers = untyped(&mut identity.ignore_header, matches, settings, "ignore_header");
+    rules.extend(
+        headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
+    );
+    let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
+    rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
+    args.set_aside = SetAside { rules, settings: told };
+}
+
+/// Sets aside what answers calls that are not recorded, or tests none.
+fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut told = Vec::new();
     if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
         told.extend(from("repeat").inspect(|_| args.repeat = None));
@@ -45,15 +62,36 @@ pub fn set_aside(args: &mut ReplayArgs, matches: &ArgMatches, settings: &Setting
     if args.script.is_some() {
         told.extend(from("script").inspect(|_| args.script = None));
     }
-    let identity = &mut args.serve.identity;
-    let mut rules = untyped(&mut identity.ignore, matches, settings, "ignore");
-    let headers = untyped(&mut identity.ignore_header, matches, settings, "ignore_header");
-    rules.extend(
-        headers.into_iter().map(|(name, at)| (format!("header {}", name.to_ascii_lowercase()), at)),
-    );
-    let params = untyped(&mut identity.credential_param, matches, settings, "credential_param");
-    rules.extend(params.into_iter().map(|(name, at)| (format!("{PARAMETER}{name}"), at)));
-    args.set_aside = SetAside { rules, settings: told };
+    told
+}
+
+/// Sets aside faults, which send what is not recorded, and the permission for a fault not
+/// to come.
+fn faults_aside(flags: &mut FaultArgs, from: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let mut told = Vec::new();
+    if !flags.faults.is_empty() {
+        told.extend(from("faults").inspect(|_| flags.faults.clear()));
+    }
+    if !flags.fault.is_empty() {
+        told.extend(from("fault").inspect(|_| flags.fault.clear()));
+    }
+    if !flags.chaos.is_empty() {
+        told.extend(from("chaos").inspect(|_| flags.chaos.clear()));
+    }
+    let rates = [
+        ("chaos_drop", &mut flags.chaos_drop),
+        ("chaos_malformed", &mut flags.chaos_malformed),
+        ("chaos_disconnect", &mut flags.chaos_disconnect),
+        ("chaos_rate_limit", &mut flags.chaos_rate_limit),
+        ("chaos_latency", &mut flags.chaos_latency),
+    ];
+    for (name, rate) in rates.into_iter().filter(|(_, rate)| rate.is_some()) {
+        told.extend(from(name).inspect(|_| *rate = None));
+    }
+    if flags.allow_unfired {
+        told.extend(from("allow_unfired").inspect(|_| flags.allow_unfired = false));
+    }
+    told
 }
 
 /// Takes the values out of a list that were not typed; gives them, each with the place

@@ -1,5 +1,5 @@
-//! What a request body asks, apart from the settings around it: whether rules leave
-//! anything of that.
+//! What a request body asks, apart from the settings around it: whether rules and redaction
+//! leave anything of that.
 
 use super::json::Json;
 use super::rules::{IdentityRules, Ignored};
@@ -36,34 +36,37 @@ const LABELS: [&str; 2] = ["role", "type"];
 const CHOOSING: [&str; 3] = ["model", "stream", "stream_options"];
 
 impl IdentityRules {
-    /// Whether these rules leave out all that a body asks: all its messages, say. A
-    /// body that asks nothing has nothing left out.
-    pub fn leave_nothing_of(&self, body: &Json<'_>) -> bool {
+    /// Whether these rules leave out all that a body asks: all its messages, say. A text
+    /// that `is_empty` holds for counts as left out. A body that asks nothing has nothing left
+    /// out.
+    pub fn leave_nothing_of(&self, body: &Json<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
         let Some(members) = body.as_object() else { return false };
         let named = |key: &Str<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
         let asks = members.iter().any(|(key, _)| named(key, &ASKING));
         let counts =
             |key: &Str<'_>| if asks { named(key, &ASKING) } else { !named(key, &CHOOSING) };
-        let says = |rules: Ignored<'_>| {
+        let says = |rules: Ignored<'_>, is_empty: &dyn Fn(&str) -> bool| {
             members.iter().filter(|(key, _)| counts(key)).any(|(key, value)| {
-                rules.member(*key).is_some_and(|inner| says_something(value, inner))
+                rules.member(*key).is_some_and(|inner| says_something(value, inner, is_empty))
             })
         };
-        says(Ignored::NOTHING) && !says(self.ignored())
+        says(Ignored::NOTHING, &|_| false) && !says(self.ignored(), is_empty)
     }
 }
 
-/// Whether a value says anything that the rules do not leave out.
-fn says_something(value: &Json<'_>, rules: Ignored<'_>) -> bool {
+/// Whether a value says anything that the rules do not leave out, beside texts that
+/// `is_empty` holds for.
+fn says_something(value: &Json<'_>, rules: Ignored<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
     match value {
         Json::Null => false,
-        Json::Bool(_) | Json::Number(_) | Json::String(_) => true,
+        Json::Bool(_) | Json::Number(_) => true,
+        Json::String(text) => !is_empty(&text.as_str()),
         Json::Array(items) => items.iter().enumerate().any(|(index, item)| {
-            rules.element(index).is_some_and(|inner| says_something(item, inner))
+            rules.element(index).is_some_and(|inner| says_something(item, inner, is_empty))
         }),
         Json::Object(members) => members.iter().any(|(key, member)| {
             !LABELS.iter().any(|label| *key == *label)
-                && rules.member(*key).is_some_and(|inner| says_something(member, inner))
+                && rules.member(*key).is_some_and(|inner| says_something(member, inner, is_empty))
         }),
     }
 }
@@ -75,7 +78,8 @@ mod tests {
 
     fn leave_nothing(body: &str, pointers: &[&str]) -> bool {
         let pointers = pointers.iter().map(|text| Pointer::parse(text).unwrap());
-        IdentityRules::new(pointers.collect()).leave_nothing_of(&parse(body.as_bytes()).unwrap())
+        let body = parse(body.as_bytes()).unwrap();
+        IdentityRules::new(pointers.collect()).leave_nothing_of(&body, &|text| text == "EMPTY")
     }
 
     #[test]
@@ -89,6 +93,14 @@ mod tests {
         }
         assert!(leave_nothing(r#"{"input":"a","instructions":"b"}"#, &["/input", "/instructions"]));
         assert!(leave_nothing(r#"{"anything":{"x":1},"model":"m"}"#, &["/anything/x"]));
+    }
+
+    #[test]
+    fn nothing_is_left_when_every_text_that_is_kept_is_empty() {
+        let chat = r#"{"model":"m","system":"a","messages":[{"role":"EMPTY","content":"EMPTY"}]}"#;
+        assert!(leave_nothing(chat, &["/system"]));
+        assert!(!leave_nothing(chat, &["/messages"]));
+        assert!(leave_nothing(r#"{"prompt":"EMPTY"}"#, &[]));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! alike in record and replay.
 
 mod answer;
+mod blank;
 mod body;
 mod broken;
 mod canonical_order;
@@ -38,6 +39,7 @@ use regex::bytes::Regex;
 use super::body::Chunk;
 use crate::identity::multipart;
 pub use answer::{Came, Unkept};
+pub use blank::{holds_mark, is_only_marks};
 pub use body::{FoundSecret, RedactedBody};
 pub use broken::is_broken_by_redaction;
 pub use entry::Cleaned;

@@ -6,7 +6,7 @@
 
 use super::entry::{CHAOS, Entry, RecordedRequest};
 use super::name::EntryName;
-use super::redact::is_broken_by_redaction;
+use super::redact::{self, is_broken_by_redaction};
 use crate::fault::{Fault, Rates};
 use crate::identity::{self, IdentityRules, RequestKey};
 
@@ -19,7 +19,7 @@ pub enum Unchecked {
     OtherRequest,
     /// It has no request, and two hashes that differ.
     TwoHashes,
-    /// The rules of its file leave out all that its request asks.
+    /// The rules of its file and redaction leave nothing of what its request asks.
     NothingLeft,
     /// Redaction broke its request.
     BrokenRequest,
@@ -39,8 +39,8 @@ impl Unchecked {
             }
             Self::TwoHashes => "stands under another hash than its `request_hash`",
             Self::NothingLeft => {
-                "answers any question, since the `ignore` rules of its file leave out all that it \
-                 asks"
+                "answers any question: the `ignore` rules of its file, or redaction, leave nothing \
+                 of what it asks"
             }
             Self::BrokenRequest => {
                 "answers other requests than the one it shows, since redaction removed more of \
@@ -100,12 +100,16 @@ impl Entry {
     }
 }
 
-/// Whether `rules` leave out all that `request` asks.
+/// Whether `rules` and redaction leave nothing of what `request` asks.
 fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
-    if rules.ignore().is_empty() {
+    let is_redacted = redact::holds_mark(&request.body);
+    if rules.ignore().is_empty() && !is_redacted {
         return false;
     }
-    identity::parse(&request.body).is_ok_and(|body| rules.leave_nothing_of(&body))
+    match identity::parse(&request.body) {
+        Ok(body) => rules.leave_nothing_of(&body, &|text| redact::is_only_marks(text)),
+        Err(_) => std::str::from_utf8(&request.body).is_ok_and(redact::is_only_marks),
+    }
 }
 
 #[cfg(test)]

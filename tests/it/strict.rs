@@ -2,6 +2,7 @@
 //! what a replay says it goes by.
 
 mod faults;
+mod settings;
 
 use serde_json::{Value, json};
 
