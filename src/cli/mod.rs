@@ -92,6 +92,12 @@ pub fn run() -> ExitCode {
     if let Err(failure) = refuse_contradictions(&matches) {
         return fail(&failure);
     }
+    if let Some((name, matches)) = matches.subcommand() {
+        let folder = std::env::current_dir().unwrap_or_default();
+        if let Err(failure) = settings::refuse_outside(&settings, name, matches, &folder) {
+            return fail(&failure);
+        }
+    }
     if let Command::Replay(args) = &mut cli.command {
         give_way_to_flags(args, &matches);
         if let Some((_, replay)) = matches.subcommand() {

@@ -19,6 +19,9 @@ use crate::server::fault::Faults;
 use crate::server::tally::{More, Tally};
 use crate::store;
 
+/// What every receipt begins with.
+pub const BEGINNING: &[u8] = b"{\n  \"loomrec\": \"";
+
 /// What a run did.
 #[derive(Debug)]
 pub struct Receipt {
@@ -32,7 +35,7 @@ pub struct Receipt {
     pub forwarded: u64,
     /// Exchanges kept.
     pub recorded: u64,
-    /// Whether every call that was recorded failed, where that is no good run.
+    /// Whether every call failed or was refused, where that is no good run.
     pub all_failed: bool,
     /// Of these, exchanges not kept whole.
     pub incomplete: u64,
@@ -137,6 +140,8 @@ fn failed_words(failed: &BTreeMap<CallFailure, u64>) -> String {
     let words = failed.iter().map(|(failure, calls)| match failure {
         CallFailure::Status(status) => format!(", {calls} of them answered {status}"),
         CallFailure::Cut => format!(", {calls} of them cut"),
+        // They are counted by themselves.
+        CallFailure::Incomplete => String::new(),
     });
     words.collect()
 }
@@ -145,6 +150,7 @@ fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
     let members = failed.iter().map(|(failure, calls)| match failure {
         CallFailure::Status(status) => (status.to_string(), Value::from(*calls)),
         CallFailure::Cut => ("cut".to_owned(), Value::from(*calls)),
+        CallFailure::Incomplete => ("incomplete".to_owned(), Value::from(*calls)),
     });
     Value::Object(members.collect())
 }

@@ -227,7 +227,8 @@ fn came(receipt: &Receipt, ran: &Ran) -> u64 {
     answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
 }
 
-/// Complains where every call failed, unless that is allowed.
+/// Complains where every call failed, unless that is allowed, and where nothing was recorded
+/// since calls were refused.
 fn add_failures(receipt: &mut Receipt, allowed: bool) {
     let failed: u64 = receipt.more.failed_calls.values().sum();
     let all = failed > 0 && failed == receipt.recorded && receipt.served == 0;
@@ -236,6 +237,11 @@ fn add_failures(receipt: &mut Receipt, allowed: bool) {
         let text = "every call failed: mend the cause and record again (--keep-failures permits \
                     that)";
         receipt.complaints.push(text.to_owned());
+    }
+    if receipt.refused > 0 && receipt.recorded + receipt.served == 0 {
+        receipt.all_failed = true;
+        let text = format!("nothing was recorded, since calls were refused: {}", receipt.refused);
+        receipt.complaints.push(text);
     }
 }
 

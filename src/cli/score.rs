@@ -155,7 +155,7 @@ impl Judged {
     /// # Errors
     /// A file that cannot be written.
     pub(super) fn write_junit(&self, path: &Path) -> Result<(), Failure> {
-        let written = setup::create(path)?.write_all(self.junit().as_bytes());
+        let written = setup::create(path, junit::BEGINNING)?.write_all(self.junit().as_bytes());
         written.map_err(|error| {
             Failure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
         })

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::args::ServeArgs;
 use super::exit::{Failure, UNEXPECTED};
 use super::output::{Output, stdout};
-use super::receipt::Receipt;
+use super::receipt::{self, Receipt};
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
 use super::{log, open_files, progress, setup, trace};
@@ -194,7 +194,7 @@ impl Ground {
         // is left alone: its reader would take the closing for the end.
         let plain = |path: &&PathBuf| !path.exists() || path.is_file();
         if let Some(path) = args.receipt.as_ref().filter(plain) {
-            setup::create(path)?;
+            setup::create(path, receipt::BEGINNING)?;
         }
         let listener = setup::listener(self.address).await?;
         let origin = setup::origin(&listener)?;
@@ -343,10 +343,9 @@ async fn with_live_line<T>(
 /// # Errors
 /// A receipt or report that cannot be written.
 pub fn hand_out(receipt: &Receipt, args: &ServeArgs, output: &Output) -> Result<(), Failure> {
-    if receipt.verdict() == "ok" {
-        output.info(&receipt.text());
-    } else {
-        output.plain_error(&receipt.text());
+    match receipt.verdict() {
+        "ok" => output.info(&receipt.text()),
+        _ => output.plain_error(&receipt.text()),
     }
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
         judged.write_junit(path)?;
@@ -354,7 +353,8 @@ pub fn hand_out(receipt: &Receipt, args: &ServeArgs, output: &Output) -> Result<
     let Some(path) = &args.receipt else { return Ok(()) };
     let text = format!("{:#}\n", receipt.to_json());
     let failed = |message: String| Failure::new(UNEXPECTED, message);
-    let mut file = setup::create(path).map_err(|failure| failed(failure.message))?;
+    let created = setup::create(path, receipt::BEGINNING);
+    let mut file = created.map_err(|failure| failed(failure.message))?;
     file.write_all(text.as_bytes())
         .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
 }

@@ -6,12 +6,14 @@
 //! file. What is a list of rules or upstreams adds to what was given otherwise.
 
 mod apply;
+mod output_path;
 mod parse;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 pub use apply::{adds_up, into_command, settable};
+pub use output_path::refuse_outside;
 
 use super::exit::Failure;
 

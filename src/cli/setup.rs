@@ -317,12 +317,14 @@ pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, Failure> {
     Ok(Journal::new(Some((file, Box::new(told)))))
 }
 
-/// Creates a file that only its owner may read.
+/// Creates a receipt or a report that only its owner may read. One of an earlier run gives
+/// way; `beginning` is that of such files.
 ///
 /// # Errors
-/// A file that cannot be written.
-pub fn create(path: &Path) -> Result<std::fs::File, Failure> {
+/// A file that cannot be written, or that holds something else.
+pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, Failure> {
     let opened = store::open_output(path, 0o600).and_then(|file| {
+        store::accept_replacing(&file, path, &[beginning])?;
         // A pipe or a device has no length.
         if file.metadata()?.is_file() {
             file.set_len(0)?;
@@ -336,6 +338,9 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     if error.get_ref().is_some_and(|inner| inner.is::<store::UnsafeFileError>()) {
         let text = format!("failed to write {error}: delete it, or name another file");
         return Failure::new(RECORDING, text);
+    }
+    if error.kind() == std::io::ErrorKind::AlreadyExists {
+        return Failure::usage(format!("failed to write {}: {error}", path.display()));
     }
     let hint = "check its folder and permissions";
     Failure::usage(format!("failed to write {}: {error}; {hint}", path.display()))

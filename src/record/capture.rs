@@ -125,8 +125,8 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
             match (response.status, response.end) {
                 (status @ 400.., _) => Some(CallFailure::Status(status)),
                 (_, End::UpstreamAbort(_)) => Some(CallFailure::Cut),
-                // An answer that is incomplete for another reason is reported as incomplete.
-                _ => None,
+                (_, End::ClientAbort | End::Truncated) => Some(CallFailure::Incomplete),
+                (_, End::Complete) => None,
             }
         }),
         times,

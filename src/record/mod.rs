@@ -135,6 +135,8 @@ pub enum CallFailure {
     Status(u16),
     /// Its answer did not come to its end.
     Cut,
+    /// Its answer was not recorded whole: see [`Kept::incomplete`].
+    Incomplete,
 }
 
 /// What became of one exchange, for the receipt.

@@ -62,6 +62,9 @@ pub struct Entry {
     pub fault: Option<Value>,
     /// Fields this version does not know, kept as they are.
     pub extra: Map<String, Value>,
+    /// Whether its text could be read in more than one way: a member stands there twice, and
+    /// only the last was read.
+    pub is_ambiguous: bool,
 }
 
 impl Entry {

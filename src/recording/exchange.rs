@@ -109,6 +109,7 @@ impl Maker<'_> {
             response: Some(response),
             fault: None,
             extra: serde_json::Map::new(),
+            is_ambiguous: false,
         };
         Ok((entry, cost))
     }

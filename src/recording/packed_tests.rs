@@ -90,6 +90,7 @@ pub(in crate::recording) fn any_entry() -> impl Strategy<Value = Entry> {
     let more = (any::<bool>(), prop_oneof![4 => Just(Map::new()), 1 => any_extra()]);
     (words, numbers, lists, bodies, more).prop_map(
         |(words, numbers, lists, (request, response), (fault, extra))| Entry {
+            is_ambiguous: false,
             content: words.0,
             model: words.1.clone(),
             usage: numbers.2.map(|n| Usage {

@@ -23,6 +23,8 @@ pub enum Unchecked {
     NothingLeft,
     /// Redaction broke its request.
     BrokenRequest,
+    /// A member stands in it twice.
+    TwiceTold,
     /// It holds no answer, and its fault sends one that its author chose.
     FaultAnswers,
 }
@@ -46,6 +48,7 @@ impl Unchecked {
                 "answers other requests than the one it shows, since redaction removed more of \
                  that than a text"
             }
+            Self::TwiceTold => "holds a member twice, and only the last is read",
             Self::FaultAnswers => {
                 "holds no answer, and its `fault` answers any number of calls without an error"
             }
@@ -63,6 +66,9 @@ impl Entry {
         real: Option<&RequestKey>,
         rules: &IdentityRules,
     ) -> Option<Unchecked> {
+        if self.is_ambiguous {
+            return Some(Unchecked::TwiceTold);
+        }
         if self.answers_by_fault() {
             return Some(Unchecked::FaultAnswers);
         }

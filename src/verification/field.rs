@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::place::{members, token};
 use super::{Kind, Problem, Severity};
+use crate::identity::{self, JsonError};
 use crate::recording::entry::KNOWN;
 use crate::spelling::nearest;
 
@@ -44,6 +45,18 @@ pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
             object(&inner, known, &token(name), found);
         }
     }
+    if !found.iter().any(|problem| problem.kind == Kind::Duplicate) {
+        found.extend(deeper_duplicate(text));
+    }
+}
+
+/// A member that stands twice in an object further within, such as a body.
+fn deeper_duplicate(text: &str) -> Option<Problem> {
+    let Err(JsonError::DuplicateKey { at }) = identity::parse(text.as_bytes()) else { return None };
+    let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at)?).count();
+    let said = "an object that ends on this line holds a field twice: only the last is read";
+    let problem = Problem::of_file(Kind::Duplicate, Severity::Error, said);
+    Some(problem.at("", Some(line)).helped("remove one of them"))
 }
 
 /// The members of one object.

@@ -108,3 +108,45 @@ fn run_in_which_one_call_failed_says_so_and_is_ok() {
     let ended = server.stop().expect(0);
     assert!(ended.stderr.contains("2 recorded, 1 of them answered 429"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_run_whose_every_call_was_refused_is_not_ok() {
+    let upstream = Upstream::always(good());
+    for (more, call) in [
+        (&[][..], Call::post("/nowhere/x", "{}")),
+        (&["--max-body", "10"], Call::post("/openai/v1/chat/completions", "{}".repeat(20))),
+    ] {
+        let scene = Scene::new();
+        let server = scene.record(&upstream, &[more, &["--receipt", "receipt.json"]].concat());
+        assert!(matches!(server.call(&call).status, 404 | 413));
+        let ended = server.stop().expect(1);
+        for told in ["record: failed", "nothing was recorded, since calls were refused: 1"] {
+            assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+        }
+        // A refused call beside one that was recorded is only told.
+        let server = scene.record(&upstream, &[more, &["--receipt", "receipt.json"]].concat());
+        server.call(&call);
+        if more.is_empty() {
+            server.call(&chat("hi")).expect(200);
+            server.stop().expect(0);
+        }
+    }
+    assert_eq!(upstream.requests(), 1);
+}
+
+#[test]
+fn a_run_that_recorded_no_answer_whole_is_not_ok() {
+    let (scene, upstream) = (Scene::new(), Upstream::always(good()));
+    let server = scene.record(&upstream, &["--max-copy", "10", "--receipt", "receipt.json"]);
+    server.call(&chat("hi")).expect(200);
+    let ended = server.stop().expect(1);
+    for told in ["1 recorded · 1 recorded incomplete", "every call failed"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+    let receipt: Value =
+        serde_json::from_slice(&std::fs::read(scene.path("receipt.json")).unwrap()).unwrap();
+    assert_eq!(receipt["failed_calls"], json!({"incomplete": 1}));
+    let server = scene.record(&upstream, &["--max-copy", "10", "--keep-failures"]);
+    server.call(&chat("hi")).expect(200);
+    server.stop().expect(0);
+}

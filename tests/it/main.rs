@@ -83,6 +83,8 @@ mod otel;
 #[cfg(test)]
 mod other_headers;
 #[cfg(test)]
+mod output_files;
+#[cfg(test)]
 mod pager;
 #[cfg(test)]
 mod pieces;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer, message, message_answer};
-use crate::support::{Answer, Call, Scene, Upstream};
+use crate::support::{Answer, Call, Scene, Server, Upstream};
 
 fn upstream() -> Upstream {
     Upstream::start(|request| match request.target.as_str() {
@@ -195,4 +195,31 @@ fn recording_that_is_bad_or_recorded_into_is_left_alone() {
         scene.run(&args).expect(4).says(&["run.json"]);
         assert_eq!(scene.text(), text);
     }
+}
+
+#[test]
+fn a_journal_that_has_lost_lines_prunes_nothing() {
+    let scene = Scene::new();
+    let calls: Vec<Call> = (0..60).map(|number| chat(&format!("call {number}"))).collect();
+    scene.recorded(&upstream(), &calls);
+    let args = scene.replay_args(&["--journal", "j.jsonl", "--listen", "127.0.0.1:0"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", r#"ulimit -f 16; exec "$0" "$@""#, env!("CARGO_BIN_EXE_loomrec")]);
+    let server = Server::spawn(shell.args(args).current_dir(scene.dir()));
+    calls.iter().for_each(|call| drop(server.call(call).expect(200)));
+    server.stop().expect(0).says(&["lines are lost"]);
+    let journal = std::fs::read_to_string(scene.path("j.jsonl")).unwrap();
+    let lines: Vec<Value> =
+        journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (last, calls) = lines.split_last().unwrap();
+    assert_eq!((&last["outcome"], &last["seq"]), (&json!("skipped"), &json!(60)));
+    assert_eq!(last["lines"], 60 - calls.len());
+    let before = scene.text();
+    let prune = ["prune", "run.json", "--journal", "j.jsonl", "--apply"];
+    scene.run(&prune).expect(2).says(&["j.jsonl", "does not have all lines of its run"]);
+    // Nor does one that has a gap, as where its older parts are gone.
+    let rest: Vec<&str> = journal.lines().skip(1).take(3).collect();
+    std::fs::write(scene.path("j.jsonl"), rest.join("\n") + "\n").unwrap();
+    scene.run(&prune).expect(2).says(&["j.jsonl", "does not have all lines of its run"]);
+    assert_eq!(scene.text(), before);
 }

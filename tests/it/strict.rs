@@ -2,6 +2,7 @@
 //! what a replay says it goes by.
 
 mod faults;
+mod members;
 mod settings;
 
 use serde_json::{Value, json};
@@ -304,4 +305,17 @@ fn verify_tells_rules_unchecked_entries_and_repeats() {
     assert!(found.contains(&["rules".into(), "warning".into()]), "{found:?}");
     let found = told(&plain, &["--strict"], 1);
     assert!(found.contains(&["unchecked".into(), "error".into()]), "{found:?}");
+}
+
+#[test]
+fn every_rule_of_a_recording_is_named_however_many_there_are() {
+    let pointers: Vec<String> = (0..40).map(|number| format!("/metadata/x{number}")).collect();
+    let flags: Vec<&str> = pointers.iter().flat_map(|one| ["--ignore", one]).collect();
+    let scene = recorded(&flags);
+    let (ended, _) = replayed(&scene, &["--strict"], &[], &[(chat("hi"), 200)]);
+    let said = ended.expect(0).stderr;
+    let told: Vec<_> = said.lines().filter(|line| line.contains("in force: ")).collect();
+    assert_eq!(told.len(), 2, "{said}");
+    let named = |line: &&str| pointers.iter().all(|one| line.contains(&format!("{one} (")));
+    assert!(told.iter().all(|line| named(line) && !line.contains("more")), "{said}");
 }

@@ -48,6 +48,32 @@ struct Replayed {
     sha256: Option<String>,
 }
 
+/// What is wrong with a journal that has lost lines; reads after its name.
+const LOST: &str = "does not have all lines of its run, so it does not tell what is needed; replay \
+                    again, with room for the journal and without --journal-max-size";
+
+/// The numbers of the lines of a journal, which may be in any order.
+#[derive(Default)]
+struct Numbers {
+    count: u64,
+    highest: u64,
+    /// Whether a line has no number.
+    any_without: bool,
+}
+
+impl Numbers {
+    fn add(&mut self, number: Option<u64>) {
+        self.count += 1;
+        self.highest = self.highest.max(number.unwrap_or(0));
+        self.any_without |= number.is_none();
+    }
+
+    /// Whether all lines up to the highest number are there, as far as they have numbers.
+    fn is_gapless(&self) -> bool {
+        self.any_without || self.count == self.highest
+    }
+}
+
 /// The takes that were used.
 #[derive(Debug, Default)]
 pub(super) struct Used {
@@ -106,11 +132,13 @@ impl Used {
 
     fn add_journal(&mut self, path: &Path) -> Result<(), Failure> {
         let (mut whole, served) = (Whole::open(path)?, self.served.get_or_insert_default());
+        let mut numbers = Numbers::default();
         while whole.read()? != Read::End {
             let wrong = |why: &str| Failure::usage(format!("{}: {why}", whole.place()));
             let none = "this is no line of a journal; name the file that --journal wrote";
             let told: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
             let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
+            numbers.add(told.get("seq").and_then(Value::as_u64));
             let entry = told.pointer("/more/entry").and_then(Value::as_str);
             match (outcome, entry) {
                 ("served", Some(key)) => drop(served.insert(key.to_owned())),
@@ -127,10 +155,16 @@ impl Used {
                          the journal of one that went well"
                     )));
                 }
+                ("skipped", _) => {
+                    return Err(wrong(&format!("it {LOST}")));
+                }
                 _ => {}
             }
         }
-        Ok(())
+        match numbers.is_gapless() {
+            true => Ok(()),
+            false => Err(Failure::usage(format!("{}: it {LOST}", label(path)))),
+        }
     }
 
     /// Sees which keys do not tell.

@@ -5,6 +5,10 @@ use std::time::Duration;
 use super::{Incident, Judged, reasons};
 use crate::recovery::Score;
 
+/// What every report begins with.
+pub(super) const BEGINNING: &[u8] =
+    b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"loomrec\" ";
+
 /// The report: a test case for each fault, and a failed one where there was nothing to
 /// keep a budget with.
 pub(super) fn report(judged: &Judged) -> String {

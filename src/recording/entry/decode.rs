@@ -68,6 +68,7 @@ impl Entry {
             response,
             fault: fault(fields)?,
             extra: unknown(map),
+            is_ambiguous: false,
         })
     }
 }

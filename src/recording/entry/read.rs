@@ -14,7 +14,7 @@ use super::super::text::Style;
 use super::super::token::{Tokens, styled};
 use super::decode::KNOWN;
 use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
-use crate::identity::RequestKey;
+use crate::identity::{self, RequestKey};
 use crate::provider::Usage;
 
 /// Headers in an object, of more than these, are read the long way.
@@ -36,13 +36,15 @@ impl Entry {
         quick(text)
     }
 
-    /// Reads an entry's text: what [`Entry::parse`] makes of it.
+    /// Reads an entry's text: what [`Entry::parse`] makes of it, and whether it can be read in one
+    /// way only.
     pub(crate) fn read(text: &[u8]) -> Result<Self, Unread> {
         if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
             return Ok(entry);
         }
         let value: Value = serde_json::from_slice(text).map_err(Unread::Json)?;
-        Self::parse(&value).map_err(Unread::Entry)
+        let is_ambiguous = identity::parse(text).is_err();
+        Self::parse(&value).map_err(Unread::Entry).map(|entry| Self { is_ambiguous, ..entry })
     }
 }
 

@@ -17,6 +17,9 @@ const BEGINNING: &[u8] = br#"{"v":"#;
 /// What the first line of a run begins with.
 const FIRST: &[u8] = br#"{"v":1,"seq":1,"#;
 
+/// How much of a file's end is looked at for lines that may give way.
+const TAIL: u64 = 64 << 10;
+
 /// When a file gives way to the next, and what becomes of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation {
@@ -109,6 +112,27 @@ impl File {
         Ok(true)
     }
 
+    /// Takes back as many of the last lines as make room for so many bytes, of those within
+    /// the last [`TAIL`] bytes; gives their number.
+    ///
+    /// # Errors
+    /// A file that cannot be read or cut.
+    pub(super) fn take_back(&mut self, bytes: u64) -> io::Result<u64> {
+        let from = self.length.saturating_sub(TAIL);
+        let mut tail = Vec::new();
+        let mut file = std::fs::File::open(&self.path)?;
+        file.seek(SeekFrom::Start(from))?;
+        file.take(self.length - from).read_to_end(&mut tail)?;
+        let room = self.length.saturating_sub(bytes).saturating_sub(from);
+        let room = usize::try_from(room).unwrap_or(tail.len()).min(tail.len());
+        let kept = tail[..room].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let gone = memchr::memchr_iter(b'\n', &tail[kept..]).count() as u64;
+        self.length = from + kept as u64;
+        self.file.set_len(self.length)?;
+        self.file.seek(SeekFrom::Start(self.length))?;
+        Ok(gone)
+    }
+
     /// Appends whole lines.
     ///
     /// # Errors
@@ -153,6 +177,7 @@ fn create(path: &Path, is_rotated: bool) -> io::Result<std::fs::File> {
             let why = "another run writes its journal there; give each run a file of its own";
             return Err(io::Error::new(ErrorKind::WouldBlock, why));
         }
+        store::accept_replacing(&file, path, &[BEGINNING])?;
         file.set_len(0)?;
     }
     Ok(file)

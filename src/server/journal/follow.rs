@@ -196,7 +196,7 @@ impl Journal {
 }
 
 /// Says that so many lines, up to this one, are not to be had any more.
-fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
+pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
     if lines > 0 {
         let line = versioned([
             ("seq", json!(seq)),

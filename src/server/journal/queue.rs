@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::file::File;
-use super::{Numbered, OnTold};
+use super::{Numbered, OnTold, follow};
 
 /// Lines that may wait.
 const LINES: usize = 8192;
@@ -36,6 +36,8 @@ pub(super) struct Counts {
     /// Those that the file did not take.
     refused: AtomicU64,
     rotations: AtomicU64,
+    /// The highest number of a line, lost ones among them.
+    last: AtomicU64,
     /// Why lines were lost, the last time.
     why: Mutex<Option<String>>,
 }
@@ -100,11 +102,12 @@ impl Queue {
 
     /// Has a line written, unless too much waits already.
     pub(super) fn add(&self, line: Numbered) {
-        let weight = line.weight;
+        let (weight, number) = (line.weight, line.number);
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
         let fits = waiting + weight <= BYTES;
         if !fits || self.tasks.try_send(Task::Line(line)).is_err() {
             self.waiting.fetch_sub(weight, Ordering::Relaxed);
+            self.counts.last.fetch_max(number, Ordering::Relaxed);
             self.counts.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -166,11 +169,40 @@ impl Work {
                 std::thread::sleep(GATHER);
             }
         }
+        self.write_loss();
+    }
+
+    /// Ends a journal that has lost lines with one that says so. Where there is no room for
+    /// it, it takes the place of the last lines.
+    fn write_loss(&mut self) {
+        let lost = self.counts.lost();
+        if lost == 0 {
+            return;
+        }
+        let last = self.counts.last.load(Ordering::Relaxed);
+        let line = |lines: u64| {
+            let mut line = Vec::new();
+            follow::skipped(&mut line, lines, last);
+            line
+        };
+        if self.file.append(&line(lost)).is_ok() {
+            return;
+        }
+        match self.file.take_back(line(u64::MAX).len() as u64) {
+            Ok(gone) => {
+                self.counts.refused.fetch_add(gone, Ordering::Relaxed);
+                drop(self.file.append(&line(self.counts.lost())));
+            }
+            Err(error) => {
+                (self.told)(&format!("its end does not say that lines are lost: {error}"))
+            }
+        }
     }
 
     /// Adds a line to the batch; whether there may be more.
     fn take(&mut self, task: Task) -> bool {
         let Task::Line(line) = task else { return false };
+        self.counts.last.fetch_max(line.number, Ordering::Relaxed);
         self.waiting.fetch_sub(line.weight, Ordering::Relaxed);
         let before = self.batch.len();
         line.write(&mut self.batch);

@@ -196,13 +196,13 @@ fn folders_are_pruned_redacted_and_told_the_age_of() {
     scene.run(&["prune", "run/", "--unused", "receipt.json", "--apply"]).expect(0);
     let after = files(&scene);
     assert!(after.len() == 3 && after.iter().all(|file| before.contains(file)));
-    let told = scene.run(&["redact", "run", "--redact", "two", "--apply"]).expect(0).stdout;
+    let told = scene.run(&["redact", "run", "--redact", "tw", "--apply"]).expect(0).stdout;
     assert!(told.contains("1 of 3 takes redacted"), "{told}");
     assert_eq!(files(&scene).iter().filter(|file| after.contains(file)).count(), 2);
-    replayed(&scene, &["--redact", "two"], &calls()[..3], 0);
+    replayed(&scene, &["--redact", "tw"], &calls()[..3], 0);
     let old = ["--max-age", "1s", "--on-expired", "fail"];
     std::thread::sleep(std::time::Duration::from_millis(1100));
-    replayed(&scene, &[&old[..], &["--redact", "two"]].concat(), &calls()[..3], 1)
+    replayed(&scene, &[&old[..], &["--redact", "tw"]].concat(), &calls()[..3], 1)
         .says(&["takes recorded more than 1 s ago: 3"]);
     scene.run(&["verify", "run/"]).expect(0);
 }

@@ -1,0 +1,93 @@
+//! Paths of output files that settings name: they stay in the project.
+//!
+//! A settings file may come with a repository, and whoever runs loomrec there has not
+//! chosen these paths.
+
+use std::path::{Component, Path, PathBuf};
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use super::Settings;
+use crate::cli::exit::Failure;
+
+/// The settings that name output files, each with the command whose output it is; `None`
+/// for all commands.
+const OUTPUTS: [(Option<&str>, &str); 5] = [
+    (None, "journal"),
+    (None, "receipt"),
+    (None, "junit"),
+    (None, "pending"),
+    (Some("record"), "recording"),
+];
+
+/// Refuses an output file that the settings name outside of their own folder and the
+/// working directory.
+///
+/// # Errors
+/// The setting, and where it leads.
+pub fn refuse_outside(
+    settings: &Settings,
+    command: &str,
+    matches: &ArgMatches,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let Some(path) = &settings.path else { return Ok(()) };
+    let own = folder.join(path);
+    let roots = [own.parent().unwrap_or(folder), folder];
+    let roots: Vec<PathBuf> = roots.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let here = |only: Option<&str>| only.is_none_or(|only| only == command);
+    for (_, name) in OUTPUTS.iter().filter(|(only, _)| here(*only)) {
+        let is_set = matches.try_contains_id(name).is_ok()
+            && matches.value_source(name) == Some(ValueSource::DefaultValue);
+        let Some(entry) = settings.of(command, name).filter(|_| is_set) else { continue };
+        for value in &entry.values {
+            let end = destination(&folder.join(value));
+            if !end.is_some_and(|end| roots.iter().any(|root| end.starts_with(root))) {
+                return Err(Failure::usage(format!(
+                    "{}: {name} = {value:?} leads out of the project: name a file below {}, or \
+                     give the path on the command line",
+                    settings.place(entry),
+                    roots.first().map_or(folder, PathBuf::as_path).display(),
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a path leads, links followed as far as it exists; `None` where it goes upward from
+/// what does not exist.
+fn destination(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    let folder = path.parent()?;
+    let there = folder.ancestors().find(|at| at.exists())?;
+    let rest = folder.strip_prefix(there).ok()?;
+    let is_plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
+    is_plain.then(|| there.canonicalize().ok())?.map(|there| there.join(rest).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destination_follows_links_and_refuses_to_go_up_from_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("project/sub")).unwrap();
+        std::fs::create_dir(root.join("home")).unwrap();
+        std::os::unix::fs::symlink(root.join("home"), root.join("project/link")).unwrap();
+        for (path, end) in [
+            ("project/a.json", Some("project/a.json")),
+            ("project/sub/../a.json", Some("project/a.json")),
+            ("project/new/a.json", Some("project/new/a.json")),
+            ("project/link/key", Some("home/key")),
+            ("project/../home/key", Some("home/key")),
+            ("project/new/../../home/key", None),
+            ("project/..", None),
+        ] {
+            assert_eq!(destination(&root.join(path)), end.map(|end| root.join(end)), "{path}");
+        }
+    }
+}
