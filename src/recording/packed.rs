@@ -197,6 +197,50 @@ pub fn unpack(packed: &[u8]) -> Result<(Head, Entry), PackedError> {
     Ok((head, entry))
 }
 
+/// How long a packed entry is by the lengths within it; `None` where these go past what
+/// there is of it. `read` fills a buffer with the bytes from an offset on, and gives whether
+/// they are there; none of a body is asked for.
+///
+/// # Errors
+/// What `read` fails with.
+pub fn measure<E>(
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<bool, E>,
+) -> Result<Option<u64>, E> {
+    let mut at = 1;
+    // The name, the time and the head.
+    for _ in 0..3 {
+        let mut length = [0; 4];
+        if !read(at, &mut length)? {
+            return Ok(None);
+        }
+        at += 4 + u64::from(u32::from_le_bytes(length));
+    }
+    let (mut request, mut rows) = ([0; 8], [0; 4]);
+    if !read(at, &mut request)? || !read(at + 8, &mut rows)? {
+        return Ok(None);
+    }
+    at += 12;
+    let mut total = Some(u64::from_le_bytes(request));
+    let mut left = u32::from_le_bytes(rows) as usize;
+    let mut piece = [0; ROW * 256];
+    while left > 0 {
+        let rows = &mut piece[..ROW * left.min(256)];
+        if !read(at, rows)? {
+            return Ok(None);
+        }
+        for row in rows.as_chunks::<ROW>().0 {
+            let [_, _, _, _, _, _, _, _, length @ ..] = *row;
+            total = total.and_then(|total| total.checked_add(u64::from_le_bytes(length)));
+        }
+        at += rows.len() as u64;
+        left -= rows.len() / ROW;
+    }
+    Ok(total.and_then(|total| total.checked_add(at)))
+}
+
+/// The bytes of a row: a time and a length.
+const ROW: usize = 16;
+
 /// The rows as the file would give them back.
 fn put_rows(out: &mut Vec<u8>, payload: Option<&Payload>, latency: Option<f64>, length: usize) {
     let rows = match payload.filter(|_| length > 0) {

@@ -109,8 +109,8 @@ pub(super) fn fold(
                 (done.left, done.busy) = (true, true);
                 return Ok(done);
             }
-            Rotated::Folding { file, note } => {
-                done.notes.extend(note);
+            Rotated::Folding { file, notes } => {
+                done.notes.extend(notes);
                 let (next, written, notes) = one(paths, disk, rules, &mut lock, &file)?;
                 done.folded += next.entries;
                 done.notes.extend(notes);
@@ -245,12 +245,9 @@ fn keep_aside(
     log: &File,
     frames: &[FrameAt],
 ) -> Result<Option<Note>, StoreError> {
-    if frames.is_empty() {
-        return Ok(None);
-    }
     let range = |frame: &FrameAt| frame.at - HEAD as u64..frame.end();
     let ranges: Vec<_> = frames.iter().map(range).collect();
-    keep_damaged(paths, disk, log, &ranges, frames.len()).map(Some)
+    keep_damaged(paths, disk, log, &ranges)
 }
 
 /// Writes the new text; gives where it is.

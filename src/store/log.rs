@@ -18,17 +18,20 @@
 //! log's end, under the recording's lock; one that was not finished, by a crash or
 //! a full disk, does not check and counts as never written.
 
+mod damage;
+mod scan;
 pub(super) mod sift;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::IdentityRules;
 use crate::recording::{EntryName, Meta};
+
+pub(super) use scan::{Scanned, scan, scan_from};
 
 /// What every frame begins with: not valid UTF-8, and with a line feed, so that
 /// nothing that treats a log as text goes unnoticed.
@@ -117,26 +120,6 @@ fn read_about(payload: &[u8]) -> Option<IdentityRules> {
     Meta::parse(keys).ok().map(|meta| meta.rules().clone())
 }
 
-/// What a log holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Scanned {
-    /// The whole frames, in order.
-    pub(super) frames: Vec<FrameAt>,
-    /// Bytes in the midst of the log that are no frame, with whole frames behind
-    /// them to the very end: bad storage, not a crash.
-    pub(super) damaged: Option<Range<u64>>,
-    /// Where the last whole frame ends; behind it is a torn tail, if anything.
-    pub(super) whole: u64,
-    /// The log's length.
-    pub(super) len: u64,
-    /// The rules that the entries' keys were made under; a log that a recorder
-    /// began says them. Where there is no recording yet, they are its rules.
-    pub(super) rules: Option<IdentityRules>,
-    /// Whether there is a frame that only a newer loomrec can read: scanning ended
-    /// there, and what follows is not torn.
-    pub(super) newer: bool,
-}
-
 /// Where a frame's payload stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameAt {
@@ -157,102 +140,8 @@ impl FrameAt {
     }
 }
 
-impl Scanned {
-    /// The bytes of the torn tail; 0 where there is none.
-    pub(super) fn torn(&self) -> u64 {
-        if self.newer { 0 } else { self.len - self.whole }
-    }
-}
-
-/// Finds the whole frames of a log. No payload is held: they are read in a stream.
-pub(super) fn scan(file: &File) -> io::Result<Scanned> {
-    scan_from(file, 0)
-}
-
-/// The same, from where a frame begins.
-pub(super) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
-    let len = file.metadata()?.len();
-    let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
-    let mut source = reader(file, from);
-    loop {
-        let Some(found) = next(&mut source, len - scanned.whole)? else {
-            let Some(at) = resume(file, scanned.whole, len)? else { break };
-            scanned.damaged = Some(scanned.whole..at);
-            scanned.whole = at;
-            source = reader(file, at);
-            continue;
-        };
-        match found {
-            Found::Frame { len, name, sum } => {
-                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name, sum };
-                if name == ABOUT {
-                    match read_about(&payload(file, frame)?) {
-                        Some(rules) => scanned.rules = Some(rules),
-                        None => {
-                            scanned.newer = true;
-                            break;
-                        }
-                    }
-                } else {
-                    scanned.frames.push(frame);
-                }
-                scanned.whole = frame.end();
-            }
-            Found::Newer { .. } => {
-                scanned.newer = true;
-                break;
-            }
-        }
-    }
-    Ok(scanned)
-}
-
-/// Where the frames go on behind bytes that are none: the first place from which
-/// there are whole frames to the very end. A torn tail has no such place, unless
-/// it was cut exactly behind a frame that someone sent as a body.
-fn resume(file: &File, from: u64, len: u64) -> io::Result<Option<u64>> {
-    // Marks may be anywhere in a body: what is read for them is bounded.
-    let mut budget = 16 * (len - from) + (64 << 20);
-    let mut at = from + 1;
-    while let Some(mark) = find_mark(file, at, len)? {
-        let mut source = reader(file, mark);
-        let mut end = mark;
-        while let Some(Found::Frame { len: payload, .. }) = next(&mut source, len - end)? {
-            end += HEAD as u64 + u64::from(payload);
-        }
-        if end == len {
-            return Ok(Some(mark));
-        }
-        budget = budget.saturating_sub(source.get_ref().at - mark);
-        if budget == 0 {
-            break;
-        }
-        at = mark + 1;
-    }
-    Ok(None)
-}
-
-fn find_mark(file: &File, from: u64, len: u64) -> io::Result<Option<u64>> {
-    let mut buffer = vec![0; BUFFER];
-    let mut at = from;
-    while at + (BARE as u64) <= len {
-        let read = file.read_at(&mut buffer, at)?;
-        if let Some(found) = memchr::memmem::find(&buffer[..read], &MARK) {
-            let mark = at + found as u64;
-            // A log that is being written may be longer by now.
-            return Ok((mark + BARE as u64 <= len).then_some(mark));
-        }
-        if read < MARK.len() {
-            break;
-        }
-        // A mark may lie across two pieces.
-        at += (read - MARK.len() + 1) as u64;
-    }
-    Ok(None)
-}
-
-fn reader(file: &File, at: u64) -> BufReader<Place<'_>> {
-    BufReader::with_capacity(BUFFER, Place { file, at })
+fn reader(file: &File, at: u64, buffer: usize) -> BufReader<Place<'_>> {
+    BufReader::with_capacity(buffer, Place { file, at })
 }
 
 /// A frame's payload.

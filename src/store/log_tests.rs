@@ -1,8 +1,10 @@
 use std::io::Write as _;
 
+use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
+use crate::recording::{Chunk, Entry, Layout, Payload, packed};
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().unwrap();
@@ -16,10 +18,6 @@ fn framed(payloads: &[&[u8]]) -> Vec<u8> {
         frame(7, payload, &mut out).unwrap();
     }
     out
-}
-
-fn payloads_of(bytes: &[u8]) -> (Vec<Vec<u8>>, Scanned) {
-    payloads(&file(bytes))
 }
 
 fn payloads(file: &File) -> (Vec<Vec<u8>>, Scanned) {
@@ -73,7 +71,9 @@ fn frame_with_any_byte_changed_does_not_check() {
             let mut damaged = bytes.clone();
             damaged[at] ^= bit;
             let (payloads, scanned) = payloads(&file(&damaged));
-            assert_eq!((payloads, scanned.whole), (vec![b"one".to_vec()], 35), "byte {at}");
+            assert_eq!(payloads, [b"one"], "byte {at}");
+            let aside = scanned.damaged.len() + usize::from(scanned.torn() > 0);
+            assert_eq!(aside, 1, "byte {at}");
         }
     }
 }
@@ -83,7 +83,8 @@ fn length_beyond_the_end_or_the_limit_is_not_believed() {
     for length in [0, 15, 17, LONGEST, LONGEST + 1, u32::MAX] {
         let mut bytes = framed(&[b"", b""]);
         bytes[40..44].copy_from_slice(&length.to_le_bytes());
-        assert_eq!(scan(&file(&bytes)).unwrap().whole, 32);
+        let scanned = scan(&file(&bytes)).unwrap();
+        assert_eq!((scanned.frames.len(), scanned.frames[0].end()), (1, 32));
     }
 }
 
@@ -117,15 +118,104 @@ fn whole_frames_behind_damage_are_found_again() {
         damaged[at] ^= 4;
         let (payloads, scanned) = payloads(&file(&damaged));
         assert_eq!(payloads, [&b"one"[..], b"three"], "byte {at}");
-        assert_eq!((scanned.damaged.clone(), scanned.torn()), (Some(35..70), 0));
-        // Behind damage, a torn tail: nothing is taken on trust.
-        let (payloads, scanned) = payloads_of(&damaged[..damaged.len() - 1]);
-        assert_eq!((payloads.len(), scanned.damaged, scanned.whole), (1, None, 35));
+        assert_eq!((scanned.damaged.len(), scanned.torn()), (1, 0));
+        assert_eq!(scanned.damaged[0], 35..70);
+    }
+}
+
+/// The frames of entries with bodies, one behind the other, and where they end.
+fn entries(bodies: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
+    let (mut bytes, mut ends) = (Vec::new(), vec![0]);
+    for (number, body) in bodies.iter().enumerate() {
+        let text = format!(r#"{{"content":"answer {number}","response":{{"status":200}}}}"#);
+        let mut entry = Entry::parse(&serde_json::from_str(&text).unwrap()).unwrap();
+        let chunks = vec![Chunk { at_ms: 1.0, data: Bytes::copy_from_slice(body) }];
+        entry.response.as_mut().unwrap().payload = Payload { layout: Layout::Whole, chunks };
+        let name = EntryName::step(&format!("step {number}")).unwrap();
+        frame(7, &packed::pack(&name, true, &entry), &mut bytes).unwrap();
+        ends.push(bytes.len());
+    }
+    (bytes, ends)
+}
+
+#[test]
+fn one_damaged_byte_anywhere_costs_one_frame_behind_which_the_log_may_be_torn() {
+    let body = [b'x'; 90];
+    let (bytes, ends) = entries(&[body.as_slice(); 6]);
+    for cut in [0, 5, ends[6] - ends[5] - 40, ends[6] - ends[5] - 9] {
+        let end = bytes.len() - cut;
+        let whole = if cut == 0 { 6 } else { 5 };
+        for at in 0..ends[5] {
+            let mut damaged = bytes[..end].to_vec();
+            damaged[at] ^= 0x20;
+            let scanned = scan(&file(&damaged)).unwrap();
+            assert_eq!(scanned.frames.len(), whole - 1, "byte {at}, cut {cut}");
+            let lost: u64 = scanned.damaged.iter().map(|range| range.end - range.start).sum();
+            assert_eq!((scanned.damaged.len(), lost as usize), (1, ends[1]), "byte {at}");
+            assert_eq!(scanned.torn() as usize, end - ends[whole], "byte {at}, cut {cut}");
+        }
     }
 }
 
 #[test]
-fn many_marks_in_a_torn_tail_are_tried_within_bounds() {
+fn damaged_byte_in_the_last_frame_is_not_taken_for_a_torn_tail() {
+    let (bytes, ends) = entries(&[b"one", b"two"]);
+    for at in ends[1]..ends[2] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        let scanned = scan(&file(&damaged)).unwrap();
+        let last = ends[1] as u64..ends[2] as u64;
+        assert_eq!((scanned.torn(), scanned.damaged), (0, vec![last]), "byte {at}");
+    }
+}
+
+#[test]
+fn two_damaged_bytes_cost_two_frames() {
+    let (bytes, ends) = entries(&[b"body".as_slice(); 6]);
+    for one in ends[1]..ends[2] {
+        for other in (ends[1]..ends[6]).step_by(7) {
+            let mut damaged = bytes.clone();
+            damaged[one] ^= 0x20;
+            damaged[other] ^= 0x10;
+            let frames = scan(&file(&damaged)).unwrap().frames.len();
+            let hit = ends[1..].iter().filter(|end| one < **end).count()
+                - ends[1..].iter().filter(|end| other < **end).count();
+            assert_eq!(frames, if hit == 0 { 5 } else { 4 }, "bytes {one} and {other}");
+        }
+    }
+}
+
+#[test]
+fn frame_in_a_body_is_not_believed_where_the_frame_around_it_is_torn_or_damaged() {
+    let mut body = framed(&[b"an entry that nobody recorded"]);
+    body.extend([b'x'; 40]);
+    let (bytes, ends) = entries(&[b"first", &body, b"last"]);
+    // Torn behind the frame in the body.
+    let scanned = scan(&file(&bytes[..ends[2] - 40])).unwrap();
+    assert_eq!((scanned.frames.len(), scanned.whole as usize), (1, ends[1]));
+    for at in ends[1]..ends[2] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x20;
+        let scanned = scan(&file(&damaged)).unwrap();
+        assert_eq!(scanned.frames.len(), 2, "byte {at}");
+    }
+}
+
+#[test]
+fn damaged_frames_without_number_are_looked_at_within_bounds() {
+    let bare = [&MARK[..], &1_u32.to_le_bytes(), &16_u32.to_le_bytes(), &[0; 20]].concat();
+    for filler in [MARK.repeat(300_000), bare.repeat(40_000)] {
+        let mut bytes = bare.clone();
+        bytes.extend(filler);
+        let start = std::time::Instant::now();
+        let scanned = scan(&file(&bytes)).unwrap();
+        assert_eq!(scanned.frames.len(), 0);
+        assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn whole_frame_behind_many_marks_is_found_within_bounds() {
     let mut bytes = framed(&[b"one"]);
     let mut promising = framed(&[&[7; 4000]]);
     promising.truncate(32);
@@ -134,7 +224,7 @@ fn many_marks_in_a_torn_tail_are_tried_within_bounds() {
     bytes.push(0);
     let start = std::time::Instant::now();
     let scanned = scan(&file(&bytes)).unwrap();
-    assert_eq!((scanned.frames.len(), scanned.whole), (1, 35));
+    assert_eq!((scanned.frames.len(), scanned.torn()), (2, 0));
     assert!(start.elapsed() < std::time::Duration::from_secs(5));
 }
 
@@ -150,7 +240,9 @@ proptest! {
         bytes.extend(&tail);
         let (found, scanned) = payloads(&file(&bytes));
         prop_assert_eq!(found, payloads_in);
-        prop_assert_eq!((scanned.whole, scanned.torn()), (whole, tail.len() as u64));
+        let damaged = scanned.damaged.iter().map(|range| range.end - range.start).sum::<u64>();
+        prop_assert_eq!(scanned.damaged.first().map_or(scanned.whole, |range| range.start), whole);
+        prop_assert_eq!(damaged + scanned.torn(), tail.len() as u64);
     }
 
     #[test]
@@ -184,7 +276,9 @@ fn log_that_grows_while_it_is_scanned_is_not_read_past_its_former_end() {
     frame(7, b"a whole frame", &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     let file = File::open(&path).unwrap();
-    assert_eq!(find_mark(&file, 1, former).unwrap(), None);
-    assert_eq!(resume(&file, 0, former).unwrap(), None);
-    assert_eq!(resume(&file, 0, bytes.len() as u64).unwrap(), Some(former));
+    let mut damage = damage::Damage::new(&file, former);
+    assert_eq!(damage.resume(0, former).unwrap().at, former);
+    let behind = damage.resume(0, bytes.len() as u64).unwrap();
+    assert_eq!((behind.damaged.len(), behind.at), (1, former));
+    assert_eq!(behind.damaged[0], 0..former);
 }

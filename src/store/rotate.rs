@@ -8,7 +8,7 @@ use std::path::Path;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::lock::{self, FileId, Lock};
-use super::log::{self, Scanned, sift};
+use super::log::{self, Scanned};
 use super::note::Note;
 use super::paths::Paths;
 use super::regular_file;
@@ -33,8 +33,8 @@ pub(super) enum Rotated {
     Folding {
         /// Open for reading.
         file: File,
-        /// What is to be told about it.
-        note: Option<Note>,
+        /// What people should know about it.
+        notes: Vec<Note>,
     },
 }
 
@@ -67,9 +67,9 @@ pub(super) fn rotate(
             true => {
                 // It was whole when it was moved.
                 let scanned = log::scan(&file).map_err(at_folding)?;
-                let note = damage(&file, &scanned, scanned.len).map_err(at_folding)?;
-                let note = note.map(|found| found.keep(paths, disk, &file)).transpose()?;
-                Ok(Rotated::Folding { file, note })
+                let damaged = damaged_ranges(&scanned, scanned.len);
+                let notes = keep_damaged(paths, disk, &file, &damaged)?;
+                Ok(Rotated::Folding { file, notes: notes.into_iter().collect() })
             }
             false => Ok(Rotated::Busy),
         };
@@ -83,10 +83,11 @@ pub(super) fn rotate(
     }
     let id = lock::id_of(&file.metadata().map_err(at_log)?);
     let known = known.filter(|known| known.log == id).map_or(0, |known| known.end);
-    let note = match damage(&file, &scanned, known).map_err(at_log)? {
-        Some(found) => Some(found.keep(paths, disk, &file)?),
-        None => set_aside(paths, disk, &file, &scanned)?,
-    };
+    let damaged = damaged_ranges(&scanned, known);
+    let mut notes: Vec<Note> = keep_damaged(paths, disk, &file, &damaged)?.into_iter().collect();
+    if known <= scanned.whole {
+        notes.extend(set_aside(paths, disk, &file, &scanned)?);
+    }
     let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
     run::note_rotation(&paths.run, disk, &names, id)
         .map_err(|source| StoreError::write(paths.run.clone(), source))?;
@@ -94,34 +95,17 @@ pub(super) fn rotate(
     if !lock::try_lock(&file).map_err(at_folding)? {
         return Ok(Rotated::Busy);
     }
-    Ok(Rotated::Folding { file, note })
+    Ok(Rotated::Folding { file, notes })
 }
 
-/// Bytes of a log that held entries which had been kept.
-struct Damage {
-    range: Range<u64>,
-    /// How many entries there were.
-    entries: usize,
-}
-
-impl Damage {
-    fn keep(&self, paths: &Paths, disk: &Disk, file: &File) -> Result<Note, StoreError> {
-        keep_damaged(paths, disk, file, std::slice::from_ref(&self.range), self.entries)
+/// What is damaged in a log, a range for each frame; a tail that was never written whole
+/// is not. Up to `known` the log has been seen whole.
+fn damaged_ranges(scanned: &Scanned, known: u64) -> Vec<Range<u64>> {
+    let mut ranges = scanned.damaged.clone();
+    if scanned.torn() > 0 && known > scanned.whole {
+        ranges.push(scanned.whole..scanned.len);
     }
-}
-
-/// What is damaged in a log; a tail that was never written whole is not. Up to `known` it
-/// has been seen whole.
-fn damage(file: &File, scanned: &Scanned, known: u64) -> io::Result<Option<Damage>> {
-    let tail = scanned.whole..scanned.len;
-    let range = match &scanned.damaged {
-        Some(range) => range.clone(),
-        None if scanned.torn() == 0 => return Ok(None),
-        None if known > tail.start || sift::is_frame(file, &tail)? => tail,
-        None => return Ok(None),
-    };
-    let entries = sift::count_frames(file, &range)?;
-    Ok(Some(Damage { range, entries }))
+    ranges
 }
 
 /// Moves a log's torn tail into a file of its own. Only under the recording's
@@ -151,15 +135,17 @@ pub(super) fn set_aside(
     Ok(Some(Note::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
 }
 
-/// Copies bytes that hold no entry into a file of their own: the log that they
-/// are in is about to be folded.
+/// Copies damaged frames into a file of their own: the log that they are in is about to be
+/// folded.
 pub(super) fn keep_damaged(
     paths: &Paths,
     disk: &Disk,
     file: &File,
     damaged: &[Range<u64>],
-    entries: usize,
-) -> Result<Note, StoreError> {
+) -> Result<Option<Note>, StoreError> {
+    if damaged.is_empty() {
+        return Ok(None);
+    }
     let (aside, kept) = free_place(paths, disk)?;
     let mut bytes = 0;
     for range in damaged {
@@ -172,7 +158,7 @@ pub(super) fn keep_damaged(
             }
         }
     }
-    Ok(Note::Damaged { log: paths.log.clone(), aside, bytes, entries })
+    Ok(Some(Note::Damaged { log: paths.log.clone(), aside, bytes, entries: damaged.len() }))
 }
 
 fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), StoreError> {
@@ -194,7 +180,7 @@ fn free_place(paths: &Paths, disk: &Disk) -> Result<(std::path::PathBuf, File), 
 fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanned> {
     let id = lock::id_of(&file.metadata()?);
     let Some((before, mut scanned)) = ahead else { return log::scan(file) };
-    let last = scanned.frames.pop().filter(|_| scanned.damaged.is_none());
+    let last = scanned.frames.pop().filter(|_| scanned.damaged.is_empty());
     let (Some(last), true) = (last, lock::id_of(&before.metadata()?) == id) else {
         return log::scan(file);
     };

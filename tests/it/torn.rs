@@ -241,3 +241,93 @@ fn merging_a_damaged_log_says_what_was_set_aside_and_fails() {
     scene.run(&["verify", "--fix", "run.json"]).expect(1);
     assert_eq!((kept(&scene).len(), torn(&scene).len()), (3, 1));
 }
+
+#[test]
+fn one_damaged_byte_behind_which_the_log_is_torn_costs_one_call_and_fails() {
+    let log = Log::of(6);
+    let torn_at = log.bytes.len() - 5;
+    let mut places = Vec::new();
+    for frame in [1, 4] {
+        let begins = log.ends[frame - 1];
+        // The mark, the version, the length, the checksum, the fingerprint, and the payload.
+        places.extend([0, 3, 4, 8, 9, 11, 12, 16, 31, 32, 40].map(|byte| (frame, begins + byte)));
+    }
+    for (frame, at) in places {
+        let mut bytes = log.bytes[..torn_at].to_vec();
+        bytes[at] ^= 1;
+        let scene = crashed(&bytes);
+        let what = format!("byte {} of frame {frame}", at - log.ends[frame - 1]);
+        let said = scene.run(&["verify", "--fix", "run.json"]);
+        assert_eq!(said.code, 1, "{what}: {said:?}");
+        assert!(said.stdout.contains("1 of its entries"), "{what}: {}", said.stdout);
+        let whole = log.marks[..5].iter().enumerate().filter(|(number, _)| *number != frame);
+        let whole: BTreeSet<String> = whole.map(|(_, mark)| mark.clone()).collect();
+        assert_eq!(kept(&scene).into_iter().collect::<BTreeSet<_>>(), whole, "{what}");
+        assert_eq!(torn(&scene).len(), 2, "{what}: the damaged frame, and the torn tail");
+    }
+}
+
+#[test]
+fn damaged_mark_of_the_last_frame_is_counted_as_a_call_that_was_not_kept() {
+    let (log, upstream) = (Log::of(3), teller());
+    let mut bytes = log.bytes.clone();
+    bytes[log.last().start] ^= 1;
+    let scene = crashed(&bytes);
+    scene.run(&["verify", "--fix", "run.json"]).expect(1);
+    let scene = crashed(&bytes);
+    let server = scene.record(&upstream, &[]);
+    server.call(&call("chat-after")).expect(200);
+    server.stop().expect(5).says(&["1 of its entries"]);
+    assert_eq!(kept(&scene).len(), 3);
+}
+
+#[test]
+fn recorder_keeps_the_calls_that_a_killed_one_left_in_a_damaged_and_torn_log() {
+    let (scene, upstream) = (Scene::new(), teller());
+    let killed = scene.record(&upstream, &[]);
+    let lives = scene.record(&upstream, &["--receipt", "receipt.json"]);
+    let mut client = killed.connect();
+    let (mut ends, mut marks) = (vec![0], Vec::new());
+    for n in 0..10 {
+        let answer = client.exchange(&call(&format!("chat-call{n}"))).expect(200);
+        marks.push(mark(&answer.text()).unwrap());
+        ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+    }
+    kill(&killed);
+    killed.process.wait().expect(-9);
+    let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+    let at = ends[3] + 8;
+    let mut byte = [0];
+    log.read_exact_at(&mut byte, at).unwrap();
+    log.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    log.set_len(ends[10] - 5).unwrap();
+    marks.push(mark(&lives.call(&call("chat-after")).expect(200).text()).unwrap());
+    lives.stop().expect(5).says(&["1 of its entries"]);
+    let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
+    let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+    assert_eq!(receipt["not_kept"], 1);
+    // The damaged call, and the one that was torn.
+    marks.remove(9);
+    marks.remove(3);
+    assert_eq!(kept(&scene).into_iter().collect::<BTreeSet<_>>(), marks.into_iter().collect());
+}
+
+#[test]
+fn two_damaged_bytes_in_a_live_log_cost_two_calls() {
+    let (scene, upstream) = (Scene::new(), teller());
+    let server = scene.record(&upstream, &[]);
+    let mut client = server.connect();
+    let mut ends = Vec::new();
+    for n in 0..20 {
+        client.exchange(&call(&format!("chat-call{n}"))).expect(200);
+        ends.push(std::fs::metadata(scene.beside(".log")).unwrap().len());
+    }
+    let log = OpenOptions::new().read(true).write(true).open(scene.beside(".log")).unwrap();
+    for at in [ends[2] - 9, ends[14] - 9] {
+        let mut byte = [0];
+        log.read_exact_at(&mut byte, at).unwrap();
+        log.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    }
+    server.stop().expect(5).says(&["2 of its entries"]);
+    assert_eq!(kept(&scene).len(), 18);
+}

@@ -91,19 +91,18 @@ fn torn_tail_of_another_recorder_is_put_aside_before_anything_is_added() {
     let scene = scene();
     let mut one = open(&scene.path);
     append(&mut one, "a");
-    for tail in [&b"half a frame"[..], b"and another"] {
-        fs::File::options().append(true).open(&scene.log).unwrap().write_all(tail).unwrap();
+    let mut whole = Vec::new();
+    log::frame(7, b"another recorder's entry", &mut whole).unwrap();
+    for (name, cut) in [("b", 3), ("c", 40)] {
+        let mut log = fs::File::options().append(true).open(&scene.log).unwrap();
+        log.write_all(&whole[..cut]).unwrap();
         assert_eq!(names(&scene.path)[0], "a");
-        append(&mut one, std::str::from_utf8(tail).unwrap());
+        append(&mut one, name);
     }
-    assert_eq!(names(&scene.path), ["a", "half a frame", "and another"]);
+    assert_eq!(names(&scene.path), ["a", "b", "c"]);
     one.close().unwrap();
-    let read =
-        |n: usize| fs::read_to_string(scene.path.with_file_name(format!("r.json.log.torn-{n}")));
-    assert_eq!(
-        (read(1).unwrap().as_str(), read(2).unwrap().as_str()),
-        ("half a frame", "and another")
-    );
+    let read = |n: usize| fs::read(scene.path.with_file_name(format!("r.json.log.torn-{n}")));
+    assert_eq!((&*read(1).unwrap(), &*read(2).unwrap()), (&whole[..3], &whole[..40]));
     assert_eq!(one.take_notes().len(), 2);
 }
 

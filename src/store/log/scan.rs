@@ -1,0 +1,96 @@
+//! The scan of a log: every whole frame, and which bytes around them are damaged or torn.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use super::damage::{Behind, Damage};
+use super::{ABOUT, BUFFER, Found, FrameAt, HEAD, next, payload, read_about, reader};
+use crate::identity::IdentityRules;
+
+/// How much is read at once behind a damaged frame: where many frames are damaged, most
+/// of what is read at once is read again.
+const BUFFER_BEHIND_DAMAGE: usize = 16 * 1024;
+
+/// What a log holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::store) struct Scanned {
+    /// The whole frames, in order.
+    pub(in crate::store) frames: Vec<FrameAt>,
+    /// The bytes of damaged frames, in order: they were written whole once, and do not
+    /// check any more. That is bad storage, not a crash.
+    pub(in crate::store) damaged: Vec<Range<u64>>,
+    /// Where the last frame ends, whole or damaged; the rest is a torn tail, if anything.
+    pub(in crate::store) whole: u64,
+    /// The log's length.
+    pub(in crate::store) len: u64,
+    /// The rules that the entries' keys were made under; a log that a recorder
+    /// began says them. Where there is no recording yet, they are its rules.
+    pub(in crate::store) rules: Option<IdentityRules>,
+    /// Whether there is a frame that only a newer loomrec can read: scanning ended
+    /// there, and what follows is not torn.
+    pub(in crate::store) newer: bool,
+}
+
+impl Scanned {
+    /// The bytes of the torn tail; 0 where there is none.
+    pub(in crate::store) fn torn(&self) -> u64 {
+        if self.newer { 0 } else { self.len - self.whole }
+    }
+}
+
+/// Finds the whole frames of a log, behind damage too. No payload is held: they are read
+/// in a stream.
+pub(in crate::store) fn scan(file: &File) -> io::Result<Scanned> {
+    scan_from(file, 0)
+}
+
+/// The same, from where a frame begins.
+pub(in crate::store) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
+    let len = file.metadata()?.len();
+    scan_up_to(file, from, len, &mut Damage::new(file, len.saturating_sub(from)))
+}
+
+/// The same, of the first `len` bytes of a log.
+pub(super) fn scan_up_to(
+    file: &File,
+    from: u64,
+    len: u64,
+    damage: &mut Damage<'_>,
+) -> io::Result<Scanned> {
+    let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
+    let mut source = reader(file, from, BUFFER);
+    while scanned.whole < len {
+        match next(&mut source, len - scanned.whole)? {
+            Some(Found::Frame { len, name, sum }) => {
+                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name, sum };
+                if name == ABOUT {
+                    match read_about(&payload(file, frame)?) {
+                        Some(rules) => scanned.rules = Some(rules),
+                        None => {
+                            scanned.newer = true;
+                            break;
+                        }
+                    }
+                } else {
+                    scanned.frames.push(frame);
+                }
+                scanned.whole = frame.end();
+            }
+            Some(Found::Newer { .. }) => {
+                scanned.newer = true;
+                break;
+            }
+            None => {
+                let Behind { damaged, at, torn } = damage.resume(scanned.whole, len)?;
+                scanned.damaged.extend(damaged);
+                scanned.whole = at;
+                if torn {
+                    break;
+                }
+                source = reader(file, at, BUFFER_BEHIND_DAMAGE);
+            }
+        }
+    }
+    Ok(scanned)
+}
