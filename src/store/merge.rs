@@ -7,6 +7,7 @@
 //! would write. Merging the same entries again changes nothing.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
 
 use crate::recording::outline::Outline;
 use crate::recording::packed::{Head, Standing};
@@ -126,15 +127,17 @@ pub(super) fn settle<E>(
     read: impl Fn(&Place) -> Result<Entry, E>,
 ) -> Result<(Vec<Place>, bool), E> {
     let mut takes: Vec<(Option<String>, Place)> = Vec::with_capacity(places.len());
+    let mut known: HashMap<Digest, Vec<Place>> = HashMap::new();
     let before = places.len();
     for place in places {
         let entry = read(&place)?;
+        let same = known.entry(digest(&entry)).or_default();
         let mut twice = false;
-        for (time, other) in &takes {
-            let same = time.is_some() && *time == entry.recorded_at;
-            twice |= same && read(other)? == entry;
+        for other in same.iter().filter(|_| entry.recorded_at.is_some()) {
+            twice |= read(other)? == entry;
         }
         if !twice {
+            same.push(place);
             takes.push((entry.recorded_at, place));
         }
     }
@@ -146,6 +149,16 @@ pub(super) fn settle<E>(
         takes.chunk_by_mut(timed).for_each(|run| run.sort_by(|one, other| one.0.cmp(&other.0)));
     }
     Ok((takes.into_iter().map(|(_, place)| place).collect(), doubled))
+}
+
+/// Differs, as good as always, where two entries do: with it each entry is read once,
+/// however many others it is compared with.
+type Digest = u64;
+
+fn digest(entry: &Entry) -> Digest {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&entry.to_text());
+    hasher.finish()
 }
 
 /// A frame among those of its name.
@@ -190,11 +203,36 @@ struct Take {
     time: Option<Option<String>>,
     /// Whether a frame without a time was found to be this very entry.
     met: bool,
+    // What its entry says, and whether its call failed, where that has been read.
+    digest: Option<Digest>,
+    failed: Option<bool>,
+}
+
+impl Take {
+    fn new(place: Place, time: Option<Option<String>>) -> Self {
+        Self { place, time, met: false, digest: None, failed: None }
+    }
+
+    /// What its entry says.
+    fn digest<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<Digest, E> {
+        match self.digest {
+            Some(known) => Ok(known),
+            None => Ok(*self.digest.insert(digest(&read(&self.place)?))),
+        }
+    }
+
+    /// Whether its call failed.
+    fn is_failure<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<bool, E> {
+        match self.failed {
+            Some(known) => Ok(known),
+            None => Ok(*self.failed.insert(read(&self.place)?.is_failure())),
+        }
+    }
 }
 
 impl Takes {
     fn of(base: Vec<Place>) -> Self {
-        let take = |place| Take { place, time: None, met: false };
+        let take = |place| Take::new(place, None);
         let (waiting, success) = (Vec::new(), base.is_empty().then_some(false));
         Self { base: base.len(), takes: base.into_iter().map(take).collect(), waiting, success }
     }
@@ -260,8 +298,8 @@ impl Takes {
             return Ok(known);
         }
         let mut found = false;
-        for take in &self.takes {
-            if !read(&take.place)?.is_failure() {
+        for take in &mut self.takes {
+            if !take.is_failure(read)? {
                 found = true;
                 break;
             }
@@ -280,7 +318,7 @@ impl Takes {
         frame: &Of,
         read: &impl Fn(&Place) -> Result<Entry, E>,
     ) -> Result<bool, E> {
-        let new = Take { place: frame.place, time: Some(frame.time.clone()), met: false };
+        let new = Take::new(frame.place, Some(frame.time.clone()));
         if frame.time.is_none() {
             let known = self.meet(frame, read)?;
             if !known {
@@ -309,8 +347,9 @@ impl Takes {
         }
         if same < at {
             let entry = read(&frame.place)?;
-            for take in &self.takes[same..at] {
-                if read(&take.place)? == entry {
+            let said = digest(&entry);
+            for take in &mut self.takes[same..at] {
+                if take.digest(read)? == said && read(&take.place)? == entry {
                     return Ok(None);
                 }
             }
@@ -329,13 +368,13 @@ impl Takes {
             return Ok(false);
         }
         let entry = read(&frame.place)?;
-        for at in 0..self.takes.len() {
-            let take = &self.takes[at];
-            if take.place.origin != Origin::File || take.met || self.time(at, read)?.is_some() {
+        let said = digest(&entry);
+        for take in self.takes.iter_mut().filter(|take| take.place.origin == Origin::File) {
+            if take.met || take.digest(read)? != said {
                 continue;
             }
-            if read(&self.takes[at].place)? == entry {
-                self.takes[at].met = true;
+            if read(&take.place)? == entry {
+                take.met = true;
                 return Ok(true);
             }
         }
@@ -355,3 +394,7 @@ impl Takes {
         Ok(take.time.insert(time))
     }
 }
+
+#[cfg(test)]
+#[path = "merge_tests.rs"]
+mod tests;

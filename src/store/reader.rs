@@ -83,11 +83,16 @@ impl Recording {
     /// As [`Recording::open`]; [`StoreError::Unmerged`] for such a log.
     pub fn open_reviewed(path: &Path) -> Result<Self, StoreError> {
         let paths = paths_of(path)?;
-        let recording = Self::look(path)?;
-        match run::abandoned_log(&paths)? {
+        let refuse_log = || match run::abandoned_log(&paths)? {
             Some(log) => Err(StoreError::Unmerged { path: path.to_owned(), log }),
-            None => Ok(recording),
-        }
+            None => Ok(()),
+        };
+        // Before it is read, since reading it may take long, and again behind that: it may
+        // have been put there meanwhile.
+        refuse_log()?;
+        let recording = Self::look(path)?;
+        refuse_log()?;
+        Ok(recording)
     }
 
     /// Opens a recording that is to be changed. What recorders that are gone left in a
