@@ -15,7 +15,7 @@ use super::output::Output;
 use super::{ls, setup, terminal};
 use crate::recording::redact::{Placeholders, Redactor, Secrets, Unkept};
 use crate::recording::{Entry, EntryName, Meta};
-use crate::store::{Changes, Kept, Place, Recording, beside_recording, create};
+use crate::store::{Changes, Kept, Place, Recording, beside_recording};
 use report::Report;
 
 /// Runs the command.
@@ -136,7 +136,7 @@ impl Work {
             let entries = self.names().into_iter().flat_map(|(name, takes)| {
                 takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
             });
-            return create(&self.path, meta, entries, true).map(drop);
+            return self.recording.replace(meta, entries).map(drop);
         }
         let mut changes = Changes::new()?;
         let mut before: HashMap<&EntryName, usize> = HashMap::new();
@@ -200,4 +200,28 @@ fn beside(path: &Path) -> Vec<String> {
     let mut found: Vec<String> = names.filter(holds).collect();
     found.sort();
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::IdentityRules;
+    use crate::store::{Recorder, RunChoice};
+
+    #[test]
+    fn calls_that_are_recorded_while_metadata_are_redacted_are_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        let text = r#"{"_version": 2, "_note": "a secret", "a": {"content": "one"}}"#;
+        std::fs::write(&path, text).unwrap();
+        let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
+        let work = Work::of(&path, Recording::open(&path).unwrap(), &redactor).unwrap();
+        let mut recorder =
+            Recorder::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
+        let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };
+        recorder.append(vec![(EntryName::step("b").unwrap(), entry)], true).unwrap();
+        recorder.close().unwrap();
+        assert_eq!(work.apply(&redactor).unwrap_err().code, 5);
+        assert_eq!(Recording::open(&path).unwrap().names().count(), 2);
+    }
 }

@@ -20,6 +20,7 @@ mod fold;
 mod index;
 mod job;
 mod leftover;
+mod linked;
 mod lock;
 mod log;
 mod merge;

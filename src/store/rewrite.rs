@@ -17,6 +17,7 @@ use super::body::{Body, State};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::fold;
+use super::linked;
 use super::lock::{self, Lock};
 use super::merge::{Place, Plan};
 use super::paths::{Form, Paths};
@@ -28,6 +29,10 @@ use super::spool::Spool;
 use crate::identity::IdentityRules;
 use crate::recording::outline::Outline;
 use crate::recording::{Entry, EntryName, Meta};
+
+mod create;
+
+pub use create::create;
 
 /// A take of a changed name.
 #[derive(Clone, Debug)]
@@ -237,69 +242,6 @@ impl Recording {
                 .map_err(failed)?;
             disk.sync_folder(paths.folder()).map_err(failed)
         })
-    }
-}
-
-/// Makes a new recording of entries, in their order; gives how many there were. With
-/// `over`, one that is there already gives way to it.
-///
-/// # Errors
-/// [`StoreError::Exists`] where there is one and it may not give way,
-/// [`StoreError::Busy`] while someone records into it, what `entries` fails with, or
-/// storage that fails. Nothing is then changed.
-pub fn create<E: From<StoreError>>(
-    path: &Path,
-    meta: &Meta,
-    entries: impl Iterator<Item = Result<(EntryName, Entry), E>>,
-    over: bool,
-) -> Result<usize, E> {
-    let paths = Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
-    let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = State::at(&paths)?;
-    if !before.is_nothing() && !over {
-        return Err(exists().into());
-    }
-    let is_other = |metadata: fs::Metadata| !metadata.is_file();
-    if paths.form == Form::File && fs::metadata(&paths.target).is_ok_and(is_other) {
-        return Err(StoreError::NotAFile { path: path.to_owned() }.into());
-    }
-    if path.is_symlink() && paths.form == Form::File && !before.is_nothing() {
-        // A link is followed to a recording only.
-        Recording::look(path)?;
-    }
-    // What is in a folder is not removed unless all of it is a recording.
-    let (body, outline) = replaced(path, &paths, meta)?;
-    let mut changes = Changes::new()?;
-    let mut count = 0;
-    for found in entries {
-        let (name, entry) = found?;
-        changes.push(&name, Kept::Entry(Box::new(entry)))?;
-        count += 1;
-    }
-    for name in outline.names() {
-        if !changes.known.contains_key(&name) {
-            changes.set(name, Vec::new())?;
-        }
-    }
-    let plan = changes.plan(&outline);
-    let source = Source::rewriting(path, body, outline, changes.spool.into_file(), plan);
-    match replace(&paths, &source, None, Some(meta), &before) {
-        // It was not there, and now it is.
-        Err(StoreError::Changed { .. }) if !over => Err(exists().into()),
-        done => done.map(|()| count).map_err(E::from),
-    }
-}
-
-/// What a new recording takes the place of, file by file; of a single file nothing stays.
-fn replaced(path: &Path, paths: &Paths, meta: &Meta) -> Result<(Body, Outline), StoreError> {
-    let empty = Outline::empty(meta.clone());
-    match paths.form {
-        Form::File => Ok((Body::Nothing, empty)),
-        Form::Folder => {
-            let mut body = Body::open(path, paths.form)?;
-            let outline = body.outline(path)?.unwrap_or(empty);
-            Ok((body, outline))
-        }
     }
 }
 

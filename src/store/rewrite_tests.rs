@@ -232,3 +232,23 @@ fn recording_is_removed_with_what_belongs_to_it_unless_someone_needs_it() {
     assert!(matches!(recording.remove(), Err(StoreError::Changed { .. })));
     assert_eq!(folder.text(), "{}");
 }
+
+#[test]
+fn recording_that_was_recorded_into_since_it_was_read_is_not_replaced() {
+    let folder = Folder::with(FILE);
+    let recording = Recording::open(&folder.path).unwrap();
+    let read = |recording: &Recording| -> Vec<(EntryName, Entry)> {
+        recording.entries().map(|stored| stored.unwrap()).map(|s| (s.name, s.entry)).collect()
+    };
+    let (meta, entries) = (recording.meta().clone(), read(&recording));
+    let mut recorder =
+        Recorder::open(&folder.path, &RunChoice::New, &IdentityRules::default()).unwrap();
+    recorder.append(vec![(step("d"), said("recorded meanwhile"))], true).unwrap();
+    recorder.close().unwrap();
+    let replaced = recording.replace::<StoreError>(&meta, entries.into_iter().map(Ok));
+    assert!(matches!(replaced, Err(StoreError::Changed { .. })), "{replaced:?}");
+    assert!(contents(&folder.path).contains(&"d recorded meanwhile".to_owned()));
+    let recording = Recording::open(&folder.path).unwrap();
+    let entries = read(&recording);
+    assert_eq!(recording.replace::<StoreError>(&meta, entries.into_iter().map(Ok)).unwrap(), 5);
+}

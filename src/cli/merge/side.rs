@@ -212,7 +212,11 @@ impl Sides {
         let entries = names.iter().flat_map(|(name, takes)| {
             takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
         });
-        create(path, &meta, entries, over).map(drop)
+        match self.files.iter().find(|side| is_same(&side.path, path)) {
+            Some(Side { recording: Some(recording), .. }) => recording.replace(&meta, entries),
+            _ => create(path, &meta, entries, over),
+        }
+        .map(drop)
     }
 
     /// Whether one of these takes comes from a recording of loomrec: it would not be
@@ -243,4 +247,36 @@ impl Sides {
 /// The failure of a key that cannot be made anew.
 fn no_request(label: &str, error: &NoRequest) -> Failure {
     Failure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Recorder, RunChoice};
+
+    #[test]
+    fn calls_that_are_recorded_while_recordings_are_merged_are_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["a.json", "b.json"].map(|name| dir.path().join(name));
+        for (path, note) in paths.iter().zip(["one", "two"]) {
+            let text =
+                format!(r#"{{"_version": 2, "_note": "{note}", "{note}": {{"content": "x"}}}}"#);
+            std::fs::write(path, text).unwrap();
+        }
+        for output in &paths {
+            let opened =
+                paths.iter().map(|path| Side::of(path, Some(Recording::open(path).unwrap())));
+            let sides = Sides::new(opened.collect(), IdentityRules::default()).unwrap();
+            let mut recorder =
+                Recorder::open(output, &RunChoice::New, &IdentityRules::default()).unwrap();
+            let entry = Entry { content: Some("new".to_owned()), ..Entry::default() };
+            recorder.append(vec![(EntryName::step("c").unwrap(), entry)], true).unwrap();
+            recorder.close().unwrap();
+            let mut keys = sides.meta(0).keys().clone();
+            keys.insert("_more".to_owned(), "x".into());
+            let written = sides.write(output, sides.names(0), keys, true);
+            assert_eq!(written.unwrap_err().code, 5, "{}", output.display());
+            assert_eq!(Recording::open(output).unwrap().names().count(), 2);
+        }
+    }
 }

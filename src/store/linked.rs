@@ -1,0 +1,32 @@
+//! Recordings that are named by a symbolic link: what a link leads to is changed only where
+//! it is a recording already.
+
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::reader::Recording;
+use super::regular_file;
+
+/// Refuses a link, unless what it leads to holds an entry or says that it is a recording.
+///
+/// A link may have come with a repository: an empty folder, or a file with other JSON in
+/// it, may be anybody's.
+///
+/// # Errors
+/// Such a link; what a link leads to and cannot be read.
+pub(super) fn refuse_other_than_a_recording(path: &Path) -> Result<(), StoreError> {
+    let plain: PathBuf = path.components().collect();
+    if !plain.is_symlink() {
+        return Ok(());
+    }
+    let is_recording = match Recording::look(path) {
+        Ok(recording) => recording.meta().is_loomrec() || recording.names().next().is_some(),
+        Err(StoreError::Missing { .. }) => false,
+        Err(error) => return Err(error),
+    };
+    if is_recording {
+        return Ok(());
+    }
+    let looked_at = regular_file::look_at(&plain).map(drop);
+    looked_at.map_err(|source| StoreError::write(plain, source))
+}

@@ -1,0 +1,116 @@
+//! Makes recordings of entries that come from elsewhere, in a new place or in that of
+//! another recording.
+
+use super::*;
+use crate::store::error::StoreError;
+
+/// What the entries of a new recording come from: each is made as it is asked for.
+type Made<E> = Result<(EntryName, Entry), E>;
+
+/// Makes a new recording of entries, in their order; gives how many there were. With
+/// `over`, one that is there already gives way to it: for one whose content went into the
+/// entries, see [`Recording::replace`].
+///
+/// # Errors
+/// [`StoreError::Exists`] where there is one and it may not give way,
+/// [`StoreError::Busy`] while someone records into it, what `entries` fails with, or
+/// storage that fails. Nothing is then changed.
+pub fn create<E: From<StoreError>>(
+    path: &Path,
+    meta: &Meta,
+    entries: impl Iterator<Item = Made<E>>,
+    over: bool,
+) -> Result<usize, E> {
+    let paths = Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
+    let exists = || StoreError::Exists { path: path.to_owned() };
+    let before = State::at(&paths)?;
+    if !before.is_nothing() && !over {
+        return Err(exists().into());
+    }
+    let is_other = |metadata: fs::Metadata| !metadata.is_file();
+    if paths.form == Form::File && fs::metadata(&paths.target).is_ok_and(is_other) {
+        return Err(StoreError::NotAFile { path: path.to_owned() }.into());
+    }
+    linked::refuse_other_than_a_recording(path)?;
+    match write(path, &paths, meta, entries, &before) {
+        // It was not there, and now it is.
+        Err(Failed::Store(StoreError::Changed { .. })) if !over => Err(exists().into()),
+        Err(Failed::Store(error)) => Err(error.into()),
+        Err(Failed::Entries(error)) => Err(error),
+        Ok(count) => Ok(count),
+    }
+}
+
+impl Recording {
+    /// Makes the recording anew of entries, in their order, of which some have been read
+    /// from it; gives how many there were.
+    ///
+    /// # Errors
+    /// As [`Self::rewrite`]; what `entries` fails with. Nothing is then changed.
+    pub fn replace<E: From<StoreError>>(
+        &self,
+        meta: &Meta,
+        entries: impl Iterator<Item = Made<E>>,
+    ) -> Result<usize, E> {
+        let path = self.path();
+        let paths = paths_of(path)?;
+        write(path, &paths, meta, entries, self.opened()).map_err(|failed| match failed {
+            Failed::Store(error) => error.into(),
+            Failed::Entries(error) => error,
+        })
+    }
+}
+
+/// Why a recording was not made.
+enum Failed<E> {
+    Store(StoreError),
+    /// The entries' own error.
+    Entries(E),
+}
+
+impl<E> From<StoreError> for Failed<E> {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Writes a recording of entries, and puts it in its place where that is as it was.
+fn write<E>(
+    path: &Path,
+    paths: &Paths,
+    meta: &Meta,
+    entries: impl Iterator<Item = Made<E>>,
+    before: &State,
+) -> Result<usize, Failed<E>> {
+    // What is in a folder is not removed unless all of it is a recording.
+    let (body, outline) = replaced(path, paths, meta)?;
+    let mut changes = Changes::new()?;
+    let mut count = 0;
+    for found in entries {
+        let (name, entry) = found.map_err(Failed::Entries)?;
+        changes.push(&name, Kept::Entry(Box::new(entry)))?;
+        count += 1;
+    }
+    for name in outline.names() {
+        if !changes.known.contains_key(&name) {
+            changes.set(name, Vec::new())?;
+        }
+    }
+    let plan = changes.plan(&outline);
+    let source = Source::rewriting(path, body, outline, changes.spool.into_file(), plan);
+    replace(paths, &source, None, Some(meta), before)?;
+    Ok(count)
+}
+
+/// What a new recording takes the place of, file by file; of a single file nothing stays.
+fn replaced(path: &Path, paths: &Paths, meta: &Meta) -> Result<(Body, Outline), StoreError> {
+    let empty = Outline::empty(meta.clone());
+    match paths.form {
+        Form::File => Ok((Body::Nothing, empty)),
+        Form::Folder => {
+            let mut body = Body::open(path, paths.form)?;
+            let outline = body.outline(path)?.unwrap_or(empty);
+            Ok((body, outline))
+        }
+    }
+}
