@@ -271,14 +271,18 @@ pub enum StoreError {
     },
     /// What was kept is there no more.
     #[error(
-        "keep {}: it was deleted or replaced by someone else while recording, and {names} of \
-         the keys recorded before are gone; record again",
-        path.display()
+        "keep {}: it was deleted or replaced by someone else while recording, and {}; record \
+         again",
+        path.display(),
+        match names {
+            0 => "answers recorded before may be gone".to_owned(),
+            names => format!("{names} of the keys recorded before are gone"),
+        }
     )]
     Gone {
         /// The recording.
         path: PathBuf,
-        /// How many names.
+        /// How many names are gone; 0 where a recording of the same names stands there.
         names: usize,
     },
     /// An entry that still held a credential; it was not written.

@@ -232,7 +232,7 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     // A recorder that is alive folds its log itself.
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
     fs::write(&folder.paths.lock, "").unwrap();
-    let alive = fs::File::create(&folder.paths.run).unwrap();
+    let alive = Disk::real().open(&folder.paths.run).unwrap();
     fs2::FileExt::lock_shared(&alive).unwrap();
     for open in [Recording::open_merged, Recording::open, Recording::open_reviewed] {
         let recording = open(&folder.path).unwrap();

@@ -1,5 +1,6 @@
 //! A fold as a recorder has it done, on whatever thread.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use foldhash::HashSet;
@@ -11,6 +12,7 @@ use super::log::{Fingerprint, fingerprint};
 use super::paths::{Form, Paths};
 use super::reader::Recording;
 use super::rotate::Known;
+use super::split;
 use super::stamp::Stamp;
 use crate::identity::IdentityRules;
 
@@ -28,6 +30,8 @@ pub struct FoldJob {
     pub(super) known: Option<Known>,
     /// The names that must be in the recording, where there is doubt.
     pub(super) check: Option<HashSet<Fingerprint>>,
+    /// The files that were in a folder when it was last looked at.
+    pub(super) files: Vec<OsString>,
 }
 
 /// What became of a [`FoldJob`].
@@ -36,8 +40,20 @@ pub struct FoldDone {
     pub(super) result: Result<Folded, StoreError>,
     /// The recording's file as the fold found it, and as it left it.
     pub(super) target: Option<Replaced>,
+    /// The recording's folder as the fold left it.
+    pub(super) folder: Option<FolderSeen>,
     /// Names that should be there and are not.
     pub(super) gone: Vec<Fingerprint>,
+}
+
+/// A recording's folder at a time.
+#[derive(Debug)]
+pub(super) struct FolderSeen {
+    /// Which folder it is; `None` where there is none.
+    pub(super) stamp: Option<Stamp>,
+    pub(super) files: Vec<OsString>,
+    /// The names that it holds, where a file has gone that was there before.
+    pub(super) names: Option<HashSet<Fingerprint>>,
 }
 
 impl FoldJob {
@@ -46,11 +62,12 @@ impl FoldJob {
         let result = fold::run(&self.paths, &self.disk, &self.rules, self.wait, self.known);
         let folded = result.as_ref().ok().and_then(|folded| folded.target);
         let target = folded.or_else(|| self.looked_at());
+        let folder = result.is_ok().then(|| self.folder()).flatten();
         let gone = match (&result, self.check) {
             (Ok(_), Some(check)) => gone(&self.path, check),
             _ => Vec::new(),
         };
-        FoldDone { result, target, gone }
+        FoldDone { result, target, folder, gone }
     }
 
     /// The recording's file where there was nothing to fold.
@@ -60,6 +77,18 @@ impl FoldJob {
         }
         let read = Stamp::at(&self.paths.target).ok()?;
         Some(Replaced { read, written: read })
+    }
+
+    /// The recording's folder, where it is one and can be read.
+    fn folder(&self) -> Option<FolderSeen> {
+        if self.paths.form == Form::File {
+            return None;
+        }
+        let stamp = Stamp::at(&self.paths.target).ok()?;
+        let files = split::names(&self.paths.target).ok()?;
+        let is_gone = |file: &OsString| files.binary_search(file).is_err();
+        let names = self.files.iter().any(is_gone).then(|| names(&self.path)).flatten();
+        Some(FolderSeen { stamp, files, names })
     }
 }
 

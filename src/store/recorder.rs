@@ -3,6 +3,7 @@
 //! What is recorded goes to the log first, which costs the same however large the
 //! recording is, and from there into the recording, by folds.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,6 @@ use foldhash::HashSet;
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::fold::Replaced;
 use super::job::{self, FoldDone, FoldJob};
 use super::lock::{self, FileId, Lock};
 use super::log::{self, Fingerprint};
@@ -29,6 +29,7 @@ use crate::recording::redact::Secrets;
 use crate::recording::{Entry, EntryName};
 
 mod follow;
+mod lost;
 mod open;
 
 /// How long the lock is waited for after someone has been seen to sit on it, so
@@ -69,6 +70,8 @@ pub struct Recorder {
     schedule: Schedule,
     /// The recording as it was when it was last known to be right.
     stamp: Option<Stamp>,
+    /// The files in the recording's folder, where it is one.
+    files: Vec<OsString>,
     /// Whether someone has cut a log short.
     suspicious: bool,
     notes: Vec<Note>,
@@ -239,6 +242,7 @@ impl Recorder {
             wait,
             known: self.tail.known(),
             check: doubt.then(|| self.own.clone()),
+            files: self.files.clone(),
         }
     }
 
@@ -255,8 +259,8 @@ impl Recorder {
     ///
     /// # Errors
     /// Why it could not be done: it is tried again later, and everything is still
-    /// in the log. [`StoreError::Gone`] where the recording does not hold what was
-    /// kept in it, since someone deleted or replaced it; said once.
+    /// in the log. [`StoreError::Gone`] where someone deleted or replaced the recording;
+    /// said once.
     pub fn folded(&mut self, done: FoldDone) -> Result<bool, StoreError> {
         let folded = match done.result {
             Ok(folded) => folded,
@@ -272,43 +276,28 @@ impl Recorder {
         self.notes.extend(folded.notes);
         self.suspicious = false;
         let mut gone = done.gone;
-        let lost = match done.target {
-            None => {
-                self.stamp = self.stamp_now();
-                0
+        self.stamp = match done.target {
+            Some(target) => target.written,
+            None => self.stamp_now(),
+        };
+        let lost = match (done.target, done.folder) {
+            (Some(target), _) => self.lost(target.read.map(Stamp::id), None, &mut gone),
+            (None, Some(seen)) => {
+                self.files = seen.files;
+                self.lost(seen.stamp.map(Stamp::id_of_folder), seen.names, &mut gone)
             }
-            Some(target) => {
-                self.stamp = target.written;
-                self.missing(target, &mut gone)
-            }
+            (None, None) => None,
         };
         for name in &gone {
             self.own.remove(name);
         }
-        match gone.len().max(lost) {
-            0 => Ok(folded.left),
-            names => Err(StoreError::Gone { path: self.path.clone(), names }),
+        match (lost, gone.len()) {
+            (None, 0) => Ok(folded.left),
+            (lost, gone) => {
+                let names = gone.max(lost.unwrap_or(0));
+                Err(StoreError::Gone { path: self.path.clone(), names })
+            }
         }
-    }
-
-    /// How many of the names that it held when it was opened are gone, where the file that
-    /// a fold has found is none of this run's: someone has deleted or replaced the one
-    /// before. Those of this recorder go to `gone`. Told once.
-    fn missing(&mut self, target: Replaced, gone: &mut Vec<Fingerprint>) -> usize {
-        let Some(run) = &mut self.run else { return 0 };
-        let read = target.read.map(Stamp::id);
-        // What cannot be read now tells nothing.
-        if run.refresh().is_err() || run.has_made(read) {
-            return 0;
-        }
-        run.accept(read);
-        let Some(now) = job::names(&self.path) else { return 0 };
-        *gone = self.own.iter().filter(|name| !now.contains(name)).copied().collect();
-        let now: HashSet<u64> = now.into_iter().map(job::short).collect();
-        let mut lost: HashSet<u64> = gone.iter().copied().map(job::short).collect();
-        lost.extend(self.held.iter().filter(|name| !now.contains(name)));
-        self.held.retain(|name| now.contains(name));
-        lost.len()
     }
 
     /// Folds what is in the log, ends this recorder's part in the run, and tidies

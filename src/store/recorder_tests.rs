@@ -133,7 +133,7 @@ fn eight_recorders_at_once_lose_nothing() {
 }
 
 #[test]
-fn change_by_another_hand_is_read_before_folding() {
+fn change_by_another_hand_is_told_and_read_before_folding() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
@@ -142,8 +142,11 @@ fn change_by_another_hand_is_read_before_folding() {
     let text = fs::read_to_string(&path).unwrap().replace("\"1\"", "\"one\"");
     fs::write(&path, text).unwrap();
     recorder.append(vec![(step("b"), entry("2"))], true).unwrap();
-    assert!(!fold(&mut recorder).unwrap());
+    // What was kept of `a` is not there any more.
+    let error = fold(&mut recorder).unwrap_err();
+    assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["a=one", "b=2"]);
+    recorder.close().unwrap();
 }
 
 #[test]
@@ -159,7 +162,8 @@ fn damage_by_another_hand_is_left_alone_and_nothing_is_lost_for_it() {
     recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
     fs::write(&path, "{\"a\": {\"content\": \"mended\"}}").unwrap();
-    recorder.close().unwrap();
+    let error = recorder.close().unwrap_err();
+    assert!(matches!(error, StoreError::Gone { names: 0, .. }), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["a=mended", "b=3", "c=4"]);
     assert_eq!(folder(&dir), ["r.json"]);
 }
@@ -242,8 +246,8 @@ fn linked_recording_is_written_through_the_link() {
     let dir = tempfile::tempdir().unwrap();
     let (real, link) = (dir.path().join("real.json"), dir.path().join("link.json"));
     std::os::unix::fs::symlink("real.json", &link).unwrap();
-    std::fs::write(&real, "{}").unwrap();
+    std::fs::write(&real, r#"{"z": {"content": "0"}}"#).unwrap();
     open(&link).append(vec![(step("a"), entry("1"))], true).unwrap();
     assert!(link.is_symlink());
-    assert_eq!(load(&real).unwrap().len(), 1);
+    assert_eq!(load(&real).unwrap().len(), 2);
 }

@@ -11,24 +11,31 @@
 //! that still are in the log are read from there. A line `{"joined":N}` is left by
 //! each recorder that entered: N tells them apart. A line `{"target":[inode,length]}`
 //! says which file the recording is when a run begins, and from each fold on: another
-//! one is not of this run. It is `{"target":null}` where there is none.
+//! one is not of this run. It is `{"target":null}` where there is none, and
+//! `{"target":[inode,0]}` for a folder.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use foldhash::HashSet;
 
-use super::beside;
 use super::disk::Disk;
-use super::error::StoreError;
-use super::lock::{self, Existing, FileId};
+use super::lock::{self, FileId};
 use super::log::Fingerprint;
-use super::paths::Paths;
 use super::regular_file;
+use line::{Line, lines, read_line};
+
+mod abandoned;
+mod line;
+mod stale;
+
+pub(super) use abandoned::{abandoned_log, is_held};
+pub(super) use stale::is_of;
 
 /// Which file the recording is: its inode and its length; `None` where there is none.
 pub(super) type Target = Option<(u64, u64)>;
@@ -73,7 +80,7 @@ impl Run {
     /// Begins or joins a run. Only under the recording's lock.
     pub(super) fn enter(path: &Path, disk: &Disk, choice: &RunChoice) -> io::Result<Self> {
         let file = disk.open(path)?;
-        let alone = lock::try_lock(&file)?;
+        let alone = is_nobodys(&file)?;
         let id = lock::id_of(&file.metadata()?);
         let mut run = Self {
             path: path.to_owned(),
@@ -153,6 +160,11 @@ impl Run {
     /// last few count: a fold may have died before it put the newest in its place.
     pub(super) fn has_made(&self, target: Target) -> bool {
         self.targets.is_empty() || self.targets.contains(&target)
+    }
+
+    /// Whether there has been a recording since the run began, as far as that is known.
+    pub(super) fn has_made_any(&self) -> bool {
+        self.targets.iter().any(Option::is_some)
     }
 
     /// From now on this file counts as the recording's.
@@ -263,38 +275,30 @@ impl Run {
     }
 }
 
+/// Takes the lock of a run that nobody holds. One who only reads may try the lock for a
+/// moment, to see whether it is held: that is waited for.
+fn is_nobodys(file: &File) -> io::Result<bool> {
+    for _ in 0..READERS {
+        if lock::try_lock(file)? {
+            return Ok(true);
+        }
+        thread::sleep(MOMENT);
+    }
+    lock::try_lock(file)
+}
+
+/// How often the lock of a run is tried that someone holds.
+const READERS: usize = 3;
+
+/// How long no reader holds it.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Whether a live recorder holds the recording. Only under the recording's lock.
 pub(super) fn is_live(path: &Path) -> io::Result<bool> {
     match regular_file::open_to_read(path)? {
         Some(file) => lock::try_lock(&file).map(|alone| !alone),
         None => Ok(false),
     }
-}
-
-/// A log that holds something, though no live recorder holds the recording; `None`
-/// where there is none. Nothing is created or changed.
-///
-/// # Errors
-/// A file beside the recording that is none, or cannot be read.
-pub(super) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
-    /// Whoever holds the lock for longer is alive.
-    const MOMENT: Duration = Duration::from_millis(500);
-    if beside::left_log(paths)?.is_none() {
-        return Ok(None);
-    }
-    let at_run = |source| StoreError::lock(&paths.run, source);
-    // The run is looked at under the lock only: a recorder that enters it at that very
-    // moment would take the reader for another recorder.
-    let guard = match lock::acquire_existing(&paths.lock, MOMENT)? {
-        Existing::Held => return Ok(None),
-        Existing::Acquired(_) if is_live(&paths.run).map_err(at_run)? => return Ok(None),
-        Existing::Acquired(guard) => Some(guard),
-        Existing::Missing => None,
-    };
-    // Its recorder may have come to its end meanwhile.
-    let left = beside::left_log(paths);
-    drop(guard);
-    left
 }
 
 /// Notes that a log is being moved away, and the names in it. A run that is not
@@ -342,38 +346,6 @@ const LONGEST_FIRST_LINE: u64 = 64 << 10;
 
 /// A larger file is of no run: it would name more entries than a recording of 4 GiB holds.
 const LARGEST: u64 = 512 << 20;
-
-enum Line {
-    Name(Fingerprint),
-    Rotated(FileId),
-    Joined,
-    Target(Target),
-}
-
-fn read_line(line: &[u8]) -> Option<Line> {
-    let text = std::str::from_utf8(line).ok()?;
-    if text.len() == 32 {
-        return u128::from_str_radix(text, 16).ok().map(Line::Name);
-    }
-    let value: serde_json::Value = serde_json::from_str(text).ok()?;
-    if value.get("joined").is_some() {
-        return Some(Line::Joined);
-    }
-    let pair = |value: &serde_json::Value| Some((value.get(0)?.as_u64()?, value.get(1)?.as_u64()?));
-    match value.get("target") {
-        Some(target) if target.is_null() => Some(Line::Target(None)),
-        Some(target) => pair(target).map(|target| Line::Target(Some(target))),
-        None => pair(value.get("rotated")?).map(Line::Rotated),
-    }
-}
-
-fn lines(names: &[Fingerprint]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(names.len() * 33);
-    for name in names {
-        text.extend(format!("{name:032x}\n").into_bytes());
-    }
-    text
-}
 
 /// Writes behind `end`, over a line that was cut.
 fn append(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {

@@ -37,6 +37,11 @@ impl Stamp {
         (self.inode, self.length)
     }
 
+    /// Which folder it is, whatever files come into it.
+    pub(super) fn id_of_folder(self) -> (u64, u64) {
+        (self.inode, 0)
+    }
+
     /// What a look at a file tells.
     pub(super) fn read(metadata: &fs::Metadata) -> Self {
         Self {

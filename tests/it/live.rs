@@ -179,6 +179,36 @@ fn a_committed_log_answers_no_strict_replay() {
 }
 
 #[test]
+fn a_committed_log_is_not_turned_on_by_locks_that_any_reader_can_hold() {
+    let (scene, other, upstream) = (Scene::new(), killed(&teller()), teller());
+    scene.recorded(&upstream, &[call("chat-in-the-log")]);
+    let reviewed = scene.text();
+    let held = |suffix: &str| {
+        let file = fs::File::open(scene.beside(suffix)).unwrap();
+        fs2::FileExt::lock_shared(&file).unwrap();
+        file
+    };
+    fs::copy(other.beside(".log"), scene.beside(".log")).unwrap();
+    fs::write(scene.beside(".lock"), "").unwrap();
+    let refused = |what: &str| {
+        let strict = &["replay", "-r", "run.json", "--strict", "--", "true"];
+        let done = scene.run(strict);
+        assert_eq!(done.code, 4, "{what}: {}", done.stderr);
+        assert_eq!(scene.text(), reviewed, "{what}: the file was changed");
+    };
+    let lock = held(".lock");
+    refused("the lock is held, and there is no run");
+    fs::write(scene.beside(".run"), "{\"run\":null}\n").unwrap();
+    fs::set_permissions(scene.beside(".run"), fs::Permissions::from_mode(0o644)).unwrap();
+    refused("the lock is held, and the run is free");
+    let run = held(".run");
+    refused("both are held, and anybody may hold them");
+    drop(lock);
+    refused("the run is held, and anybody may hold it");
+    drop(run);
+}
+
+#[test]
 fn record_and_verify_fix_merge_what_a_killed_recorder_left_and_say_so() {
     let upstream = teller();
     for with_record in [true, false] {

@@ -340,3 +340,34 @@ fn recording_that_a_link_names_is_read_and_changed_where_it_is() {
     ground.run(record).expect(4).says(&["run.json", "symbolic link"]);
     assert!(!elsewhere.exists());
 }
+
+#[test]
+fn recording_that_is_a_link_to_what_is_no_recording_is_not_written() {
+    let (sample, ground) = (sample(), Ground::new("run.json"));
+    let elsewhere = ground.dir.path().join("elsewhere");
+    let empty = "record -r FILE --upstream openai=http://127.0.0.1:9 -- true";
+    for line in [empty, "convert other.json FILE", "convert other.json FILE --force"] {
+        for text in [None, Some("{}"), Some("{\n  \"_version\": 2\n}\n")] {
+            ground.reset(&sample);
+            let target = elsewhere.join("own");
+            match text {
+                None => fs::create_dir(&target).unwrap(),
+                Some(text) => fs::write(&target, text).unwrap(),
+            }
+            fs::remove_file(ground.folder().join("run.json")).unwrap();
+            symlink(&target, ground.folder().join("run.json")).unwrap();
+            let done = ground.run(line);
+            let what = format!("{line}, {text:?}: {}", done.stderr);
+            // Without --force there is something in the way.
+            let code = if text.is_some() && line.ends_with("FILE") { 2 } else { 4 };
+            assert_eq!(done.code, code, "{what}");
+            match text {
+                None => assert_eq!(fs::read_dir(&target).unwrap().count(), 0, "{what}"),
+                Some(text) => assert_eq!(fs::read_to_string(&target).unwrap(), text, "{what}"),
+            }
+            assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 2, "{what}");
+            let _ = fs::remove_dir(&target);
+            let _ = fs::remove_file(&target);
+        }
+    }
+}

@@ -153,7 +153,9 @@ impl Work {
 
     fn complain(&mut self, error: &StoreError) {
         match error {
-            StoreError::Gone { names, .. } => (self.on_told)(Told::Lost(&error.chain(), *names)),
+            StoreError::Gone { names, .. } => {
+                (self.on_told)(Told::Lost(&error.chain(), (*names).max(1)));
+            }
             _ => self.trouble(error.chain()),
         }
     }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::store::error::StoreError;
 use crate::store::paths::Form;
-use crate::store::{atomic, beside, fold, reader::Recording, regular_file, run, split};
+use crate::store::run::Target;
+use crate::store::{atomic, beside, fold, linked, reader::Recording, regular_file, run, split};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -41,12 +42,10 @@ impl Recorder {
             std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
             _ => failed(source),
         })?;
+        linked::refuse_other_than_a_recording(path)?;
         let held = check(path, rules)?;
         let mut lock = Lock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
-        if paths.form == Form::Folder {
-            disk.create_folder(&paths.target).map_err(failed)?;
-        }
         let mut about = Vec::new();
         log::begin(rules, &mut about).map_err(|error| failed(std::io::Error::other(error)))?;
         let mut recorder = Self {
@@ -61,6 +60,10 @@ impl Recorder {
             schedule: Schedule::default(),
             stamp: Stamp::at(&paths.target).map_err(failed)?,
             held,
+            files: match paths.form {
+                Form::File => Vec::new(),
+                Form::Folder => split::names(&paths.target).map_err(failed)?,
+            },
             suspicious: false,
             rules: rules.clone(),
             paths,
@@ -93,6 +96,11 @@ fn enter(
         let guard = lock.acquire(lock::WAIT)?;
         let at_run = |source| StoreError::lock(paths.run.clone(), source);
         let left = beside::is_at(&paths.log)? || beside::is_at(&paths.folding)?;
+        let is_held = run::is_held(&paths.run).map_err(at_run)?;
+        if !is_held && !run::is_of(&paths.run, target(paths)?).map_err(at_run)? {
+            // It may have come with the recording, and with names that nobody recorded here.
+            disk.remove_if_there(&paths.run).map_err(at_run)?;
+        }
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
@@ -103,10 +111,12 @@ fn enter(
         }
         sweep(path, paths)?;
         let mut run = Run::enter(&paths.run, disk, choice).map_err(at_run)?;
-        if run.is_alone() && paths.form == Form::File {
-            let at_target = |source| StoreError::write(&paths.target, source);
-            let found = Stamp::at(&paths.target).map_err(at_target)?;
-            run::note_target(&paths.run, disk, found.map(Stamp::id)).map_err(at_run)?;
+        if paths.form == Form::Folder {
+            let failed = |source| StoreError::write(&paths.target, source);
+            disk.create_folder(&paths.target).map_err(failed)?;
+        }
+        if run.is_alone() {
+            run::note_target(&paths.run, disk, target(paths)?).map_err(at_run)?;
             run.refresh().map_err(at_run)?;
         }
         drop(guard);
@@ -115,6 +125,16 @@ fn enter(
         }
         return Ok((run, notes));
     }
+}
+
+/// Which file or folder the recording is now.
+fn target(paths: &Paths) -> Result<Target, StoreError> {
+    let found = Stamp::at(&paths.target);
+    let found = found.map_err(|source| StoreError::write(&paths.target, source))?;
+    Ok(found.map(|stamp| match paths.form {
+        Form::File => stamp.id(),
+        Form::Folder => stamp.id_of_folder(),
+    }))
 }
 
 /// Removes what folds that were killed left behind, unless one is going on. Only

@@ -1,0 +1,40 @@
+//! Finding out that someone deleted or replaced the recording while it is recorded.
+
+use super::*;
+use crate::store::run::Target;
+
+impl Recorder {
+    /// How many names the recording held that are gone, where a fold has found another file
+    /// or folder than this run has left: someone has deleted or replaced it. `None` where
+    /// nobody has. It may be 0: another recording of the same names holds other answers.
+    ///
+    /// Those names of this recorder go to `gone`. Told once. `names` are those that the
+    /// recording holds, where there is doubt already.
+    pub(super) fn lost(
+        &mut self,
+        found: Target,
+        names: Option<HashSet<Fingerprint>>,
+        gone: &mut Vec<Fingerprint>,
+    ) -> Option<usize> {
+        let run = self.run.as_mut()?;
+        // Where there was no recording before this fold, nothing of it can be gone.
+        let was_there = run.has_made_any();
+        // What cannot be read now says nothing.
+        run.refresh().ok()?;
+        let is_ours = run.has_made(found);
+        if is_ours && names.is_none() {
+            return None;
+        }
+        if !is_ours {
+            run.accept(found);
+        }
+        let now = names.or_else(|| job::names(&self.path))?;
+        *gone = self.own.iter().filter(|name| !now.contains(name)).copied().collect();
+        let now: HashSet<u64> = now.into_iter().map(job::short).collect();
+        let mut lost: HashSet<u64> = gone.iter().copied().map(job::short).collect();
+        lost.extend(self.held.iter().filter(|name| !now.contains(name)));
+        self.held.retain(|name| now.contains(name));
+        let replaced = !is_ours && was_there;
+        (replaced || !lost.is_empty()).then_some(lost.len())
+    }
+}

@@ -1,0 +1,57 @@
+//! Logs that no live recorder holds.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::store::beside;
+use crate::store::error::StoreError;
+use crate::store::lock::{self, Existing};
+use crate::store::paths::Paths;
+use crate::store::regular_file;
+
+/// How long the recording's lock is waited for.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// Those who may read or write a file beside its owner.
+const OTHERS: u32 = 0o066;
+
+/// A log that holds something, though no live recorder holds the recording; `None`
+/// where there is none. Nothing is created or changed.
+///
+/// # Errors
+/// A file beside the recording that is none, or cannot be read.
+pub(in crate::store) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
+    if beside::left_log(paths)?.is_none() {
+        return Ok(None);
+    }
+    // Under the recording's lock, a recorder that enters the run at that very moment does
+    // not take the reader for another one. Anybody who may read the lock's file can hold
+    // it, so that it proves nothing: what counts is the run.
+    let guard = match lock::acquire_existing(&paths.lock, MOMENT)? {
+        Existing::Acquired(guard) => Some(guard),
+        Existing::Held | Existing::Missing => None,
+    };
+    let is_held = is_held(&paths.run).map_err(|source| StoreError::lock(&paths.run, source))?;
+    if is_held {
+        return Ok(None);
+    }
+    // Its recorder may have come to its end meanwhile.
+    let left = beside::left_log(paths);
+    drop(guard);
+    left
+}
+
+/// Whether a recorder of this user, or of one whose files are this user's to read, holds
+/// the run. A file that others may open, as one that came with a repository, may be locked
+/// by anybody.
+pub(in crate::store) fn is_held(run: &Path) -> io::Result<bool> {
+    let Some(file) = regular_file::open_to_read(run)? else { return Ok(false) };
+    Ok(is_private(&file)? && !lock::try_lock(&file)?)
+}
+
+fn is_private(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.mode() & OTHERS == 0)
+}

@@ -1,0 +1,40 @@
+//! The lines of a run's file, as they are written and read.
+
+use super::Target;
+use crate::store::lock::FileId;
+use crate::store::log::Fingerprint;
+
+/// What a line says.
+pub(super) enum Line {
+    Name(Fingerprint),
+    Rotated(FileId),
+    Joined,
+    Target(Target),
+}
+
+/// Reads a line; `None` where it says nothing that is known.
+pub(super) fn read_line(line: &[u8]) -> Option<Line> {
+    let text = std::str::from_utf8(line).ok()?;
+    if text.len() == 32 {
+        return u128::from_str_radix(text, 16).ok().map(Line::Name);
+    }
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    if value.get("joined").is_some() {
+        return Some(Line::Joined);
+    }
+    let pair = |value: &serde_json::Value| Some((value.get(0)?.as_u64()?, value.get(1)?.as_u64()?));
+    match value.get("target") {
+        Some(target) if target.is_null() => Some(Line::Target(None)),
+        Some(target) => pair(target).map(|target| Line::Target(Some(target))),
+        None => pair(value.get("rotated")?).map(Line::Rotated),
+    }
+}
+
+/// The lines of names.
+pub(super) fn lines(names: &[Fingerprint]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(names.len() * 33);
+    for name in names {
+        text.extend(format!("{name:032x}\n").into_bytes());
+    }
+    text
+}
