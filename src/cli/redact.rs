@@ -13,7 +13,7 @@ use super::args::{LogFormat, RedactArgs};
 use super::exit::{Failure, NO, RECORDING};
 use super::output::Output;
 use super::{ls, setup, terminal};
-use crate::recording::redact::{Placeholders, Redactor, Secrets, Unkept};
+use crate::recording::redact::{EntryPart, Placeholders, Redactor, Secrets, Unkept};
 use crate::recording::{Entry, EntryName, Meta};
 use crate::store::{Changes, Kept, Place, Recording, beside_recording};
 use report::Report;
@@ -58,7 +58,7 @@ struct Take {
     number: usize,
     name: EntryName,
     place: Place,
-    changed: Vec<&'static str>,
+    changed: Vec<EntryPart>,
     left: Option<Unkept>,
 }
 

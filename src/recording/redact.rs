@@ -25,6 +25,7 @@ mod json_tokens;
 mod placeholder;
 mod rule;
 mod search;
+mod second_spelling;
 mod secret;
 mod shape;
 mod stream;
@@ -42,7 +43,7 @@ pub use answer::{Came, Unkept};
 pub use blank::{holds_mark, is_only_marks};
 pub use body::{FoundSecret, RedactedBody};
 pub use broken::is_broken_by_redaction;
-pub use entry::Cleaned;
+pub use entry::{Cleaned, EntryPart};
 pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
 pub use placeholder::Placeholders;
@@ -259,9 +260,15 @@ impl Redactor {
         }
         stored
             // A name that holds a credential cannot be replaced by a mark.
-            .filter(|(name, _)| is_clean(name.as_bytes(), secrets))
+            .filter(|(name, _)| self.may_be_name(name.as_bytes(), secrets))
             .map(|(name, value)| (name, self.redact_value(value, secrets, placeholders)))
             .collect()
+    }
+
+    /// Whether the name of a header, or of a member, holds no credential. Rules do not
+    /// apply to it.
+    fn may_be_name(&self, name: &[u8], secrets: &Secrets) -> bool {
+        Search { redactor: self, secrets }.in_name(name).is_empty()
     }
 
     /// Whether one search through all headers at once tells that nothing is to be removed.

@@ -14,7 +14,7 @@ use crate::identity::{self, IdentityRules, RequestKey};
 use crate::provider::{Call, Operation};
 use crate::recording::encoding::Undecoded;
 use crate::recording::entry::Unread;
-use crate::recording::redact::{self, RedactError, Redactor};
+use crate::recording::redact::{self, Cleaned, RedactError, Redactor, Secrets};
 use crate::recording::{Entry, EntryError, EntryName, Unchecked, format};
 
 /// How many problems of one entry are told.
@@ -38,6 +38,17 @@ impl Checker {
         Ok(Self { rules, redactor: Arc::new(Redactor::new(&[])?) })
     }
 
+    /// An entry as `redact` would leave it.
+    pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> Cleaned {
+        let rules = self.rules.clone().unwrap_or_default();
+        self.redactor.redact_entry(name, entry, &rules)
+    }
+
+    /// A key or a pointer without credentials.
+    fn shown(&self, name: &str) -> String {
+        self.redactor.redact_name(name, &Secrets::default())
+    }
+
     /// The same, for a file of other rules.
     pub fn with(&self, rules: Option<IdentityRules>) -> Self {
         Self { rules, redactor: Arc::clone(&self.redactor) }
@@ -59,7 +70,6 @@ pub struct Checked {
 pub fn check(unit: &Unit, text: &[u8], checker: &Checker) -> Checked {
     let mut found = Vec::new();
     let mut checked = Checked::default();
-    let key = unit.key();
     match std::str::from_utf8(text) {
         Err(_) => found.push(shape("the bytes are not UTF-8")),
         Ok(text) => {
@@ -72,10 +82,16 @@ pub fn check(unit: &Unit, text: &[u8], checker: &Checker) -> Checked {
             for problem in &mut found {
                 let below = problem.line.unwrap_or_else(|| lines_below(text, &problem.pointer));
                 problem.line = Some(below);
+                // A name may hold what it is about.
+                problem.pointer = checker.shown(&problem.pointer);
+                problem.text = checker.shown(&problem.text);
             }
         }
     }
-    checked.problems = found.into_iter().map(|problem| problem.within(key.clone())).collect();
+    if !found.is_empty() {
+        let key = checker.shown(&unit.key());
+        checked.problems = found.into_iter().map(|problem| problem.within(key.clone())).collect();
+    }
     checked
 }
 
@@ -177,7 +193,8 @@ fn examine(
     end::check(entry, call, body.as_ref(), found);
     header::check(entry, found);
     fault(entry, found);
-    Search::of(&checker.redactor, entry, (call, body.as_ref()), text, found);
+    let cleaned = checker.cleaned(name, entry);
+    Search::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
 }
 
 /// Adds what is wrong with an entry's fault; one that is declared well is a note.

@@ -2,9 +2,9 @@
 //! nothing else.
 
 use super::answer::{self, Body};
-use super::clean::clean;
 use super::entry::{Asked, Checker, key_of_its_time};
 use crate::provider::Operation;
+use crate::recording::redact::EntryPart;
 use crate::recording::{Entry, EntryName};
 
 /// An entry that was mended.
@@ -42,7 +42,7 @@ pub fn mend(name: &EntryName, entry: &Entry, checker: &Checker, rehash: bool) ->
         false => key_of_its_time(name, entry, &real, checker),
     });
     mended.hash(real, rehash);
-    mended.clean(body.as_ref(), checker);
+    mended.clean(checker);
     (!mended.done.is_empty()).then_some(mended)
 }
 
@@ -70,16 +70,22 @@ impl Mended {
         }
     }
 
-    /// Takes known credentials out. The hash follows the request, where it did before.
-    fn clean(&mut self, body: Option<&Body<'_>>, checker: &Checker) {
+    /// Takes known credentials out, as `redact` does. The hash follows the request, where it
+    /// did before.
+    fn clean(&mut self, checker: &Checker) {
         let key = |entry: &Entry| Asked::of(entry, checker.rules.as_ref())?.key;
         let before = self.entry.clone();
-        let cleaned = clean(&mut self.entry, body, &checker.redactor);
-        if cleaned.places.is_empty() {
+        let cleaned = checker.cleaned(&self.name, &self.entry);
+        if cleaned.changed.is_empty() {
             return;
         }
-        self.done.push(format!("took credentials out of {}", cleaned.places.join(", ")));
-        if !cleaned.request {
+        let parts: Vec<_> = cleaned.changed.iter().map(|part| part.as_str()).collect();
+        self.done.push(format!("took credentials out of {}", parts.join(", ")));
+        self.entry = Entry { request_hash: before.request_hash.clone(), ..cleaned.entry };
+        if let EntryName::Step(_) = &self.name {
+            self.name = cleaned.name;
+        }
+        if !cleaned.changed.contains(&EntryPart::Request) {
             return;
         }
         let (Some(old), Some(new)) = (key(&before), key(&self.entry)) else { return };

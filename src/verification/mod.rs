@@ -6,7 +6,6 @@
 //! guesses, and a second [`check`] says nothing more of what it has mended.
 
 mod answer;
-mod clean;
 mod end;
 mod entropy;
 mod entry;

@@ -7,8 +7,7 @@ use super::entropy;
 use super::place::token;
 use super::{Kind, Problem, Severity};
 use crate::identity::{self, Json};
-use crate::provider::Call;
-use crate::recording::redact::{FoundSecret, Redactor};
+use crate::recording::redact::{Cleaned, EntryPart, FoundSecret, Redactor, Unkept};
 use crate::recording::request_text::stored_text;
 use crate::recording::{Chunk, Entry, Layout};
 
@@ -18,6 +17,8 @@ const MOST: usize = 50;
 /// Looks for credentials, and notes where they stand.
 pub(super) struct Search<'a> {
     redactor: &'a Redactor,
+    /// Whether `redact` would find nothing: then only chance is looked for.
+    is_clean: bool,
     found: Vec<Problem>,
 }
 
@@ -26,23 +27,54 @@ impl<'a> Search<'a> {
     pub(super) fn of(
         redactor: &'a Redactor,
         entry: &Entry,
-        (call, body): (Option<&Call>, Option<&Body<'_>>),
+        body: Option<&Body<'_>>,
+        cleaned: &Cleaned,
         text: &str,
         found: &mut Vec<Problem>,
     ) {
-        let mut search = Search { redactor, found: Vec::new() };
+        let is_clean = cleaned.changed.is_empty() && cleaned.left.is_none();
+        let mut search = Search { redactor, is_clean, found: Vec::new() };
         search.request(entry, text);
         search.summary(entry);
-        search.response(entry, call, body, text);
+        search.response(entry, body, text);
         search.found.truncate(MOST);
+        search.rest(cleaned, found);
         found.append(&mut search.found);
+    }
+
+    /// Adds the parts that `redact` would change, and of which nothing was said: neither
+    /// here nor, of headers that are not to be kept, in `known`.
+    fn rest(&mut self, cleaned: &Cleaned, known: &[Problem]) {
+        for part in &cleaned.changed {
+            let is_about = |problem: &Problem| {
+                matches!(problem.kind, Kind::Secret | Kind::Header) && is_in(*part, problem)
+            };
+            if self.found.iter().chain(known).any(is_about) {
+                continue;
+            }
+            let pointer = match part {
+                EntryPart::Request => "/request",
+                EntryPart::Answer => "/response",
+                EntryPart::AnswerText => "/content",
+                EntryPart::StepId | EntryPart::OtherFields => "",
+            };
+            let text =
+                format!("a credential, or the rest of one that was removed: {}", part.as_str());
+            self.add_known(pointer.to_owned(), text, true);
+        }
+        if cleaned.left == Some(Unkept::Spread) {
+            let text = "a credential that is spread over the answer".to_owned();
+            self.add_known("/response".to_owned(), text, false);
+        }
     }
 
     fn request(&mut self, entry: &Entry, text: &str) {
         let Some(request) = &entry.request else { return };
+        self.plain("/request/method", request.method.as_bytes());
         self.plain("/request/path", request.path.as_bytes());
         self.either("/request/query", request.query.as_bytes(), Some(false));
         for (name, value) in &request.headers {
+            self.plain("/request/headers", name.as_bytes());
             self.plain(&format!("/request/headers{}", token(name)), value.as_bytes());
         }
         let body = stored_text(&request.body);
@@ -55,7 +87,18 @@ impl<'a> Search<'a> {
             let text = text.as_deref().unwrap_or_default();
             self.either(pointer, text.as_bytes(), Some(false));
         }
+        let words = [
+            ("/model", &entry.model),
+            ("/finish_reason", &entry.finish_reason),
+            ("/provider", &entry.provider),
+            ("/upstream", &entry.upstream),
+        ];
+        for (pointer, text) in words {
+            self.plain(pointer, text.as_deref().unwrap_or_default().as_bytes());
+        }
         for (at, call) in entry.tool_calls.iter().enumerate() {
+            let pointer = format!("/tool_calls/{at}/name");
+            self.plain(&pointer, call.name.as_bytes());
             let pointer = format!("/tool_calls/{at}/arguments");
             self.json(&pointer, &call.arguments.to_string(), true);
         }
@@ -67,25 +110,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn response(
-        &mut self,
-        entry: &Entry,
-        call: Option<&Call>,
-        body: Option<&Body<'_>>,
-        text: &str,
-    ) {
+    fn response(&mut self, entry: &Entry, body: Option<&Body<'_>>, text: &str) {
         let Some(response) = &entry.response else { return };
         for (name, value) in &response.headers {
+            self.plain("/response/headers", name.as_bytes());
             self.plain(&format!("/response/headers{}", token(name)), value.as_bytes());
         }
         let whole = response.payload.layout != Layout::Chunks;
         let Some(body) = body else { return };
-        let answer = call.and_then(|call| body.read(call)).unwrap_or_default();
-        if self.redactor.is_spread(body.framing, &answer, &body.bytes) {
-            self.add(Kind::Secret, "/response".to_owned(), "spread over the answer");
-        }
         if whole && !body.decoded && body.framing.is_none() {
             return self.body("/response", body.media, &body.bytes, text, false);
+        }
+        if self.is_clean {
+            return;
         }
         for secret in self.redactor.find_in_payload(body.framing, body.media, &body.bytes) {
             let pointer = match (body.decoded, whole) {
@@ -101,7 +138,10 @@ impl<'a> Search<'a> {
 
     /// A body of a request or a response that stands at `at`.
     fn body(&mut self, at: &str, media: &str, bytes: &[u8], text: &str, chance: bool) {
-        let known = self.redactor.find_in_body(media, bytes);
+        let known = match self.is_clean {
+            true => Vec::new(),
+            false => self.redactor.find_in_body(media, bytes),
+        };
         let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
         if known.is_empty() && suspects.is_empty() {
             return;
@@ -134,7 +174,10 @@ impl<'a> Search<'a> {
     /// A JSON text, searched value by value.
     fn json(&mut self, pointer: &str, text: &str, chance: bool) {
         let bytes = text.as_bytes();
-        let known = self.redactor.find_in_body("application/json", bytes);
+        let known = match self.is_clean {
+            true => Vec::new(),
+            false => self.redactor.find_in_body("application/json", bytes),
+        };
         for secret in &known {
             self.add(Kind::Secret, pointer.to_owned(), &masked(&secret.text));
         }
@@ -147,7 +190,7 @@ impl<'a> Search<'a> {
 
     /// A text in which chance is looked for too.
     fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
-        let known = self.redactor.find(bytes);
+        let known = if self.is_clean { Vec::new() } else { self.redactor.find(bytes) };
         for range in &known {
             self.add(Kind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
         }
@@ -158,18 +201,40 @@ impl<'a> Search<'a> {
     }
 
     fn add(&mut self, kind: Kind, pointer: String, masked: &str) {
-        let known = kind == Kind::Secret;
-        let (severity, text, remedy) = if known {
-            let remedy = "revoke it if it was ever valid; --fix takes it out, and makes the \
-                          request's hash anew";
-            (Severity::Error, format!("a credential: {masked}"), remedy)
-        } else {
-            let remedy = "if it is a credential, revoke it, take it out, and record with \
-                          --redact REGEX";
-            (Severity::Warning, format!("this may be a credential: {masked}"), remedy)
+        if kind == Kind::Secret {
+            return self.add_known(pointer, format!("a credential: {masked}"), true);
+        }
+        let text = format!("this may be a credential: {masked}");
+        let remedy =
+            "if it is a credential, revoke it, take it out, and record with --redact REGEX";
+        let problem = Problem::of_file(kind, Severity::Warning, text);
+        self.found.push(problem.at(pointer, None).helped(remedy));
+    }
+
+    /// Adds what `redact` would remove; what it could not is not `mendable`.
+    fn add_known(&mut self, pointer: String, text: String, mendable: bool) {
+        let remedy = match mendable {
+            true => {
+                "revoke it if it was ever valid; --fix takes it out, and makes the request's hash \
+                 anew"
+            }
+            false => "revoke it if it was ever valid; prune the entry, or record the call again",
         };
-        let problem = Problem::of_file(kind, severity, text).at(pointer, None).helped(remedy);
-        self.found.push(Problem { mendable: known, ..problem });
+        let problem = Problem::of_file(Kind::Secret, Severity::Error, text);
+        let problem = problem.at(pointer, None).helped(remedy);
+        self.found.push(Problem { mendable, ..problem });
+    }
+}
+
+/// Whether a problem is about this part of its entry.
+fn is_in(part: EntryPart, problem: &Problem) -> bool {
+    let begins = |names: &[&str]| names.iter().any(|name| problem.pointer.starts_with(name));
+    match part {
+        EntryPart::StepId => false,
+        EntryPart::Request => begins(&["/request/"]),
+        EntryPart::Answer => begins(&["/response"]),
+        EntryPart::AnswerText => begins(&["/content", "/tool_calls"]),
+        EntryPart::OtherFields => !begins(&["/request", "/response", "/content", "/tool_calls"]),
     }
 }
 

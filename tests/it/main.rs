@@ -119,6 +119,8 @@ mod score;
 #[cfg(test)]
 mod script;
 #[cfg(test)]
+mod second_spelling;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod setting;

@@ -1,5 +1,6 @@
 //! `verify`: everything that is wrong with recordings, and what is mended.
 
+mod agreement;
 mod hostile;
 mod mend;
 

@@ -7,6 +7,7 @@ use super::Work;
 use crate::cli::args::RedactArgs;
 use crate::cli::terminal;
 use crate::recording::EntryName;
+use crate::recording::redact::EntryPart;
 
 /// What became of one recording.
 pub(super) struct Report {
@@ -49,8 +50,8 @@ impl Report {
             };
             let key = shown.take_key(take.number);
             if !take.changed.is_empty() {
-                let places = take.changed.clone();
-                let rekeyed = take.was != take.name || places.contains(&"request");
+                let places: Vec<_> = take.changed.iter().map(|part| part.as_str()).collect();
+                let rekeyed = take.was != take.name || take.changed.contains(&EntryPart::Request);
                 report.changed.push(Changed { key: key.clone(), places, rekeyed });
             }
             report.left.extend(take.left.map(|why| (key, why.to_string())));

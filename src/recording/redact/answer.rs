@@ -10,6 +10,7 @@ use super::super::encoding::{self, Undecoded};
 use super::document::documents;
 use super::edit::Found;
 use super::search::Search;
+use super::second_spelling::second_spellings;
 use super::{FoundSecret, Placeholders, Redactor, Secrets, join};
 use crate::provider::{self, Answer, Framing, Operation};
 
@@ -109,6 +110,11 @@ impl Redactor {
             answer.content = String::from_utf8_lossy(&clean).into_owned();
         }
         for call in &mut answer.tool_calls {
+            for word in [&mut call.id, &mut call.name] {
+                if let Cow::Owned(clean) = self.redact(word.as_bytes(), secrets) {
+                    *word = String::from_utf8_lossy(&clean).into_owned();
+                }
+            }
             self.redact_json(&mut call.arguments, secrets, placeholders);
         }
     }
@@ -153,13 +159,6 @@ impl Redactor {
             None => search.in_document(media, bytes),
         };
         FoundSecret::each(found, bytes)
-    }
-
-    /// Whether what an answer says in the whole holds a credential of which each of its
-    /// pieces holds a part only.
-    pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
-        let search = Search { redactor: self, secrets: &Secrets::default() };
-        search.is_spread(framing, answer, false, bytes)
     }
 
     /// A compressed body that holds a credential is kept decoded: it could not be
@@ -207,6 +206,8 @@ impl Search<'_> {
         let documents = documents(bytes);
         if documents.len() > 1 {
             found.extend(self.in_events(bytes, &documents));
+        } else if !found.is_empty() || self.redactor.is_redacted(bytes) {
+            found.extend(second_spellings(bytes, std::slice::from_ref(&(0..bytes.len()))));
         }
         found
     }

@@ -11,7 +11,6 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::decoded_text::DecodedText;
 use super::json_tokens::{JsonText, JsonTokens, Token};
 
 /// Whether the strings of members of this name name something, and are no piece of a text.
@@ -187,7 +186,7 @@ impl Leaves {
                 Token::Value(text) => {
                     let is_index = event.take_index(text.range.clone());
                     let name = event.name.take();
-                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| meaning(json, &name));
+                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| name.meaning(json));
                     if !is_index && !is_label(&name) {
                         let (leaf, container) = (self.values.len(), event.open.last().copied());
                         waiting.push(Waiting { leaf, container, name: hash(&name) });
@@ -237,16 +236,6 @@ fn string_length(text: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// What a name means, however it is spelled.
-fn meaning<'a>(json: &'a [u8], name: &JsonText) -> Cow<'a, [u8]> {
-    if !name.escaped {
-        return Cow::Borrowed(&json[name.range.clone()]);
-    }
-    let mut decoded = DecodedText::default();
-    decoded.push_json(json, name.range.clone(), true);
-    Cow::Owned(decoded.bytes().to_vec())
-}
-
 /// An event that is being read.
 struct Event<'a> {
     json: &'a [u8],
@@ -262,7 +251,7 @@ impl Event<'_> {
     fn open(&mut self, depth: usize) {
         // What was read before is broken where it was not closed.
         self.open.truncate(depth.saturating_sub(1));
-        let step = self.name.take().map_or(1, |name| hash(&meaning(self.json, &name)));
+        let step = self.name.take().map_or(1, |name| hash(&name.meaning(self.json)));
         self.containers.push(Container {
             parent: self.open.last().copied(),
             step,
@@ -280,7 +269,7 @@ impl Event<'_> {
     /// Takes a value that tells its container apart from others at the same place.
     fn take_index(&mut self, value: Range<usize>) -> bool {
         let (Some(name), Some(container)) = (&self.name, self.open.last()) else { return false };
-        let (name, value) = (meaning(self.json, name), &self.json[value]);
+        let (name, value) = (name.meaning(self.json), &self.json[value]);
         let container = &mut self.containers[*container];
         let is_root = container.parent.is_none();
         if name.ends_with(b"ndex") || *name == *b"item_id" {

@@ -91,8 +91,10 @@ pub(super) fn merge(mut edits: Vec<Edit>) -> Vec<Edit> {
 
 /// The mark for two things that overlap.
 fn combined(one: Option<Mark>, other: Option<Mark>, same: bool) -> Option<Mark> {
-    use Mark::{Named, Placeholder, Plain};
+    use Mark::{Emptied, Named, Placeholder, Plain};
     match (one, other) {
+        // It is the whole of a value, whatever was found in it.
+        (Some(Emptied(empty)), _) | (_, Some(Emptied(empty))) => Some(Emptied(empty)),
         (None | Some(Placeholder { .. }), mark) | (mark, None | Some(Placeholder { .. })) => mark,
         (Some(Named { name, value }), Some(Named { value: more, .. })) => {
             if same && value == more {

@@ -19,10 +19,38 @@ pub struct Cleaned {
     pub name: EntryName,
     /// What is left of it.
     pub entry: Entry,
-    /// What was changed, in words; nothing for an entry that was clean.
-    pub changed: Vec<&'static str>,
+    /// What was changed; nothing for an entry that was clean.
+    pub changed: Vec<EntryPart>,
     /// What could not be removed, and why.
     pub left: Option<Unkept>,
+}
+
+/// A part of an entry from which something is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryPart {
+    /// The step id that it stands under.
+    StepId,
+    /// The request.
+    Request,
+    /// The response.
+    Answer,
+    /// What it says of the answer, where the response stays.
+    AnswerText,
+    /// Any other field.
+    OtherFields,
+}
+
+impl EntryPart {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StepId => "step id",
+            Self::Request => "request",
+            Self::Answer => "answer",
+            Self::AnswerText => "answer's text",
+            Self::OtherFields => "other fields",
+        }
+    }
 }
 
 impl Redactor {
@@ -37,9 +65,9 @@ impl Redactor {
             EntryName::Hash(_) => name.clone(),
         };
         if kept_under != *name {
-            changed.push("step id");
+            changed.push(EntryPart::StepId);
         }
-        for text in [&mut clean.session, &mut clean.model, &mut clean.finish_reason] {
+        for text in words(&mut clean) {
             *text = text.as_deref().map(|text| self.clean(text));
         }
         let mut placeholders = Placeholders::default();
@@ -49,26 +77,24 @@ impl Redactor {
             self.redact_request(request, &query, &mut placeholders)
         });
         if clean.request != entry.request {
-            changed.push("request");
+            changed.push(EntryPart::Request);
             if let Ok(renamed) = clean.rekey(&kept_under, rules) {
                 kept_under = renamed;
             }
         }
         let left = self.redact_response(&mut clean, &mut placeholders);
         if clean.response != entry.response {
-            changed.push("answer");
+            changed.push(EntryPart::Answer);
         }
         self.redact_said(&mut clean, &mut placeholders);
         let said = |entry: &Entry| (entry.content.clone(), entry.tool_calls.clone());
         if clean.response == entry.response && said(&clean) != said(entry) {
-            changed.push("answer's text");
+            changed.push(EntryPart::AnswerText);
         }
-        let others = |entry: &Entry| {
-            let words = [&entry.session, &entry.model, &entry.finish_reason].map(Clone::clone);
-            (words, entry.fault.clone(), entry.extra.clone())
-        };
-        if others(&clean) != others(entry) {
-            changed.push("other fields");
+        let has_other_words = words(&mut clean).map(|text| text.clone())
+            != words(&mut entry.clone()).map(|text| text.clone());
+        if has_other_words || clean.fault != entry.fault || clean.extra != entry.extra {
+            changed.push(EntryPart::OtherFields);
         }
         Cleaned { name: kept_under, entry: clean, changed, left }
     }
@@ -92,7 +118,9 @@ impl Redactor {
         let mut header = |(name, value): &(String, String)| {
             (name.clone(), self.redact_header(name, value, &none, placeholders))
         };
-        let headers = request.headers.iter().map(&mut header).collect();
+        let named =
+            request.headers.iter().filter(|(name, _)| self.may_be_name(name.as_bytes(), &none));
+        let headers = named.map(&mut header).collect();
         let kind = request.content_type();
         // A compressed body that holds a credential is kept decoded.
         let text = stored_text(&request.body);
@@ -102,7 +130,7 @@ impl Redactor {
         };
         let other_headers = request.other_headers.cleaned(|name| self.is_clean_name(name, &none));
         RecordedRequest {
-            method: request.method.clone(),
+            method: self.clean(&request.method),
             path,
             query,
             headers,
@@ -161,7 +189,30 @@ impl Redactor {
         for value in entry.fault.iter_mut().chain(entry.extra.iter_mut().map(|(_, value)| value)) {
             self.redact_json(value, &none, placeholders);
         }
+        let is_clean = |name: &String| self.may_be_name(name.as_bytes(), &none);
+        if entry.extra.keys().all(is_clean) {
+            return;
+        }
+        for (name, value) in std::mem::take(&mut entry.extra) {
+            let mut name = if is_clean(&name) { name } else { self.clean(&name) };
+            while entry.extra.contains_key(&name) {
+                name.push('_');
+            }
+            entry.extra.insert(name, value);
+        }
     }
+}
+
+/// The fields of an entry that are words and stand by themselves.
+fn words(entry: &mut Entry) -> [&mut Option<String>; 6] {
+    [
+        &mut entry.session,
+        &mut entry.model,
+        &mut entry.finish_reason,
+        &mut entry.provider,
+        &mut entry.upstream,
+        &mut entry.recorded_at,
+    ]
 }
 
 #[cfg(test)]

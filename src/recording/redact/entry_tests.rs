@@ -63,7 +63,7 @@ fn key_is_that_of_the_request_that_is_left() {
     let secret = entry(SECRET, &[&event("Hi")], "text/event-stream");
     let same = entry("[REDACTED]", &[&event("Hi")], "text/event-stream");
     let clean = cleaned(&secret);
-    assert_eq!(clean.changed, ["request"]);
+    assert_eq!(clean.changed, [EntryPart::Request]);
     assert_eq!(clean.entry, same);
     assert_eq!(clean.name, EntryName::Hash(same.request_hash.unwrap()));
     // Doing it again changes nothing.
@@ -79,7 +79,7 @@ fn secret_across_chunks_goes_and_the_text_is_read_anew() {
     said.content = Some(format!("It is {SECRET}."));
     said.tool_calls = Vec::new();
     let clean = cleaned(&said);
-    assert_eq!((clean.changed, clean.left), (vec!["answer"], None));
+    assert_eq!((clean.changed, clean.left), (vec![EntryPart::Answer], None));
     assert_eq!(clean.entry.content.as_deref(), Some("It is [REDACTED]."));
     let response = clean.entry.response.unwrap();
     assert_eq!(response.payload.chunks.len(), 2);
@@ -92,7 +92,7 @@ fn secret_that_is_spread_over_events_is_removed_from_each() {
     let mut said = entry("hello", &[&event(one), &event(other)], "text/event-stream");
     said.content = Some(SECRET.to_owned());
     let clean = cleaned(&said);
-    assert_eq!((clean.changed, clean.left), (vec!["answer"], None));
+    assert_eq!((clean.changed, clean.left), (vec![EntryPart::Answer], None));
     assert_eq!(clean.entry.content.as_deref(), Some("[REDACTED]"));
     let chunks = clean.entry.response.unwrap().payload.chunks;
     assert_eq!(
@@ -113,7 +113,8 @@ fn secret_goes_from_wherever_else_an_entry_holds_it() {
     plain.extra.insert("note".into(), json!([SECRET, {"deep": SECRET}]));
     let name = EntryName::step(&format!("step {SECRET}")).unwrap();
     let clean = redactor().redact_entry(&name, &plain, &IdentityRules::default());
-    assert_eq!(clean.changed, ["step id", "answer's text", "other fields"]);
+    let parts = [EntryPart::StepId, EntryPart::AnswerText, EntryPart::OtherFields];
+    assert_eq!(clean.changed, parts);
     assert_eq!(clean.name, EntryName::step("step [REDACTED]").unwrap());
     let text = format!("{:?}", clean.entry);
     assert!(!text.contains("hunter"), "{text}");
@@ -155,7 +156,7 @@ fn compressed_request_is_looked_into() {
         request.body = packed(&request.body).into();
     }
     let (plain, coded) = (cleaned(&plain), cleaned(&coded));
-    assert_eq!(coded.changed, ["request"]);
+    assert_eq!(coded.changed, [EntryPart::Request]);
     assert_eq!((coded.entry.request, coded.name), (plain.entry.request, plain.name));
 }
 

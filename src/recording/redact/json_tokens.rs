@@ -4,7 +4,10 @@
 //! concatenation), in one pass and without recursion. Where the text is not JSON, the
 //! reader says so and goes on at the next object, array or string: every byte is read once.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use super::decoded_text::DecodedText;
 
 /// A JSON string in its source: the bytes between the quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +16,18 @@ pub(super) struct JsonText {
     pub(super) range: Range<usize>,
     /// Whether there is an escape among them.
     pub(super) escaped: bool,
+}
+
+impl JsonText {
+    /// What it means, however it is spelled.
+    pub(super) fn meaning<'a>(&self, json: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.escaped {
+            return Cow::Borrowed(&json[self.range.clone()]);
+        }
+        let mut decoded = DecodedText::default();
+        decoded.push_json(json, self.range.clone(), true);
+        Cow::Owned(decoded.bytes().to_vec())
+    }
 }
 
 /// A part of a JSON text.

@@ -14,6 +14,8 @@ pub(super) enum Mark {
     Named { name: usize, value: Vec<u8> },
     /// A placeholder that stands there already.
     Placeholder { name: usize, number: u32 },
+    /// An empty value: what stood there spelled a text from which something was removed.
+    Emptied(&'static str),
 }
 
 /// Which number each value has that was found by rules of a name: `<EMAIL:1>`.
@@ -42,6 +44,7 @@ impl Placeholders {
                 self.used.insert((*name, *number));
                 String::new()
             }
+            Mark::Emptied(empty) => (*empty).to_owned(),
         }
     }
 

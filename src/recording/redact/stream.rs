@@ -10,6 +10,7 @@ use super::decoded_text::DecodedText;
 use super::edit::Found;
 use super::json_tokens::is_json;
 use super::search::{Search, place_in_source};
+use super::second_spelling::second_spellings;
 use super::text_group::{by_channel, by_name};
 use crate::provider::Framing;
 use crate::provider::framing;
@@ -101,6 +102,9 @@ impl Search<'_> {
             for pieces in by_name(&groups) {
                 found.extend(self.in_pieces_of_one_name(text, &pieces));
             }
+        }
+        if !found.is_empty() || self.redactor.is_redacted(text) {
+            found.extend(second_spellings(text, events));
         }
         found
     }
