@@ -10,7 +10,7 @@
 //! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
-//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`inspection`], [`interchange`], [`review`], [`merge`], [`verification`], `spelling` | pure code: no I/O, clock, or randomness |
+//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`inspection`], [`interchange`], [`review`], [`merge`], [`verification`], `spelling`, `printable` | pure code: no I/O, clock, or randomness |
 
 pub mod cli;
 pub mod comparison;
@@ -19,6 +19,7 @@ pub mod identity;
 pub mod inspection;
 pub mod interchange;
 pub mod merge;
+mod printable;
 pub mod provider;
 pub mod record;
 pub mod recording;

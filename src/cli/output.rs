@@ -44,25 +44,33 @@ impl Output {
     /// Something worth knowing.
     pub fn info(&self, text: &str) {
         if !self.quiet {
-            self.emit("info", text, text);
+            self.emit("info", &terminal::message(text), text);
         }
     }
 
     /// Something that is not as it should be, and does no harm.
     pub fn warning(&self, text: &str) {
-        let coloured = format!("{} {text}", "loomrec:".yellow().bold());
-        self.emit("warning", &coloured, text);
+        let human = format!("{} {}", "loomrec:".yellow().bold(), terminal::message(text));
+        self.emit("warning", &human, text);
     }
 
     /// Something that went wrong.
     pub fn error(&self, text: &str) {
-        let coloured = format!("{} {text}", "loomrec:".red().bold());
-        self.emit("error", &coloured, text);
+        let human = format!("{} {}", "loomrec:".red().bold(), terminal::message(text));
+        self.emit("error", &human, text);
     }
 
-    /// A whole text about something that went wrong, as it is.
-    pub fn plain_error(&self, text: &str) {
-        self.emit("error", text, text);
+    /// A report of several lines and in colour, each part of which went through
+    /// [`terminal::line`].
+    pub fn report(&self, text: &str) {
+        if !self.quiet {
+            self.emit("info", text, &anstream::adapter::strip_str(text).to_string());
+        }
+    }
+
+    /// A report, printed although it is to be quiet.
+    pub fn failed_report(&self, text: &str) {
+        self.emit("error", text, &anstream::adapter::strip_str(text).to_string());
     }
 
     /// What the server has to say.
@@ -95,8 +103,8 @@ impl Output {
             line["head_ms"],
         );
         match self.format {
-            LogFormat::Human => self.line(&terminal::line(&human)),
-            LogFormat::Json => self.line(&json!({ "level": "debug", "call": line }).to_string()),
+            LogFormat::Human => self.human_line(&terminal::line(&human)),
+            LogFormat::Json => self.json_line(&json!({ "level": "debug", "call": line })),
         }
     }
 
@@ -110,7 +118,7 @@ impl Output {
             line.insert("target".to_owned(), target.into());
             line.extend(message.map(|message| ("message".to_owned(), message)));
             line.extend(fields);
-            return self.line(&terminal::json(&Value::Object(line).to_string()));
+            return self.json_line(&Value::Object(line));
         }
         let mut text = format!("{time} {:<5} {target}:", level.to_uppercase());
         if let Some(message) = message.as_ref().and_then(Value::as_str) {
@@ -119,58 +127,65 @@ impl Output {
         for (name, value) in &fields {
             text.push_str(&format!(" {name}={value}"));
         }
-        self.line(&terminal::line(&text));
+        self.human_line(&terminal::line(&text));
     }
 
-    /// A mismatch, one difference a line.
+    /// A mismatch, one difference a line. Whatever it quotes stays on its line.
     fn mismatch(&self, error: &RecordingMismatchError) {
         if self.format == LogFormat::Json {
-            self.line(&json!({ "level": "error", "mismatch": error.to_json() }).to_string());
-            return;
+            return self.json_line(&json!({ "level": "error", "mismatch": error.to_json() }));
         }
-        let mut text = format!(
-            "{} {}: {} {} to {}, request {}",
-            "RecordingMismatchError".red().bold(),
-            error.reason.as_str().bold(),
-            error.method,
-            error.path,
-            error.upstream,
-            error.key.short(),
-        );
+        let mut text =
+            format!("{} {}: ", "RecordingMismatchError".red().bold(), error.reason.as_str().bold());
+        let (method, path, upstream) = (&error.method, &error.path, &error.upstream);
+        let request = error.key.short();
+        let mut called = format!("{method} {path} to {upstream}, request {request}");
         if let Some(step) = &error.step {
-            text.push_str(&format!(", step {step:?}"));
+            called.push_str(&format!(", step {step:?}"));
         }
+        text.push_str(&terminal::line(&called));
         if let Some(detail) = &error.detail {
-            text.push_str(&format!("\n  {detail}"));
+            text.push_str(&format!("\n  {}", terminal::line(detail)));
         }
         if let Some(near) = &error.nearest {
             text.push_str(&format!("\n  nearest recorded call: {}", terminal::line(&near.label())));
             for difference in near.differences.iter().take(8) {
                 let (recorded, now) = difference.shortened();
                 text.push_str(&format!(
-                    "\n    {}\n      {} {recorded}\n      {} {now}",
-                    difference.place.bold(),
+                    "\n    {}\n      {} {}\n      {} {}",
+                    terminal::line(&difference.place).bold(),
                     "recorded".red(),
+                    terminal::line(&recorded),
                     "now     ".green(),
+                    terminal::line(&now),
                 ));
             }
         }
         for note in error.header_notes() {
             text.push_str(&format!("\n  {}", terminal::line(&note)));
         }
-        text.push_str(&format!("\n  {}", error.remedy()));
-        self.line(&text);
+        text.push_str(&format!("\n  {}", terminal::line(&error.remedy())));
+        self.human_line(&text);
     }
 
     fn emit(&self, level: &str, human: &str, plain: &str) {
         match self.format {
-            LogFormat::Human => self.line(human),
-            LogFormat::Json => self.line(&json!({ "level": level, "message": plain }).to_string()),
+            LogFormat::Human => self.human_line(human),
+            LogFormat::Json => self.json_line(&json!({ "level": level, "message": plain })),
         }
     }
 
+    /// Text for people, of which a terminal acts on colours alone.
+    fn human_line(&self, text: &str) {
+        self.write_line(&terminal::styled(text));
+    }
+
+    fn json_line(&self, value: &Value) {
+        self.write_line(&terminal::json(&value.to_string()));
+    }
+
     /// A line on stderr. A stderr that is gone is no reason to fail.
-    fn line(&self, text: &str) {
+    fn write_line(&self, text: &str) {
         let print = || drop(writeln!(anstream::stderr().lock(), "{text}"));
         match &self.live {
             Some(live) => live.suspend(print),

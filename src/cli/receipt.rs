@@ -12,6 +12,7 @@ use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
 use super::score::Judged;
 use super::setup::UnusedTakes;
+use super::terminal;
 use crate::record::CallFailure;
 use crate::recovery::Budget;
 use crate::replay::Reason;
@@ -284,6 +285,20 @@ impl Receipt {
         })
     }
 
+    /// What the receipt says on lines of their own, for people.
+    fn lines(&self) -> Vec<String> {
+        let unpriced = self.more.unpriced.iter().map(|(model, calls)| {
+            format!(
+                "no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
+            )
+        });
+        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
+        let in_force = self.in_force.as_ref().and_then(InForce::text);
+        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
+        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
+        unpriced.chain(faults).chain(in_force.map(str::to_owned)).chain(notes).collect()
+    }
+
     /// The receipt for people: one line, and one more for each complaint.
     pub fn text(&self) -> String {
         let more = &self.more;
@@ -325,21 +340,13 @@ impl Receipt {
         }
         for (path, sha) in &self.recordings {
             let sha = sha.as_ref().map_or("not written", |sha| &sha[..12]);
-            parts.push(format!("{} sha256 {sha}", path.display()));
+            let path = path.display().to_string();
+            parts.push(format!("{} sha256 {sha}", terminal::line(&path)));
         }
         let mut text =
             format!("loomrec {}: {}: {}", self.command, self.verdict(), parts.join(" · "));
-        for (model, calls) in &more.unpriced {
-            text.push_str(&format!(
-                "\n  no price is known for {model} (calls: {calls}): its cost is unknown; see --prices"
-            ));
-        }
-        let faults = self.faults.iter().flat_map(FaultReceipt::lines);
-        let in_force = self.in_force.as_ref().and_then(InForce::text);
-        let in_force = in_force.iter().filter_map(|line| line.strip_prefix("loomrec: "));
-        let notes = self.notes.iter().chain(&self.complaints).chain(&self.next).cloned();
-        for line in faults.chain(in_force.map(str::to_owned)).chain(notes) {
-            text.push_str(&format!("\n  {line}"));
+        for line in self.lines() {
+            text.push_str(&format!("\n  {}", terminal::line(&line)));
         }
         if let Some(judged) = &self.recovery {
             text.push_str(&format!("\n{}", judged.text(None).trim_end()));

@@ -189,7 +189,7 @@ fn names(keys: &[String]) -> String {
 
 /// Asks whether to go on, unless that was said.
 fn confirm(args: &RerecordArgs, plan: &Plan, total: usize, output: &Output) -> Result<(), Failure> {
-    output.info(&plan.text());
+    output.report(&plan.text());
     if args.yes {
         return Ok(());
     }
@@ -217,9 +217,9 @@ fn finish(args: &RerecordArgs, report: &Report<'_>, output: &Output) -> Result<u
         let text = format!("{:#}\n", report.to_json());
         print(&terminal::json(&text))?;
     } else if report.is_ok() {
-        output.info(&report.text());
+        output.report(&report.text());
     } else {
-        output.plain_error(&report.text());
+        output.failed_report(&report.text());
     }
     Ok(match (report.is_unkept(), report.is_ok()) {
         (true, _) => NOT_KEPT,

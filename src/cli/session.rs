@@ -21,7 +21,7 @@ use super::output::{Output, stdout};
 use super::receipt::{self, Receipt};
 use super::setup::Upstreams;
 use super::wrap::{Environment, Wanted, Wrapped};
-use super::{log, open_files, progress, setup, trace};
+use super::{log, open_files, progress, setup, terminal, trace};
 use crate::fault::Decider;
 use crate::identity::IdentityRules;
 use crate::record::Recorder;
@@ -344,14 +344,14 @@ async fn with_live_line<T>(
 /// A receipt or report that cannot be written.
 pub fn hand_out(receipt: &Receipt, args: &ServeArgs, output: &Output) -> Result<(), Failure> {
     match receipt.verdict() {
-        "ok" => output.info(&receipt.text()),
-        _ => output.plain_error(&receipt.text()),
+        "ok" => output.report(&receipt.text()),
+        _ => output.failed_report(&receipt.text()),
     }
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
         judged.write_junit(path)?;
     }
     let Some(path) = &args.receipt else { return Ok(()) };
-    let text = format!("{:#}\n", receipt.to_json());
+    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
     let failed = |message: String| Failure::new(UNEXPECTED, message);
     let created = setup::create(path, receipt::BEGINNING);
     let mut file = created.map_err(|failure| failed(failure.message))?;

@@ -10,6 +10,7 @@ use super::matcher::Matcher;
 use super::reason::Reason;
 use super::take::Take;
 use crate::identity::{RequestKey, header};
+use crate::printable;
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 60;
@@ -100,7 +101,8 @@ pub struct RecordingMismatchError {
 }
 
 impl RecordingMismatchError {
-    /// The explanation on one line, as an SDK's exception shows it.
+    /// The explanation on one line, as an SDK's exception shows it, with nothing that the
+    /// terminal would act on which prints that.
     pub fn message(&self) -> String {
         let mut text = format!("RecordingMismatchError: {}", self.reason.as_str());
         if let Some(detail) = &self.detail {
@@ -131,7 +133,7 @@ impl RecordingMismatchError {
         for note in self.header_notes() {
             text.push_str(&format!("; {note}"));
         }
-        text
+        printable::line(&text).into_owned()
     }
 
     /// Which headers did not count, in a few words each.

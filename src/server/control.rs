@@ -11,6 +11,7 @@ use super::journal::follow::{Follower, Wanted};
 use super::respond::{self, AnyBody};
 use super::tally::Tally;
 use super::{Gateway, log, metric};
+use crate::printable;
 
 /// Where the control endpoints live.
 const PREFIX: &str = "/__loomrec/";
@@ -152,7 +153,7 @@ fn session_of(request: &Request<()>) -> Option<String> {
 }
 
 fn reply(status: StatusCode, value: &Value) -> Response<AnyBody> {
-    let mut text = value.to_string().into_bytes();
+    let mut text = printable::json(&value.to_string()).into_owned().into_bytes();
     text.push(b'\n');
     respond::full(status, "application/json", text)
 }

@@ -138,8 +138,7 @@ impl Numbered {
     fn write(&self, out: &mut Vec<u8>) {
         match &self.item {
             Item::Call(seen) => line::write(seen, Some(self.number), out),
-            // Writing to memory does not fail.
-            _ => drop(serde_json::to_writer(&mut *out, &self.to_json())),
+            _ => line::printed(out, &self.to_json()),
         }
         out.push(b'\n');
     }

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::seen::clip;
 use crate::provider::Usage;
 use crate::record::CallFailure;
 use crate::replay::{Reason, RecordingMismatchError};
 
 /// How many mismatches are kept in full.
 const MAX_MISMATCHES: usize = 1000;
+/// How many models without a price are told apart: their names come from upstreams.
+const MAX_UNPRICED: usize = 100;
+/// The name of all others.
+const OTHER_MODELS: &str = "other";
 
 /// The counts of one run.
 #[derive(Debug, Default)]
@@ -63,7 +68,8 @@ pub struct More {
     pub cost_usd: f64,
     /// Calls that were recorded and failed, by how.
     pub failed_calls: BTreeMap<CallFailure, u64>,
-    /// Models whose price is not known, with the calls they answered.
+    /// Models whose price is not known, with the calls they answered. At most
+    /// [`MAX_UNPRICED`], and one name for all others.
     pub unpriced: BTreeMap<String, u64>,
     /// Why what was kept is not in the recording's file yet, at the end.
     pub unfolded: Option<String>,
@@ -144,7 +150,13 @@ impl Tally {
 
     /// Adds a call to a model without a price.
     pub fn unpriced(&self, model: &str) {
-        self.with(|more| *more.unpriced.entry(model.to_owned()).or_default() += 1);
+        let mut name = clip(model);
+        self.with(|more| {
+            if more.unpriced.len() >= MAX_UNPRICED && !more.unpriced.contains_key(&name) {
+                name = OTHER_MODELS.to_owned();
+            }
+            *more.unpriced.entry(name).or_default() += 1;
+        });
     }
 
     /// Adds an exchange that could not be kept; `true` when the reason is a new one.
@@ -189,7 +201,21 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use super::super::seen::LONGEST;
     use super::*;
+
+    #[test]
+    fn models_without_a_price_are_bounded_in_number_and_length() {
+        let tally = Tally::default();
+        for number in 0..1000 {
+            tally.unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
+        }
+        tally.unpriced("m");
+        let unpriced = tally.more().unpriced;
+        assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
+        assert_eq!(unpriced[OTHER_MODELS], 901);
+        assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
+    }
 
     #[test]
     fn sums_are_whole_when_several_threads_add_to_them() {

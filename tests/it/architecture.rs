@@ -31,6 +31,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("recovery", 0),
     ("verification", 0),
     ("spelling", 0),
+    ("printable", 0),
 ];
 
 /// What a ground-floor module may read of its neighbours.

@@ -93,6 +93,8 @@ mod placeholder;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod printed;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod prune;

@@ -71,7 +71,7 @@ impl Report<'_> {
                 "\n  no price is known for {model} (calls: {calls}); see --prices"
             ));
         }
-        self.next().iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+        self.next().iter().for_each(|line| text.push_str(&format!("\n  {}", terminal::line(line))));
         text
     }
 

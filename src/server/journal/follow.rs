@@ -19,7 +19,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::super::Gateway;
 use super::super::socket::Connection;
-use super::line::versioned;
+use super::line::{printed, versioned};
 use super::{Journal, KEPT};
 use crate::recording::entry::Cut;
 
@@ -203,7 +203,7 @@ pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
             ("outcome", json!("skipped")),
             ("lines", json!(lines)),
         ]);
-        out.extend_from_slice(line.to_string().as_bytes());
+        printed(out, &line);
         out.push(b'\n');
     }
 }

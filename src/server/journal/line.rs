@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::super::seen::{More, Seen};
+use crate::printable;
 use crate::recording::moment::letters;
 
 /// The version of the lines. Fields may be added within one; none changes what it means.
@@ -145,10 +146,11 @@ fn word(out: &mut Vec<u8>, word: &str) {
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
-    let escaped = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
+    // Behind ASCII there are characters that a terminal acts on.
+    let escaped = |byte: u8| !matches!(byte, b' '..=b'~') || byte == b'"' || byte == b'\\';
     // To look at all of it takes less time than to stop in the middle.
     match text.bytes().fold(false, |any, byte| any | escaped(byte)) {
-        true => json(out, &text),
+        true => printed(out, &text),
         false => word(out, text),
     }
 }
@@ -168,7 +170,14 @@ fn dollars(out: &mut Vec<u8>, dollars: f64) {
 }
 
 fn value(out: &mut Vec<u8>, value: &Value) {
-    json(out, value);
+    printed(out, value);
+}
+
+/// Writes texts of the caller's, without anything that a terminal would act on which shows the
+/// file.
+pub(super) fn printed(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    out.extend_from_slice(printable::json(&text).as_bytes());
 }
 
 fn flag(out: &mut Vec<u8>, flag: bool) {
