@@ -3,6 +3,10 @@
 //! A recording may come from a stranger. What a header tells the client to do beyond
 //! reading the answer is not the recording's to say.
 
+use time::format_description::StaticFormatDescription;
+use time::macros::format_description;
+use time::{Duration, OffsetDateTime, PrimitiveDateTime};
+
 use super::redact::HOP_BY_HOP;
 
 /// More headers than this are no answer of a provider. HTTP libraries take about a hundred.
@@ -29,6 +33,20 @@ const BINDING: [&str; 7] = [
     "reporting-endpoints",
     "strict-transport-security",
 ];
+
+/// Headers that say how long to wait before the next try, and how many of their units an hour
+/// has. SDKs wait for what they say.
+const WAITS: [(&str, f64); 4] = [
+    ("retry-after", 3600.0),
+    ("retry-after-ms", 3_600_000.0),
+    ("x-ms-retry-after-ms", 3_600_000.0),
+    ("x-amz-retry-after", 3_600_000.0),
+];
+
+/// A date as HTTP writes it (RFC 9110, 5.6.7).
+const HTTP_DATE: StaticFormatDescription = format_description!(
+    "[weekday repr:short], [day] [month repr:short] [year] [hour]:[minute]:[second] GMT"
+);
 
 /// What loomrec says of an answer by itself.
 const OWN: &str = "x-loomrec-";
@@ -62,6 +80,20 @@ pub fn leads_away(status: u16, name: &str, value: &str) -> bool {
         _ => !value.contains(':'),
     };
     !is_path
+}
+
+/// Whether a header has its client wait for more than an hour from `now` on, or for a time that
+/// only some clients can read.
+pub fn keeps_waiting(name: &str, value: &str, now: impl FnOnce() -> OffsetDateTime) -> bool {
+    let Some((_, hour)) = WAITS.iter().find(|(known, _)| *known == name) else { return false };
+    let value = value.trim();
+    if let Ok(wait) = value.parse::<f64>() {
+        return !(0.0..=*hour).contains(&wait);
+    }
+    match PrimitiveDateTime::parse(value, HTTP_DATE) {
+        Ok(until) => until.assume_utc() - now() > Duration::HOUR,
+        Err(_) => true,
+    }
 }
 
 /// Whether bytes can stand in a header's value.
@@ -106,6 +138,41 @@ mod tests {
             assert!(leads_away(307, "location", away), "{away}");
         }
         assert!(!leads_away(201, "location", "https://a") && !leads_away(302, "link", "https://a"));
+    }
+
+    #[test]
+    fn waits_are_replayed_up_to_an_hour_and_only_as_every_client_reads_them() {
+        let now = || time::macros::datetime!(2026-03-01 12:00 UTC);
+        let long = |name: &str, value: &str| keeps_waiting(name, value, now);
+        for (name, value) in [
+            ("retry-after", "0"),
+            ("retry-after", "1.5"),
+            ("retry-after", " 3600 "),
+            ("retry-after", "Sun, 01 Mar 2026 12:59:59 GMT"),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT"),
+            ("retry-after-ms", "3600000"),
+            ("x-ratelimit-reset", "1e300"),
+        ] {
+            assert!(!long(name, value), "{name}: {value}");
+        }
+        for (name, value) in [
+            ("retry-after", "3601"),
+            ("retry-after", "1e9"),
+            ("retry-after", "inf"),
+            ("retry-after", "nan"),
+            ("retry-after", "-1"),
+            ("retry-after", ""),
+            ("retry-after", "soon"),
+            ("retry-after", "99999 s"),
+            ("retry-after", "1 Jan 2999 00:00:00 GMT"),
+            ("retry-after", "Sun, 01 Mar 2026 13:00:01 GMT"),
+            ("retry-after-ms", "3600001"),
+            ("retry-after-ms", "1e300"),
+            ("x-ms-retry-after-ms", "1e300"),
+            ("x-amz-retry-after", "1e300"),
+        ] {
+            assert!(long(name, value), "{name}: {value}");
+        }
     }
 
     #[test]

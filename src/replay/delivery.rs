@@ -4,13 +4,14 @@
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use time::OffsetDateTime;
 
 use crate::provider::{self, Asked, Framing};
 use crate::recording::body::Chunk;
 use crate::recording::encoding::{self, LARGEST, Undecoded};
 use crate::recording::entry::{End, RecordedResponse};
 use crate::recording::observed::Observed;
-use crate::recording::response_header::{MOST_HEADERS, is_replayed, leads_away};
+use crate::recording::response_header::{MOST_HEADERS, is_replayed, keeps_waiting, leads_away};
 
 /// What goes out for one call.
 #[derive(Debug)]
@@ -41,12 +42,13 @@ impl Delivery {
         }
         let mut headers = HeaderMap::with_capacity(response.headers.len() + 4);
         for (name, value) in &response.headers {
-            let away = leads_away(response.status, name, value);
+            let misleads = leads_away(response.status, name, value)
+                || keeps_waiting(name, value, OffsetDateTime::now_utc);
             let name = HeaderName::from_bytes(name.as_bytes());
             let value = HeaderValue::from_bytes(value.as_bytes());
             if let (Ok(name), Ok(value)) = (name, value)
                 && is_replayed(name.as_str())
-                && !away
+                && !misleads
             {
                 headers.append(name, value);
             }

@@ -103,6 +103,33 @@ fn headers_that_are_about_more_than_the_answer_are_never_replayed() {
 }
 
 #[test]
+fn a_retry_after_of_more_than_an_hour_is_not_replayed_and_verify_reports_it() {
+    let with = |waits: &[(&str, &str)]| {
+        recording(|entry| {
+            entry["response"]["status"] = 429.into();
+            for (name, value) in waits {
+                entry["response"]["headers"][*name] = (*value).into();
+            }
+        })
+    };
+    for value in ["1e9", "3601", "inf", "soon", "Fri, 01 Jan 2999 00:00:00 GMT"] {
+        let scene = with(&[("retry-after", value), ("retry-after-ms", "1e300")]);
+        let answer = served(&scene, &[]).expect(429);
+        assert_eq!(answer.header("retry-after"), None, "{value}");
+        assert_eq!(answer.header("retry-after-ms"), None);
+        let places = found(&scene, "header");
+        for name in ["retry-after", "retry-after-ms"] {
+            assert!(places.contains(&format!("/response/headers/{name}")), "{value}: {places:?}");
+        }
+    }
+    for value in ["2", "0.5", "3600", "Wed, 21 Oct 2015 07:28:00 GMT"] {
+        let scene = with(&[("retry-after", value)]);
+        assert_eq!(served(&scene, &[]).expect(429).header("retry-after"), Some(value));
+        assert_eq!(found(&scene, "header"), [""; 0], "{value}");
+    }
+}
+
+#[test]
 fn a_status_that_has_no_body_is_replayed_without_one() {
     for status in [204, 304] {
         let scene = recording(|entry| {
