@@ -20,7 +20,7 @@ use super::known::Known;
 use super::live;
 use super::memo::Recalled;
 use super::observe::STEP_HEADER;
-use super::request_body::{self, Unread};
+use super::request_body::{self, SLOWEST_RATE, Unread};
 use super::respond::{self, AnyBody, OutBody};
 use super::route::{NoPlace, Place};
 use super::seen::{Facts, More};
@@ -165,6 +165,7 @@ async fn read(
         Ok(body) => body,
         Err(unread) => {
             let place = placed.take().map_or_else(|| place(gateway, parts), Ok)?;
+            let time_out = gateway.config.client_timeout.as_secs();
             let (status, kind, message) = match unread {
                 Unread::Larger => (
                     StatusCode::PAYLOAD_TOO_LARGE,
@@ -175,8 +176,16 @@ async fn read(
                     StatusCode::REQUEST_TIMEOUT,
                     "RequestTimeout",
                     format!(
-                        "no byte of the request's body came for {} seconds; see --client-timeout",
-                        gateway.config.client_timeout.as_secs()
+                        "no byte of the request's body came for {time_out} seconds; see \
+                         --client-timeout"
+                    ),
+                ),
+                Unread::Slow => (
+                    StatusCode::REQUEST_TIMEOUT,
+                    "RequestTimeout",
+                    format!(
+                        "the request's body came at less than {SLOWEST_RATE} bytes a second for \
+                         {time_out} seconds; see --client-timeout"
                     ),
                 ),
                 Unread::Broken => (

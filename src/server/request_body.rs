@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How much is set aside at once for a body that announces its length: it is only
 /// an announcement.
 const SET_ASIDE: usize = 1 << 20;
+
+/// Bytes that a body has to bring for each second of its time beyond the patience. The slowest
+/// lines there are bring more; a client that drips, a byte before each patience ends, does not.
+pub(super) const SLOWEST_RATE: u32 = 1024;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +26,13 @@ pub(super) enum Unread {
     Broken,
     /// No byte of it came for too long.
     Late,
+    /// It came at less than [`SLOWEST_RATE`].
+    Slow,
 }
 
 /// Returns all of a body of up to `max` bytes, each of which comes within `patience` of the
-/// one before. A body that comes in one piece is not copied.
+/// one before, and all within `patience` and a second for each [`SLOWEST_RATE`] bytes. A body
+/// that comes in one piece is not copied.
 ///
 /// # Errors
 /// [`Unread`], which says why not.
@@ -38,7 +45,8 @@ where
     }
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
-    while let Some(frame) = next(&mut body, patience).await? {
+    let mut pace = Pace::new(patience);
+    while let Some(frame) = pace.next(&mut body).await? {
         // Trailers are no part of a body.
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > max {
@@ -63,28 +71,60 @@ pub(super) async fn discard<B>(mut body: B, max: u64, patience: Duration)
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut read = 0;
-    while let Ok(Some(frame)) = next(&mut body, patience).await {
-        read += frame.data_ref().map_or(0, Bytes::len) as u64;
-        if read > max {
+    let mut pace = Pace::new(patience);
+    while let Ok(Some(_)) = pace.next(&mut body).await {
+        if pace.read > max {
             return;
         }
     }
 }
 
-/// The next frame. Time is looked at only where it is not there yet.
-async fn next<B>(body: &mut B, patience: Duration) -> Result<Option<Frame<Bytes>>, Unread>
-where
-    B: Body<Data = Bytes> + Unpin,
-{
-    let there = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await;
-    let frame = match there {
-        Poll::Ready(frame) => frame,
-        Poll::Pending => timeout(patience, poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)))
-            .await
-            .map_err(|_| Unread::Late)?,
-    };
-    frame.transpose().map_err(|_| Unread::Broken)
+/// How fast a body comes.
+struct Pace {
+    patience: Duration,
+    /// Bytes that have come.
+    read: u64,
+    /// When it was waited for first. A body that is there already has no need of a clock.
+    since: Option<Instant>,
+}
+
+impl Pace {
+    fn new(patience: Duration) -> Self {
+        Self { patience, read: 0, since: None }
+    }
+
+    /// The next frame. Time is looked at only where it is not there yet.
+    async fn next<B>(&mut self, body: &mut B) -> Result<Option<Frame<Bytes>>, Unread>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        let there = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await;
+        let frame = match there {
+            Poll::Ready(frame) => frame,
+            Poll::Pending => {
+                let (time, late) = self.time_left(Instant::now());
+                timeout(time, poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)))
+                    .await
+                    .map_err(|_| late)?
+            }
+        };
+        let frame = frame.transpose().map_err(|_| Unread::Broken)?;
+        let data = frame.as_ref().and_then(Frame::data_ref);
+        self.read += data.map_or(0, Bytes::len) as u64;
+        Ok(frame)
+    }
+
+    /// How long the next frame may take, and what it is when it takes longer.
+    fn time_left(&mut self, now: Instant) -> (Duration, Unread) {
+        let waited = now.saturating_duration_since(*self.since.get_or_insert(now));
+        let earned =
+            Duration::from_millis(self.read.saturating_mul(1000) / u64::from(SLOWEST_RATE));
+        let left = self.patience.saturating_add(earned).saturating_sub(waited);
+        match left < self.patience {
+            true => (left, Unread::Slow),
+            false => (self.patience, Unread::Late),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +172,55 @@ mod tests {
         assert_eq!(collected(&["ab", "", "c"], end, 3).await, Ok("abc".into()));
         assert_eq!(collected(&["ab", "c"], end, 2).await, Err(Unread::Larger));
         assert_eq!(collected(&["ab"], Poll::Ready(Some(())), 9).await, Err(Unread::Broken));
+    }
+
+    /// A body of single bytes with a pause before each.
+    struct Drips {
+        left: usize,
+        pause: Pin<Box<tokio::time::Sleep>>,
+    }
+
+    const PAUSE: Duration = Duration::from_millis(20);
+
+    impl Body for Drips {
+        type Data = Bytes;
+        type Error = ();
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, ()>>> {
+            std::task::ready!(self.pause.as_mut().poll(cx));
+            if self.left == 0 {
+                return Poll::Ready(None);
+            }
+            self.left -= 1;
+            self.pause = Box::pin(tokio::time::sleep(PAUSE));
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"x")))))
+        }
+    }
+
+    #[tokio::test]
+    async fn body_that_drips_is_not_waited_for() {
+        let body = Drips { left: 200, pause: Box::pin(tokio::time::sleep(PAUSE)) };
+        assert_eq!(collect(body, 1000, 20 * PAUSE).await, Err(Unread::Slow));
+    }
+
+    #[tokio::test]
+    async fn body_earns_time_by_its_bytes() {
+        let second = Duration::from_secs(1);
+        let start = Instant::now();
+        let mut pace = Pace::new(60 * second);
+        assert_eq!(pace.time_left(start), (60 * second, Unread::Late));
+        assert_eq!(pace.time_left(start + 59 * second), (second, Unread::Slow));
+        // A megabyte, which is 1024 seconds.
+        pace.read = 1 << 20;
+        assert_eq!(pace.time_left(start + 1000 * second), (60 * second, Unread::Late));
+        assert_eq!(pace.time_left(start + 1024 * second), (60 * second, Unread::Late));
+        assert_eq!(pace.time_left(start + 1080 * second), (4 * second, Unread::Slow));
+        assert_eq!(pace.time_left(start + 2000 * second), (Duration::ZERO, Unread::Slow));
+        pace.read = u64::MAX;
+        assert_eq!(pace.time_left(start), (60 * second, Unread::Late));
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::shape::{chat, chat_answer, chat_body};
+use crate::support::shape::{CHAT, chat, chat_answer, chat_body};
 use crate::support::{Answer, Call, Client, End, Scene, Server, Upstream};
 
 fn upstream() -> Upstream {
@@ -33,6 +33,44 @@ fn a_body_that_stops_is_a_408_and_goes_nowhere() {
     assert_eq!(client.everything().1, End::Closed);
     server.stop().expect(0);
     assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
+}
+
+#[test]
+fn a_body_that_drips_is_a_408_and_goes_nowhere() {
+    let (scene, upstream) = (Scene::new(), upstream());
+    let server = scene.record(&upstream, &["--client-timeout", "2"]);
+    let mut client = server.connect();
+    client.write(Call::post(CHAT, vec![b' '; 1000]).head());
+    let begun = Instant::now();
+    while client.is_quiet_for(Duration::from_millis(500)) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is waited for");
+        client.write(" ");
+    }
+    let head = client.head();
+    assert!(head.line.contains(" 408 "), "{head:?}");
+    let answer = client.collect(head);
+    assert!(answer.json()["error"]["message"].as_str().unwrap().contains("1024 bytes a second"));
+    server.stop().expect(0);
+    assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
+}
+
+#[test]
+fn a_body_that_comes_slowly_and_steadily_is_answered() {
+    let scene = recorded();
+    let server = scene.replay(&["--client-timeout", "2", "--repeat", "last"]);
+    let mut client = server.connect();
+    let mut body = chat_body("hi").to_string();
+    body.push_str(&" ".repeat(6000));
+    client.write(Call::post(CHAT, &body).head());
+    let begun = Instant::now();
+    for piece in body.as_bytes().chunks(1000) {
+        client.write(piece);
+        // Longer than the time-out in all.
+        assert!(client.is_quiet_for(Duration::from_millis(500)) || begun.elapsed().as_secs() >= 2);
+    }
+    let head = client.head();
+    client.collect(head).expect(200);
+    server.stop().expect(0);
 }
 
 #[test]
