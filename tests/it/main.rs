@@ -37,6 +37,8 @@ mod framed;
 #[cfg(test)]
 mod framing;
 #[cfg(test)]
+mod fuzz_script;
+#[cfg(test)]
 mod generate;
 #[cfg(test)]
 mod git;
