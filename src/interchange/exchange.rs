@@ -141,6 +141,8 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub content: Content,
+    /// How many bytes the body has by the file's own account, beside the headers.
+    pub size: Option<u64>,
     /// How it ended.
     pub end: End,
 }

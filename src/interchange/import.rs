@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Uri;
+use url::Url;
 
 use super::address::{Addresses, By, Placed};
 use super::exchange::{Content, Exchange, Own, Request, Response};
+use super::length::other_length;
 use crate::identity::IdentityRules;
 use crate::provider::{Framing, directory, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Placeholders, Secrets};
 use crate::recording::request_text::{RequestText, content_coding, request_text};
-use crate::recording::{Chunk, End, Entry, EntryName, RecordedRequest, encoding, moment};
+use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, moment};
 
 /// Headers that name a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -150,7 +152,10 @@ impl Import<'_> {
         let upstream = own.and_then(|own| own.upstream.as_deref()).unwrap_or(&placed.upstream);
         let rules = directory::query_rules(Some(upstream), self.credential_params);
         let query = uri.query().unwrap_or_default();
-        let secrets = Secrets::of_request(&credentials(&headers), query, rules);
+        let mut secrets = Secrets::of_request(&credentials(&headers), query, rules);
+        if let Some(address) = address_with_user(&uri) {
+            secrets.add_address(&address);
+        }
         Ok(Asked { method, uri, host, headers, body, placed, secrets })
     }
 
@@ -201,7 +206,7 @@ impl Import<'_> {
 
     /// The response as it would have come without compression.
     fn reply(&self, response: Response, method: &str, times: Times) -> Result<Reply, Refused> {
-        let Response { status, headers, content, end } = response;
+        let Response { status, headers, content, end, .. } = response;
         let mut headers = lower(headers);
         let chunks = match content {
             Content::Chunks(chunks) => chunks,
@@ -251,45 +256,14 @@ impl Import<'_> {
     }
 }
 
-/// Says of a body that is not as long as its headers tell: another tool has changed it,
-/// or holds a part of it.
-fn other_length(asked: &Asked, response: &Response) -> Option<String> {
-    let differs = |headers: &[(String, String)], bytes: &Bytes, whose: &str| {
-        // Where both are there, the length is none.
-        let told = value(headers, "content-length")
-            .filter(|_| value(headers, "transfer-encoding").is_none());
-        let told: usize = told?.trim().parse().ok()?;
-        (told != bytes.len()).then(|| {
-            format!(
-                "its {whose} body has {} bytes, and {told} by its content-length (--any-length \
-                 brings it over)",
-                bytes.len()
-            )
-        })
-    };
-    if let Some(reason) = differs(&asked.headers, &asked.body, "request's") {
-        return Some(reason);
-    }
-    let Content::Wire(body) = &response.content else { return None };
-    let is_cut = response.end != End::Complete;
-    if is_cut || asked.method == "HEAD" || matches!(response.status, 204 | 304) {
-        return None;
-    }
-    let headers = lower(response.headers.clone());
-    // Some tools unpack a body and leave its headers.
-    let unpacked =
-        value(&headers, "content-encoding").is_some() && std::str::from_utf8(body).is_ok();
-    if unpacked { None } else { differs(&headers, body, "response's") }
-}
-
 /// A request that can be replayed, with what is needed to store it.
 pub(super) struct Asked {
-    method: String,
+    pub(super) method: String,
     uri: Uri,
     pub(super) host: String,
     /// Names in lower case.
-    headers: Vec<(String, String)>,
-    body: Bytes,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Bytes,
     placed: Placed,
     pub(super) secrets: Secrets,
 }
@@ -341,23 +315,35 @@ fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
 
 /// Headers with their names in lower case, without those that HTTP/2 makes of the
 /// first line.
-fn lower(headers: Vec<(String, String)>) -> Vec<(String, String)> {
+pub(super) fn lower(headers: Vec<(String, String)>) -> Vec<(String, String)> {
     let own = headers.into_iter().filter(|(name, _)| !name.starts_with(':'));
     own.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()
+}
+
+/// An address with a user or a password in it, where they are no mark of another tool.
+fn address_with_user(uri: &Uri) -> Option<Url> {
+    let authority = uri.authority()?.as_str();
+    let (user, _) = authority.rsplit_once('@')?;
+    if user.split(':').all(is_mark) {
+        return None;
+    }
+    Url::parse(&format!("http://{authority}/")).ok()
+}
+
+/// Whether another tool has put a mark in the place of a credential.
+fn is_mark(value: &str) -> bool {
+    let value = value.rsplit(' ').next().unwrap_or_default();
+    let word = value.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+    word.is_empty() || MARKS.contains(&word.as_str())
 }
 
 /// The headers that may hold a credential, without those where another tool has put
 /// a mark in its place.
 fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
-    let marked = |value: &str| {
-        let value = value.rsplit(' ').next().unwrap_or_default();
-        let word = value.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
-        word.is_empty() || MARKS.contains(&word.as_str())
-    };
-    headers.iter().filter(|(_, value)| !marked(value)).cloned().collect()
+    headers.iter().filter(|(_, value)| !is_mark(value)).cloned().collect()
 }
 
-fn value<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+pub(super) fn value<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 

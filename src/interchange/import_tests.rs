@@ -51,6 +51,7 @@ fn exchange(kind: &str, content: Content) -> Exchange {
                 pair("Transfer-Encoding", "chunked"),
             ],
             content,
+            size: None,
             end: End::Complete,
         },
         started: Some("2026-01-02T03:04:05+01:00".to_owned()),

@@ -19,6 +19,7 @@ mod field;
 mod format;
 mod har;
 mod import;
+mod length;
 mod line;
 mod openai;
 mod otel;

@@ -16,6 +16,10 @@ const OK: u16 = 200;
 /// The most texts that one vector is given to.
 const INPUTS: usize = 4096;
 
+/// The most numbers that one vector may come to where it is given to several texts: a
+/// small file would make an entry of gigabytes else.
+const NUMBERS: usize = 4 << 20;
+
 impl Import<'_> {
     /// The entry of a call of whose answer only the words are known: replay puts them
     /// into the shape that is asked for.
@@ -49,7 +53,7 @@ impl Import<'_> {
         let form = provider::Asked::of(&observed.call, &observed.upstream, query, body);
         // A tool that keeps one vector gives it to each text.
         if let (Some(inputs), [only]) = (form.inputs, answer.embeddings.as_slice()) {
-            answer.embeddings = vec![only.clone(); inputs.min(INPUTS)];
+            answer.embeddings = shared(only, inputs.min(INPUTS))?;
         }
         let key = observed.key(self.rules);
         provider::write(&form, &answer, key.as_str())
@@ -140,6 +144,21 @@ impl Import<'_> {
     }
 }
 
+/// One vector, for each of several texts.
+///
+/// # Errors
+/// [`Refused`] where all of them have too many numbers.
+fn shared(vector: &[f64], texts: usize) -> Result<Vec<Vec<f64>>, Refused> {
+    if vector.len().saturating_mul(texts) > NUMBERS {
+        return Err(Refused::Damaged(format!(
+            "its one vector of {} numbers would be given to {texts} texts, which is more than \
+             {NUMBERS} numbers",
+            vector.len()
+        )));
+    }
+    Ok(vec![vector.to_vec(); texts])
+}
+
 fn step_name(step: &str) -> Result<EntryName, Refused> {
     EntryName::step(step).map_err(|error| {
         Refused::Reason(format!("its step id cannot be a name: failed to {error}"))
@@ -155,6 +174,7 @@ fn error(observed: &Observed, status: u16, kind: Option<&str>, message: Option<&
         status: error.status,
         headers: headers.map(|(name, value)| (name.to_owned(), value)).collect(),
         content: Content::Plain(error.body.into()),
+        size: None,
         end: End::Complete,
     }
 }

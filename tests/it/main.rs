@@ -16,6 +16,7 @@ mod cassette_bodies;
 mod config;
 #[cfg(test)]
 mod crash;
+mod cut_imports;
 #[cfg(test)]
 mod decoded;
 #[cfg(test)]

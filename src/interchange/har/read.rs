@@ -4,19 +4,17 @@ use std::fmt;
 use std::io::Read;
 
 use bytes::Bytes;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::super::exchange::{Content, Exchange, Item, Left, Request, Response};
-use super::super::field::{Lenient, decode_base64};
+use super::super::exchange::{Content, Exchange, Item, Left, LeftCause, Request, Response};
 use super::super::read::{Finder, Problem};
+use super::body::{
+    Body, Pair, Post, content_type, is_packed, is_some_size, is_some_text, pairs, posted,
+};
 use super::own;
 use crate::recording::{End, moment};
-
-/// What a form lets stand unescaped.
-const FORM: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*');
 
 /// Reads a HAR file.
 pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
@@ -153,46 +151,10 @@ impl Asked {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Post {
-    mime_type: Option<String>,
-    text: Option<Lenient>,
-    params: Option<Vec<Pair>>,
-    /// Of some tools, though the standard does not know it.
-    encoding: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Answered {
-    status: Option<i64>,
+    status: Option<Value>,
     headers: Option<Vec<Pair>>,
     content: Option<Body>,
-    #[serde(rename = "_error")]
-    error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Body {
-    text: Option<Lenient>,
-    encoding: Option<String>,
-    size: Option<Value>,
-}
-
-/// Whether a text says anything.
-fn is_some_text(text: &Option<Lenient>) -> bool {
-    text.as_ref().is_some_and(|Lenient(text)| !text.is_empty())
-}
-
-/// Whether a size says that there was something; -1 says that nobody knows.
-fn is_some_size(size: &Option<Value>) -> bool {
-    size.as_ref().and_then(Value::as_f64).is_some_and(|size| size > 0.0)
-}
-
-#[derive(Deserialize)]
-struct Pair {
-    #[serde(default)]
-    name: Lenient,
-    value: Option<Lenient>,
 }
 
 #[derive(Deserialize)]
@@ -243,26 +205,24 @@ impl Entry {
             Ok(body) => body,
             Err(reason) => return damaged(reason),
         };
-        let Some(answered) = self.response else { return left("it holds no response") };
-        let status = answered.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(0);
-        if status == 0 && answered.error.is_some() {
-            return left("it was never answered (status 0, with an error)");
-        }
+        let Some(answered) = self.response else { return damaged("it holds no response") };
+        let status = match answered.status() {
+            Ok(status) => status,
+            Err((cause, reason)) => {
+                return Item::Left(Left { place, reason: reason.to_owned(), cause });
+            }
+        };
         let answer_headers = pairs(answered.headers);
+        let packed = is_packed(&answer_headers);
+        let size = answered.content.as_ref().filter(|_| held.is_none());
+        let size =
+            size.and_then(|body| body.told_size(content_type(&answer_headers), packed && latin));
         let Some(bytes) = answered.content.map_or(Some(Bytes::new()), |content| {
             content.bytes(content_type(&answer_headers), latin)
         }) else {
             return damaged("its answer's base64 cannot be read");
         };
-        let content = match held.as_ref() {
-            Some(held) => {
-                let packed = held.body.clone();
-                let wire = packed.as_ref().unwrap_or(&bytes);
-                let chunks = held.cut(wire).map(Content::Chunks);
-                chunks.unwrap_or_else(|| packed.map_or(Content::Plain(bytes), Content::Wire))
-            }
-            None => Content::Plain(bytes),
-        };
+        let content = content(held.as_ref(), bytes);
         let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
         let (first_ms, duration_ms) = times(self.timings, time);
         let end = held.as_ref().and_then(|held| held.end).unwrap_or(End::Complete);
@@ -274,7 +234,7 @@ impl Entry {
             headers,
             body,
         };
-        let response = Response { status, headers: answer_headers, content, end };
+        let response = Response { status, headers: answer_headers, content, size, end };
         Item::Exchange(Box::new(Exchange {
             place,
             request,
@@ -288,6 +248,33 @@ impl Entry {
     }
 }
 
+impl Answered {
+    /// The status.
+    ///
+    /// # Errors
+    /// Why there is none, and whether a call is lost by that.
+    fn status(&self) -> Result<u16, (LeftCause, &'static str)> {
+        let has_text = self.content.as_ref().is_some_and(|body| is_some_text(&body.text));
+        match self.status.as_ref().and_then(status_code) {
+            Some(0) if has_text => {
+                Err((LeftCause::Damaged, "its status cannot be read (0), though it was answered"))
+            }
+            // So browsers write a call that was aborted, blocked, or could not be made.
+            Some(0) => Err((LeftCause::NoCall, "it was never answered (status 0)")),
+            Some(status) => Ok(status),
+            None => Err((LeftCause::Damaged, "its status cannot be read")),
+        }
+    }
+}
+
+/// A response's body, in its chunks where our own member tells them.
+fn content(held: Option<&own::Held>, bytes: Bytes) -> Content {
+    let Some(held) = held else { return Content::Plain(bytes) };
+    let packed = held.body.clone();
+    let chunks = held.cut(packed.as_ref().unwrap_or(&bytes)).map(Content::Chunks);
+    chunks.unwrap_or_else(|| packed.map_or(Content::Plain(bytes), Content::Wire))
+}
+
 /// Milliseconds to the first byte of an answer and to its end, as far as they are told.
 fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f64>) {
     let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
@@ -298,69 +285,10 @@ fn times(timings: Option<Timings>, whole: Option<f64>) -> (Option<f64>, Option<f
     }
 }
 
-impl Body {
-    fn bytes(self, kind: &str, latin: bool) -> Option<Bytes> {
-        let Lenient(text) = self.text.unwrap_or_default();
-        match self.encoding.as_deref() {
-            Some(encoding) if encoding.eq_ignore_ascii_case("base64") => {
-                decode_base64(std::str::from_utf8(&text).ok()?).map(Bytes::from)
-            }
-            _ => Some(original(text, kind, latin).into()),
-        }
-    }
-}
-
-/// The bytes of a request's body.
-fn posted(post: Option<Post>, kind: &str, latin: bool) -> Result<Bytes, &'static str> {
-    let Some(post) = post else { return Ok(Bytes::new()) };
-    let kind = if kind.is_empty() { post.mime_type.as_deref().unwrap_or_default() } else { kind };
-    let Lenient(text) = post.text.unwrap_or_default();
-    if post.encoding.as_deref().is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64")) {
-        let decoded = std::str::from_utf8(&text).ok().and_then(decode_base64);
-        return decoded.map(Bytes::from).ok_or("its request's base64 cannot be read");
-    }
-    let params = post.params.unwrap_or_default();
-    if !text.is_empty() || params.is_empty() {
-        return Ok(original(text, kind, latin).into());
-    }
-    if kind.to_ascii_lowercase().starts_with("multipart/") {
-        return Err("the file holds the fields of its form, and not the bytes that were sent");
-    }
-    let encoded =
-        |bytes: Lenient| utf8_percent_encode(&String::from_utf8_lossy(&bytes.0), &FORM).to_string();
-    let form: Vec<String> = params
-        .into_iter()
-        .map(|Pair { name, value }| {
-            format!("{}={}", encoded(name), encoded(value.unwrap_or_default()))
-        })
-        .collect();
-    Ok(form.join("&").replace("%20", "+").into())
-}
-
-/// The bytes that a text stands for. mitmproxy reads what names no charset and is no
-/// JSON as Latin-1, events of a stream among it.
-fn original(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
-    let kind = kind.to_ascii_lowercase();
-    let guessed = ["charset", "json", "html", "css"].iter().all(|word| !kind.contains(word));
-    if !latin || !guessed {
-        return text;
-    }
-    let read = std::str::from_utf8(&text).ok();
-    let bytes: Option<Vec<u8>> = read.and_then(|text| {
-        text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect()
-    });
-    bytes.unwrap_or(text)
-}
-
-fn pairs(pairs: Option<Vec<Pair>>) -> Vec<(String, String)> {
-    let text = |bytes: Lenient| String::from_utf8_lossy(&bytes.0).into_owned();
-    let pairs = pairs.unwrap_or_default().into_iter();
-    pairs.map(|Pair { name, value }| (text(name), text(value.unwrap_or_default()))).collect()
-}
-
-fn content_type(headers: &[(String, String)]) -> &str {
-    let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    found.map_or("", |(_, value)| value.as_str())
+/// A status, as a number or in digits.
+fn status_code(status: &Value) -> Option<u16> {
+    let digits = status.as_str().map(|text| text.trim().parse());
+    digits.map_or_else(|| status.as_u64().and_then(|code| u16::try_from(code).ok()), Result::ok)
 }
 
 #[cfg(test)]

@@ -133,6 +133,7 @@ fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
         status: answered.status_code,
         headers,
         content: Content::Plain(body(&answered.body)),
+        size: None,
         end: End::Complete,
     };
     let (started, first_ms, duration_ms, own) = (None, None, None, None);

@@ -124,6 +124,7 @@ impl Span {
             status,
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             content: Content::Plain(body.into()),
+            size: None,
             end: End::Complete,
         };
         Item::Exchange(Box::new(Exchange {

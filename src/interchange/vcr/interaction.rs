@@ -77,20 +77,29 @@ impl Interaction {
         };
         let mut lost = Vec::new();
         let Asked { method, uri, mut headers, body, parsed_body } = self.request;
+        if [&body, &parsed_body] == [&Body::Absent; 2] && sends_body(&method, &headers) {
+            return damaged("the file does not hold its request's body".to_owned());
+        }
         let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
             Ok(body) => body,
             Err(reason) => return damaged(format!("its request's body {reason}")),
         };
-        let old = answered.status.is_none() && answered.status_code.is_some();
-        let content = if old { answered.content } else { answered.body };
+        let status = answered.status.or(answered.status_code);
+        let Some(status) = status.and_then(status_code) else {
+            return damaged("its status cannot be read".to_owned());
+        };
+        let content = match answered.body {
+            Body::Absent => answered.content,
+            body => body,
+        };
+        let bodiless = method.eq_ignore_ascii_case("HEAD") || matches!(status, 0 | 204 | 304);
+        if [&content, &answered.parsed_body] == [&Body::Absent; 2] && !bodiless {
+            return damaged("the file does not hold its response's body".to_owned());
+        }
         let mut answer_headers = answered.headers;
         let content = match bytes(content, answered.parsed_body, &mut answer_headers, &mut lost) {
             Ok(content) => content,
             Err(reason) => return damaged(format!("its response's body {reason}")),
-        };
-        let status = answered.status.or(answered.status_code);
-        let Some(status) = status.and_then(status_code) else {
-            return damaged("its status cannot be read".to_owned());
         };
         lost.sort_unstable();
         lost.dedup();
@@ -101,6 +110,7 @@ impl Interaction {
                 status,
                 headers: answer_headers,
                 content: Content::Wire(content),
+                size: None,
                 end: End::Complete,
             },
             started: Some(self.recorded_at).filter(|started| !started.is_empty()),
@@ -145,6 +155,12 @@ impl Answered {
         }
         Ok(answered)
     }
+}
+
+/// Whether a request has a body, by all that is told beside it.
+fn sends_body(method: &str, headers: &[(String, String)]) -> bool {
+    ["POST", "PUT", "PATCH"].iter().any(|known| method.eq_ignore_ascii_case(known))
+        || headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"))
 }
 
 /// What stands in `parsed_body`, which PyYAML writes.

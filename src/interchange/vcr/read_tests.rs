@@ -36,6 +36,7 @@ fn exchange(place: &str) -> Exchange {
             status: 200,
             headers: vec![pair("B", "y"), pair("B", "z")],
             content: Content::Wire("r".into()),
+            size: None,
             end: End::Complete,
         },
         started: None,
@@ -241,7 +242,7 @@ fn body_that_cannot_be_understood_is_left_out_by_its_place() {
   response: {status: {code: 200}}
 - request: {method: POST, uri: 'http://a/b', body: 'x', parsed_body: {a: 1}}
   response: {status: {code: 200}}
-- request: {method: POST, uri: 'http://a/b'}
+- request: {method: POST, uri: 'http://a/b', body: null}
   response: {status: {code: 200}, body: {type: binary, content: 'ff'}}
 version: 1
 ";
