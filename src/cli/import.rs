@@ -48,10 +48,17 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     if into.as_ref().is_some_and(|recording| recording.meta().waits_for().is_some()) {
         return Err(Failure::usage("--into: what waits for a review is no recording to add to"));
     }
+    let given = setup::rules(&args.identity)?;
     let rules = match &into {
         Some(recording) => recording.meta().rules().clone(),
-        None => setup::rules(&args.identity)?,
+        None => given.clone(),
     };
+    if rules != given && given != IdentityRules::default() {
+        output.info(
+            "--into: calls are kept under the rules of the recording, and not under those of the \
+             environment and the settings",
+        );
+    }
     let credential_params = setup::credential_params(&args.identity);
     let maker = Maker { redactor: &redactor, prices: &prices, max: UNPACKED };
     let import = Import {

@@ -284,7 +284,11 @@ async fn dispatch(
 /// Flags that contradict each other on one command line. What the environment
 /// says gives way to a flag instead.
 fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
-    let Some(("replay", replay)) = matches.subcommand() else { return Ok(()) };
+    let replay = match matches.subcommand() {
+        Some(("replay", replay)) => replay,
+        Some(("import", import)) => return refuse_rules_beside_into(import),
+        _ => return Ok(()),
+    };
     let typed = |name: &str| replay.value_source(name) == Some(ValueSource::CommandLine);
     for (one, other) in [
         ("strict", "on_miss"),
@@ -307,6 +311,24 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
                 "{} and {} contradict each other: give one of them",
                 flag(one),
                 flag(other)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses rules that are typed beside `--into`: the recording has its own, under which
+/// its keys were made.
+fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), Failure> {
+    if import.value_source("into").is_none() {
+        return Ok(());
+    }
+    for name in ["ignore", "identity_header", "ignore_header"] {
+        if import.value_source(name) == Some(ValueSource::CommandLine) {
+            let flag = name.replace('_', "-");
+            return Err(Failure::usage(format!(
+                "--{flag} cannot be used with --into: calls are kept under the rules of the \
+                 recording; leave --{flag} out"
             )));
         }
     }

@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::IdentityArgs;
 
-/// What `--into` stands alone of: the rules of a recording that is there are its own.
-const INTO_CONFLICTS: [&str; 5] = ["output", "force", "ignore", "identity_header", "ignore_header"];
+/// What `--into` stands alone of. The rules of a recording that is there are its own, too:
+/// those of the environment give way, and those that are typed are refused.
+const INTO_CONFLICTS: [&str; 2] = ["output", "force"];
 
 /// `loomrec import`.
 #[derive(Debug, Args)]
