@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
+use super::decode_room::Reserved;
 use super::delivery::Delivery;
 use crate::recording::body::Chunk;
 use crate::recording::entry::{Cut, End};
@@ -27,6 +28,8 @@ pub(super) struct Prepared {
     pub(super) end: End,
     /// The body's length, where the headers announce one.
     pub(super) announced: Option<u64>,
+    /// The room that its body takes, where it was decoded for one call.
+    _room: Option<Reserved>,
 }
 
 /// One chunk of a body.
@@ -57,7 +60,13 @@ impl Prepared {
         let bytes = gathered(&mut headers, &chunks);
         // A copy has the room it needs and no more.
         let headers = headers.clone();
-        Self { status, headers, bytes, pieces, end, announced }
+        Self { status, headers, bytes, pieces, end, announced, _room: None }
+    }
+
+    /// The same, in the room that was reserved for it.
+    pub(super) fn within(self, mut room: Option<Reserved>) -> Self {
+        room.iter_mut().for_each(|room| room.shrink_to(self.bytes.len()));
+        Self { _room: room, ..self }
     }
 
     /// The answer as chunks again, to be changed in its form.

@@ -14,6 +14,7 @@
 mod answer;
 mod answering;
 pub mod body;
+mod decode_room;
 mod delivery;
 mod entry_texts;
 mod explain;
@@ -33,6 +34,7 @@ pub mod reason;
 mod recalled;
 pub mod responder;
 pub mod script;
+mod spot;
 mod steps;
 pub mod take;
 mod take_name;

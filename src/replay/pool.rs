@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use super::form::Wanted;
 use super::name_ids::NameId;
-use super::take::{Spot, Take};
+use super::spot::Spot;
+use super::take::Take;
 
 /// What a further identical call gets once its takes are used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::answer::{MATCHED_BY, Prepared};
 use super::body::ReplayBody;
+use super::decode_room::{DecodeRoom, Undelivered};
 use super::explain::Miss;
 use super::form::Wanted;
 use super::latency::{Latency, Schedule};
@@ -22,6 +23,10 @@ use crate::recording::observed::Observed;
 /// The text of the placeholder answer, as in AgentLoom.
 const PLACEHOLDER: &str = "Mock response";
 
+/// Why an answer is not decoded.
+const CROWDED: &str = "other calls have had all the memory for decoded answers for a minute: read \
+                       their answers, or accept the encoding that was recorded";
+
 /// How many misses are explained at once: each may hold a few large requests.
 const EXPLAINED: usize = 2;
 
@@ -32,6 +37,7 @@ pub struct Replayer {
     latency: Latency,
     script: Option<Script>,
     explaining: Semaphore,
+    room: DecodeRoom,
 }
 
 /// An answer, and where it came from.
@@ -65,12 +71,19 @@ pub struct Scripted {
 impl Replayer {
     /// A replayer over loaded recordings.
     pub fn new(matcher: Matcher, latency: Latency) -> Self {
-        Self { matcher, latency, script: None, explaining: Semaphore::new(EXPLAINED) }
+        let (explaining, room) = (Semaphore::new(EXPLAINED), DecodeRoom::default());
+        Self { matcher, latency, script: None, explaining, room }
     }
 
     /// The same, with a script that answers what the recordings do not.
     pub fn with_script(self, script: Option<Script>) -> Self {
         Self { script, ..self }
+    }
+
+    /// The same, with this room for decoded answers.
+    #[cfg(test)]
+    pub(super) fn with_room(self, room: DecodeRoom) -> Self {
+        Self { room, ..self }
     }
 
     /// The script, where there is one.
@@ -107,14 +120,14 @@ impl Replayer {
     /// # Errors
     /// A [`Miss`] when the recordings owe this call no answer; see
     /// [`Replayer::explain`].
-    pub fn answer(
+    pub async fn answer(
         &self,
         observed: &Observed,
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<Answered, Miss> {
         let hit = self.find(observed)?;
-        let answered = self.deliver(&hit, observed, accept_encoding, arrived);
+        let answered = self.deliver(&hit, observed, accept_encoding, arrived).await;
         if answered.is_err() {
             self.give_back(hit.index, observed.session.as_deref());
         }
@@ -130,24 +143,46 @@ impl Replayer {
         self.matcher.find(observed).map_err(|reason| Miss { reason, refused: None })
     }
 
-    /// What a take answers to `observed`, due from `arrived` on.
+    /// What a take answers to `observed`, due from `arrived` on. It waits where there is no
+    /// room for a body that has to be decoded.
     ///
     /// # Errors
     /// A [`Miss`] when it cannot be given in the form that is asked for; whoever has it
     /// gives it back.
-    pub fn deliver(
+    pub async fn deliver(
         &self,
         hit: &Hit<'_>,
         observed: &Observed,
         accept_encoding: Option<&str>,
         arrived: Instant,
     ) -> Result<Answered, Miss> {
+        loop {
+            let why = match self.deliver_now(hit, observed, accept_encoding, arrived) {
+                Ok(answered) => return Ok(answered),
+                Err(Undelivered::NoRoom(units)) if Box::pin(self.room.wait(units)).await => {
+                    continue;
+                }
+                Err(Undelivered::NoRoom(_)) => CROWDED.to_owned(),
+                Err(Undelivered::OtherForm(why)) => why,
+            };
+            return Err(Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) });
+        }
+    }
+
+    /// What a take answers, if there is room for it now.
+    fn deliver_now(
+        &self,
+        hit: &Hit<'_>,
+        observed: &Observed,
+        accept_encoding: Option<&str>,
+        arrived: Instant,
+    ) -> Result<Answered, Undelivered> {
         let take = hit.take;
         let (name, number) = (self.matcher.take_name(take), take.number());
         let (texts, wanted) = (&self.matcher.texts, Wanted::of(observed));
-        let answer = take
-            .deliver(texts, &|| name.entry_name(), observed, wanted, accept_encoding)
-            .map_err(|why| Miss { reason: Reason::OtherForm, refused: Some((hit.index, why)) })?;
+        let entry_name = || name.entry_name();
+        let answer =
+            take.deliver(texts, &entry_name, observed, wanted, accept_encoding, &self.room)?;
         let schedule = match take.is_plain() {
             true => self.latency.spread(answer.pieces.len(), take.latency_ms(), &name, number),
             false => self.latency.schedule(answer.times(), take.latency_ms(), &name, number),

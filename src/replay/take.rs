@@ -11,6 +11,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::answer::Prepared;
 use super::answering::{Answering, Words};
+use super::decode_room::{DecodeRoom, Undelivered};
 use super::entry_texts::{EntryTexts, TextPlace};
 use super::form::{Form, Wanted};
 use super::name_ids::NameId;
@@ -195,10 +196,11 @@ impl Take {
     }
 
     /// The answer to `observed` in the mode and encoding it asks for. `texts` holds the
-    /// texts of small entries, `name` makes the name of the take.
+    /// texts of small entries, `name` makes the name of the take, and `room` has the memory
+    /// that a decoded answer takes.
     ///
     /// # Errors
-    /// Why the recorded answer cannot be given in that form.
+    /// Why the recorded answer cannot be given in that form, or not yet.
     pub(super) fn deliver(
         &self,
         texts: &EntryTexts,
@@ -206,12 +208,15 @@ impl Take {
         observed: &Observed,
         wanted: Wanted,
         accept_encoding: Option<&str>,
-    ) -> Result<Arc<Prepared>, String> {
+        room: &DecodeRoom,
+    ) -> Result<Arc<Prepared>, Undelivered> {
         match &self.held {
-            Held::Ready(ready) => self.change(&ready.0, name, observed, wanted, accept_encoding),
+            Held::Ready(ready) => {
+                self.change(&ready.0, name, observed, wanted, accept_encoding, room)
+            }
             Held::Text(place) => {
                 let answer = answer_of(texts.get(*place), &name())?;
-                self.change(&answer, name, observed, wanted, accept_encoding)
+                self.change(&answer, name, observed, wanted, accept_encoding, room)
             }
         }
     }
@@ -223,12 +228,13 @@ impl Take {
         observed: &Observed,
         wanted: Wanted,
         accept_encoding: Option<&str>,
-    ) -> Result<Arc<Prepared>, String> {
+        room: &DecodeRoom,
+    ) -> Result<Arc<Prepared>, Undelivered> {
         let prepared = match answer {
             Answering::Wire(prepared) => prepared,
-            Answering::Words(words) => return self.say(words, name, observed),
-            Answering::Nothing(why) => return Err((*why).to_owned()),
-            Answering::Unusable(why) => return Err(why.to_string()),
+            Answering::Words(words) => return Ok(self.say(words, name, observed)?),
+            Answering::Nothing(why) => return Err((*why).to_owned().into()),
+            Answering::Unusable(why) => return Err(why.to_string().into()),
         };
         let change_mode = self.form.must_change_mode(wanted);
         let reframe = self.form.must_reframe(wanted);
@@ -237,15 +243,19 @@ impl Take {
             return Ok(Arc::clone(prepared));
         }
         if self.is_too_large.load(Ordering::Relaxed) {
-            return Err(too_large());
+            return Err(too_large().into());
         }
-        let change = || {
+        let reserved = match prepared.coding() {
+            Some(coding) => Some(room.reserve(coding, prepared.bytes.len())?),
+            None => None,
+        };
+        let change = move || {
             let mut delivery = prepared.delivery();
             let accepted = accept_encoding.filter(|_| !change_mode && !reframe);
             if let Err(_too_large) = delivery.decode_unless_accepted(accepted) {
                 // Whoever asks next is told at once.
                 self.is_too_large.store(true, Ordering::Relaxed);
-                return Err(too_large());
+                return Err(too_large().into());
             }
             if change_mode {
                 delivery.change_mode(observed)?;
@@ -253,7 +263,8 @@ impl Take {
                 delivery.reframe(observed)?;
             }
             delivery.frame();
-            Ok(Arc::new(Prepared::of(delivery, None)))
+            let prepared = Prepared::of(delivery, None);
+            Ok(Arc::new(prepared.within(reserved)))
         };
         match prepared.coding().is_some() || prepared.bytes.len() > QUICK {
             true => aside(change),
@@ -343,40 +354,6 @@ fn answer_of(text: &[u8], name: &EntryName) -> Result<Answering, String> {
     let mut entry = Entry::read(text).map_err(|_| unreadable())?;
     Trouble::of(&mut entry)?;
     Ok(Answering::of(name, entry))
-}
-
-/// Whether two calls stand at one place: the same upstream and, for the chat form
-/// whose hash has no room for it, the same mount. What a take does not say is not
-/// compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Spot {
-    /// `None` for an upstream that no take names.
-    pub(super) upstream: Option<NameId>,
-    pub(super) mount: Mount,
-}
-
-/// Where the path of a call is mounted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Mount {
-    /// It does not matter: the key holds the path.
-    Any,
-    /// Where no take is.
-    Unknown,
-    /// Where takes are.
-    Known(NameId),
-}
-
-impl Spot {
-    /// Whether `take` stands there.
-    pub(super) fn holds(self, take: &Take) -> bool {
-        let upstream = take.under.upstream.is_none() || take.under.upstream == self.upstream;
-        let mount = match self.mount {
-            Mount::Any => true,
-            Mount::Unknown => take.under.mount.is_none(),
-            Mount::Known(mount) => take.under.mount.is_none_or(|known| known == mount),
-        };
-        upstream && mount
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ use super::tally::Tally;
 use super::{Gateway, Notice, OnMiss, control, cors, excess, script};
 use crate::identity::QueryRules;
 use crate::provider::Provider;
-use crate::recording::observed::Observed;
 use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
 
 /// A body that announces no more than this is read before its request is placed:
@@ -275,12 +274,12 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Box<Asked>) -> Response<AnyBody> {
     let Some(replayer) = &gateway.replayer else { return unanswered(gateway, asked, None).await };
     let seen = &asked.known.seen;
-    let find =
-        |observed: &Observed| replayer.answer(observed, accepted(&asked), asked.arrived.into());
+    let (accept, arrived) = (accepted(&asked), asked.arrived.into());
     // A body that holds the caller's own key was recorded without it, and a miss
     // is explained without it.
-    let answered = match (find(&seen.observed), &seen.scrubbed) {
-        (Err(_), Some(scrubbed)) => find(scrubbed),
+    let found = replayer.answer(&seen.observed, accept, arrived).await;
+    let answered = match (found, &seen.scrubbed) {
+        (Err(_), Some(scrubbed)) => replayer.answer(scrubbed, accept, arrived).await,
         (found, _) => found,
     };
     match answered {

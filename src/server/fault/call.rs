@@ -249,7 +249,7 @@ async fn deliver(
     arrived: Instant,
 ) -> Result<Response<AnyBody>, Miss> {
     let accepted = handler::accepted(asked);
-    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()) {
+    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()).await {
         Ok(answered) => Ok(handler::served(gateway, asked, answered).await),
         Err(miss) => {
             owed.give_back();
