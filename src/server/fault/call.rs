@@ -26,6 +26,7 @@ use crate::fault::{
     self, Body, CallFacts, Decided, Declared, Fault, Instead, Made, Rates, Source, Standing,
 };
 use crate::recording::observed::Observed;
+use crate::recording::response_header::is_replayed;
 use crate::replay::{Hit, Miss, Replayer, Trouble};
 
 /// The recorded take of a call, and as what it was asked for.
@@ -286,12 +287,14 @@ async fn replace(
     }
 }
 
-/// A made answer as a response.
+/// A made answer as a response. A fault may stand in a recording of a stranger's: headers that
+/// no recorded answer may send, it may not send either.
 fn response(made: Made) -> Response<AnyBody> {
     let mut response = Response::new(AnyBody::Full(Bytes::from(made.body).into()));
     *response.status_mut() =
         StatusCode::from_u16(made.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    for (name, value) in &made.headers {
+    let sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
+    for (name, value) in made.headers.iter().filter(|(name, _)| sent(name)) {
         let name = HeaderName::try_from(name.as_str());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             response.headers_mut().append(name, value);

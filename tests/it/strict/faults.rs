@@ -109,3 +109,19 @@ fn verify_notes_the_fault_of_an_entry() {
     let said = scene.run(&["verify", "run.json"]).stdout;
     assert!(said.contains("a fault of the entry: http_error"), "{said}");
 }
+
+#[test]
+fn a_fault_binds_its_client_to_nothing_but_the_answer() {
+    let headers = json!({
+        "Set-Cookie": "a=b", "alt-svc": "h2=\"evil.example:443\"", "x-note": "kept",
+        "clear-site-data": "*", "connection": "upgrade",
+    });
+    let scene = fault_alone(&json!({"type": "http_error", "headers": headers}));
+    let server = scene.replay(&["--strict"]);
+    let answer = server.call(&hi()).expect(500);
+    for name in ["set-cookie", "alt-svc", "clear-site-data", "connection"] {
+        assert_eq!(answer.header(name), None, "{name}");
+    }
+    assert_eq!(answer.header("x-note"), Some("kept"));
+    server.stop().expect(0);
+}
