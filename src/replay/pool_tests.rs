@@ -250,7 +250,7 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
     };
     let key = PoolKey {
         kind: Kind::Plain,
-        spot: Spot { upstream: None, mount: super::super::take::Mount::Any },
+        spot: Spot { upstream: None, mount: super::super::spot::Mount::Any },
     };
     let mut progress = Progress::default();
     for round in 1..=3 {

@@ -178,7 +178,7 @@ fn a_misspelt_field_is_told_with_the_one_that_is_meant() {
 
 #[test]
 fn credential_in_a_compressed_request_is_told_and_taken_out() {
-    let (_, mut entry) = entry(&secret(), "hello");
+    let (_, mut entry) = entry(&format!("my key is {}", secret()), "hello");
     let request = entry.request.as_mut().unwrap();
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&request.body).unwrap();

@@ -188,14 +188,10 @@ impl Work {
         if self.file.append(&line(lost)).is_ok() {
             return;
         }
-        match self.file.take_back(line(u64::MAX).len() as u64) {
-            Ok(gone) => {
-                self.counts.refused.fetch_add(gone, Ordering::Relaxed);
-                drop(self.file.append(&line(self.counts.lost())));
-            }
-            Err(error) => {
-                (self.told)(&format!("its end does not say that lines are lost: {error}"))
-            }
+        // A pipe or a device has nothing to take back; that lines are lost has been told.
+        if let Ok(gone) = self.file.take_back(line(u64::MAX).len() as u64) {
+            self.counts.refused.fetch_add(gone, Ordering::Relaxed);
+            drop(self.file.append(&line(self.counts.lost())));
         }
     }
 
