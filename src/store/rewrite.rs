@@ -184,14 +184,15 @@ impl Recording {
     ///
     /// # Errors
     /// [`StoreError::Busy`] while someone records into it, [`StoreError::Changed`]
-    /// where it is not what was opened any more; storage that fails. The file is then
-    /// as it was.
+    /// where it is not what was opened any more; a link that leads to no recording;
+    /// storage that fails. The file is then as it was.
     pub fn rewrite(&self, changes: &Changes) -> Result<bool, StoreError> {
         if changes.is_empty() {
             return Ok(false);
         }
         let path = self.path();
         let paths = paths_of(path)?;
+        linked::refuse_other_than_a_recording(path)?;
         let Some((body, outline)) = self.only_body() else {
             return Err(StoreError::Busy { path: path.to_owned() });
         };

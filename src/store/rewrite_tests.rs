@@ -252,3 +252,18 @@ fn recording_that_was_recorded_into_since_it_was_read_is_not_replaced() {
     let entries = read(&recording);
     assert_eq!(recording.replace::<StoreError>(&meta, entries.into_iter().map(Ok)).unwrap(), 5);
 }
+
+#[test]
+fn what_a_link_leads_to_is_not_changed_where_it_is_no_recording() {
+    let folder = Folder::with("{}");
+    let link = folder.dir.path().join("link.json");
+    std::os::unix::fs::symlink("r.json", &link).unwrap();
+    let recording = Recording::open(&link).unwrap();
+    let mut changes = Changes::new().unwrap();
+    changes.set(step("a"), vec![entry("new")]).unwrap();
+    assert!(matches!(recording.rewrite(&changes), Err(StoreError::Unsafe(_))));
+    let one = std::iter::once(Ok((step("a"), said("new"))));
+    let replaced = recording.replace::<StoreError>(&recording.meta().clone(), one);
+    assert!(matches!(replaced, Err(StoreError::Unsafe(_))), "{replaced:?}");
+    assert_eq!(folder.text(), "{}");
+}

@@ -18,6 +18,12 @@ fn one(server: &Server, name: &str) -> String {
     mark(&server.call(&call(&format!("chat-{name}"))).expect(200).text()).unwrap()
 }
 
+/// What `--receipt receipt.json` has.
+fn receipt(scene: &Scene) -> serde_json::Value {
+    let text = fs::read_to_string(scene.path("receipt.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
 /// Waits until what was recorded has been folded into the file.
 #[track_caller]
 fn wait_for_fold(scene: &Scene) {
@@ -101,8 +107,7 @@ fn a_recording_that_is_gone_before_its_first_fold_is_not_called_whole() {
             let done = server.stop();
             assert_eq!(done.code, 5, "{what}: {}", done.stderr);
             assert!(done.stderr.contains("deleted or replaced"), "{what}: {}", done.stderr);
-            let receipt = fs::read_to_string(scene.path("receipt.json")).unwrap();
-            let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+            let receipt = receipt(&scene);
             assert!(receipt["not_kept"].as_u64().unwrap() >= 2, "{what}: {receipt}");
         }
     }
@@ -121,8 +126,7 @@ fn a_recording_that_is_replaced_by_one_of_the_same_keys_is_not_called_whole() {
         }
         fs::rename(scene.path("old"), scene.recording()).unwrap();
         server.stop().expect(5).says(&["deleted or replaced"]);
-        let receipt = fs::read_to_string(scene.path("receipt.json")).unwrap();
-        let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+        let receipt = receipt(&scene);
         assert_eq!((&receipt["not_kept"], &receipt["verdict"]), (&1.into(), &"failed".into()));
     }
 }
@@ -156,8 +160,7 @@ fn a_folder_that_someone_deletes_is_not_called_whole() {
         let done = server.stop();
         assert_eq!(done.code, 5, "{what}: {}", done.stderr);
         assert!(done.stderr.contains("deleted or replaced"), "{what}: {}", done.stderr);
-        let receipt = fs::read_to_string(scene.path("receipt.json")).unwrap();
-        let receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
+        let receipt = receipt(&scene);
         assert!(receipt["not_kept"].as_u64().unwrap() >= 2, "{what}: {receipt}");
     }
 }

@@ -54,6 +54,7 @@ impl Recording {
     ) -> Result<usize, E> {
         let path = self.path();
         let paths = paths_of(path)?;
+        linked::refuse_other_than_a_recording(path)?;
         write(path, &paths, meta, entries, self.opened()).map_err(|failed| match failed {
             Failed::Store(error) => error.into(),
             Failed::Entries(error) => error,
