@@ -88,7 +88,13 @@ pub(in super::super) fn read_yaml(
             Outline::check_member(&name, node).map_err(|wrong| composer.problem(&wrong))?;
         }
     }
-    while !matches!(composer.next()?, Event::StreamEnd) {}
+    loop {
+        match composer.next()? {
+            Event::StreamEnd => break,
+            Event::DocumentEnd => {}
+            _ => return Err(composer.problem("a second document stands behind the cassette")),
+        }
+    }
     outline.check_end().map_err(|wrong| Problem::Form(wrong.to_owned()))
 }
 

@@ -138,6 +138,8 @@ fn bad_cassette_is_told_by_what_is_wrong_and_where() {
     assert!(wrong.contains("expected a list") && !wrong.contains("secret"), "{wrong}");
     let twice = problem("interactions: []\ninteractions: []\n");
     assert!(twice.contains("uplicate") || twice.contains("twice"), "{twice}");
+    let second = problem(&format!("interactions:\n{ONE}version: 1\n---\ninteractions:\n{ONE}"));
+    assert!(second.contains("a second document"), "{second}");
     let double = problem("interactions:\n- request: {uri: a, uri: b}\n");
     assert!(double.contains("uplicate"), "{double}");
     assert!(found(Format::VcrJson, b"{\"interactions\": []} x").1.is_err());

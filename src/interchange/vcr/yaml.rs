@@ -35,7 +35,8 @@ const NAMESPACE: &str = "tag:yaml.org,2002:";
 /// The pieces of a file, as they are asked for.
 pub(super) struct Composer<R: Read> {
     events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
-    anchors: HashMap<usize, Anchored>,
+    /// What aliases may repeat: as many of them as take no more than the limit.
+    anchors: HashMap<usize, Piece>,
     anchors_cost: usize,
     aliases_cost: usize,
     /// Where the last event stands.
@@ -48,13 +49,6 @@ struct Piece {
     node: Node,
     cost: usize,
     depth: usize,
-}
-
-/// A piece that aliases may repeat.
-enum Anchored {
-    Held(Piece),
-    /// All of them together were too much.
-    TooLarge,
 }
 
 /// A list or map that is not whole yet.
@@ -183,21 +177,20 @@ impl<R: Read> Composer<R> {
     fn keep(&mut self, piece: Piece, anchor: usize) -> Piece {
         if anchor != 0 {
             self.anchors_cost = self.anchors_cost.saturating_add(piece.cost);
-            let anchored = match self.anchors_cost <= ANCHORS_LIMIT {
-                true => Anchored::Held(piece.clone()),
-                false => Anchored::TooLarge,
-            };
-            self.anchors.insert(anchor, anchored);
+            if self.anchors_cost <= ANCHORS_LIMIT {
+                self.anchors.insert(anchor, piece.clone());
+            }
         }
         piece
     }
 
     /// What an alias stands for, if it takes no more than `room`.
     fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, Problem> {
-        let piece = match self.anchors.get(&anchor) {
-            Some(Anchored::Held(piece)) => piece,
-            Some(Anchored::TooLarge) => return Err(self.problem(MULTIPLIED)),
-            None => return Err(self.problem("an alias stands within what it repeats")),
+        let Some(piece) = self.anchors.get(&anchor) else {
+            return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
+                true => MULTIPLIED,
+                false => "an alias stands within what it repeats",
+            }));
         };
         self.aliases_cost = self.aliases_cost.saturating_add(piece.cost);
         if piece.cost > room || self.aliases_cost > ALIASES_LIMIT {
