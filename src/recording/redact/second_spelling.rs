@@ -227,6 +227,6 @@ mod tests {
     fn cut_and_broken_json_is_emptied_as_far_as_it_goes() {
         assert_eq!(emptied(r#"{"logprobs":["a"],"b":["#), r#"{"logprobs":[],"b":["#);
         assert_eq!(emptied(r#"{"b":1,"logprobs":["a","#), r#"{"b":1,"logprobs":[]"#);
-        assert_eq!(emptied(r#"}{"logprobs":["a"]}"#), r#"}{"logprobs":[]}"#);
+        assert_eq!(emptied(r#"{"a"}{"logprobs":["a"]}"#), r#"{"a"}{"logprobs":[]}"#);
     }
 }
