@@ -4,9 +4,11 @@ same SDKs; VCR.py plays what was exported."""
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
+import yaml
 
 import loop as ways
 from conftest import assert_green
@@ -70,6 +72,43 @@ def test_a_har_file_of_mitmproxy_is_replayed_to_the_same_sdk(upstream, loomrec, 
     assert replayed.code == 0, replayed.stderr
     assert replayed.document == seen.document, "replay differs from what mitmproxy saw"
     assert_green(replayed, upstream)
+
+
+def test_values_that_pyyaml_writes_come_over_as_it_reads_them(loomrec, tmp_path):
+    chance = random.Random(51)
+
+    def text() -> str:
+        letters = chance.choice(["0123456789+-._eExob:", "0123456789 yn'\"#,=<&*|>%@`[]{}\n\té🙂~"])
+        words = ["null", "yes", "on", "1e5", "0o17", ".inf", "2024-01-01", "<<"]
+        pieces = [*letters, *words] if chance.random() < 0.2 else letters
+        return "".join(chance.choice(pieces) for _ in range(chance.randint(0, 7)))
+
+    def number() -> float:
+        wide = chance.randint(-10 ** chance.randint(1, 40), 10**40)
+        return chance.choice([wide, chance.uniform(-1, 1) * 10.0 ** chance.randint(-300, 300), -0.0, 1e16])
+
+    def value() -> object:
+        return chance.choice([text, text, number, lambda: chance.choice([True, False, None]),
+                              lambda: {text(): text() for _ in range(3)}])()
+
+    bodies = [{"model": f"m{n}", "messages": [value() for _ in range(20)]} for n in range(100)]
+    headers = {"content-type": ["application/json"]}
+    interactions = [{
+        "request": {"method": "POST", "uri": "https://api.openai.com/v1/chat/completions",
+                    "headers": headers, "parsed_body": body},
+        "response": {"status": {"code": 200}, "headers": headers, "parsed_body": body},
+    } for body in bodies]
+    for run_number, options in enumerate([{}, {"allow_unicode": True, "width": 10**9}, {"default_flow_style": True}]):
+        cassette, recording = tmp_path / f"{run_number}.yaml", tmp_path / f"{run_number}.json"
+        written = yaml.safe_dump({"interactions": interactions, "version": 1}, sort_keys=False, **options)
+        assert yaml.safe_load(written)["interactions"] == interactions
+        cassette.write_text(written, encoding="utf-8")
+        run(loomrec, "import", "--from", "vcr", str(cassette), "-o", str(recording))
+        held = {entry["request"]["body"]["model"]: entry for entry in ways.entries(recording)}
+        for body in bodies:
+            entry = held[body["model"]]
+            assert json.dumps(entry["request"]["body"]) == json.dumps(body)
+            assert json.dumps(entry["response"]["body"]) == json.dumps(body)
 
 
 def imported(loomrec, upstream, source: Path, tmp_path: Path) -> Path:
