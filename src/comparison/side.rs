@@ -72,9 +72,9 @@ impl<'e> Side<'e> {
 /// The body's plain bytes; `None` where it does not decode.
 pub(super) fn plain(response: &RecordedResponse) -> Option<Vec<u8>> {
     let bytes = response.payload.bytes();
-    match header(response, "content-encoding") {
-        "" | "identity" => Some(bytes.to_vec()),
-        coding => encoding::decode(coding, &bytes, DECODED),
+    match encoding::coding_in(&response.headers) {
+        None => Some(bytes.to_vec()),
+        Some(coding) => encoding::decode(&coding, &bytes, DECODED),
     }
 }
 

@@ -16,7 +16,8 @@ const MESSAGE: usize = 2000;
 /// The answer of an entry as JSON; `None` where it holds none.
 pub(super) fn to_json(entry: &Entry, call: Option<&Call>) -> Option<Value> {
     let Some(response) = &entry.response else { return said_only(entry) };
-    let coding = header(response, "content-encoding");
+    let coding = encoding::coding_in(&response.headers);
+    let coding = coding.as_deref();
     let bytes = response.payload.bytes();
     let plain = coding.and_then(|coding| encoding::decode(coding, &bytes, READ));
     let is_plain = coding.is_none() || plain.is_some();

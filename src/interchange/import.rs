@@ -16,7 +16,7 @@ use crate::provider::{Framing, directory, framing};
 use crate::recording::exchange::{Exchange as Over, Maker, Reply};
 use crate::recording::observed::Observed;
 use crate::recording::redact::{self, Placeholders, Secrets};
-use crate::recording::request_text::{RequestText, content_coding, request_text};
+use crate::recording::request_text::{RequestText, request_text};
 use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, moment};
 
 /// Headers that name a call's session and step.
@@ -181,13 +181,15 @@ impl Import<'_> {
             (self.rules.headers(), stored),
         );
         let kind = head.content_type();
-        let codings = headers.iter().filter(|(name, _)| name == "content-encoding");
-        let coding = content_coding(codings.map(|(_, value)| value));
+        let coding = encoding::coding_in(headers);
         let body = match request_text(coding.as_deref(), body) {
             RequestText::Opaque(mark) => mark,
             RequestText::Plain(text) | RequestText::Decoded(text) => {
                 match redactor.redact_body(kind, &text, secrets, &mut placeholders) {
-                    Cow::Borrowed(_) => body.clone(),
+                    Cow::Borrowed(_) if redactor.is_packing_clean(body, &text, secrets) => {
+                        body.clone()
+                    }
+                    Cow::Borrowed(_) => text,
                     Cow::Owned(clean) => clean.into(),
                 }
             }
@@ -231,15 +233,10 @@ impl Import<'_> {
 
     /// The plain bytes of a body; the header that says how it was packed goes.
     fn unpacked(&self, headers: &mut Vec<(String, String)>, body: Bytes) -> Result<Bytes, Refused> {
-        let codings: Vec<&str> = headers
-            .iter()
-            .filter(|(name, _)| name == "content-encoding")
-            .map(|(_, value)| value.as_str())
-            .collect();
-        let coding = codings.join(",");
-        if coding.is_empty() {
+        let Some(coding) = encoding::coding_in(headers) else {
+            headers.retain(|(name, _)| name != "content-encoding");
             return Ok(body);
-        }
+        };
         let plain = match encoding::decode(&coding, &body, self.maker.max) {
             Some(plain) => plain.into(),
             // Unpacked by the tool already, and the header left.

@@ -115,7 +115,7 @@ impl Maker<'_> {
     }
 
     /// Removes secrets from the chunks, and reads the answer out of what is left. A body
-    /// that cannot be looked into is not kept.
+    /// that is too large to be looked into is not kept.
     fn read_and_redact(
         &self,
         reply: &mut Reply,
@@ -130,7 +130,7 @@ impl Maker<'_> {
             placeholders: &mut observed.placeholders,
         };
         match self.redactor.redact_answer(came, secrets, self.max) {
-            Err(Unkept::Compressed) => {
+            Err(Unkept::TooLarge) => {
                 reply.over = true;
                 Ok(Answer::default())
             }

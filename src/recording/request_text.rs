@@ -10,6 +10,9 @@ use super::redact::MARK;
 /// The most plain bytes that a body is looked into.
 const MOST: usize = 64 << 20;
 
+/// How many codings, one upon the other, a recorded body is freed of.
+const CODINGS: usize = 4;
+
 /// What is looked into of a request's body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RequestText {
@@ -19,18 +22,6 @@ pub enum RequestText {
     Decoded(Bytes),
     /// Nothing: it cannot be decoded. What stands in its place.
     Opaque(Bytes),
-}
-
-/// How a request's body is encoded, by the values of its `content-encoding` headers; `None`
-/// where it is not.
-pub fn content_coding<T: AsRef<str>>(values: impl Iterator<Item = T>) -> Option<String> {
-    let values: Vec<T> = values.collect();
-    let all = values.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(",");
-    let is_plain = all
-        .split(',')
-        .map(str::trim)
-        .all(|coding| coding.is_empty() || coding.eq_ignore_ascii_case("identity"));
-    (!is_plain).then_some(all)
 }
 
 /// What is looked into of a body that is encoded so.
@@ -50,15 +41,44 @@ pub fn request_text(coding: Option<&str>, body: &Bytes) -> RequestText {
     RequestText::Opaque(format!("{MARK} a body of {length} bytes, sha256 {digest}").into())
 }
 
-/// What the recorded body of a request says. Its first bytes tell how it is encoded: the
-/// header is not stored.
+/// What the recorded body of a request says. The header that names its coding is not
+/// stored: its first bytes tell the coding, and for those without a mark of their own, that
+/// all of it decodes to a text.
 pub fn stored_text(body: &Bytes) -> Bytes {
-    let coding = match &body[..] {
-        [0x1f, 0x8b, 8, ..] => "gzip",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "zstd",
-        _ => return body.clone(),
-    };
-    encoding::decode(coding, body, MOST).map_or_else(|| body.clone(), Bytes::from)
+    let mut text = body.clone();
+    for _ in 0..CODINGS {
+        let Some(plain) = decode_unnamed(&text) else { break };
+        text = plain.into();
+    }
+    text
+}
+
+/// The plain bytes of a body under a coding that is not named.
+fn decode_unnamed(body: &[u8]) -> Option<Vec<u8>> {
+    if is_text(body) {
+        return None;
+    }
+    if let Some(coding) = marked_coding(body) {
+        return encoding::decode(coding, body, MOST);
+    }
+    let codings = ["deflate", "br"].into_iter();
+    let mut decoded = codings.filter_map(|coding| encoding::decode(coding, body, MOST));
+    decoded.find(|plain| is_text(plain) || marked_coding(plain).is_some())
+}
+
+/// The coding whose mark the bytes begin with.
+fn marked_coding(body: &[u8]) -> Option<&'static str> {
+    match body {
+        [0x1f, 0x8b, 8, ..] => Some("gzip"),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some("zstd"),
+        _ => None,
+    }
+}
+
+/// Whether the bytes are a text that is written for people and programs to read.
+fn is_text(body: &[u8]) -> bool {
+    let is_odd = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    std::str::from_utf8(body).is_ok() && !body.iter().any(is_odd)
 }
 
 #[cfg(test)]
@@ -66,7 +86,8 @@ mod tests {
     use std::io::Write as _;
 
     use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;
 
@@ -87,10 +108,27 @@ mod tests {
     }
 
     #[test]
-    fn coding_is_none_where_it_says_nothing() {
-        let coding = |values: &[&str]| content_coding(values.iter());
-        assert_eq!(coding(&[]), None);
-        assert_eq!(coding(&["identity"]), None);
-        assert_eq!(coding(&["identity", "gzip"]).as_deref(), Some("identity,gzip"));
+    fn stored_body_is_read_under_each_coding_that_is_not_named() {
+        let text = Bytes::from("{\"prompt\": \"hello hello hello\"}".repeat(3));
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&text).unwrap();
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        zlib.write_all(&text).unwrap();
+        let mut bare = DeflateEncoder::new(Vec::new(), Compression::fast());
+        bare.write_all(&text).unwrap();
+        let zstd = compress_to_vec(&text[..], CompressionLevel::Fastest);
+        // A brotli stream of one block that is not compressed.
+        let head = ((text.len() as u32 - 1) << 4 | 1 << 20).to_le_bytes();
+        let brotli = [&head[..3], &text, &[3]].concat();
+        let gzip = gzip.finish().unwrap();
+        let twice = compress_to_vec(&gzip[..], CompressionLevel::Fastest);
+        let packed = [gzip, zlib.finish().unwrap(), bare.finish().unwrap(), zstd, brotli, twice];
+        for packed in packed {
+            assert_eq!(stored_text(&packed.into()), text);
+        }
+        for other in [&b""[..], b"plain", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\x01\x02"] {
+            let other = Bytes::from_static(other);
+            assert_eq!(stored_text(&other), other);
+        }
     }
 }

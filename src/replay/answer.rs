@@ -3,12 +3,13 @@
 //! and where its chunks end.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::decode_room::Reserved;
 use super::delivery::Delivery;
 use crate::recording::body::Chunk;
+use crate::recording::encoding::coding_of;
 use crate::recording::entry::{Cut, End};
 
 /// By what the answer was found.
@@ -99,9 +100,8 @@ impl Prepared {
     }
 
     /// The content encoding that a caller must accept to be given it as it is.
-    pub(super) fn coding(&self) -> Option<&str> {
-        let coding = self.headers.get(CONTENT_ENCODING).filter(|_| !self.pieces.is_empty())?;
-        Some(coding.to_str().unwrap_or_default())
+    pub(super) fn coding(&self) -> Option<String> {
+        if self.pieces.is_empty() { None } else { coding_of(&self.headers) }
     }
 }
 

@@ -97,8 +97,7 @@ impl Delivery {
     /// # Errors
     /// A body that decodes to too many bytes.
     pub(super) fn decode_unless_accepted(&mut self, accept: Option<&str>) -> Result<(), Undecoded> {
-        let Some(coding) = self.headers.get(http::header::CONTENT_ENCODING) else { return Ok(()) };
-        let coding = coding.to_str().unwrap_or_default().to_owned();
+        let Some(coding) = encoding::coding_of(&self.headers) else { return Ok(()) };
         if encoding::accepts(accept, &coding) || self.chunks.is_empty() {
             return Ok(());
         }
@@ -108,7 +107,7 @@ impl Delivery {
             // A small file may hold a body that decodes to any size.
             Err(why @ Undecoded::TooLarge) => return Err(why),
             // Bytes that do not decode are served as they were: that is what happened.
-            Err(Undecoded::Damaged | Undecoded::Unknown) => return Ok(()),
+            Err(Undecoded::Cut | Undecoded::Damaged | Undecoded::Unknown) => return Ok(()),
         };
         let chunk = |piece: encoding::Piece| {
             Some(Chunk { at_ms: self.chunks.get(piece.of)?.at_ms, data: piece.data.into() })

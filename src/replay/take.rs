@@ -238,7 +238,7 @@ impl Take {
         };
         let change_mode = self.form.must_change_mode(wanted);
         let reframe = self.form.must_reframe(wanted);
-        let accepted = |coding| encoding::accepts(accept_encoding, coding);
+        let accepted = |coding: String| encoding::accepts(accept_encoding, &coding);
         if !change_mode && !reframe && prepared.coding().is_none_or(accepted) {
             return Ok(Arc::clone(prepared));
         }
@@ -246,7 +246,7 @@ impl Take {
             return Err(too_large().into());
         }
         let reserved = match prepared.coding() {
-            Some(coding) => Some(room.reserve(coding, prepared.bytes.len())?),
+            Some(coding) => Some(room.reserve(&coding, prepared.bytes.len())?),
             None => None,
         };
         let change = move || {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method, header};
+use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
 use super::credential::{Carried, Credentials};
@@ -14,10 +14,11 @@ use super::route::Place;
 use super::seen::Facts;
 use crate::identity::{IdentityRules, QueryRules};
 use crate::provider::directory;
+use crate::recording::encoding::coding_of;
 use crate::recording::entry::RecordedRequest;
 use crate::recording::observed::Observed;
 use crate::recording::redact::{Placeholders, RedactedBody, Redactor, Secrets};
-use crate::recording::request_text::{RequestText, content_coding, request_text};
+use crate::recording::request_text::{RequestText, request_text};
 use crate::replay::Matcher;
 
 /// Names the session of a call.
@@ -138,8 +139,7 @@ impl Observer {
         };
         let step = named(STEP_HEADER);
         let (place, placeholders) = (Arc::new(place), numbered);
-        let codings = headers.get_all(header::CONTENT_ENCODING).iter();
-        let coding = content_coding(codings.map(|v| String::from_utf8_lossy(v.as_bytes())));
+        let coding = coding_of(headers);
         Opening { place, request, session, step, secrets, placeholders, coding }
     }
 
@@ -159,6 +159,8 @@ impl Observer {
             RequestText::Plain(text) | RequestText::Decoded(text) => (text, None),
             RequestText::Opaque(mark) => (body.clone(), Some(mark)),
         };
+        let is_kept_packed = self.redactor.is_packing_clean(body, &text, secrets);
+        let body = if is_kept_packed { body } else { &text };
         let RedactedBody { by_patterns, whole } =
             self.redactor.redact_body_apart(kind, &text, secrets, &mut placeholders);
         let build = |body: Bytes| {

@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use super::{Kind, Problem, Severity};
 use crate::provider::{self, Answer, Call, Framing, Operation};
-use crate::recording::encoding::{self, LARGEST, Undecoded};
+use crate::recording::encoding::Undecoded::{Damaged, Unknown};
+use crate::recording::encoding::{self, Decodable, LARGEST, Undecoded};
 use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
 use crate::recording::{Entry, RecordedResponse};
 
@@ -16,26 +17,35 @@ pub(super) struct Body<'a> {
     pub(super) framing: Option<Framing>,
     /// Whether they are other bytes than those recorded.
     pub(super) decoded: bool,
+    /// Why they are not all that the recorded bytes say.
+    pub(super) problem: Option<Undecoded>,
 }
 
 impl<'a> Body<'a> {
-    /// The body of a response to a call of `operation`.
-    ///
-    /// # Errors
-    /// Why it does not decode.
-    pub(super) fn of(
-        operation: Operation,
-        response: &'a RecordedResponse,
-    ) -> Result<Self, Undecoded> {
+    /// The body of a response to a call of `operation`, as far as it decodes.
+    pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
         let recorded = response.payload.bytes();
-        let (bytes, decoded) = match header(response, "content-encoding").unwrap_or_default() {
-            "" | "identity" => (recorded, false),
-            coded => (encoding::try_decode(coded, &recorded, LARGEST)?.into(), true),
+        let decodable = encoding::coding_in(&response.headers)
+            .map(|coding| encoding::decode_available(&coding, &recorded, LARGEST));
+        let (bytes, decoded, problem) = match decodable {
+            None => (recorded, false, None),
+            // A text that is sent under the header of a coding by mistake.
+            Some(Decodable { problem: problem @ Some(Damaged | Unknown), .. })
+                if std::str::from_utf8(&recorded).is_ok() =>
+            {
+                (recorded, false, problem)
+            }
+            Some(Decodable { plain, problem }) => (plain.into(), true, problem),
         };
         let media = header(response, "content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
         let framing = Framing::answered(operation, media, &bytes);
-        Ok(Self { media, bytes, framing, decoded })
+        Self { media, bytes, framing, decoded, problem }
+    }
+
+    /// The body, where all of it decodes.
+    pub(super) fn whole(&self) -> Option<&Self> {
+        self.problem.is_none().then_some(self)
     }
 
     /// What it says.

@@ -176,21 +176,21 @@ fn examine(
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::Other, |call| call.operation);
     let body = entry.response.as_ref().map(|response| Body::of(operation, response));
-    if let Some(Err(why)) = &body {
+    if let Some(why) = body.as_ref().and_then(|body| body.problem) {
         let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
         let severity = match why {
             Undecoded::TooLarge => Severity::Error,
-            Undecoded::Damaged | Undecoded::Unknown => Severity::Warning,
+            Undecoded::Cut | Undecoded::Damaged | Undecoded::Unknown => Severity::Warning,
         };
         let problem = Problem::of_file(Kind::Answer, severity, text);
         found.push(problem.at("/response", None).helped(remedy));
     }
-    let body = body.and_then(Result::ok);
+    let whole = body.as_ref().and_then(Body::whole);
     if let Some(call) = call {
-        answer::check(entry, call, body.as_ref(), &checker.redactor, found);
+        answer::check(entry, call, whole, &checker.redactor, found);
     }
-    end::check(entry, call, body.as_ref(), found);
+    end::check(entry, call, whole, found);
     header::check(entry, found);
     fault(entry, found);
     let cleaned = checker.cleaned(name, entry);

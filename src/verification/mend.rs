@@ -26,11 +26,11 @@ pub fn mend(name: &EntryName, entry: &Entry, checker: &Checker, rehash: bool) ->
     let call = asked.as_ref().map(|asked| &asked.call);
     let operation = call.map_or(Operation::Other, |call| call.operation);
     let response = entry.response.as_ref();
-    let body = response.and_then(|response| Body::of(operation, response).ok());
+    let body = response.map(|response| Body::of(operation, response));
+    let whole = body.as_ref().and_then(Body::whole);
     let mut mended = Mended { name: name.clone(), entry: entry.clone(), done: Vec::new() };
     if let Some(call) = call
-        && let Some((summed, fields)) =
-            answer::summed_up(entry, call, body.as_ref(), &checker.redactor)
+        && let Some((summed, fields)) = answer::summed_up(entry, call, whole, &checker.redactor)
         && !fields.is_empty()
     {
         mended.entry = summed;

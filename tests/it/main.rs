@@ -13,6 +13,8 @@ mod bombs;
 #[cfg(test)]
 mod cassette_bodies;
 #[cfg(test)]
+mod compressed;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod crash;

@@ -181,8 +181,8 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     page.headers(&response.headers);
     let media = media_type(response).to_ascii_lowercase();
     let bytes = response.payload.bytes();
-    let coding = response.headers.iter().find(|(name, _)| name == "content-encoding");
-    let decoded = coding.and_then(|(_, coding)| encoding::decode(coding, &bytes, DECODED));
+    let coding = encoding::coding_in(&response.headers);
+    let decoded = coding.as_ref().and_then(|coding| encoding::decode(coding, &bytes, DECODED));
     let plain = decoded.as_deref().unwrap_or(&bytes);
     let framing = Framing::of_media(&media);
     // The timeline shows it then.
@@ -192,7 +192,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     }
     let operation = row.call.as_ref().map_or(Operation::Other, |call| call.operation);
     // Compressed bytes that do not decode are no events.
-    if let (Some((_, coding)), None, false) = (coding, &decoded, bytes.is_empty()) {
+    if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
         page.fact("damage", Some(&format!("the body does not decode as {coding}")));
     }
     if (200..300).contains(&response.status) && (coding.is_none() || decoded.is_some()) {
@@ -205,7 +205,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
 /// When the bytes came and how they ended.
 fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
     let chunks = &response.payload.chunks;
-    let coded = response.headers.iter().any(|(name, _)| name == "content-encoding");
+    let coded = encoding::coding_in(&response.headers).is_some();
     let media = media_type(response).to_ascii_lowercase();
     let framing = Framing::of_media(&media).filter(|_| !coded);
     page.title("Timeline");

@@ -76,12 +76,9 @@ pub(in super::super) fn entry(
 /// A body as viewers show it, and whether it went over the wire as something else.
 fn content(response: &RecordedResponse) -> (Value, bool) {
     let bytes = response.payload.bytes();
-    let coding = header(&response.headers, "content-encoding");
-    let plain = match coding {
-        "" | "identity" => None,
-        coding => encoding::decode(coding, &bytes, UNPACKED),
-    };
-    let packed = !matches!(coding, "" | "identity");
+    let coding = encoding::coding_in(&response.headers);
+    let plain = coding.as_deref().and_then(|coding| encoding::decode(coding, &bytes, UNPACKED));
+    let packed = coding.is_some();
     let shown = plain.as_deref().unwrap_or(&bytes);
     let kind = header(&response.headers, "content-type");
     let mut content = json!({ "size": shown.len(), "mimeType": kind });

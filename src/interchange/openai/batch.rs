@@ -231,9 +231,9 @@ pub(in super::super) fn complete(
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     };
     let bytes = response.payload.bytes();
-    let bytes = match header("content-encoding") {
-        "" | "identity" => bytes.to_vec(),
-        coding => encoding::decode(coding, &bytes, UNPACKED)
+    let bytes = match encoding::coding_in(&response.headers) {
+        None => bytes.to_vec(),
+        Some(coding) => encoding::decode(&coding, &bytes, UNPACKED)
             .ok_or_else(|| "its answer cannot be unpacked".to_owned())?,
     };
     let call = request.recognise();

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::super::body::Chunk;
-use super::super::encoding::{self, Undecoded};
+use super::super::encoding::{self, Decodable, Undecoded, coding_in};
 use super::document::documents;
 use super::edit::Found;
 use super::search::Search;
@@ -35,6 +35,9 @@ pub enum Unkept {
     /// It is compressed in a way that cannot be looked into.
     #[error("its answer is compressed and cannot be looked into")]
     Compressed,
+    /// It is compressed, and decodes to more bytes than are looked into.
+    #[error("its answer decodes to more bytes than are looked into")]
+    TooLarge,
     /// A credential stands in what its pieces say together, but in none of them, and how
     /// the pieces are framed is not known.
     #[error("a credential is spread over its answer, and cannot be taken out of it")]
@@ -55,28 +58,34 @@ impl Redactor {
         max: usize,
     ) -> Result<Answer, Unkept> {
         let Came { operation, status, headers, chunks, placeholders } = came;
-        if !self.decode_if_unclean(operation, headers, chunks, secrets, max) {
-            chunks.clear();
-            return Err(Unkept::Compressed);
-        }
         let search = Search { redactor: self, secrets };
         let media = media_type(headers).to_owned();
-        let mut joined = join(chunks);
+        let packed = match search.look_into_packed(operation, &media, headers, chunks, max) {
+            Ok(packed) => packed,
+            Err(unkept) => {
+                chunks.clear();
+                return Err(unkept);
+            }
+        };
+        let is_packed = packed.is_some();
+        let mut joined = packed.unwrap_or_else(|| join(chunks));
         let framing = Framing::answered(operation, &media, &joined);
-        let coded = coding(headers).is_some();
-        if !coded {
+        if !is_packed {
             joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
         }
-        let said = read(operation, status, headers, &joined, max);
+        let said = read(operation, status, &media, &joined);
         if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
             return Ok(said.answer);
         }
-        if framing.is_none() && !coded {
+        if framing.is_none() {
+            if is_packed {
+                keep_decoded(headers, chunks, joined);
+            }
             // A text may stand in several parts of one document.
             joined = self.remove(chunks, placeholders, |text| {
                 search.in_events(text, std::slice::from_ref(&(0..text.len())))
             });
-            let said = read(operation, status, headers, &joined, max);
+            let said = read(operation, status, &media, &joined);
             if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
                 return Ok(said.answer);
             }
@@ -161,45 +170,71 @@ impl Redactor {
         FoundSecret::each(found, bytes)
     }
 
-    /// A compressed body that holds a credential is kept decoded: it could not be
-    /// cleaned otherwise. Gives whether the body may be kept.
-    fn decode_if_unclean(
-        &self,
-        operation: Operation,
-        headers: &mut Vec<(String, String)>,
-        chunks: &mut Vec<Chunk>,
-        secrets: &Secrets,
-        max: usize,
-    ) -> bool {
-        let Some(encoding) = coding(headers) else { return true };
-        let (joined, media) = (join(chunks), media_type(headers));
-        let is_clean = |plain: &[u8]| {
-            let framing = Framing::answered(operation, media, plain);
-            let mut chunks = [Chunk { at_ms: 0.0, data: Bytes::copy_from_slice(plain) }];
-            let none = &mut Placeholders::default();
-            self.redact_payload(framing, media, &mut chunks, secrets, none) == plain
-        };
-        // What cannot be seen to be free of secrets is not kept.
-        let plain = match encoding::try_decode(encoding, &joined, max) {
-            Ok(plain) => plain,
-            Err(Undecoded::Unknown | Undecoded::TooLarge) => return false,
-            // Cut or damaged: nobody can read more than its beginning.
-            Err(Undecoded::Damaged) => {
-                let start = encoding::decode_start(encoding, &joined, max);
-                return start.is_some_and(|start| is_clean(&start));
-            }
-        };
-        if is_clean(&plain) {
-            return true;
-        }
-        let at_ms = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
-        *chunks = vec![Chunk { at_ms, data: plain.into() }];
-        headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
-        true
+    /// Whether a body that says `text` may be kept as it is: it is that text, or compressed
+    /// bytes that hold no credential beside it.
+    pub fn is_packing_clean(&self, body: &Bytes, text: &Bytes, secrets: &Secrets) -> bool {
+        // A body that says itself is shared, and need not be read.
+        let is_text = (body.as_ptr(), body.len()) == (text.as_ptr(), text.len());
+        is_text || self.is_packed_clean(body, secrets)
+    }
+
+    /// Whether compressed bytes hold no credential as they are: in the names and notes that
+    /// codings have room for. The rules do not apply: they match what is no text.
+    pub fn is_packed_clean(&self, packed: &[u8], secrets: &Secrets) -> bool {
+        let search = Search { redactor: self, secrets };
+        !search.begins_in(packed) || search.in_name(packed).is_empty()
     }
 }
 
 impl Search<'_> {
+    /// What a compressed body says that may be kept as it is; `None` for a body that is
+    /// not compressed. One that holds a credential is kept decoded, and so not compressed
+    /// any longer: it could not be cleaned otherwise.
+    fn look_into_packed(
+        &self,
+        operation: Operation,
+        media: &str,
+        headers: &mut Vec<(String, String)>,
+        chunks: &mut Vec<Chunk>,
+        max: usize,
+    ) -> Result<Option<Bytes>, Unkept> {
+        let Some(coding) = coding_in(headers) else { return Ok(None) };
+        let packed = join(chunks);
+        let Decodable { plain, problem } = encoding::decode_available(&coding, &packed, max);
+        let plain = Bytes::from(plain);
+        match problem {
+            // Of a cut body, nobody can read more than its beginning.
+            None | Some(Undecoded::Cut) => {
+                let is_clean = self.redactor.is_packed_clean(&packed, self.secrets)
+                    && self.is_payload_clean(operation, media, &plain);
+                if is_clean {
+                    return Ok(Some(plain));
+                }
+                keep_decoded(headers, chunks, plain);
+            }
+            // A text that is sent under the header of a coding by mistake.
+            Some(Undecoded::Damaged) if std::str::from_utf8(&packed).is_ok() => {
+                if self.is_payload_clean(operation, media, &packed) {
+                    return Ok(Some(packed));
+                }
+                keep_decoded(headers, chunks, packed);
+            }
+            // What cannot be seen to be free of secrets is not kept.
+            Some(Undecoded::Damaged | Undecoded::Unknown) => return Err(Unkept::Compressed),
+            Some(Undecoded::TooLarge) => return Err(Unkept::TooLarge),
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing is to be removed from the plain bytes of an answer.
+    fn is_payload_clean(&self, operation: Operation, media: &str, plain: &Bytes) -> bool {
+        let framing = Framing::answered(operation, media, plain);
+        let mut chunks = [Chunk { at_ms: 0.0, data: plain.clone() }];
+        let none = &mut Placeholders::default();
+        let Self { redactor, secrets } = self;
+        redactor.redact_payload(framing, media, &mut chunks, secrets, none) == plain
+    }
+
     /// What stands in an answer that is no stream of a known framing.
     fn in_document(&self, media: &str, bytes: &[u8]) -> Vec<Found> {
         let mut found = self.in_body(media, bytes);
@@ -271,50 +306,37 @@ fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
 /// What an answer says.
 struct Said {
     answer: Answer,
-    /// Whether its bytes as they are have been read as one JSON document.
+    /// Whether its bytes have been read as one JSON document.
     is_document: bool,
 }
 
 /// What an answer of success says.
-fn read(
-    operation: Operation,
-    status: u16,
-    headers: &[(String, String)],
-    joined: &Bytes,
-    max: usize,
-) -> Said {
+fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
     if !(200..300).contains(&status) {
         return Said { answer: Answer::default(), is_document: false };
     }
-    let decoded = coding(headers).and_then(|coding| encoding::decode(coding, joined, max));
-    let plain = decoded.as_deref().unwrap_or(joined);
-    let media = media_type(headers);
     let framing = Framing::answered(operation, media, plain);
     let answer = match framing {
         None => provider::read_complete(operation, media, plain),
         framing => provider::read(operation, framing, plain),
     };
     // A transcription may be plain text.
-    let is_document = answer.is_some()
-        && framing.is_none()
-        && decoded.is_none()
-        && operation != Operation::Transcription;
+    let is_document =
+        answer.is_some() && framing.is_none() && operation != Operation::Transcription;
     Said { answer: answer.unwrap_or_default(), is_document }
 }
 
-/// How a body is compressed, where it is.
-fn coding(headers: &[(String, String)]) -> Option<&str> {
-    header(headers, "content-encoding").filter(|coding| !matches!(*coding, "" | "identity"))
-}
-
-/// The first value of a header.
-fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+/// Puts the plain bytes in the place of a compressed body.
+fn keep_decoded(headers: &mut Vec<(String, String)>, chunks: &mut Vec<Chunk>, plain: Bytes) {
+    let at_ms = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
+    *chunks = vec![Chunk { at_ms, data: plain }];
+    headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
 }
 
 /// The media type, without parameters.
 fn media_type(headers: &[(String, String)]) -> &str {
-    header(headers, "content-type").map_or("", |value| value.split(';').next().unwrap_or("").trim())
+    let found = headers.iter().find(|(name, _)| name == "content-type");
+    found.map_or("", |(_, value)| value.split(';').next().unwrap_or("").trim())
 }
 
 #[cfg(test)]

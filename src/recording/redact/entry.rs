@@ -125,7 +125,10 @@ impl Redactor {
         // A compressed body that holds a credential is kept decoded.
         let text = stored_text(&request.body);
         let body = match self.redact_body(kind, &text, &none, placeholders) {
-            Cow::Borrowed(_) => request.body.clone(),
+            Cow::Borrowed(_) if self.is_packing_clean(&request.body, &text, &none) => {
+                request.body.clone()
+            }
+            Cow::Borrowed(_) => text,
             Cow::Owned(clean) => clean.into(),
         };
         let other_headers = request.other_headers.cleaned(|name| self.is_clean_name(name, &none));
@@ -159,9 +162,9 @@ impl Redactor {
         };
         let answer = match self.redact_answer(came, &none, DECODED) {
             Ok(answer) => answer,
-            Err(Unkept::Compressed) => {
+            Err(unkept @ (Unkept::Compressed | Unkept::TooLarge)) => {
                 *response = before;
-                return Some(Unkept::Compressed);
+                return Some(unkept);
             }
             // What could be removed is.
             Err(Unkept::Spread) => return Some(Unkept::Spread),

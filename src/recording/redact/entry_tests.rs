@@ -145,7 +145,7 @@ fn compressed_answer_is_looked_into_to_its_end_or_not_kept() {
         placeholders: &mut Placeholders::default(),
     };
     let kept = redactor().redact_answer(came, &Secrets::default(), 40_000);
-    assert_eq!((kept.map(drop), chunks), (Err(Unkept::Compressed), Vec::new()));
+    assert_eq!((kept.map(drop), chunks), (Err(Unkept::TooLarge), Vec::new()));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::mark::{Mark, Spared};
 use super::watch::Line;
 use crate::fault::{self, Distort, Fault};
 use crate::provider::{Asked as Form, Framing};
+use crate::recording::encoding;
 use crate::recording::observed::Observed;
 use crate::replay::ReplayBody;
 
@@ -159,8 +160,7 @@ fn answered(caller: &Caller, mark: Mark, response: Response<AnyBody>) -> Respons
 
 /// How an answer with these headers is framed; `None` where it is no stream.
 fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<Framing> {
-    let coded = headers.get(http::header::CONTENT_ENCODING);
-    if coded.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    if encoding::coding_of(headers).is_some() {
         return None;
     }
     let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;

@@ -1,0 +1,176 @@
+//! Encoded pieces, and the chain of decoders that reads them.
+
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use super::brotli::Brotli;
+use super::flate::{Gzip, LoneDeflate};
+use super::zstd_frames::ZstdFrames;
+use super::{Coding, HELD, Piece, Undecoded};
+
+/// Bytes between two decoders.
+const BUFFER: usize = 4096;
+
+/// Bytes that an inner coding may have beyond the plain ones: a compressed form is not much
+/// longer than what it says.
+const INNER: usize = 1 << 20;
+
+/// What the decoders give.
+pub(super) struct Decoded {
+    /// The plain bytes before the problem.
+    pub(super) pieces: Vec<Piece>,
+    /// Why that is not all.
+    pub(super) problem: Option<Undecoded>,
+}
+
+/// Pieces to be decoded.
+pub(super) struct Source<'a> {
+    pieces: &'a [&'a [u8]],
+    /// The place of the last of them that was looked at.
+    reached: Cell<usize>,
+    /// The worst problem that any of the decoders had.
+    problem: Cell<Option<Undecoded>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of(pieces: &'a [&'a [u8]]) -> Self {
+        Self { pieces, reached: Cell::new(0), problem: Cell::new(None) }
+    }
+
+    /// All that the decoders give, if that is at most `max` bytes.
+    pub(super) fn decode(&self, codings: &[Coding], max: usize) -> Decoded {
+        let held = max.min(HELD);
+        let (pieces, total) = self.read(codings, max, held);
+        let is_too_large = self.problem.get() == Some(Undecoded::TooLarge);
+        let pieces = match total > held && !is_too_large {
+            true => self.read(codings, max, max).0,
+            false => pieces,
+        };
+        Decoded { pieces, problem: self.problem.get() }
+    }
+
+    /// The same, and how many bytes there are; no bytes where that is more than `held`.
+    fn read(&self, codings: &[Coding], max: usize, held: usize) -> (Vec<Piece>, usize) {
+        self.reached.set(0);
+        self.problem.set(None);
+        let mut reader = self.reader(codings, max);
+        let (mut out, mut total): (Vec<Piece>, usize) = (Vec::new(), 0);
+        loop {
+            let data = match reader.fill_buf() {
+                Ok([]) => break,
+                Ok(data) => data,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    self.note(Undecoded::Damaged);
+                    break;
+                }
+            };
+            let length = data.len();
+            total += length;
+            if total <= held {
+                let of = self.reached.get();
+                match out.last_mut() {
+                    Some(last) if last.of == of => last.data.extend_from_slice(data),
+                    _ => out.push(Piece { of, data: data.to_vec() }),
+                }
+            } else {
+                out = Vec::new();
+            }
+            reader.consume(length);
+        }
+        (out, total)
+    }
+
+    /// The decoders one behind the other: none holds more than its window.
+    fn reader(&self, codings: &[Coding], max: usize) -> Box<dyn BufRead + '_> {
+        let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
+        for (at, coding) in codings.iter().enumerate() {
+            let decoder: Box<dyn Read + '_> = match coding {
+                Coding::Gzip => Box::new(Gzip::new(reader)),
+                Coding::Zlib => Box::new(LoneDeflate::new(reader, true)),
+                Coding::Deflate => Box::new(LoneDeflate::new(reader, false)),
+                Coding::Brotli => Box::new(Brotli::new(reader)),
+                Coding::Zstandard => Box::new(ZstdFrames::new(reader)),
+            };
+            let is_last = at + 1 == codings.len();
+            let left = if is_last { max } else { max.saturating_add(INNER) };
+            let layer = Layer { source: self, decoder, left, is_over: false };
+            reader = Box::new(BufReader::with_capacity(BUFFER, layer));
+        }
+        reader
+    }
+
+    /// Notes a problem. A cut is the least of them.
+    fn note(&self, problem: Undecoded) {
+        if matches!(self.problem.get(), None | Some(Undecoded::Cut)) {
+            self.problem.set(Some(problem));
+        }
+    }
+}
+
+/// One decoder. Its problems end it: what reads from it decodes all that came before.
+struct Layer<'s, 'a> {
+    source: &'s Source<'a>,
+    decoder: Box<dyn Read + 's>,
+    /// How many more bytes it may give.
+    left: usize,
+    is_over: bool,
+}
+
+impl Read for Layer<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
+        let problem = match self.decoder.read(buffer) {
+            Ok(length) if length <= self.left => {
+                self.left -= length;
+                self.is_over = length == 0;
+                return Ok(length);
+            }
+            Ok(_) => Undecoded::TooLarge,
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => return Err(error),
+                ErrorKind::UnexpectedEof => Undecoded::Cut,
+                _ => Undecoded::Damaged,
+            },
+        };
+        self.is_over = true;
+        self.source.note(problem);
+        Ok(0)
+    }
+}
+
+/// Gives one piece at a time, and notes which.
+struct Reader<'s, 'a> {
+    source: &'s Source<'a>,
+    at: usize,
+    offset: usize,
+}
+
+impl BufRead for Reader<'_, '_> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        while let Some(piece) = self.source.pieces.get(self.at) {
+            if self.offset < piece.len() {
+                self.source.reached.set(self.at);
+                return Ok(&piece[self.offset..]);
+            }
+            (self.at, self.offset) = (self.at + 1, 0);
+        }
+        Ok(&[])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.offset += amount;
+    }
+}
+
+impl Read for Reader<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let data = self.fill_buf()?;
+        let length = data.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&data[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}

@@ -1,0 +1,162 @@
+//! Zstandard (RFC 8878): frames one behind the other, some of which are skipped.
+
+use std::io::{BufRead, Error, Read, Result};
+
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::ending::{cut, damaged, is_at_end};
+use super::flate::skip;
+
+/// What the magic numbers of skippable frames begin with, the lowest byte left out.
+const SKIPPABLE: [u8; 3] = [0x2a, 0x4d, 0x18];
+
+/// An empty block that is the last of its frame, and a checksum that is not looked at.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+
+/// Bytes of a block's header.
+const BLOCK_HEADER: usize = 3;
+
+/// Frames of zstandard.
+pub(super) struct ZstdFrames<R> {
+    input: R,
+    decoder: FrameDecoder,
+    place: Place,
+}
+
+/// Where the reader is.
+enum Place {
+    Start,
+    WithinFrame,
+    BetweenFrames,
+    /// Behind a problem: what was decoded before it is still to be given, but for the
+    /// last `padded` bytes.
+    Failed {
+        problem: Error,
+        padded: usize,
+    },
+}
+
+impl<R: BufRead> ZstdFrames<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, decoder: FrameDecoder::new(), place: Place::Start }
+    }
+
+    /// Reads the header of a frame, or passes over a skippable one.
+    fn begin_frame(&mut self) -> Result<()> {
+        let first = self.input.fill_buf()?.first();
+        if !first.is_some_and(|first| matches!(first, 0x28 | 0x50..=0x5f)) {
+            return Err(damaged());
+        }
+        let mut magic = [0; 4];
+        self.input.read_exact(&mut magic)?;
+        self.place = Place::BetweenFrames;
+        if magic[1..] == SKIPPABLE {
+            let mut length = [0; 4];
+            self.input.read_exact(&mut length)?;
+            return skip(&mut self.input, u32::from_le_bytes(length).into());
+        }
+        match self.decoder.reset((&magic[..]).chain(&mut self.input)) {
+            Ok(()) => self.place = Place::WithinFrame,
+            Err(_) if self.input.fill_buf()?.is_empty() => return Err(cut()),
+            Err(_) => return Err(damaged()),
+        }
+        Ok(())
+    }
+
+    /// Decodes one block. Behind a problem, the decoder gives what its window still holds.
+    fn decode_block(&mut self) {
+        let mut source = Watched::new(&mut self.input);
+        let decoded = self.decoder.decode_blocks(&mut source, BlockDecodingStrategy::UptoBlocks(1));
+        let problem = match &decoded {
+            Ok(_) if source.padded == 0 => return,
+            Ok(_) | Err(FrameDecoderError::FailedToReadChecksum(_)) if source.has_ended => cut(),
+            // The part that is there of a compressed block was not decoded.
+            Err(_) if source.has_ended && source.given <= BLOCK_HEADER => cut(),
+            _ => damaged(),
+        };
+        let padded = source.padded;
+        if decoded.is_err() || !self.decoder.is_finished() {
+            let ended = BlockDecodingStrategy::UptoBlocks(1);
+            let _unneeded = self.decoder.decode_blocks(&LAST_BLOCK[..], ended);
+        }
+        self.place = Place::Failed { problem, padded };
+    }
+
+    /// Whether the checksum that the frame ends with is that of what was decoded.
+    fn is_sound(&self) -> bool {
+        let said = self.decoder.get_checksum_from_data();
+        said.is_none() || said == self.decoder.get_calculated_checksum()
+    }
+}
+
+impl<R: BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        while !buffer.is_empty() {
+            match &self.place {
+                Place::BetweenFrames if is_at_end(&mut self.input)? => return Ok(0),
+                Place::Start | Place::BetweenFrames => self.begin_frame()?,
+                Place::WithinFrame if self.decoder.can_collect() > 0 => {
+                    return self.decoder.read(buffer);
+                }
+                Place::WithinFrame if !self.decoder.is_finished() => self.decode_block(),
+                Place::WithinFrame if self.is_sound() => self.place = Place::BetweenFrames,
+                Place::WithinFrame => return Err(damaged()),
+                Place::Failed { problem, padded } => {
+                    let left = self.decoder.can_collect().saturating_sub(*padded);
+                    let length = left.min(buffer.len());
+                    if length == 0 {
+                        return Err(problem.kind().into());
+                    }
+                    return self.decoder.read(&mut buffer[..length]);
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The input of one block, which notes where it ended. A block that is not compressed is
+/// filled up with zeros: its bytes are there as far as they came.
+struct Watched<R> {
+    input: R,
+    header: [u8; BLOCK_HEADER],
+    /// The bytes that came from the input.
+    given: usize,
+    /// The bytes that did not.
+    padded: usize,
+    has_ended: bool,
+}
+
+impl<R: Read> Watched<R> {
+    fn new(input: R) -> Self {
+        Self { input, header: [0; BLOCK_HEADER], given: 0, padded: 0, has_ended: false }
+    }
+
+    /// How many bytes a block lacks that is not compressed.
+    fn lacking(&self) -> usize {
+        let [low, middle, high] = self.header;
+        let header = u32::from_le_bytes([low, middle, high, 0]);
+        let is_raw = self.given >= BLOCK_HEADER && header & 0b110 == 0;
+        let end = BLOCK_HEADER + (header >> 3) as usize;
+        if is_raw { end.saturating_sub(self.given + self.padded) } else { 0 }
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let length = self.input.read(buffer)?;
+        for (place, byte) in self.header.iter_mut().skip(self.given).zip(&buffer[..length]) {
+            *place = *byte;
+        }
+        self.given += length;
+        if length > 0 || buffer.is_empty() {
+            return Ok(length);
+        }
+        self.has_ended = true;
+        let padding = self.lacking().min(buffer.len());
+        buffer[..padding].fill(0);
+        self.padded += padding;
+        Ok(padding)
+    }
+}
