@@ -283,3 +283,23 @@ fn verify_and_redact_read_a_cut_answer_as_far_as_it_decodes() {
         scene.run(&["verify", "run.json"]).expect(0);
     }
 }
+
+#[test]
+fn redact_takes_a_key_out_of_headers_where_the_answer_cannot_be_cleaned() {
+    let key = known_key();
+    let spread: String = [&key[..9], &key[9..30], &key[30..]]
+        .map(|part| format!("7|{{\"text\":\"{part}\"}}"))
+        .concat();
+    let answers = [
+        (json!({"content-type": "application/x-odd", "x-note": key}), spread),
+        (json!({"content-encoding": "snappy", "x-note": key}), "abc".to_owned()),
+    ];
+    for (headers, text) in answers {
+        let scene = with_answer(headers, json!({"text": text}));
+        let said = scene.run(&["redact", "run.json", "--apply"]).expect(1);
+        assert!(said.stdout.contains("NOT removed"), "{}", said.stdout);
+        let response = &scene.only_take()["response"];
+        assert_eq!(response["headers"]["x-note"], "[REDACTED]");
+        assert_eq!(response["text"], text);
+    }
+}

@@ -160,16 +160,16 @@ impl Redactor {
             chunks: &mut response.payload.chunks,
             placeholders,
         };
-        let answer = match self.redact_answer(came, &none, DECODED) {
-            Ok(answer) => answer,
-            Err(unkept @ (Unkept::Compressed | Unkept::TooLarge)) => {
-                *response = before;
-                return Some(unkept);
-            }
-            // What could be removed is.
-            Err(Unkept::Spread) => return Some(Unkept::Spread),
-        };
+        let answer = self.redact_answer(came, &none, DECODED);
+        if let Err(Unkept::Compressed | Unkept::TooLarge) = answer {
+            response.clone_from(&before);
+        }
+        // What can be removed is, also where the body cannot be cleaned.
         response.headers = self.stored_response_headers(&response.headers, &none, placeholders);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(unkept) => return Some(unkept),
+        };
         if response.payload != before.payload && entry.content.is_some() {
             entry.content = Some(answer.content);
             entry.tool_calls = answer.tool_calls;
