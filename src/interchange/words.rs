@@ -13,6 +13,9 @@ use crate::recording::{End, Entry, EntryName, moment};
 /// The status of what was answered.
 const OK: u16 = 200;
 
+/// Why a call is left out of which a credential remains.
+const UNCLEAN: &str = "a credential in it could not be taken out";
+
 /// The most texts that one vector is given to.
 const INPUTS: usize = 4096;
 
@@ -86,7 +89,7 @@ impl Import<'_> {
             ..Entry::default()
         };
         if !asked.secrets.is_empty() && !redact::is_clean(&entry.to_text(), &asked.secrets) {
-            return Err(refused("a credential in it could not be taken out"));
+            return Err(Refused::Damaged(UNCLEAN.to_owned()));
         }
         Ok(Made { name, entry, by, host: asked.host, lost })
     }
@@ -103,7 +106,7 @@ impl Import<'_> {
     pub fn named(&self, named: Named) -> Result<Made, Refused> {
         let Named { key, mut entry, lost, .. } = named;
         let name = match EntryName::of_key(&key).0 {
-            EntryName::Step(step) => step_name(&step)?,
+            EntryName::Step(step) => step_name(&self.without_credentials(&step))?,
             hash @ EntryName::Hash(_) => hash,
         };
         let hashed = entry.request_hash.is_some() || name.step_id().is_none();
@@ -126,10 +129,15 @@ impl Import<'_> {
         let text = entry.to_text();
         let redacted = self.maker.redactor.redact_body("", &text, &none, none_numbered);
         if let Cow::Owned(_) = redacted {
-            return Err(refused("a credential in it could not be taken out"));
+            return Err(Refused::Damaged(UNCLEAN.to_owned()));
         }
         let by = super::address::By::Address;
         Ok(Made { name, entry, by, host: String::new(), lost })
+    }
+
+    /// A name without credentials, as `redact` leaves it.
+    fn without_credentials(&self, name: &str) -> String {
+        self.maker.redactor.redact_name(name, &Secrets::default())
     }
 
     /// An answer without secrets.

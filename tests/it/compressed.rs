@@ -303,3 +303,24 @@ fn redact_takes_a_key_out_of_headers_where_the_answer_cannot_be_cleaned() {
         assert_eq!(response["text"], text);
     }
 }
+
+#[test]
+fn import_takes_a_key_out_of_a_step_id_and_fails_where_it_cannot() {
+    let import = |file: Value, code: i32| {
+        let scene = Scene::new();
+        std::fs::write(scene.path("log.json"), file.to_string()).unwrap();
+        let args = ["import", "log.json", "--from", "agentloom", "-o", "run.json"];
+        let said = scene.run(&args).expect(code);
+        assert!(!scene.text().contains("sk-ant"), "{}", scene.text());
+        (scene, said)
+    };
+    let named = format!("step-{}", known_key());
+    let plain = json!({"content": "fine"});
+    let (scene, _) = import(json!({"_version": 2, named: plain, "ok": plain}), 0);
+    let keys: Vec<String> = scene.takes().into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["step-[REDACTED]", "ok"]);
+    let unclean = json!({"content": "hello", "model": known_key()});
+    let (scene, said) = import(json!({"_version": 2, "one": unclean, "ok": plain}), 1);
+    assert_eq!(scene.takes().len(), 1);
+    assert!(said.stderr.contains("a credential in it could not be taken out"), "{}", said.stderr);
+}
