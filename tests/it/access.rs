@@ -79,7 +79,7 @@ fn a_refused_page_is_answered_in_the_shape_of_the_provider_it_asked() {
     let gemini = Call::post("/v1beta/models/gemini-2.0-flash:generateContent", "{}");
     let refused = server.call(&gemini.header(origin)).expect(403).json();
     assert_eq!(refused["error"]["code"], 403, "{refused}");
-    server.stop().expect(0);
+    server.stop().expect(1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_request_without_one_plain_host_is_malformed() {
         server.call(&chat("hi").header(host)).expect(400);
     }
     server.call(&chat("hi").header("host: localhost").header("host: localhost")).expect(400);
-    server.stop().expect(0);
+    server.stop().expect(1);
     assert_eq!(upstream.requests(), 0);
 }
 
@@ -267,7 +267,7 @@ fn a_run_with_a_command_reports_pages_that_were_refused() {
     let (scene, upstream) = (Scene::new(), upstream());
     let mut args = scene.record_args(&upstream.url(), &[]);
     args.extend(["--", "python3", "-c", PAGE].map(Into::into));
-    let ended = finish(&mut command(scene.dir(), &args), b"").expect(0);
+    let ended = finish(&mut command(scene.dir(), &args), b"").expect(1);
     assert_eq!(ended.stdout, "403\n");
     assert!(ended.stderr.contains("calls refused"), "{}", ended.stderr);
     assert!(ended.stderr.contains("https://evil.example"), "{}", ended.stderr);

@@ -31,7 +31,7 @@ fn a_body_that_stops_is_a_408_and_goes_nowhere() {
     let answer = client.collect(head);
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("--client-timeout"));
     assert_eq!(client.everything().1, End::Closed);
-    server.stop().expect(0);
+    server.stop().expect(1);
     assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
 }
 
@@ -50,7 +50,7 @@ fn a_body_that_drips_is_a_408_and_goes_nowhere() {
     assert!(head.line.contains(" 408 "), "{head:?}");
     let answer = client.collect(head);
     assert!(answer.json()["error"]["message"].as_str().unwrap().contains("1024 bytes a second"));
-    server.stop().expect(0);
+    server.stop().expect(1);
     assert_eq!((upstream.requests(), scene.recording().exists()), (0, false));
 }
 

@@ -17,7 +17,7 @@ fn a_client_that_stopped_reading_does_not_hold_up_the_end() {
     client.head();
     server.process.signal("INT");
     server.process.wait_for("answers still on their way: 1");
-    let ended = server.stop().expect(0);
+    let ended = server.stop().expect(1);
     assert!(ended.stderr.contains("1 recorded incomplete"), "{}", ended.stderr);
     assert_eq!(scene.only_take()["response"]["end"], "truncated");
 }
