@@ -12,7 +12,7 @@ use crate::support::shape::{CHAT, chat_answer, chat_body, chat_events};
 use crate::support::{Answer, Call, Received};
 
 /// Where a secret may stand.
-pub(super) const PLACES: [&str; 19] = [
+pub(super) const PLACES: [&str; 21] = [
     "a prompt",
     "a member's name",
     "a compressed prompt",
@@ -27,6 +27,8 @@ pub(super) const PLACES: [&str; 19] = [
     "the value of `x-loomrec-fault`",
     "an answer's text",
     "an answer's stream",
+    "an answer's log probabilities",
+    "an answer's stream of bare strings",
     "an answer's `location` header",
     "an answer's `x-request-id` header",
     "the name of an answer's header",
@@ -84,6 +86,7 @@ impl Case {
             "`tracestate`" => header = format!("tracestate: a={text}"),
             "the value of `x-loomrec-fault`" => header = format!("x-loomrec-fault: {text}"),
             "an answer's stream" => body["stream"] = json!(true),
+            "an answer's stream of bare strings" => target = format!("/openai/v1/tokens/{tag}"),
             _ => {}
         }
         let (mut media, mut bytes) = ("application/json", body.to_string().into_bytes());
@@ -151,13 +154,19 @@ pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
     };
     match text("place") {
         "an answer's text" => Answer::json(200, chat_answer(&format!("<{said}>"))),
-        "an answer's stream" => {
-            let cuts = usize::try_from(asked["cuts"].as_u64().unwrap()).unwrap();
-            let length = said.len().div_ceil(cuts);
-            let parts = said.as_bytes().chunks(length);
-            let parts = parts.map(|part| std::str::from_utf8(part).unwrap());
-            let words: Vec<&str> = ["see "].into_iter().chain(parts).chain([" there"]).collect();
-            Answer::events(&chat_events(&words))
+        "an answer's stream" => Answer::events(&chat_events(&words(&asked))),
+        "an answer's log probabilities" => {
+            let words = words(&asked);
+            let token = |word: &&str| json!({"token": word, "bytes": word.as_bytes()});
+            let tokens: Vec<Value> = words.iter().map(token).collect();
+            let mut body: Value = serde_json::from_str(&chat_answer(&words.concat())).unwrap();
+            body["choices"][0]["logprobs"] = json!({ "content": tokens });
+            Answer::json(200, body.to_string())
+        }
+        "an answer's stream of bare strings" => {
+            let words = words(&asked);
+            let events = words.iter().map(|word| format!("data: {}\n\n", json!(word)));
+            Answer::events(&events.collect::<Vec<String>>())
         }
         "an answer's `location` header" => {
             with_header(format!("location: https://h.test/?next={said}"))
@@ -176,4 +185,13 @@ pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
         }
         _ => Answer::json(200, chat_answer("ok")),
     }
+}
+
+/// The text that is asked for in pieces, with words around it.
+fn words(asked: &Value) -> Vec<&str> {
+    let said = asked["text"].as_str().unwrap();
+    let cuts = usize::try_from(asked["cuts"].as_u64().unwrap()).unwrap();
+    let parts = said.as_bytes().chunks(said.len().div_ceil(cuts));
+    let parts = parts.map(|part| std::str::from_utf8(part).unwrap());
+    ["see "].into_iter().chain(parts).chain([" there"]).collect()
 }
