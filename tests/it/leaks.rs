@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::support::chance::{Chance, rounds};
+use crate::support::{Scene, Upstream};
 use case::{Case, PLACES};
 use run::{OUTPUTS, Outputs, run};
 use search::{Leak, LeakSearch};
@@ -41,6 +42,24 @@ fn what_is_spelled_is_read_again() {
         assert!(found.is_some(), "{} {}", case.secret, case.spelled);
     }
     assert!(LeakSearch::new().find(b"{\"a\": \"[REDACTED] \\u0041%41&#65;\"}").is_none());
+}
+
+#[test]
+fn what_is_compressed_is_read_again() {
+    let scene = Scene::new();
+    let upstream = Upstream::forgetful(|request| case::answer(request, false));
+    let server = scene.record(&upstream, &[]);
+    for place in ["an answer under gzip", "a stream under zstandard"] {
+        let mut case = Case::new(place, &mut Chance::new());
+        case.is_credential = false;
+        server.call(&case.call(place)).expect(200);
+    }
+    server.stop().expect(0);
+    let responses = scene.takes().into_iter().map(|(_, take)| take["response"].to_string());
+    for response in responses {
+        assert!(response.contains("base64"), "{response}");
+        assert!(LeakSearch::new().find(response.as_bytes()).is_some(), "{response}");
+    }
 }
 
 /// The same words as no credentials: nothing removes them, and the search must see them in

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 
 use super::spelling::{TOKEN, hex, secret, secret_of, spelled};
@@ -12,7 +13,7 @@ use crate::support::shape::{CHAT, chat_answer, chat_body, chat_events};
 use crate::support::{Answer, Call, Received};
 
 /// Where a secret may stand.
-pub(super) const PLACES: [&str; 21] = [
+pub(super) const PLACES: [&str; 23] = [
     "a prompt",
     "a member's name",
     "a compressed prompt",
@@ -29,6 +30,8 @@ pub(super) const PLACES: [&str; 21] = [
     "an answer's stream",
     "an answer's log probabilities",
     "an answer's stream of bare strings",
+    "an answer under gzip",
+    "a stream under zstandard",
     "an answer's `location` header",
     "an answer's `x-request-id` header",
     "the name of an answer's header",
@@ -85,7 +88,7 @@ impl Case {
             "the `accept` header" => header = format!("accept: text/{text}"),
             "`tracestate`" => header = format!("tracestate: a={text}"),
             "the value of `x-loomrec-fault`" => header = format!("x-loomrec-fault: {text}"),
-            "an answer's stream" => body["stream"] = json!(true),
+            "an answer's stream" | "a stream under zstandard" => body["stream"] = json!(true),
             "an answer's stream of bare strings" => target = format!("/openai/v1/tokens/{tag}"),
             _ => {}
         }
@@ -136,6 +139,26 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// An answer under gzip, in two members.
+fn gzip_members(whole: &str) -> Answer {
+    let (front, back) = whole.as_bytes().split_at(whole.len() / 3);
+    let headers = ["content-type: application/json", "content-encoding: gzip"];
+    Answer::whole(200, &headers, [gzip(front), gzip(back)].concat())
+}
+
+/// A stream under zstandard: a frame for each event, as servers flush them.
+fn zstd_frames(events: Vec<String>) -> Answer {
+    let headers = [
+        "content-type: text/event-stream",
+        "content-encoding: identity",
+        "content-encoding: zstd",
+        "transfer-encoding: chunked",
+    ];
+    let frame = |event: String| compress_to_vec(event.as_bytes(), CompressionLevel::Fastest);
+    let frames = events.into_iter().map(frame);
+    frames.fold(Answer::head(200, &headers), |answer, frame| answer.chunk(frame)).end()
+}
+
 /// Answers as the request asks for it. One that asks for nothing gets its own key back
 /// where the upstream `echoes` it.
 pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
@@ -168,6 +191,8 @@ pub(super) fn answer(request: &Received, echoes: bool) -> Answer {
             let events = words.iter().map(|word| format!("data: {}\n\n", json!(word)));
             Answer::events(&events.collect::<Vec<String>>())
         }
+        "an answer under gzip" => gzip_members(&chat_answer(&format!("<{said}>"))),
+        "a stream under zstandard" => zstd_frames(chat_events(&words(&asked))),
         "an answer's `location` header" => {
             with_header(format!("location: https://h.test/?next={said}"))
         }

@@ -3,12 +3,17 @@
 //! It shares nothing with the search under test, and takes every reading that there may be:
 //! each kind of escapes by itself, and base64 and hex at each place where they may begin.
 //! Only pieces without a space, a quote or the like are read, since no spelling has one
-//! within; a piece that was read once is not read again.
+//! within; a piece that was read once is not read again. What other programs decompress is
+//! read wherever it begins.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Read as _;
 
 use aho_corasick::AhoCorasick;
+use flate2::read::MultiGzDecoder;
+use memchr::memmem;
+use ruzstd::decoding::StreamingDecoder;
 
 use super::spelling::MARKS;
 
@@ -66,11 +71,13 @@ impl LeakSearch {
 
     /// A mark in these bytes, in any spelling, or in what their deltas say together.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<Leak> {
-        self.find_within(bytes, DEEPEST).or_else(|| {
-            let mut leak = self.find_within(&joined_deltas(bytes)?, DEEPEST)?;
-            leak.layers.insert(0, ("deltas", String::new()));
-            Some(leak)
-        })
+        self.find_within(bytes, DEEPEST)
+            .or_else(|| {
+                let mut leak = self.find_within(&joined_deltas(bytes)?, DEEPEST)?;
+                leak.layers.insert(0, ("deltas", String::new()));
+                Some(leak)
+            })
+            .or_else(|| self.find_within(&joined_chunks(bytes)?, DEEPEST))
     }
 
     fn find_within(&mut self, bytes: &[u8], depth: usize) -> Option<Leak> {
@@ -79,6 +86,12 @@ impl LeakSearch {
         }
         if depth == 0 {
             return None;
+        }
+        for plain in unpacked(bytes) {
+            if let Some(mut leak) = self.find(&plain) {
+                leak.layers.insert(0, ("compressed", String::new()));
+                return Some(leak);
+            }
         }
         let pieces = bytes.split(|byte| !is_spelling(*byte)).filter(|piece| may_spell(piece));
         for piece in pieces {
@@ -104,6 +117,43 @@ impl LeakSearch {
         *read = depth.max(*read);
         is_new
     }
+}
+
+/// What the gzip and zstandard in these bytes say, as far as it decodes.
+fn unpacked(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    for at in memmem::find_iter(bytes, b"\x1f\x8b\x08") {
+        let mut plain = Vec::new();
+        let _damage = MultiGzDecoder::new(&bytes[at..]).read_to_end(&mut plain);
+        texts.push(plain);
+    }
+    // A frame may stand behind others that do not decode.
+    for at in memmem::find_iter(bytes, b"\x28\xb5\x2f\xfd") {
+        if let Ok(mut frame) = StreamingDecoder::new(&bytes[at..]) {
+            let mut plain = Vec::new();
+            let _damage = frame.read_to_end(&mut plain);
+            texts.push(plain);
+        }
+    }
+    // The frames of a stream say one text together.
+    texts.push(texts.concat());
+    texts.retain(|text| !text.is_empty());
+    texts
+}
+
+/// The chunks of base64 one behind the other.
+fn joined_chunks(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut joined = Vec::new();
+    for at in memmem::find_iter(bytes, b"base64") {
+        let rest = &bytes[at + b"base64".len()..];
+        let start = rest.iter().take_while(|byte| b"\\\": ".contains(byte)).count();
+        let length = rest[start..].iter().take_while(|byte| is_base64(**byte)).count();
+        if let Some(mut chunk) = base64_from(&rest[start..start + length], 0) {
+            chunk.pop();
+            joined.extend(chunk);
+        }
+    }
+    (!joined.is_empty()).then_some(joined)
 }
 
 fn around(bytes: &[u8], at: usize) -> String {
@@ -132,7 +182,7 @@ fn may_spell(piece: &[u8]) -> bool {
 fn joined_deltas(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut joined = Vec::new();
     let mut count = 0;
-    for at in memchr::memmem::find_iter(bytes, b"content") {
+    for at in memmem::find_iter(bytes, b"content") {
         let rest = &bytes[at + b"content".len()..];
         let escapes = rest.iter().take_while(|byte| **byte == b'\\').count();
         let quote = [&rest[..escapes], b"\""].concat();
@@ -142,7 +192,7 @@ fn joined_deltas(bytes: &[u8]) -> Option<Vec<u8>> {
         let Some(value) = rest.strip_prefix(b" ").unwrap_or(rest).strip_prefix(&*quote) else {
             continue;
         };
-        if let Some(end) = memchr::memmem::find(value, &quote) {
+        if let Some(end) = memmem::find(value, &quote) {
             joined.extend_from_slice(&value[..end]);
             count += 1;
         }
