@@ -10,6 +10,7 @@ use url::Url;
 
 use super::address::{Addresses, By, Placed};
 use super::exchange::{Content, Exchange, Own, Request, Response};
+use super::header_list::{find_value, in_lower_case};
 use super::length::other_length;
 use crate::identity::IdentityRules;
 use crate::provider::{Framing, directory, framing};
@@ -80,7 +81,7 @@ impl Import<'_> {
         let Exchange { request, response, started, first_ms, duration_ms, own, mut lost, .. } =
             exchange;
         let asked = self.asked(request, response.status, own.as_ref())?;
-        if let Some(reason) = other_length(&asked, &response) {
+        if let Some(reason) = other_length(&asked.method, &asked.headers, &asked.body, &response) {
             match self.any_length {
                 true => lost.push("the length of bodies that another tool has changed"),
                 false => return Err(Refused::Damaged(reason)),
@@ -143,7 +144,7 @@ impl Import<'_> {
             101 => return Err(refused("it became a WebSocket, whose messages are no exchange")),
             _ => return Err(refused("its status is none of an answer's")),
         }
-        let headers = lower(headers);
+        let headers = in_lower_case(headers);
         let placed = self.addresses.place(&method, &uri, &headers, &body);
         let named = own.is_some_and(|own| own.upstream.is_some());
         if placed.by == By::Host && !named && !self.all {
@@ -197,7 +198,7 @@ impl Import<'_> {
         let request = RecordedRequest { body, ..head };
         let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
         let named = |own: Option<&String>, header: &str| {
-            let given = own.map(String::as_str).or_else(|| value(headers, header))?;
+            let given = own.map(String::as_str).or_else(|| find_value(headers, header))?;
             Some(redactor.redact_name(given, secrets)).filter(|text| !text.is_empty())
         };
         observed.session = named(own.and_then(|own| own.session.as_ref()), SESSION);
@@ -209,7 +210,7 @@ impl Import<'_> {
     /// The response as it would have come without compression.
     fn reply(&self, response: Response, method: &str, times: Times) -> Result<Reply, Refused> {
         let Response { status, headers, content, end, .. } = response;
-        let mut headers = lower(headers);
+        let mut headers = in_lower_case(headers);
         let chunks = match content {
             Content::Chunks(chunks) => chunks,
             Content::Plain(body) => {
@@ -281,7 +282,7 @@ impl Times {
     /// known is when the first byte came, and the last.
     fn chunks(self, headers: &[(String, String)], body: Bytes) -> Vec<Chunk> {
         let good = |ms: Option<f64>| ms.filter(|ms| ms.is_finite() && *ms >= 0.0).unwrap_or(0.0);
-        let media = value(headers, "content-type").unwrap_or_default();
+        let media = find_value(headers, "content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
         let pieces = match Framing::of_media(media) {
             Some(framing) => events(framing, body),
@@ -310,13 +311,6 @@ fn events(framing: Framing, body: Bytes) -> Vec<Bytes> {
     pieces
 }
 
-/// Headers with their names in lower case, without those that HTTP/2 makes of the
-/// first line.
-pub(super) fn lower(headers: Vec<(String, String)>) -> Vec<(String, String)> {
-    let own = headers.into_iter().filter(|(name, _)| !name.starts_with(':'));
-    own.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()
-}
-
 /// An address with a user or a password in it, where they are no mark of another tool.
 fn address_with_user(uri: &Uri) -> Option<Url> {
     let authority = uri.authority()?.as_str();
@@ -338,10 +332,6 @@ fn is_mark(value: &str) -> bool {
 /// a mark in its place.
 fn credentials(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers.iter().filter(|(_, value)| !is_mark(value)).cloned().collect()
-}
-
-pub(super) fn value<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]

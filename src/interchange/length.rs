@@ -3,16 +3,21 @@
 use bytes::Bytes;
 
 use super::exchange::{Content, Response};
-use super::import::{Asked, lower, value};
+use super::header_list::{find_value, in_lower_case};
 use crate::recording::End;
 
 /// Says of a body that is not as long as its headers tell: another tool has changed it,
 /// or holds a part of it.
-pub(super) fn other_length(asked: &Asked, response: &Response) -> Option<String> {
+pub(super) fn other_length(
+    method: &str,
+    headers: &[(String, String)],
+    body: &Bytes,
+    response: &Response,
+) -> Option<String> {
     let differs = |headers: &[(String, String)], bytes: &Bytes, whose: &str| {
         // Where both are there, the length is none.
-        let told = value(headers, "content-length")
-            .filter(|_| value(headers, "transfer-encoding").is_none());
+        let told = find_value(headers, "content-length")
+            .filter(|_| find_value(headers, "transfer-encoding").is_none());
         let told: usize = told?.trim().parse().ok()?;
         (told != bytes.len()).then(|| {
             format!(
@@ -22,7 +27,7 @@ pub(super) fn other_length(asked: &Asked, response: &Response) -> Option<String>
             )
         })
     };
-    if let Some(reason) = differs(&asked.headers, &asked.body, "request's") {
+    if let Some(reason) = differs(headers, body, "request's") {
         return Some(reason);
     }
     let body = match &response.content {
@@ -30,12 +35,12 @@ pub(super) fn other_length(asked: &Asked, response: &Response) -> Option<String>
         Content::Chunks(_) => return None,
     };
     let is_cut = response.end != End::Complete;
-    if is_cut || asked.method == "HEAD" || matches!(response.status, 204 | 304) {
+    if is_cut || method == "HEAD" || matches!(response.status, 204 | 304) {
         return None;
     }
-    let headers = lower(response.headers.clone());
+    let headers = in_lower_case(response.headers.clone());
     // Some tools unpack a body and leave its headers.
-    let is_packed = value(&headers, "content-encoding").is_some();
+    let is_packed = find_value(&headers, "content-encoding").is_some();
     let is_plain = matches!(response.content, Content::Plain(_));
     let is_unpacked = is_packed && (is_plain || std::str::from_utf8(body).is_ok());
     let reason = differs(&headers, body, "response's").filter(|_| !is_unpacked);

@@ -18,6 +18,7 @@ mod exchange;
 mod field;
 mod format;
 mod har;
+mod header_list;
 mod import;
 mod length;
 mod line;
