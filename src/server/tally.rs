@@ -69,7 +69,7 @@ pub struct More {
     /// Calls that were recorded and failed, by how.
     pub failed_calls: BTreeMap<CallFailure, u64>,
     /// Models whose price is not known, with the calls they answered. At most
-    /// [`MAX_UNPRICED`], and one name for all others.
+    /// `MAX_UNPRICED`, and one name for all others.
     pub unpriced: BTreeMap<String, u64>,
     /// Why what was kept is not in the recording's file yet, at the end.
     pub unfolded: Option<String>,

@@ -267,6 +267,15 @@ impl Search<'_> {
     }
 }
 
+#[cfg(feature = "fuzzing")]
+impl Redactor {
+    /// Whether an answer says in the whole what must not be kept, as the fuzz targets ask.
+    pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
+        let secrets = &Secrets::default();
+        Search { redactor: self, secrets }.is_spread(framing, answer, false, bytes)
+    }
+}
+
 /// Whether a text is the beginning of one string of a JSON text, as most writers spell it.
 fn is_one_string(text: &str, json: &[u8]) -> bool {
     let Some(first) = text.bytes().next() else { return true };
