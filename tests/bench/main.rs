@@ -33,6 +33,7 @@ mod watch;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use fault::Fault;
 use plan::Scale;
@@ -84,7 +85,11 @@ fn scale(options: &[&str]) -> Option<Scale> {
             "--quick" => {}
             "--no-peers" => scale.peers = false,
             "--only" => scale.only = options.next()?.split(',').map(str::to_owned).collect(),
-            "--rounds" => scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?,
+            "--rounds" => {
+                scale.rounds = options.next()?.parse().ok().filter(|some| *some > 0)?;
+                // All that were asked for, however long they take.
+                scale.patience = Duration::MAX;
+            }
             _ => return None,
         }
     }
