@@ -47,9 +47,9 @@ impl Search<'_> {
         self.redactor.rules.is_empty() && !text.contains(&b'\\') && !self.begins_in(text)
     }
 
-    /// Whether a key may begin in the bytes, or a credential stands there.
+    /// Whether a key may begin in the bytes, or a credential may stand there.
     pub(super) fn begins_in(&self, bytes: &[u8]) -> bool {
-        self.redactor.shapes.begin_in(bytes) || self.secrets.are_in(bytes)
+        self.redactor.shapes.begin_in(bytes) || self.secrets.could_be_in(bytes)
     }
 
     /// What stands in a text that is not JSON: as it is written, and as it reads without

@@ -139,6 +139,12 @@ impl Secrets {
         !self.is_empty() && self.search().is_match(bytes)
     }
 
+    /// Whether one of them may stand in the bytes, in any spelling. Where this is false, none
+    /// stands in any part of them either.
+    pub(super) fn could_be_in(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.search().may_match(bytes)
+    }
+
     /// Whether one of them stands in a text that is written of parts which were freed of
     /// them: as it is or as base64, and where JSON escapes a part of it, without escapes.
     pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {

@@ -69,7 +69,7 @@ fn value(byte: u8) -> u8 {
 /// The fewest characters of a run that holds a credential of so many bytes, one of which
 /// is escaped.
 pub(super) fn shortest_run(credential: usize) -> usize {
-    ((credential + 2) * 4 / 3).max(SHORTEST)
+    ((credential + 1) * 4).div_ceil(3).max(SHORTEST)
 }
 
 /// What the runs of a text say that have at least `shortest` characters, one behind the

@@ -18,7 +18,7 @@ use memchr::memmem::Finder;
 use super::SHORTEST;
 use super::escape::{is_token_byte, unescape};
 use super::run::shortest_run;
-use super::tree::{LayerScope, LayerTree};
+use super::tree::{LayerScope, LayerTree, spells_more};
 
 /// The patterns of one pass: as many as the processor compares at once.
 const PATTERNS: usize = 32;
@@ -57,6 +57,24 @@ impl CredentialSearch {
     /// Whether one of them is in the text.
     pub(super) fn is_match(&self, text: &[u8]) -> bool {
         self.visit(text, &mut |_| ControlFlow::Break(()))
+    }
+
+    /// Whether one of them is in the text, or may be in what it spells: a text whose escapes
+    /// spell more escapes is not read to its end. What is read piece by piece may say more
+    /// than the whole, which comes to a limit sooner.
+    pub(super) fn may_match(&self, text: &[u8]) -> bool {
+        if self.passes.is_empty() || text.len() < SHORTEST {
+            return false;
+        }
+        let stop: Found<'_> = &mut |_| ControlFlow::Break(());
+        if self.passes.iter().any(|pass| pass.each(text, stop).is_break()) {
+            return true;
+        }
+        let tree = LayerTree::new(text, self.scope);
+        (0..).map_while(|at| tree.text(at)).any(|layer| {
+            self.passes.iter().any(|pass| pass.each(layer, stop).is_break())
+                || spells_more(layer, self.scope)
+        })
     }
 
     /// Whether one of them is in a text that was written of parts which were searched: what

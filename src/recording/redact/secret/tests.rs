@@ -197,6 +197,45 @@ fn json(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\u{e000}', "\\u")
 }
 
+#[test]
+fn credential_with_an_escape_is_found_in_base64_of_any_length() {
+    for key in ["1Zq7kWx0+Wz/Jv9dTp7", "+Zq7kWx@*e4cecJv9dTp/A47B", "Zq7kWx/v9dTpd3fd"] {
+        let secrets = secret(key);
+        let run = STANDARD.encode(key.replace('/', "\\/"));
+        for text in [format!("a {run} b"), format!("a {} b", run.trim_end_matches('='))] {
+            assert!(secrets.are_in(text.as_bytes()), "{key} in {text}");
+        }
+    }
+}
+
+/// The whole body has more text than its value, and less of what it spells is read.
+#[test]
+fn credential_that_only_a_value_by_itself_shows_is_removed_from_a_body() {
+    let key = "Zq7kWxf1Jv9dTpd3fdbbd";
+    let spelled = concat!(
+        r"see \&#x78;5a&#x5C;%2526%2523x7%2538;7%2531\&%2523%257878;%2526%2523x33;%2537%255cx%",
+        r"2526#%257836;&%2523x62;&#x5C%253b%2526#%2578%25378;%2526#x35%253b7\%2526#%25787%2538",
+        r";&#x%25337%253b&#x3%2538;&%2523%25785C;%25786&#x%2533%2536;%255c&#x78;%2526#x%25333%",
+        r"253b%2531&#x5C;%2526#x78;%2534%2561%2526#%25785C%253b%2578%2526#x%2533%2537;&#x%2533",
+        r"6;\&%2523x%25378%253b%2526%2523%2578%2533%2533%253b9&%2523x%2535C%253bx&#x3%2536;4%2",
+        r"526#%2578%2535C;%2526%2523x78%253b&#%2578%25335;4&#%25785C;%25787%2530&#%2578%2535C;",
+        r"&%2523x7%2538;%2536&#%2578%25334%253b&%2523x5C;x%25333%255c&#x78;&%2523x3%2536;%2536",
+        r"&#x5C;x64\%2526%2523x7%2538;%2536%2526%2523x32%253b%2526#%25785%2543;&%2523x7%2538%2",
+        r"53b&#%257836;%2532%255cx6%2526%2523x3%2534%253b",
+    );
+    let body = serde_json::json!({ "a": "words ".repeat(2_000), "b": [spelled] }).to_string();
+    let redactor = super::super::Redactor::new(&[]).unwrap();
+    let clean = redactor.redact_body(
+        "application/json",
+        body.as_bytes(),
+        &secret(key),
+        &mut <_>::default(),
+    );
+    let clean: serde_json::Value = serde_json::from_slice(&clean).unwrap();
+    let left = clean["b"][0].as_str().unwrap();
+    assert!(left.contains("[REDACTED]") && !secret(key).are_in(left.as_bytes()), "{left}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -28,6 +28,11 @@ pub(super) struct LayerScope {
     pub(super) shortest_run: usize,
 }
 
+/// Whether a text spells a layer.
+pub(super) fn spells_more(text: &[u8], LayerScope { token, shortest_run }: LayerScope) -> bool {
+    !unescape(text, token).is_empty() || decode_runs(text, shortest_run).is_some()
+}
+
 /// A layer and the text that spells it.
 struct Node {
     layer: Layer,
