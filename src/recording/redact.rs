@@ -164,11 +164,7 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> String {
-        let search = Search { redactor: self, secrets };
-        let clean = until_clean(path.as_bytes(), |path| {
-            self.without(path, search.in_path(path), placeholders)
-        });
-        String::from_utf8_lossy(&clean).into_owned()
+        self.redact_found(path, placeholders, Search { redactor: self, secrets }, Search::in_path)
     }
 
     /// A query without credentials: those that are percent-encoded, too.
@@ -178,9 +174,19 @@ impl Redactor {
         secrets: &Secrets,
         placeholders: &mut Placeholders,
     ) -> String {
-        let search = Search { redactor: self, secrets };
-        let clean = until_clean(query.as_bytes(), |query| {
-            self.without(query, search.in_query(query), placeholders)
+        self.redact_found(query, placeholders, Search { redactor: self, secrets }, Search::in_query)
+    }
+
+    /// A text without what is found in it, again and again until nothing is.
+    fn redact_found<'a>(
+        &self,
+        text: &str,
+        placeholders: &mut Placeholders,
+        search: Search<'a>,
+        find: impl Fn(&Search<'a>, &[u8]) -> Vec<Found>,
+    ) -> String {
+        let clean = until_clean(text.as_bytes(), |text| {
+            self.without(text, find(&search, text), placeholders)
         });
         String::from_utf8_lossy(&clean).into_owned()
     }
