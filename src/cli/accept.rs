@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::args::{AcceptArgs, DecideArgs, LogFormat, RejectArgs};
-use super::exit::{Failure, NO};
+use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
 use super::review::{Desk, Verdict, command, key, summary, typed};
-use super::show::choice::{self, Choice, NoChoice};
 use super::show::quoted;
+use super::show::take_choice::{self, Choice, NoChoice};
 use super::terminal;
 use crate::recording::EntryName;
-use crate::recording::pending::Replaced;
+use crate::recording::pending::ReplacedTake;
 
 /// How many changes an error names.
 const NAMED: usize = 10;
@@ -21,7 +21,7 @@ const NAMED: usize = 10;
 /// # Errors
 /// A key that names no change (2); a conflict, or a failed call in the place of one that
 /// succeeded (1); files that cannot be used (4) or are in use (5).
-pub(super) fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
+pub(super) fn accept(args: &AcceptArgs) -> Result<u8, CommandFailure> {
     let permit = Permit { conflicts: args.force, failures: args.keep_failures };
     run(&args.decide, Verdict::Accept, permit)
 }
@@ -30,7 +30,7 @@ pub(super) fn accept(args: &AcceptArgs) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// As [`accept`].
-pub(super) fn reject(args: &RejectArgs) -> Result<u8, Failure> {
+pub(super) fn reject(args: &RejectArgs) -> Result<u8, CommandFailure> {
     run(&args.decide, Verdict::Reject, Permit { conflicts: true, failures: true })
 }
 
@@ -43,7 +43,7 @@ struct Permit {
     failures: bool,
 }
 
-fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Failure> {
+fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let Some(desk) = Desk::open(&args.file, args.new.as_deref(), &output)? else {
         let file = args.file.display();
@@ -51,7 +51,7 @@ fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Failur
         // Without keys nothing was asked for that is not so.
         return match args.keys.is_empty() {
             true => print(&format!("{}\n", terminal::line(&text))),
-            false => Err(Failure::usage(text)),
+            false => Err(CommandFailure::usage(text)),
         };
     };
     let mut meant = chosen(&desk, &args.keys)?;
@@ -76,7 +76,7 @@ fn run(args: &DecideArgs, verdict: Verdict, permit: Permit) -> Result<u8, Failur
 }
 
 /// Why failed calls do not replace takes that succeeded.
-fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<Failure, Failure> {
+fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<CommandFailure, CommandFailure> {
     let (count, file) = (failed.len(), desk.file.display());
     let are = if count == 1 { "change is" } else { "changes are" };
     let text = format!(
@@ -94,14 +94,14 @@ fn failure_refusal(desk: &Desk, failed: &[usize]) -> Result<Failure, Failure> {
 }
 
 /// The changes that keys mean; without keys all.
-fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, Failure> {
+fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, CommandFailure> {
     if keys.is_empty() {
         return Ok(desk.open_changes().into_iter().collect());
     }
     let (waiting, recorded) = (desk.waiting_contents(), desk.recorded_contents());
     let mut meant = BTreeSet::new();
     for key in keys {
-        let new = choice::choose(&waiting, Some(key));
+        let new = take_choice::choose(&waiting, Some(key));
         let mut found = match &new {
             Ok(choice) => {
                 let is_meant = meaning(key, choice);
@@ -110,7 +110,7 @@ fn chosen(desk: &Desk, keys: &[String]) -> Result<BTreeSet<usize>, Failure> {
             Err(_) => Vec::new(),
         };
         if found.is_empty()
-            && let Ok(choice) = choice::choose(&recorded, Some(key))
+            && let Ok(choice) = take_choice::choose(&recorded, Some(key))
         {
             let is_meant = meaning(key, &choice);
             found = changes(desk, |at| {
@@ -133,7 +133,7 @@ fn changes(desk: &Desk, is_such: impl Fn(usize) -> bool) -> Vec<usize> {
 }
 
 /// Whether a take is meant: every one of a name, unless the key tells which.
-fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&Replaced) -> bool {
+fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&ReplacedTake) -> bool {
     let name = choice.named.name.clone();
     let number = key.rsplit_once('#').is_some_and(|(_, number)| number.parse::<usize>().is_ok());
     let is_whole = match &name {
@@ -145,7 +145,7 @@ fn meaning(key: &str, choice: &Choice<'_>) -> impl Fn(&Replaced) -> bool {
 }
 
 /// Why a conflict is not accepted.
-fn refusal(desk: &Desk, conflicts: &[usize]) -> Failure {
+fn refusal(desk: &Desk, conflicts: &[usize]) -> CommandFailure {
     let many = if conflicts.len() == 1 { "1 change is" } else { "changes are" };
     let count = if conflicts.len() == 1 { String::new() } else { format!("{} ", conflicts.len()) };
     let file = desk.file.display();
@@ -161,7 +161,7 @@ fn refusal(desk: &Desk, conflicts: &[usize]) -> Failure {
 }
 
 /// The refusal of changes, a line for each of the first.
-fn refused(text: &str, changes: &[String]) -> Failure {
+fn refused(text: &str, changes: &[String]) -> CommandFailure {
     let mut text = terminal::line(text).into_owned();
     for line in changes.iter().take(NAMED) {
         text.push_str(&format!("\n  {}", terminal::line(line)));
@@ -169,11 +169,11 @@ fn refused(text: &str, changes: &[String]) -> Failure {
     if changes.len() > NAMED {
         text.push_str(&format!("\n  and {} more", changes.len() - NAMED));
     }
-    Failure::new(NO, text)
+    CommandFailure::new(NO, text)
 }
 
 /// Why a key names no change.
-fn unknown(desk: &Desk, error: &NoChoice) -> Failure {
+fn unknown(desk: &Desk, error: &NoChoice) -> CommandFailure {
     let new = desk.new.display();
     let (text, keys): (String, &[String]) = match error {
         NoChoice::Empty | NoChoice::Needed { .. } => (format!("no change waits in {new}"), &[]),
@@ -194,5 +194,5 @@ fn unknown(desk: &Desk, error: &NoChoice) -> Failure {
         text.push_str(&format!("\n  {}", terminal::line(&quoted(key))));
     }
     text.push_str(&format!("\n  {} lists them", command(desk, "pending")));
-    Failure::usage(text)
+    CommandFailure::usage(text)
 }

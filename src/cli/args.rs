@@ -11,9 +11,9 @@ mod identity;
 mod interchange;
 mod journal;
 mod limit;
-mod look;
 mod merge;
 mod prune;
+mod reading;
 mod redact;
 mod replay;
 mod rerecord;
@@ -34,14 +34,16 @@ pub use convert::ConvertArgs;
 pub use diff::DiffArgs;
 pub use expiry::{ExpiryArgs, OnExpired};
 pub use fault::FaultArgs;
-pub use generate::{GenerateArgs, Generated};
+pub use generate::{GenerateArgs, GenerateKind};
 pub use identity::IdentityArgs;
 pub use interchange::{ExportArgs, ImportArgs};
-pub use journal::{JournalArgs, Moment, SourceWord};
+pub use journal::{JournalArgs, SourceArgument, TimeArgument};
 pub use limit::LimitArgs;
-pub use look::{ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy};
 pub use merge::{GitMergeArgs, MergeArgs, OnConflict};
 pub use prune::PruneArgs;
+pub use reading::{
+    ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy,
+};
 pub use redact::RedactArgs;
 pub use replay::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
@@ -272,8 +274,8 @@ pub struct RecordArgs {
     pub recording: PathBuf,
 
     /// Which calls go upstream
-    #[arg(long, value_enum, default_value_t = Mode::All, env = "LOOMREC_MODE")]
-    pub mode: Mode,
+    #[arg(long, value_enum, default_value_t = RecordMode::All, env = "LOOMREC_MODE")]
+    pub mode: RecordMode,
 
     /// Let a call that failed replace an earlier take that succeeded, and a run in which every
     /// call failed end well
@@ -289,8 +291,8 @@ pub struct RecordArgs {
     pub keep_encoding: bool,
 
     /// When an exchange is safe enough for its client to get the last byte
-    #[arg(long, value_enum, default_value_t = Durable::Process, env = "LOOMREC_DURABILITY")]
-    pub durability: Durable,
+    #[arg(long, value_enum, default_value_t = DurableAt::Process, env = "LOOMREC_DURABILITY")]
+    pub durability: DurableAt,
 
     /// Prices per model (JSON), above the built-in ones, or in their place if it says so
     #[arg(long, value_name = "FILE", env = "LOOMREC_PRICES")]
@@ -315,7 +317,7 @@ pub struct RecordArgs {
 
 /// When an exchange is safe enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Durable {
+pub enum DurableAt {
     /// Once it survives the end of loomrec, SIGKILL included
     Process,
     /// Once it survives a power cut: the disk is waited for
@@ -325,7 +327,7 @@ pub enum Durable {
 /// Which calls go upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "snake_case")]
-pub enum Mode {
+pub enum RecordMode {
     /// Every call; what this run records replaces earlier takes, key by key
     All,
     /// Only calls that have no recorded take left; theirs are added

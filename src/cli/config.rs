@@ -6,10 +6,10 @@ use clap::{Arg, Command};
 use serde_json::{Value, json};
 
 use super::args::ConfigArgs;
-use super::exit::Failure;
+use super::exit::CommandFailure;
 use super::ls::print;
 use super::settings::{Settings, adds_up, settable};
-use super::{setup, terminal};
+use super::{serve_setup, terminal};
 
 /// One setting of one command.
 struct Row {
@@ -24,7 +24,11 @@ struct Row {
 ///
 /// # Errors
 /// Output that nobody takes.
-pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<u8, Failure> {
+pub fn run(
+    args: &ConfigArgs,
+    settings: &Settings,
+    command: &Command,
+) -> Result<u8, CommandFailure> {
     let mut document = serde_json::Map::new();
     let mut text = match &settings.path {
         Some(path) => format!("settings  {}\n", path.display()),
@@ -55,7 +59,7 @@ pub fn run(args: &ConfigArgs, settings: &Settings, command: &Command) -> Result<
 /// A row without the passwords that an upstream's address may hold.
 fn without_secrets(mut row: Row) -> Row {
     if row.name == "upstream" {
-        row.value = row.value.iter().map(|value| setup::without_secrets(value)).collect();
+        row.value = row.value.iter().map(|value| serve_setup::without_secrets(value)).collect();
     }
     row
 }

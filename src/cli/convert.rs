@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::args::{ConvertArgs, LogFormat};
-use super::exit::{Failure, UNEXPECTED};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
-use super::{place, setup, terminal};
+use super::{output_target, serve_setup, terminal};
 use crate::store::{self, StoreError};
 
 /// Runs the command.
@@ -13,10 +13,10 @@ use crate::store::{self, StoreError};
 /// # Errors
 /// A recording that is missing, damaged or too new (4); one that is there already (2)
 /// or cannot be written (5); a stdout that cannot be written.
-pub(super) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &ConvertArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    place::refuse_within("TO", &args.to, [&args.from])?;
-    let from = setup::open(&args.from, &output)?;
+    output_target::refuse_within("TO", &args.to, [&args.from])?;
+    let from = serve_setup::open(&args.from, &output)?;
     let mut names = HashSet::new();
     let entries = from.entries().map(|stored| {
         let stored = stored?;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<u8, Failure> {
         some(count, "call", "calls"),
         some(names.len(), "request or step", "requests and steps"),
     );
-    stdout(&terminal::block(&text))
-        .map(|()| 0)
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")))
+    stdout(&terminal::block(&text)).map(|()| 0).map_err(|error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    })
 }

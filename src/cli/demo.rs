@@ -16,14 +16,14 @@ use serde_json::Value;
 
 use super::amount::milliseconds;
 use super::args::DemoArgs;
-use super::exit::{Failure, UNEXPECTED};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls::print;
 use super::terminal;
-use crate::server::tally::Tally;
+use crate::server::run_counters::RunCounters;
 use crate::store;
-use agent::{Agent, KEY, Run, Turn};
-use stage::Stage;
-use upstream::Upstream;
+use agent::{AgentCall, AgentRun, DemoAgent, KEY};
+use stage::DemoServer;
+use upstream::DemoUpstream;
 
 /// A demo that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -38,9 +38,9 @@ const SHOWN: usize = 64;
 /// # Errors
 /// A file to keep that is there already (2), a demo that does not show what it
 /// should (3).
-pub async fn run(args: DemoArgs) -> Result<u8, Failure> {
+pub async fn run(args: DemoArgs) -> Result<u8, CommandFailure> {
     if let Some(file) = args.keep.as_deref().filter(|file| file.exists()) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "--keep {}: the file is there already; name a new one",
             file.display()
         )));
@@ -52,7 +52,7 @@ pub async fn run(args: DemoArgs) -> Result<u8, Failure> {
 }
 
 /// The four scenes.
-async fn play(keep: Option<&Path>) -> Result<u8, Failure> {
+async fn play(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     say(&format!(
         "{}\n\
          The upstream is built into loomrec and listens on 127.0.0.1:\n\
@@ -69,11 +69,11 @@ async fn play(keep: Option<&Path>) -> Result<u8, Failure> {
 }
 
 /// Scene 1: the agent runs through loomrec against the built-in upstream.
-async fn record(file: &Path) -> Result<Run, Failure> {
+async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
     title(1, "Record: the program runs as ever, its base URL points at loomrec")?;
-    let upstream = Upstream::start().await.map_err(|error| broken(&error.to_string()))?;
-    let stage = Stage::record(file, &upstream.url()).await?;
-    let run = Agent::new(&stage.origin)?.run(PROMPT).await?;
+    let upstream = DemoUpstream::start().await.map_err(|error| broken(&error.to_string()))?;
+    let stage = DemoServer::record(file, &upstream.url()).await?;
+    let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
     let gateway = stage.close().await;
     upstream.stop().await;
     for turn in &run.turns {
@@ -100,15 +100,15 @@ async fn record(file: &Path) -> Result<Run, Failure> {
 }
 
 /// Scene 2: the upstream is gone, and the agent does not notice.
-async fn replay(file: &Path, recorded: &Run) -> Result<(), Failure> {
+async fn replay(file: &Path, recorded: &AgentRun) -> Result<(), CommandFailure> {
     title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
-    let stage = Stage::replay(file).await?;
-    let run = Agent::new(&stage.origin)?.run(PROMPT).await?;
+    let stage = DemoServer::replay(file).await?;
+    let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
     let gateway = stage.close().await;
     for turn in &run.turns {
         say(&turn_text(turn))?;
     }
-    let served = Tally::read(&gateway.tally.served);
+    let served = RunCounters::read(&gateway.tally.served);
     let calls = recorded.turns.len();
     check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
     check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
@@ -124,10 +124,10 @@ async fn replay(file: &Path, recorded: &Run) -> Result<(), Failure> {
 }
 
 /// Scene 3: a changed prompt is never answered with another prompt's answer.
-async fn change(file: &Path) -> Result<(), Failure> {
+async fn change(file: &Path) -> Result<(), CommandFailure> {
     title(3, "Change one word of the prompt (today, tomorrow) and replay")?;
-    let stage = Stage::replay(file).await?;
-    let run = Agent::new(&stage.origin)?.run(CHANGED).await?;
+    let stage = DemoServer::replay(file).await?;
+    let run = DemoAgent::new(&stage.origin)?.run(CHANGED).await?;
     let gateway = stage.close().await;
     let failed = run.failed().ok_or_else(|| broken("the changed prompt was answered"))?;
     let body: Value = serde_json::from_slice(&failed.body).unwrap_or_default();
@@ -150,7 +150,7 @@ async fn change(file: &Path) -> Result<(), Failure> {
 }
 
 /// Scene 4: what to type next.
-fn farewell(keep: Option<&Path>) -> Result<u8, Failure> {
+fn farewell(keep: Option<&Path>) -> Result<u8, CommandFailure> {
     title(4, "On your own program")?;
     let file = "recordings/agent.json";
     let mut text = format!(
@@ -166,7 +166,7 @@ fn farewell(keep: Option<&Path>) -> Result<u8, Failure> {
 }
 
 /// One call on a line: what came back, and when.
-fn turn_text(turn: &Turn) -> String {
+fn turn_text(turn: &AgentCall) -> String {
     let what = terminal::cut(&terminal::line(&turn.said), SHOWN).into_owned();
     let first = milliseconds(turn.first_ms);
     let when = match turn.events {
@@ -194,23 +194,23 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
 }
 
 /// The heading of a scene.
-fn title(number: usize, text: &str) -> Result<(), Failure> {
+fn title(number: usize, text: &str) -> Result<(), CommandFailure> {
     say(&format!("\n{} {}\n", format!("{number}.").bold(), text.bold()))
 }
 
 /// Prints at once, so that the demo can be followed.
-fn say(text: &str) -> Result<(), Failure> {
+fn say(text: &str) -> Result<(), CommandFailure> {
     print(text).map(|_| ())
 }
 
 /// Fails the demo where what it shows is not so.
-fn check(holds: bool, otherwise: &str) -> Result<(), Failure> {
+fn check(holds: bool, otherwise: &str) -> Result<(), CommandFailure> {
     if holds { Ok(()) } else { Err(broken(otherwise)) }
 }
 
 /// The demo's own failure.
-fn broken(what: &str) -> Failure {
-    Failure::new(UNEXPECTED, format!("the demo failed: {what}"))
+fn broken(what: &str) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("the demo failed: {what}"))
 }
 
 #[cfg(test)]

@@ -16,38 +16,42 @@ mod value;
 use std::path::Path;
 
 use super::args::{DiffArgs, LogFormat};
-use super::exit::{Failure, NO, UNEXPECTED};
+use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::output::Output;
 use super::pager::Pager;
-use super::setup;
-use crate::comparison::{self, Known, Pair, Row, Scope, Side, pairs, rows};
+use super::serve_setup;
+use crate::comparison::{
+    self, CallDigest, CallPair, ComparedSide, ComparisonRow, DiffScope, pairs, rows,
+};
 use crate::identity::{self, IdentityRules};
 use crate::recording::Entry;
 use crate::recording::redact::Redactor;
-use crate::store::{Place, Recording, StoreError};
+use crate::store::{Recording, StoreError, TakeRef};
 pub(super) use block::{Block, raw};
-use call::{Call, State};
-use total::Total;
+use call::{CallState, ComparedCall};
+use total::DiffTotals;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A place to be ignored that is none (2); a recording that is missing, damaged or too
 /// new (4); a stdout that cannot be written.
-pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
-    let mut scope = Scope::default();
+pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
+    let mut scope = DiffScope::default();
     scope.requests = !args.answers_only;
     scope.answers = !args.requests_only;
     scope.times = args.times;
     for place in &args.ignore {
-        let told = |error| Failure::usage(format!("failed to read --ignore: failed to {error}"));
+        let told =
+            |error| CommandFailure::usage(format!("failed to read --ignore: failed to {error}"));
         scope.leave_out(place).map_err(told)?;
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let (old, new) = (setup::look(&args.old, &output)?, setup::look(&args.new, &output)?);
+    let (old, new) =
+        (serve_setup::look(&args.old, &output)?, serve_setup::look(&args.new, &output)?);
     scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
     let redactor = Redactor::new(&[])
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
     let old = Opened::of(&args.old, old, &scope.rules)?;
     let new = Opened::of(&args.new, new, &scope.rules)?;
     let work = Work { old, new, scope, redactor };
@@ -73,8 +77,8 @@ enum Form {
 struct Opened {
     label: String,
     recording: Recording,
-    known: Vec<Known>,
-    places: Vec<Place>,
+    known: Vec<CallDigest>,
+    places: Vec<TakeRef>,
 }
 
 impl Opened {
@@ -82,7 +86,7 @@ impl Opened {
         let (mut known, mut places) = (Vec::new(), Vec::new());
         for stored in recording.entries() {
             let stored = stored?;
-            known.push(Known::of(stored.name, stored.take, &stored.entry, rules));
+            known.push(CallDigest::of(stored.name, stored.take, &stored.entry, rules));
             places.push(stored.place);
         }
         Ok(Self { label: path.display().to_string(), recording, known, places })
@@ -97,18 +101,18 @@ impl Opened {
 struct Work {
     old: Opened,
     new: Opened,
-    scope: Scope,
+    scope: DiffScope,
     redactor: Redactor,
 }
 
 impl Work {
     /// Writes what changed, and tells by the exit code whether anything did.
-    fn show(&self, form: Form, mut pager: Pager) -> Result<u8, Failure> {
+    fn show(&self, form: Form, mut pager: Pager) -> Result<u8, CommandFailure> {
         let unwritten = |error: std::io::Error| {
-            Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
         };
         let mut writer = Writer::new(form, &self.old.label, &self.new.label);
-        let mut total = Total::default();
+        let mut total = DiffTotals::default();
         let mut goes_on = pager.write(&writer.head()).map_err(unwritten)?;
         for row in rows(self.old.known.len(), self.new.known.len(), &self.pairs()?) {
             let call = self.call(row)?;
@@ -126,7 +130,7 @@ impl Work {
     }
 
     /// Which call is which.
-    fn pairs(&self) -> Result<Vec<Pair>, StoreError> {
+    fn pairs(&self) -> Result<Vec<CallPair>, StoreError> {
         let mut failed = None;
         let mut last: Option<(usize, Entry)> = None;
         let found = pairs(&self.old.known, &self.new.known, |at, other| {
@@ -144,34 +148,37 @@ impl Work {
     }
 
     /// One call of the comparison.
-    fn call(&self, row: Row) -> Result<Call, StoreError> {
+    fn call(&self, row: ComparisonRow) -> Result<ComparedCall, StoreError> {
         let (old, new) = match row {
-            Row::Both(Pair { old, new, .. }) => (Some(old), Some(new)),
-            Row::Old(old) => (Some(old), None),
-            Row::New(new) => (None, Some(new)),
+            ComparisonRow::Both(CallPair { old, new, .. }) => (Some(old), Some(new)),
+            ComparisonRow::Old(old) => (Some(old), None),
+            ComparisonRow::New(new) => (None, Some(new)),
         };
         let read = |opened: &Opened, at: Option<usize>| at.map(|at| opened.entry(at)).transpose();
         let (one, other) = (read(&self.old, old)?, read(&self.new, new)?);
         let side = |opened: &Opened, at: Option<usize>, entry: &Option<Entry>| {
             let known = &opened.known[at?];
-            Some(call::Told::of(known, &Side::of(&known.name, entry.as_ref()?)))
+            Some(call::CallSummary::of(known, &ComparedSide::of(&known.name, entry.as_ref()?)))
         };
         let (told, tells) = (side(&self.old, old, &one), side(&self.new, new, &other));
         let state = match row {
-            Row::Both(Pair { old, new, by }) => {
+            ComparisonRow::Both(CallPair { old, new, by }) => {
                 let (Some(one), Some(other)) = (&one, &other) else {
-                    return Ok(Call::new(State::Same, told, tells, None, Vec::new()));
+                    return Ok(ComparedCall::new(CallState::Same, told, tells, None, Vec::new()));
                 };
                 let (old, new) = (&self.old.known[old], &self.new.known[new]);
-                let (old, new) = (Side::of(&old.name, one), Side::of(&new.name, other));
+                let (old, new) =
+                    (ComparedSide::of(&old.name, one), ComparedSide::of(&new.name, other));
                 let found = comparison::differences(&old, &new, &self.scope);
-                let state = State::of(&found);
-                return Ok(Call::new(state, told, tells, Some(by), found).clean(&self.redactor));
+                let state = CallState::of(&found);
+                return Ok(
+                    ComparedCall::new(state, told, tells, Some(by), found).clean(&self.redactor)
+                );
             }
-            Row::Old(_) => State::OnlyOld,
-            Row::New(_) => State::OnlyNew,
+            ComparisonRow::Old(_) => CallState::OnlyOld,
+            ComparisonRow::New(_) => CallState::OnlyNew,
         };
-        Ok(Call::new(state, told, tells, None, Vec::new()).clean(&self.redactor))
+        Ok(ComparedCall::new(state, told, tells, None, Vec::new()).clean(&self.redactor))
     }
 }
 
@@ -189,19 +196,19 @@ fn apart(old: &Entry, new: &Entry, rules: &IdentityRules) -> Option<u64> {
 
 /// Writes the result in one of its forms.
 enum Writer {
-    Human(human::Human),
-    Json(json::Json),
-    Markdown(markdown::Markdown),
-    Stat(stat::Stat),
+    Human(human::HumanDiff),
+    Json(json::JsonDiff),
+    Markdown(markdown::MarkdownDiff),
+    Stat(stat::DiffStat),
 }
 
 impl Writer {
     fn new(form: Form, old: &str, new: &str) -> Self {
         match form {
-            Form::Human => Self::Human(human::Human::new(old, new)),
-            Form::Json => Self::Json(json::Json::new(old, new)),
-            Form::Markdown => Self::Markdown(markdown::Markdown::new(old, new)),
-            Form::Stat => Self::Stat(stat::Stat::new(old, new)),
+            Form::Human => Self::Human(human::HumanDiff::new(old, new)),
+            Form::Json => Self::Json(json::JsonDiff::new(old, new)),
+            Form::Markdown => Self::Markdown(markdown::MarkdownDiff::new(old, new)),
+            Form::Stat => Self::Stat(stat::DiffStat::new(old, new)),
         }
     }
 
@@ -214,7 +221,7 @@ impl Writer {
     }
 
     /// One call; `None` where there is nothing to be said of it yet.
-    fn call(&mut self, call: &Call) -> Option<String> {
+    fn call(&mut self, call: &ComparedCall) -> Option<String> {
         match self {
             Self::Human(human) => human.call(call),
             Self::Json(json) => json.call(call),
@@ -230,7 +237,7 @@ impl Writer {
     }
 
     /// What comes behind all calls.
-    fn end(&self, total: &Total) -> String {
+    fn end(&self, total: &DiffTotals) -> String {
         match self {
             Self::Human(human) => human.end(total),
             Self::Json(json) => json.end(total),

@@ -1,6 +1,6 @@
 //! `loomrec doctor`: looks for what keeps loomrec from working here.
 
-mod around;
+mod environment;
 mod online;
 mod recording;
 
@@ -11,10 +11,10 @@ use owo_colors::OwoColorize as _;
 use serde_json::json;
 
 use super::args::DoctorArgs;
-use super::exit::{Failure, NO};
+use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::settings::Settings;
-use super::{setup, terminal};
+use super::{serve_setup, terminal};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl Finding {
 ///
 /// # Errors
 /// A stdout that cannot be written.
-pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Failure> {
-    let current = setup::environment();
+pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFailure> {
+    let current = serve_setup::environment();
     let mut findings = vec![match &settings.path {
         Some(path) => Finding::fine("settings", format!("{} is read", path.display())),
         None => Finding::fine("settings", "no loomrec.toml here or above; none is needed"),
@@ -73,10 +73,10 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Fa
     for file in &files {
         recording::look(file, &mut findings);
     }
-    around::variables(&current, &mut findings);
-    around::keys(&current, &mut findings);
-    around::proxies(&current, &mut findings);
-    around::machine(&current, &mut findings);
+    environment::variables(&current, &mut findings);
+    environment::keys(&current, &mut findings);
+    environment::proxies(&current, &mut findings);
+    environment::machine(&current, &mut findings);
     if args.online {
         online::ask(settings, &current, &mut findings).await;
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::replay::LoadError;
-use crate::store::{Class, StoreError};
+use crate::store::{ErrorClass, StoreError};
 
 /// The answer is "no": a mismatch, a replay that served nothing.
 pub const NO: u8 = 1;
@@ -24,14 +24,14 @@ pub const NOT_FOUND: u8 = 127;
 
 /// Why a command ended before it could do its work.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandFailure {
     /// The exit code.
     pub code: u8,
     /// What to tell the person: what was wrong, where, what to do.
     pub message: String,
 }
 
-impl Failure {
+impl CommandFailure {
     /// A failure with a code of the table.
     pub fn new(code: u8, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
@@ -48,7 +48,7 @@ impl Failure {
     }
 }
 
-impl From<LoadError> for Failure {
+impl From<LoadError> for CommandFailure {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Store(error) => error.into(),
@@ -60,12 +60,12 @@ impl From<LoadError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> Self {
         let code = match error.class() {
-            Class::Unusable => RECORDING,
-            Class::Usage => USAGE,
-            Class::NotKept => NOT_KEPT,
+            ErrorClass::Unusable => RECORDING,
+            ErrorClass::Usage => USAGE,
+            ErrorClass::NotKept => NOT_KEPT,
         };
         Self::new(code, format!("failed to {}", error.chain()))
     }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 
 use super::amount::{age, span};
 use super::args::ExpiryArgs;
-use super::exit::Failure;
+use super::exit::CommandFailure;
 use super::terminal;
-use crate::replay::Source;
+use crate::replay::ReplaySource;
 
 /// How many takes are named.
 const NAMED: usize = 5;
 
 /// What is too old.
 #[derive(Debug)]
-pub(super) struct Expired {
+pub(super) struct ExpiredTakes {
     limit: Duration,
     takes: usize,
     /// The first of them.
@@ -24,12 +24,15 @@ pub(super) struct Expired {
     undated: usize,
 }
 
-impl Expired {
+impl ExpiredTakes {
     /// Looks at every take, where that was asked for.
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(super) fn look(args: &ExpiryArgs, sources: &[Source]) -> Result<Option<Self>, Failure> {
+    pub(super) fn look(
+        args: &ExpiryArgs,
+        sources: &[ReplaySource],
+    ) -> Result<Option<Self>, CommandFailure> {
         let Some(limit) = args.max_age else { return Ok(None) };
         let (now, named) = (SystemTime::now(), Vec::new());
         let mut found = Self { limit, takes: 0, named, oldest: Duration::ZERO, undated: 0 };

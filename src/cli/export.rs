@@ -5,34 +5,39 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::args::{ExportArgs, LogFormat};
-use super::exit::{Failure, NO, UNEXPECTED};
+use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
-use super::transfer::Transfer;
-use super::{place, setup, terminal};
-use crate::interchange::{Addresses, Format, Left, Sent, Writer};
-use crate::store::{Recording, StoreError, Stored};
+use super::transfer_report::TransferTotals;
+use super::{output_target, serve_setup, terminal};
+use crate::interchange::{
+    EntryToWrite, ExportWriter, ForeignFormat, SkippedItem, UpstreamAddresses,
+};
+use crate::store::{Recording, StoreError, StoredEntry};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Flags that cannot be, or a file that is there already (2); a recording that cannot be
 /// read (4); an output that cannot be written.
-pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let format = Format::named(&args.to);
-    let format = format.map_err(|error| Failure::usage(format!("--to: failed to {error}")))?;
-    let addresses = Addresses::new(setup::addresses(&args.upstream)?);
+pub(super) fn run(args: &ExportArgs) -> Result<u8, CommandFailure> {
+    let format = ForeignFormat::named(&args.to);
+    let format =
+        format.map_err(|error| CommandFailure::usage(format!("--to: failed to {error}")))?;
+    let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
     let output = Output::new(LogFormat::Human, false, false);
     if let Some(path) = &args.output {
-        place::refuse_within("-o", path, [&args.file])?;
-        place::refuse_folder("-o", path, "an export is one file")?;
+        output_target::refuse_within("-o", path, [&args.file])?;
+        output_target::refuse_folder("-o", path, "an export is one file")?;
     }
-    let recording = setup::open(&args.file, &output)?;
-    let writer = Writer::new(format, &addresses);
+    let recording = serve_setup::open(&args.file, &output)?;
+    let writer = ExportWriter::new(format, &addresses);
     let writer = match (args.answers, format) {
         (false, _) => writer,
-        (true, Format::OpenAiBatch) => writer.answers(),
-        (true, _) => return Err(Failure::usage("--answers: only openai-batch has them apart")),
+        (true, ForeignFormat::OpenAiBatch) => writer.answers(),
+        (true, _) => {
+            return Err(CommandFailure::usage("--answers: only openai-batch has them apart"));
+        }
     };
     let (transfer, target) = match &args.output {
         Some(path) => (to_file(path, args.force, &recording, writer)?, path.display().to_string()),
@@ -51,13 +56,17 @@ fn to_file(
     path: &Path,
     force: bool,
     recording: &Recording,
-    writer: Writer<'_>,
-) -> Result<Transfer, Failure> {
+    writer: ExportWriter<'_>,
+) -> Result<TransferTotals, CommandFailure> {
     let label = path.display();
-    let failed =
-        |error: io::Error| Failure::new(UNEXPECTED, format!("failed to write {label}: {error}"));
-    let exists =
-        || Failure::usage(format!("{label} is there already; name another file, or use --force"));
+    let failed = |error: io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write {label}: {error}"))
+    };
+    let exists = || {
+        CommandFailure::usage(format!(
+            "{label} is there already; name another file, or use --force"
+        ))
+    };
     if !force && path.exists() {
         return Err(exists());
     }
@@ -86,12 +95,15 @@ fn to_file(
 
 /// Writes to stdout, nothing that a terminal would act on among it: all of it stands
 /// in strings, where an escape means the same.
-fn to_stdout(recording: &Recording, writer: Writer<'_>) -> Result<Transfer, Failure> {
+fn to_stdout(
+    recording: &Recording,
+    writer: ExportWriter<'_>,
+) -> Result<TransferTotals, CommandFailure> {
     let out = BufWriter::new(io::stdout().lock());
     match write(out, recording, writer, terminal::json)? {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Transfer::default()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(TransferTotals::default()),
         written => written.map_err(|error| {
-            Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+            CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
         }),
     }
 }
@@ -100,10 +112,10 @@ fn to_stdout(recording: &Recording, writer: Writer<'_>) -> Result<Transfer, Fail
 fn write(
     mut out: impl Write,
     recording: &Recording,
-    mut writer: Writer<'_>,
+    mut writer: ExportWriter<'_>,
     form: impl for<'a> Fn(&'a str) -> std::borrow::Cow<'a, str>,
-) -> Result<io::Result<Transfer>, Failure> {
-    let mut transfer = Transfer::default();
+) -> Result<io::Result<TransferTotals>, CommandFailure> {
+    let mut transfer = TransferTotals::default();
     let mut put = |text: &str| out.write_all(form(text).as_bytes());
     if let Err(error) = put(&writer.head()) {
         return Ok(Err(error));
@@ -111,7 +123,7 @@ fn write(
     for stored in in_order(recording, &mut writer)? {
         let stored = stored?;
         let key = stored.name.take_key(stored.take);
-        let sent = Sent { key: &key, step: stored.name.step_id(), entry: &stored.entry };
+        let sent = EntryToWrite { key: &key, step: stored.name.step_id(), entry: &stored.entry };
         match writer.entry(&sent) {
             Ok(written) => {
                 if let Err(error) = put(&written.text) {
@@ -119,7 +131,7 @@ fn write(
                 }
                 transfer.brought(&written.lost);
             }
-            Err(reason) => transfer.left(Left::no_call(key, reason)),
+            Err(reason) => transfer.left(SkippedItem::no_call(key, reason)),
         }
     }
     let ended = put(&writer.end()).and_then(|()| out.flush());
@@ -130,18 +142,18 @@ fn write(
 /// where it is not that of the recording.
 fn in_order<'a>(
     recording: &'a Recording,
-    writer: &mut Writer<'_>,
-) -> Result<Box<dyn Iterator<Item = Result<Stored, StoreError>> + 'a>, StoreError> {
+    writer: &mut ExportWriter<'_>,
+) -> Result<Box<dyn Iterator<Item = Result<StoredEntry, StoreError>> + 'a>, StoreError> {
     if !writer.is_ordered() {
         return Ok(Box::new(recording.entries()));
     }
     let mut places = Vec::new();
     for stored in recording.entries() {
-        let Stored { name, take, entry, place } = stored?;
+        let StoredEntry { name, take, entry, place } = stored?;
         places.push((writer.survey(&entry), name, take, place));
     }
     places.sort_by_key(|(rank, ..)| std::cmp::Reverse(*rank));
     Ok(Box::new(places.into_iter().map(|(_, name, take, place)| {
-        Ok(Stored { name, take, entry: recording.entry(&place)?, place })
+        Ok(StoredEntry { name, take, entry: recording.entry(&place)?, place })
     })))
 }

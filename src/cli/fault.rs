@@ -8,29 +8,31 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{FaultArgs, ServeArgs};
-use super::exit::Failure;
+use super::exit::CommandFailure;
 use super::output::Output;
 use super::score::journal::Reading;
-use super::score::{self, Judged};
+use super::score::{self, ScoredFaults};
 use super::script;
-use crate::fault::{Count, Decider, Fault, Match, Plan, Rates, Rule, Source};
-use crate::recovery::Budget;
+use crate::fault::{
+    ChaosRates, Fault, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount, RuleMatch,
+};
+use crate::recovery::RecoveryBudget;
 use crate::replay::{Matcher, script as scripts};
-use crate::server::fault::Faults;
-use crate::server::route::{Routes, UNNAMED};
+use crate::server::fault::FaultContext;
+use crate::server::route::{RouteTable, UNNAMED};
 use crate::spelling;
 
 /// All that is planned, and where each rule stands.
 #[derive(Debug, Default)]
-pub struct Planned {
+pub struct PlannedFaults {
     /// The plan.
-    pub plan: Plan,
+    pub plan: FaultPlan,
     /// For each rule, its file, as messages begin with it; nothing for one of a flag.
     places: Vec<String>,
 }
 
-impl Planned {
-    fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+impl PlannedFaults {
+    fn rules(&self) -> impl Iterator<Item = (&str, &FaultRule)> {
         self.places.iter().map(String::as_str).zip(&self.plan.rules)
     }
 }
@@ -40,16 +42,16 @@ impl Planned {
 /// # Errors
 /// A file that cannot be read or is no plan, a flag that names no fault, two rules of
 /// one name.
-pub fn plan(args: &ServeArgs) -> Result<Planned, Failure> {
+pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
     let flags = &args.trouble;
-    let Planned { mut plan, mut places } = Planned::default();
+    let PlannedFaults { mut plan, mut places } = PlannedFaults::default();
     for path in &flags.faults {
         let one = file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
         plan.chaos = plan.chaos.over(&one.chaos);
         for rule in one.rules {
             if plan.rules.iter().any(|known| known.name == rule.name) {
-                return Err(Failure::usage(format!(
+                return Err(CommandFailure::usage(format!(
                     "failed to read the plan {}: another plan has a rule {:?} as well; give each a \
                      name of its own",
                     path.display(),
@@ -61,34 +63,36 @@ pub fn plan(args: &ServeArgs) -> Result<Planned, Failure> {
         }
     }
     for (number, text) in (1..).zip(flags.fault.iter().filter(|text| !text.is_empty())) {
-        let wrong = |why: &dyn Display| Failure::usage(format!("--fault {text}: {why}"));
+        let wrong = |why: &dyn Display| CommandFailure::usage(format!("--fault {text}: {why}"));
         let (step, fault) = Fault::parse_for_step(text).map_err(|error| wrong(&error))?;
-        let when =
-            Match { step_id: step.map(str::to_owned).into_iter().collect(), ..Match::default() };
+        let when = RuleMatch {
+            step_id: step.map(str::to_owned).into_iter().collect(),
+            ..RuleMatch::default()
+        };
         let name = match plan.rules.iter().any(|rule| rule.name == format!("--fault {text}")) {
             true => format!("--fault {text} (number {number})"),
             false => format!("--fault {text}"),
         };
-        plan.rules.push(Rule { name, when, fault, times: None, probability: None });
+        plan.rules.push(FaultRule { name, when, fault, times: None, probability: None });
         places.push(String::new());
     }
     plan.chaos = chaos(flags)?.over(&plan.chaos);
-    Ok(Planned { plan, places })
+    Ok(PlannedFaults { plan, places })
 }
 
 /// One plan: YAML in a file whose name says so, else JSON.
-fn file(path: &Path, args: &ServeArgs) -> Result<Plan, Failure> {
+fn file(path: &Path, args: &ServeArgs) -> Result<FaultPlan, CommandFailure> {
     script::refuse_overwriting(path, "--faults", args)?;
     let failed = |why: &dyn Display| {
-        Failure::usage(format!("failed to read the plan {}: {why}", path.display()))
+        CommandFailure::usage(format!("failed to read the plan {}: {why}", path.display()))
     };
     let text = std::fs::read(path).map_err(|error| failed(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| failed(&why))?;
-    Plan::parse(&value).map_err(|error| failed(&error))
+    FaultPlan::parse(&value).map_err(|error| failed(&error))
 }
 
 /// The rates that the flags give.
-fn chaos(flags: &FaultArgs) -> Result<Rates, Failure> {
+fn chaos(flags: &FaultArgs) -> Result<ChaosRates, CommandFailure> {
     let rates = [
         ("drop", flags.chaos_drop),
         ("malformed", flags.chaos_malformed),
@@ -101,24 +105,28 @@ fn chaos(flags: &FaultArgs) -> Result<Rates, Failure> {
         let Some(rate) = rate else { continue };
         if !(0.0..=1.0).contains(&rate) {
             let flag = name.replace('_', "-");
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--chaos-{flag} {rate}: it takes a rate from 0 to 1"
             )));
         }
         members.insert(name.to_owned(), json!(rate));
     }
-    let wrong = |error| Failure::usage(format!("--chaos: {error}"));
-    let mut all = Rates::read(&Value::Object(members)).map_err(wrong)?;
+    let wrong = |error| CommandFailure::usage(format!("--chaos: {error}"));
+    let mut all = ChaosRates::read(&Value::Object(members)).map_err(wrong)?;
     for text in flags.chaos.iter().filter(|text| !text.is_empty()) {
-        let (rate, fault) = Rates::parse_named(text)
-            .map_err(|error| Failure::usage(format!("--chaos {text}: {error}")))?;
+        let (rate, fault) = ChaosRates::parse_named(text)
+            .map_err(|error| CommandFailure::usage(format!("--chaos {text}: {error}")))?;
         all.add(rate, fault);
     }
     Ok(all)
 }
 
 /// Who decides by `plan`. A seed that is needed and was not given is drawn, and said.
-pub fn decider(Planned { plan, .. }: Planned, given: Option<u64>, output: &Output) -> Decider {
+pub fn decider(
+    PlannedFaults { plan, .. }: PlannedFaults,
+    given: Option<u64>,
+    output: &Output,
+) -> FaultDecider {
     let seed = given.or(plan.seed);
     let left = plan.rules.iter().any(|rule| rule.probability.is_some()) || !plan.chaos.is_empty();
     let seed = seed.unwrap_or_else(|| {
@@ -132,14 +140,14 @@ pub fn decider(Planned { plan, .. }: Planned, given: Option<u64>, output: &Outpu
         ));
         drawn
     });
-    Decider::new(plan, seed)
+    FaultDecider::new(plan, seed)
 }
 
 /// Refuses a plan that names an upstream that there is none of.
 ///
 /// # Errors
 /// A rule that would never come for it.
-pub fn check_upstreams(planned: &Planned, routes: &Routes) -> Result<(), Failure> {
+pub fn check_upstreams(planned: &PlannedFaults, routes: &RouteTable) -> Result<(), CommandFailure> {
     let mut known: Vec<&str> = routes.named.iter().map(|known| known.name.as_str()).collect();
     known.push(UNNAMED);
     let mut rules = planned.rules();
@@ -151,7 +159,7 @@ pub fn check_upstreams(planned: &Planned, routes: &Routes) -> Result<(), Failure
 ///
 /// # Errors
 /// A rule whose step id or request hash no take has.
-pub fn check(planned: &Planned, matcher: &Matcher) -> Result<(), Failure> {
+pub fn check(planned: &PlannedFaults, matcher: &Matcher) -> Result<(), CommandFailure> {
     // There may be a million of them.
     let is_asked_for = planned.rules().any(|(_, rule)| !rule.when.step_id.is_empty());
     let steps = if is_asked_for { matcher.steps() } else { BTreeSet::new() };
@@ -162,7 +170,7 @@ pub fn check(planned: &Planned, matcher: &Matcher) -> Result<(), Failure> {
         }
         let hashes = &rule.when.request_hash;
         if let Some(hash) = hashes.iter().find(|hash| !matcher.knows_hash(hash)) {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{place}rule {:?} would never come: no recorded call has a request_hash that begins \
                  with {hash}; `loomrec ls` lists them",
                 rule.name
@@ -177,11 +185,11 @@ const SHOWN: usize = 20;
 
 /// Refuses a rule that names what is not among those known.
 fn among(
-    (place, rule): (&str, &Rule),
+    (place, rule): (&str, &FaultRule),
     what: &str,
     given: &[String],
     known: &[&str],
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Some(unknown) = given.iter().find(|given| !known.contains(&given.as_str())) else {
         return Ok(());
     };
@@ -194,7 +202,7 @@ fn among(
         None => format!("there are: {}", known.join(", ")),
     };
     let name = &rule.name;
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage(format!(
         "{place}rule {name:?} would never come: there is no {what} {unknown:?}; {hint}"
     )))
 }
@@ -203,10 +211,10 @@ fn among(
 ///
 /// # Errors
 /// A text that is no budget; a report that is asked for without one.
-pub fn budget(flags: &FaultArgs) -> Result<Option<Budget>, Failure> {
+pub fn budget(flags: &FaultArgs) -> Result<Option<RecoveryBudget>, CommandFailure> {
     let text = flags.recovery.as_deref().filter(|text| !text.is_empty());
     if text.is_none() && flags.junit.is_some() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--junit reports on recovery: give --recovery a budget, or use loomrec score",
         ));
     }
@@ -214,20 +222,20 @@ pub fn budget(flags: &FaultArgs) -> Result<Option<Budget>, Failure> {
 }
 
 /// Judges what became of each fault.
-pub fn recovery(faults: &Faults, budget: &Budget) -> Judged {
+pub fn recovery(faults: &FaultContext, budget: &RecoveryBudget) -> ScoredFaults {
     let mut reading = Reading::default();
     for line in faults.lines() {
         // The lines are ours: none is wrong.
         drop(reading.add(&line));
     }
-    Judged::of(reading.finish().incidents, Some(budget))
+    ScoredFaults::of(reading.finish().incidents, Some(budget))
 }
 
 /// What a receipt says of faults.
 #[derive(Debug)]
 pub struct FaultReceipt {
     seed: u64,
-    counts: Vec<(Source, String, Count)>,
+    counts: Vec<(FaultSource, String, RuleCount)>,
     warnings: Vec<(String, u64)>,
     /// Rules of the plan that never came to anything.
     pub unfired: Vec<String>,
@@ -235,7 +243,7 @@ pub struct FaultReceipt {
 
 impl FaultReceipt {
     /// What came of `faults`; `None` where nothing was declared.
-    pub fn of(faults: &Faults) -> Option<Self> {
+    pub fn of(faults: &FaultContext) -> Option<Self> {
         let decider = faults.decider();
         let counts = decider.counts().into_iter();
         let counts: Vec<_> =
@@ -256,7 +264,7 @@ impl FaultReceipt {
 
     /// As JSON.
     pub fn to_json(&self) -> Value {
-        let rule = |(source, name, count): &(Source, String, Count)| {
+        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             json!({
                 "rule": name,
                 "source": source.word(),
@@ -276,7 +284,7 @@ impl FaultReceipt {
 
     /// A line a rule, for people.
     pub fn lines(&self) -> Vec<String> {
-        let rule = |(source, name, count): &(Source, String, Count)| {
+        let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             let (fired, matched) = (count.fired, count.matched);
             format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.word())
         };

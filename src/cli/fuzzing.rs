@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{CommandFactory as _, Parser as _};
 
 use super::args::{Cli, Command};
-use super::exit::{Failure, UNEXPECTED};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::settings::{self, Settings};
 use super::{dispatch, without_empty_variables};
 
@@ -25,13 +25,13 @@ impl CommandLine {
     ///
     /// # Errors
     /// A file that is refused, and words that are.
-    pub fn parse_under(&self, file: &Path, words: &[&str]) -> Result<usize, Failure> {
+    pub fn parse_under(&self, file: &Path, words: &[&str]) -> Result<usize, CommandFailure> {
         let folder = file.parent().unwrap_or(file);
         let settings = Settings::find(Some(file), folder, &self.0)?;
         let command = settings::into_command(&settings, self.0.clone());
         let matches = command
             .try_get_matches_from(words)
-            .map_err(|error| Failure::usage(error.to_string()))?;
+            .map_err(|error| CommandFailure::usage(error.to_string()))?;
         let set = matches.subcommand().map_or(0, |(_, given)| given.ids().count());
         Ok(set)
     }
@@ -42,8 +42,11 @@ impl CommandLine {
 ///
 /// # Errors
 /// Words that are refused.
-pub fn command(words: &[&str]) -> Result<impl Fn() -> Result<u8, Failure> + use<>, Failure> {
-    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+pub fn command(
+    words: &[&str],
+) -> Result<impl Fn() -> Result<u8, CommandFailure> + use<>, CommandFailure> {
+    let cli =
+        Cli::try_parse_from(words).map_err(|error| CommandFailure::usage(error.to_string()))?;
     Ok(move || match &cli.command {
         Command::Ls(args) => super::ls::run(args),
         Command::Show(args) => super::show::run(args),
@@ -56,7 +59,7 @@ pub fn command(words: &[&str]) -> Result<impl Fn() -> Result<u8, Failure> + use<
         Command::Redact(args) => super::redact::run(args),
         Command::Journal(args) => super::journal::run(args),
         Command::Score(args) => super::score::run(args),
-        other => Err(Failure::usage(format!("not run by a target: {other:?}"))),
+        other => Err(CommandFailure::usage(format!("not run by a target: {other:?}"))),
     })
 }
 
@@ -64,13 +67,14 @@ pub fn command(words: &[&str]) -> Result<impl Fn() -> Result<u8, Failure> + use<
 ///
 /// # Errors
 /// Words that are refused, and what keeps the command from serving.
-pub fn serve(words: &[&str]) -> Result<u8, Failure> {
+pub fn serve(words: &[&str]) -> Result<u8, CommandFailure> {
     let plain = Cli::command();
-    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    let cli =
+        Cli::try_parse_from(words).map_err(|error| CommandFailure::usage(error.to_string()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|error| Failure::new(UNEXPECTED, error.to_string()))?;
+        .map_err(|error| CommandFailure::new(UNEXPECTED, error.to_string()))?;
     runtime.block_on(dispatch(cli.command, &Settings::default(), &plain))
 }

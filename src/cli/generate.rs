@@ -9,8 +9,8 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::args::{GenerateArgs, Generated};
-use super::exit::{Failure, UNEXPECTED};
+use super::args::{GenerateArgs, GenerateKind};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls;
 use crate::store;
 
@@ -18,11 +18,11 @@ use crate::store;
 ///
 /// # Errors
 /// A folder that cannot be written (3).
-pub(super) fn run(args: &GenerateArgs, line: &Command) -> Result<u8, Failure> {
+pub(super) fn run(args: &GenerateArgs, line: &Command) -> Result<u8, CommandFailure> {
     match &args.what {
-        Generated::Completions { shell } => ls::print(&completions(*shell, line)),
-        Generated::Man { output: None } => ls::print(&String::from_utf8_lossy(&page(line)?)),
-        Generated::Man { output: Some(folder) } => pages(folder, line).map(|()| 0),
+        GenerateKind::Completions { shell } => ls::print(&completions(*shell, line)),
+        GenerateKind::Man { output: None } => ls::print(&String::from_utf8_lossy(&page(line)?)),
+        GenerateKind::Man { output: Some(folder) } => pages(folder, line).map(|()| 0),
     }
 }
 
@@ -33,10 +33,13 @@ fn completions(shell: Shell, line: &Command) -> String {
 }
 
 /// Writes a page for loomrec and one for each command.
-fn pages(folder: &Path, line: &Command) -> Result<(), Failure> {
+fn pages(folder: &Path, line: &Command) -> Result<(), CommandFailure> {
     let failed = |path: &Path, error: std::io::Error| {
         let hint = "check the folder and its permissions";
-        Failure::new(UNEXPECTED, format!("failed to write {}: {error}; {hint}", path.display()))
+        CommandFailure::new(
+            UNEXPECTED,
+            format!("failed to write {}: {error}; {hint}", path.display()),
+        )
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
     // What all commands have is theirs, too, only once the line is built.
@@ -68,10 +71,10 @@ fn commands(line: &Command) -> Vec<Command> {
     all
 }
 
-fn page(command: &Command) -> Result<Vec<u8>, Failure> {
+fn page(command: &Command) -> Result<Vec<u8>, CommandFailure> {
     let mut text = Vec::new();
     Man::new(command.clone()).render(&mut text).map_err(|error| {
-        Failure::new(UNEXPECTED, format!("failed to write the manual page: {error}"))
+        CommandFailure::new(UNEXPECTED, format!("failed to write the manual page: {error}"))
     })?;
     Ok(text)
 }

@@ -12,16 +12,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use super::args::{ImportArgs, LogFormat};
-use super::exit::{Failure, NO, RECORDING};
+use super::exit::{CommandFailure, NO, RECORDING};
 use super::ls::print;
 use super::output::Output;
-use super::transfer::Transfer;
-use super::{prices, setup};
+use super::transfer_report::TransferTotals;
+use super::{prices, serve_setup};
 use crate::identity::IdentityRules;
-use crate::interchange::{self, Addresses, Beside, By, Format, Import, Item, Left, Refused, Rules};
-use crate::recording::exchange::Maker;
-use crate::recording::{Entry, EntryName, Meta, encoding};
-use crate::store::{self, Changes, Kept, Place, Recording, StoreError};
+use crate::interchange::{
+    self, CompanionFiles, EntryImporter, FixtureList, ForeignFormat, FoundItem, ImportRefusal,
+    PlacedBy, SkippedItem, UpstreamAddresses,
+};
+use crate::recording::entry_maker::EntryMaker;
+use crate::recording::{Entry, EntryName, RecordingMeta, encoding};
+use crate::store::{self, Recording, RecordingChanges, StoreError, TakeChange, TakeRef};
 
 /// How much of a file tells its format.
 const BEGINNING: u64 = 64 << 10;
@@ -37,18 +40,16 @@ const UNPACKED: usize = encoding::LARGEST;
 /// # Errors
 /// Flags that cannot be (2); a file that cannot be read, or is of no known format (4); a
 /// recording that is there already (2) or cannot be written (5).
-pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
-    let format = args.from.as_deref().map(Format::named).transpose();
-    let format = format.map_err(|error| Failure::usage(format!("--from: failed to {error}")))?;
-    let addresses = Addresses::new(setup::addresses(&args.upstream)?);
-    let redactor = setup::redactor(&args.redact)?;
+pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
+    let format = args.from.as_deref().map(ForeignFormat::named).transpose();
+    let format =
+        format.map_err(|error| CommandFailure::usage(format!("--from: failed to {error}")))?;
+    let addresses = UpstreamAddresses::new(serve_setup::addresses(&args.upstream)?);
+    let redactor = serve_setup::redactor(&args.redact)?;
     let prices = prices::load(args.prices.as_deref())?;
     let output = Output::new(LogFormat::Human, false, false);
-    let into = args.into.as_deref().map(|path| setup::open_to_change(path, &output)).transpose()?;
-    if into.as_ref().is_some_and(|recording| recording.meta().waits_for().is_some()) {
-        return Err(Failure::usage("--into: what waits for a review is no recording to add to"));
-    }
-    let given = setup::rules(&args.identity)?;
+    let into = args.into.as_deref().map(|path| open_target(path, &output)).transpose()?;
+    let given = serve_setup::rules(&args.identity)?;
     let rules = match &into {
         Some(recording) => recording.meta().rules().clone(),
         None => given.clone(),
@@ -59,9 +60,9 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
              environment and the settings",
         );
     }
-    let credential_params = setup::credential_params(&args.identity);
-    let maker = Maker { redactor: &redactor, prices: &prices, max: UNPACKED };
-    let import = Import {
+    let credential_params = serve_setup::credential_params(&args.identity);
+    let maker = EntryMaker { redactor: &redactor, prices: &prices, max: UNPACKED };
+    let import = EntryImporter {
         maker,
         addresses: &addresses,
         rules: &rules,
@@ -76,12 +77,15 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
             .name("loomrec-import".to_owned())
             .spawn_scoped(scope, move || reader.read_all())
             .map_err(|error| {
-                Failure::new(super::exit::UNEXPECTED, format!("failed to start a thread: {error}"))
+                CommandFailure::new(
+                    super::exit::UNEXPECTED,
+                    format!("failed to start a thread: {error}"),
+                )
             })?;
         let mut incoming = Incoming {
             found,
             import,
-            transfer: Transfer::default(),
+            transfer: TransferTotals::default(),
             several: args.files.len() > 1,
         };
         match (&into, args.output.as_deref()) {
@@ -89,14 +93,29 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
             (None, Some(path)) => make(path, &rules, args.force, &mut incoming)?,
             (None, None) => {}
         }
-        Ok::<_, Failure>(incoming.transfer)
+        Ok::<_, CommandFailure>(incoming.transfer)
     })?;
-    setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
+    serve_setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
     tell(args, &transfer, &output)
 }
 
+/// Opens the recording that entries are added to.
+fn open_target(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+    let recording = serve_setup::open_to_change(path, output)?;
+    if recording.meta().waits_for().is_some() {
+        return Err(CommandFailure::usage(
+            "--into: what waits for a review is no recording to add to",
+        ));
+    }
+    Ok(recording)
+}
+
 /// Tells what came over and what did not; the exit code.
-fn tell(args: &ImportArgs, transfer: &Transfer, output: &Output) -> Result<u8, Failure> {
+fn tell(
+    args: &ImportArgs,
+    transfer: &TransferTotals,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
     let target = args.into.as_deref().or(args.output.as_deref()).unwrap_or(Path::new("-"));
     let target = target.display().to_string();
     if args.json {
@@ -124,31 +143,31 @@ fn make(
     rules: &IdentityRules,
     force: bool,
     incoming: &mut Incoming<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Some(first) = incoming.next() else { return Ok(()) };
     let entries = std::iter::once(first).chain(incoming);
-    store::create(path, &Meta::new(rules), entries, force)?;
+    store::create(path, &RecordingMeta::new(rules), entries, force)?;
     Ok(())
 }
 
 /// Adds to a recording: what it holds already gets further takes.
-fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), Failure> {
+fn add(recording: &Recording, incoming: &mut Incoming<'_>) -> Result<(), CommandFailure> {
     let mut held = held(recording)?;
-    let mut changes = Changes::new()?;
+    let mut changes = RecordingChanges::new()?;
     for found in incoming {
         let (name, entry) = found?;
         for place in held.remove(&name).into_iter().flatten() {
-            changes.push(&name, Kept::Place(place))?;
+            changes.push(&name, TakeChange::Place(place))?;
         }
-        changes.push(&name, Kept::Entry(Box::new(entry)))?;
+        changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
     }
     recording.rewrite(&changes)?;
     Ok(())
 }
 
 /// Where the takes of each name stand.
-fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<Place>>, StoreError> {
-    let mut held: BTreeMap<EntryName, Vec<Place>> = BTreeMap::new();
+fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<TakeRef>>, StoreError> {
+    let mut held: BTreeMap<EntryName, Vec<TakeRef>> = BTreeMap::new();
     for stored in recording.entries() {
         let stored = stored?;
         held.entry(stored.name).or_default().push(stored.place);
@@ -158,21 +177,21 @@ fn held(recording: &Recording) -> Result<BTreeMap<EntryName, Vec<Place>>, StoreE
 
 /// What the reading thread hands over.
 enum Found {
-    Item { file: String, item: Item },
-    Failed(Failure),
+    Item { file: String, item: FoundItem },
+    Failed(CommandFailure),
 }
 
 /// Entries as they come.
 struct Incoming<'a> {
     found: Receiver<Found>,
-    import: Import<'a>,
-    transfer: Transfer,
+    import: EntryImporter<'a>,
+    transfer: TransferTotals,
     /// Whether places need the name of their file.
     several: bool,
 }
 
 impl Iterator for Incoming<'_> {
-    type Item = Result<(EntryName, Entry), Failure>;
+    type Item = Result<(EntryName, Entry), CommandFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -185,29 +204,31 @@ impl Iterator for Incoming<'_> {
                 false => place,
             };
             let (place, made) = match item {
-                Item::Left(left) => {
-                    self.transfer.left(Left { place: at(left.place), ..left });
+                FoundItem::Left(left) => {
+                    self.transfer.left(SkippedItem { place: at(left.place), ..left });
                     continue;
                 }
-                Item::Exchange(exchange) => (exchange.place.clone(), self.import.entry(*exchange)),
-                Item::Words(words) => (words.place.clone(), self.import.words(*words)),
-                Item::Entry(named) => (named.place.clone(), self.import.named(*named)),
+                FoundItem::Exchange(exchange) => {
+                    (exchange.place.clone(), self.import.entry(*exchange))
+                }
+                FoundItem::Words(words) => (words.place.clone(), self.import.words(*words)),
+                FoundItem::Entry(named) => (named.place.clone(), self.import.named(*named)),
             };
             match made {
                 Ok(made) => {
                     self.transfer.brought(&made.lost);
-                    if made.by == By::Shape {
+                    if made.by == PlacedBy::Shape {
                         let upstream = made.entry.upstream.as_deref().unwrap_or_default();
                         self.transfer.shaped(made.host, upstream);
                     }
                     return Some(Ok((made.name, made.entry)));
                 }
-                Err(Refused::Foreign(host)) => self.transfer.foreign(host),
-                Err(Refused::Reason(reason)) => {
-                    self.transfer.left(Left::no_call(at(place), reason));
+                Err(ImportRefusal::Foreign(host)) => self.transfer.foreign(host),
+                Err(ImportRefusal::Reason(reason)) => {
+                    self.transfer.left(SkippedItem::no_call(at(place), reason));
                 }
-                Err(Refused::Damaged(reason)) => {
-                    self.transfer.left(Left::damaged(at(place), reason));
+                Err(ImportRefusal::Damaged(reason)) => {
+                    self.transfer.left(SkippedItem::damaged(at(place), reason));
                 }
             }
         }
@@ -217,8 +238,8 @@ impl Iterator for Incoming<'_> {
 /// Reads files, as long as somebody listens.
 struct Reader<'a> {
     args: &'a ImportArgs,
-    format: Option<Format>,
-    addresses: &'a Addresses,
+    format: Option<ForeignFormat>,
+    addresses: &'a UpstreamAddresses,
     output: &'a Output,
     sender: SyncSender<Found>,
 }
@@ -231,23 +252,25 @@ impl Reader<'_> {
         }
     }
 
-    fn read_each(&self) -> Result<(), Failure> {
+    fn read_each(&self) -> Result<(), CommandFailure> {
         let mut seen = HashSet::new();
-        let mut beside = Beside { requests: None, model: self.args.model.clone() };
+        let mut beside = CompanionFiles { requests: None, model: self.args.model.clone() };
         let mut rules = None;
         for path in &self.args.files {
             let label = path.display().to_string();
             if !seen.insert(path) {
-                return Err(Failure::usage(format!("{label} is named twice")));
+                return Err(CommandFailure::usage(format!("{label} is named twice")));
             }
             self.read_one(path, &label, &mut beside, &mut rules)?;
         }
         match (rules, &self.args.requests) {
             (Some(rules), Some(requests)) => self.apply(rules, requests),
-            (None, Some(requests)) if beside.requests.is_none() => Err(Failure::usage(format!(
-                "--requests {}: none of the files has its requests elsewhere",
-                requests.display()
-            ))),
+            (None, Some(requests)) if beside.requests.is_none() => {
+                Err(CommandFailure::usage(format!(
+                    "--requests {}: none of the files has its requests elsewhere",
+                    requests.display()
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -256,16 +279,16 @@ impl Reader<'_> {
         &self,
         path: &Path,
         label: &str,
-        beside: &mut Beside,
-        rules: &mut Option<Rules>,
-    ) -> Result<(), Failure> {
+        beside: &mut CompanionFiles,
+        rules: &mut Option<FixtureList>,
+    ) -> Result<(), CommandFailure> {
         let failed = |why: String| unreadable(label, &why);
         if path.is_dir() {
             let text = format!(
                 "{label} is a folder: name the files in it; a recording is used as it is, and \
                  merged with loomrec merge"
             );
-            return Err(Failure::usage(text));
+            return Err(CommandFailure::usage(text));
         }
         let mut input: Box<dyn Read> = match path.to_str() {
             Some("-") => Box::new(io::stdin().lock()),
@@ -274,20 +297,20 @@ impl Reader<'_> {
         let mut beginning = Vec::new();
         let read = input.by_ref().take(BEGINNING).read_to_end(&mut beginning);
         read.map_err(|error| failed(error.to_string()))?;
-        let format = match (self.format, Format::of(&beginning)) {
+        let format = match (self.format, ForeignFormat::of(&beginning)) {
             // JSON is nearly YAML; what escapes it has is told by its own reader.
-            (Some(Format::Vcr), Some(Format::VcrJson)) => Format::VcrJson,
+            (Some(ForeignFormat::Vcr), Some(ForeignFormat::VcrJson)) => ForeignFormat::VcrJson,
             (Some(format), _) | (None, Some(format)) => format,
             (None, None) => return Err(failed(unknown(&beginning))),
         };
         let input = Cursor::new(beginning).chain(input);
         if let Some(requests) = &self.args.requests {
-            if format == Format::Aimock {
+            if format == ForeignFormat::Aimock {
                 let several = if self.args.files.len() > 1 { label } else { "" };
-                let rules = rules.get_or_insert_with(Rules::default);
+                let rules = rules.get_or_insert_with(FixtureList::default);
                 return rules.read(several, input).map_err(|error| told(label, &error));
             }
-            if format == Format::OpenAiBatch && beside.requests.is_none() {
+            if format == ForeignFormat::OpenAiBatch && beside.requests.is_none() {
                 let label = requests.display().to_string();
                 let file = File::open(requests);
                 let file = file.map_err(|error| unreadable(&label, &error.to_string()))?;
@@ -301,17 +324,17 @@ impl Reader<'_> {
     }
 
     /// Answers the requests of a recording by rules.
-    fn apply(&self, mut rules: Rules, requests: &Path) -> Result<(), Failure> {
-        let recording = setup::open(requests, self.output)?;
+    fn apply(&self, mut rules: FixtureList, requests: &Path) -> Result<(), CommandFailure> {
+        let recording = serve_setup::open(requests, self.output)?;
         for stored in recording.entries() {
             let stored = stored?;
             let key = stored.name.take_key(stored.take);
             let step = stored.name.step_id();
             let item = match rules.answer(&key, step, &stored.entry, self.addresses) {
-                Some(words) => Item::Words(Box::new(words)),
+                Some(words) => FoundItem::Words(Box::new(words)),
                 None => {
                     let reason = "no fixture answers it".to_owned();
-                    Item::Left(Left::no_call(key, reason))
+                    FoundItem::Left(SkippedItem::no_call(key, reason))
                 }
             };
             if self.send(item, "").is_break() {
@@ -319,14 +342,14 @@ impl Reader<'_> {
             }
         }
         for left in rules.unused() {
-            if self.send(Item::Left(left), "").is_break() {
+            if self.send(FoundItem::Left(left), "").is_break() {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn send(&self, item: Item, label: &str) -> ControlFlow<()> {
+    fn send(&self, item: FoundItem, label: &str) -> ControlFlow<()> {
         match self.sender.send(Found::Item { file: label.to_owned(), item }) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -334,14 +357,14 @@ impl Reader<'_> {
     }
 }
 
-fn unreadable(label: &str, why: &str) -> Failure {
-    Failure::new(RECORDING, format!("failed to read {label}: {why}"))
+fn unreadable(label: &str, why: &str) -> CommandFailure {
+    CommandFailure::new(RECORDING, format!("failed to read {label}: {why}"))
 }
 
-fn told(label: &str, error: &interchange::ReadError) -> Failure {
+fn told(label: &str, error: &interchange::ReadError) -> CommandFailure {
     let source = std::error::Error::source(error);
     let source = source.map(|source| format!(": {source}")).unwrap_or_default();
-    Failure::new(RECORDING, format!("{label}: failed to {error}{source}"))
+    CommandFailure::new(RECORDING, format!("{label}: failed to {error}{source}"))
 }
 
 /// What is said of a file of no known format.
@@ -354,6 +377,6 @@ fn unknown(beginning: &[u8]) -> String {
         return "it is a recording already: use it as it is".to_owned();
     }
     let names: Vec<String> =
-        Format::ALL.iter().map(|format| format!("{format} ({})", format.title())).collect();
+        ForeignFormat::ALL.iter().map(|format| format!("{format} ({})", format.title())).collect();
     format!("it is of no known format; say which it is with --from: {}", names.join(", "))
 }

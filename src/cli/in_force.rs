@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::args::{RecordArgs, ReplayArgs, ServeArgs};
-use super::strict::PARAMETER;
+use super::set_aside::PARAMETER;
 use super::terminal;
 use crate::replay::{FaultyTake, Matcher, Repeat, SourceTerms};
 

@@ -2,10 +2,10 @@
 //!
 //! Journals are read line by line: what is held in memory does not grow with them.
 
+pub(super) mod parts;
 mod read;
 mod row;
 mod sum;
-pub(super) mod whole;
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -14,15 +14,15 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use super::args::{JournalArgs, LogFormat, Moment};
-use super::exit::{Failure, UNEXPECTED};
+use super::args::{JournalArgs, LogFormat, TimeArgument};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
 use super::terminal;
 use crate::server::journal::parts;
-use read::{Next, Tail};
-use row::{Line, Sought};
-use sum::Sum;
+use read::{FollowedFile, NextLine};
+use row::{JournalRow, RowFilter};
+use sum::JournalTotals;
 
 /// How often a journal that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// A file that cannot be read, or is no journal: which line, and why; a stdout that cannot
 /// be written.
-pub(super) fn run(args: &JournalArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &JournalArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let mut show = Show::new(args);
     let mut read = HashSet::new();
@@ -45,7 +45,7 @@ pub(super) fn run(args: &JournalArgs) -> Result<u8, Failure> {
                 continue;
             }
             let last = path == *file;
-            let mut tail = Tail::open(&path)?;
+            let mut tail = FollowedFile::open(&path)?;
             let end = !(args.follow && last);
             if !all_of(&mut tail, end, &mut show, &output)? {
                 return Ok(0);
@@ -61,24 +61,24 @@ pub(super) fn run(args: &JournalArgs) -> Result<u8, Failure> {
 /// Shows what a file has to tell from where it was left; `false` where nobody listens any
 /// more. At the `end` of it, a line that is not whole is left out, and said.
 fn all_of(
-    tail: &mut Tail,
+    tail: &mut FollowedFile,
     end: bool,
     show: &mut Show<'_>,
     output: &Output,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandFailure> {
     loop {
         let text = match tail.next(end)? {
-            Next::Line(text) => text,
-            Next::Cut => {
+            NextLine::Line(text) => text,
+            NextLine::Cut => {
                 let name = tail.path().display();
                 output.warning(&format!(
                     "the last line of {name} is cut off, and left out: the run did not end well"
                 ));
                 break;
             }
-            Next::End => break,
+            NextLine::End => break,
         };
-        let shown = match Line::parse(text) {
+        let shown = match JournalRow::parse(text) {
             Ok(line) => show.add(&line, text),
             Err(why) => return Err(tail.no_line(&why)),
         };
@@ -95,10 +95,10 @@ fn all_of(
 
 /// Goes on with what is written from now on, until nobody listens any more.
 fn follow(
-    mut tails: Vec<(PathBuf, Tail)>,
+    mut tails: Vec<(PathBuf, FollowedFile)>,
     show: &mut Show<'_>,
     output: &Output,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     loop {
         std::thread::sleep(LOOK);
         if terminal::nobody_reads(&io::stdout()) {
@@ -111,7 +111,7 @@ fn follow(
             }
             for path in moved.into_iter().flatten() {
                 // It may be gone again, or not be there yet.
-                let Ok(next) = Tail::open(&path) else { break };
+                let Ok(next) = FollowedFile::open(&path) else { break };
                 *tail = next;
                 if !all_of(tail, false, show, output)? {
                     return Ok(0);
@@ -121,14 +121,14 @@ fn follow(
     }
 }
 
-fn unwritable(error: &io::Error) -> Failure {
-    Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+fn unwritable(error: &io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
 /// What becomes of lines.
 struct Show<'a> {
-    sought: Sought<'a>,
-    sum: Option<Sum>,
+    sought: RowFilter<'a>,
+    sum: Option<JournalTotals>,
     json: bool,
     width: Option<usize>,
     out: BufWriter<io::Stdout>,
@@ -137,16 +137,16 @@ struct Show<'a> {
 impl<'a> Show<'a> {
     fn new(args: &'a JournalArgs) -> Self {
         let from = args.since.map(|moment| match moment {
-            Moment::At(at) => at,
-            Moment::Ago(ago) => {
+            TimeArgument::At(at) => at,
+            TimeArgument::Ago(ago) => {
                 let now = OffsetDateTime::now_utc().unix_timestamp_nanos() / 1000;
                 let then = now.saturating_sub(i128::try_from(ago.as_micros()).unwrap_or(i128::MAX));
                 i64::try_from(then).unwrap_or(i64::MIN)
             }
         });
         Self {
-            sought: Sought::new(args, from),
-            sum: args.sum.then(Sum::default),
+            sought: RowFilter::new(args, from),
+            sum: args.sum.then(JournalTotals::default),
             json: args.json,
             width: terminal::width(),
             out: BufWriter::new(io::stdout()),
@@ -154,7 +154,7 @@ impl<'a> Show<'a> {
     }
 
     /// Adds a line, whose text is this.
-    fn add(&mut self, line: &Line, text: &[u8]) -> io::Result<()> {
+    fn add(&mut self, line: &JournalRow, text: &[u8]) -> io::Result<()> {
         if !self.sought.finds(line) {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl<'a> Show<'a> {
         writeln!(self.out, "{}", line.row(self.width))
     }
 
-    fn finish(self) -> Result<u8, Failure> {
+    fn finish(self) -> Result<u8, CommandFailure> {
         match self.sum {
             None => Ok(0),
             Some(sum) if self.json => print(&sum.json()),

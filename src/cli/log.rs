@@ -13,7 +13,7 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::{EnvFilter, Registry};
 
-use super::exit::{Failure, UNEXPECTED};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::Output;
 
 /// Where our own events come from.
@@ -23,17 +23,18 @@ const OURS: &str = "loomrec";
 ///
 /// # Errors
 /// A filter that is none.
-pub fn start(filter: Option<&str>, output: &Output) -> Result<(), Failure> {
+pub fn start(filter: Option<&str>, output: &Output) -> Result<(), CommandFailure> {
     let Some(filter) = filter.filter(|filter| !filter.trim().is_empty()) else { return Ok(()) };
     let chosen = EnvFilter::builder().parse(filter).map_err(|error| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "--log {filter}: {error}; it takes a level (error, warn, info, debug, trace, off), or \
              levels by target, such as loomrec::call=info,loomrec::fault=debug"
         ))
     })?;
     let lines = Lines { output: output.clone() };
-    tracing::subscriber::set_global_default(Registry::default().with(chosen).with(lines))
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to start the log: {error}")))
+    tracing::subscriber::set_global_default(Registry::default().with(chosen).with(lines)).map_err(
+        |error| CommandFailure::new(UNEXPECTED, format!("failed to start the log: {error}")),
+    )
 }
 
 /// Writes an event as a line.

@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::args::{LogFormat, LsArgs};
-use super::exit::{Failure, UNEXPECTED};
+use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
-use super::pricing::{Pricing, sum_words};
-use super::table::{Column, Table};
-use super::{prices, setup, terminal};
-use crate::recording::Meta;
+use super::pricing::{PriceSource, sum_words};
+use super::table::{Table, TableColumn};
+use super::{prices, serve_setup, terminal};
+use crate::recording::RecordingMeta;
 use crate::store::{Recording, StoreError};
 pub(super) use row::{Row, end_words, media_type};
 
@@ -24,10 +24,10 @@ const HELD: usize = 10_000;
 /// # Errors
 /// A recording that is missing, damaged or too new; a price table that is none; a stdout
 /// that cannot be written.
-pub(super) fn run(args: &LsArgs) -> Result<u8, Failure> {
-    let recording = setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
+pub(super) fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
+    let recording = serve_setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
     let table = prices::load(args.prices.as_deref())?;
-    let pricing = Pricing { table, anew: args.prices.is_some() };
+    let pricing = PriceSource { table, anew: args.prices.is_some() };
     let mut out = BufWriter::new(anstream::stdout().lock());
     let listed = match args.json {
         true => json(&recording, &pricing, &mut out),
@@ -69,16 +69,16 @@ impl From<io::Error> for Unlisted {
 ///
 /// # Errors
 /// A stdout that cannot be written.
-pub(super) fn print(text: &str) -> Result<u8, Failure> {
+pub(super) fn print(text: &str) -> Result<u8, CommandFailure> {
     stdout(text).map(|()| 0).map_err(|error| unwritten(&error))
 }
 
-fn unwritten(error: &io::Error) -> Failure {
-    Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+fn unwritten(error: &io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
 }
 
 /// The listing for programs: an object for each take, each written as it is read.
-fn json(recording: &Recording, pricing: &Pricing, out: &mut dyn Write) -> Result<(), Unlisted> {
+fn json(recording: &Recording, pricing: &PriceSource, out: &mut dyn Write) -> Result<(), Unlisted> {
     let mut entries = recording.entries();
     let mut before = "[\n  ";
     while let Some(stored) = entries.next() {
@@ -96,7 +96,7 @@ fn json(recording: &Recording, pricing: &Pricing, out: &mut dyn Write) -> Result
 /// The listing for people.
 struct Listing<'a> {
     recording: &'a Recording,
-    pricing: &'a Pricing,
+    pricing: &'a PriceSource,
     /// How many rows are held at a time.
     held: usize,
 }
@@ -148,19 +148,19 @@ impl Listing<'_> {
     }
 }
 
-fn columns() -> Vec<Column> {
+fn columns() -> Vec<TableColumn> {
     vec![
-        Column::left("KEY").shrinks_to(15),
-        Column::left("CALL").shrinks_to(12),
-        Column::left("MODEL").shrinks_to(12),
-        Column::right("IN"),
-        Column::right("OUT"),
-        Column::right("COST").goes(3),
-        Column::left("MODE").goes(4),
-        Column::right("TIME").goes(2),
-        Column::left("STATUS"),
-        Column::left("END").shrinks_to(14),
-        Column::left("SESSION").shrinks_to(8).goes(1),
+        TableColumn::left("KEY").shrinks_to(15),
+        TableColumn::left("CALL").shrinks_to(12),
+        TableColumn::left("MODEL").shrinks_to(12),
+        TableColumn::right("IN"),
+        TableColumn::right("OUT"),
+        TableColumn::right("COST").goes(3),
+        TableColumn::left("MODE").goes(4),
+        TableColumn::right("TIME").goes(2),
+        TableColumn::left("STATUS"),
+        TableColumn::left("END").shrinks_to(14),
+        TableColumn::left("SESSION").shrinks_to(8).goes(1),
     ]
 }
 
@@ -190,7 +190,7 @@ impl Sum {
 }
 
 /// The last line: calls, tokens, cost, and what the keys are made of.
-fn summary(sum: &Sum, meta: &Meta) -> String {
+fn summary(sum: &Sum, meta: &RecordingMeta) -> String {
     let Sum { calls, keys, input, output, cost, unknown } = *sum;
     let under = match keys {
         _ if keys == calls => String::new(),
@@ -205,7 +205,7 @@ fn summary(sum: &Sum, meta: &Meta) -> String {
 }
 
 /// What the keys are made of.
-fn identity(meta: &Meta) -> String {
+fn identity(meta: &RecordingMeta) -> String {
     if !meta.is_loomrec() {
         return "not written by loomrec".to_owned();
     }

@@ -7,35 +7,35 @@ mod side;
 use std::path::Path;
 
 use super::args::{LogFormat, MergeArgs, OnConflict};
-use super::exit::{Failure, NO, USAGE};
+use super::exit::{CommandFailure, NO, USAGE};
 use super::output::Output;
-use super::{ls, place, terminal};
+use super::{ls, output_target, terminal};
 use crate::identity::IdentityRules;
-use crate::merge::{self, Prefer};
-use report::Report;
-use side::{Names, Side, Sides};
+use crate::merge::{self, ConflictChoice};
+use report::MergeReport;
+use side::{MergeSide, MergeSides, SideNames};
 
 /// Runs the command.
 ///
 /// # Errors
 /// Rules that differ, an output that is there (2); a recording that is missing, damaged
 /// or too new (4); an output that cannot be written, or is being recorded into (5).
-pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
-    place::refuse_within("-o", &args.output, &args.files)?;
-    let opened: Result<Vec<Side>, Failure> = args
+    output_target::refuse_within("-o", &args.output, &args.files)?;
+    let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files
         .iter()
         .map(|path| match is_same(path, &args.output) {
-            true => Side::open_to_change(path, &output),
-            false => Side::open(path, &output),
+            true => MergeSide::open_to_change(path, &output),
+            false => MergeSide::open(path, &output),
         })
         .collect();
     let opened = opened?;
     let rules = rules(&opened, args.unite_rules)?;
     same_purpose(&opened)?;
-    let sides = Sides::new(opened, rules)?;
-    let mut report = Report::new(&args.output, &sides);
+    let sides = MergeSides::new(opened, rules)?;
+    let mut report = MergeReport::new(&args.output, &sides);
     let mut names = sides.names(0).clone();
     let mut meta = sides.meta(0).keys().clone();
     for file in 1..args.files.len() {
@@ -68,12 +68,12 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
 
 /// The names of the first recordings with those of another one.
 fn together(
-    sides: &Sides,
-    mut names: Names,
+    sides: &MergeSides,
+    mut names: SideNames,
     file: usize,
-    prefer: Prefer,
-    report: &mut Report,
-) -> Result<Names, Failure> {
+    prefer: ConflictChoice,
+    report: &mut MergeReport,
+) -> Result<SideNames, CommandFailure> {
     for (name, takes) in sides.names(file).iter() {
         let ours = names.of(name);
         let merged = merge::of_name(&[], ours, takes, prefer, |a, b| sides.same(name, a, b))?;
@@ -85,24 +85,24 @@ fn together(
 
 /// How a conflict is decided; one that fails is seen through all the same, so that all
 /// conflicts are told.
-fn prefer(on_conflict: OnConflict) -> Prefer {
+fn prefer(on_conflict: OnConflict) -> ConflictChoice {
     match on_conflict {
-        OnConflict::Fail | OnConflict::First => Prefer::First,
-        OnConflict::Last => Prefer::Last,
-        OnConflict::Both => Prefer::Both,
+        OnConflict::Fail | OnConflict::First => ConflictChoice::First,
+        OnConflict::Last => ConflictChoice::Last,
+        OnConflict::Both => ConflictChoice::Both,
     }
 }
 
 /// The rules that the keys of all are made under.
-fn rules(sides: &[Side], unite: bool) -> Result<IdentityRules, Failure> {
+fn rules(sides: &[MergeSide], unite: bool) -> Result<IdentityRules, CommandFailure> {
     let mut rules = IdentityRules::default();
-    let mut first: Option<&Side> = None;
+    let mut first: Option<&MergeSide> = None;
     for side in sides {
         let Some(meta) = side.meta() else { continue };
         rules = rules.united(meta.rules());
         match first {
             Some(other) if side.words() != other.words() && !unite => {
-                return Err(Failure::new(
+                return Err(CommandFailure::new(
                     USAGE,
                     format!(
                         "{} and {} were recorded under other --ignore rules ({}; {}): \
@@ -121,11 +121,11 @@ fn rules(sides: &[Side], unite: bool) -> Result<IdentityRules, Failure> {
 }
 
 /// Refuses to mix recordings with changes that wait.
-fn same_purpose(sides: &[Side]) -> Result<(), Failure> {
-    let waits = |side: &Side| side.meta().and_then(|meta| meta.waits_for());
+fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
+    let waits = |side: &MergeSide| side.meta().and_then(|meta| meta.waits_for());
     let odd = sides.iter().find(|side| waits(side) != waits(&sides[0]));
     odd.map_or(Ok(()), |odd| {
-        Err(Failure::usage(format!(
+        Err(CommandFailure::usage(format!(
             "{} and {} cannot be merged: one of them holds changes that wait for their review",
             sides[0].label(),
             odd.label()

@@ -25,9 +25,9 @@ mod ls;
 mod merge;
 mod open_files;
 mod output;
+mod output_target;
 mod pager;
 mod pending;
-mod place;
 mod prices;
 mod pricing;
 mod progress;
@@ -41,19 +41,20 @@ mod review;
 mod salvage;
 mod score;
 mod script;
-mod session;
+mod serve_setup;
+mod server_run;
+mod set_aside;
 mod settings;
-mod setup;
 mod show;
 mod stats;
-mod strict;
+mod stop_signals;
 mod table;
 mod terminal;
 mod trace;
-mod transfer;
+mod transfer_report;
 mod ui;
 mod verify;
-mod wrap;
+mod wrapped_command;
 
 use std::process::ExitCode;
 
@@ -61,7 +62,7 @@ use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command, LogFormat};
-use exit::{Failure, UNEXPECTED, USAGE};
+use exit::{CommandFailure, UNEXPECTED, USAGE};
 use output::Output;
 use settings::Settings;
 
@@ -101,14 +102,14 @@ pub fn run() -> ExitCode {
     if let Command::Replay(args) = &mut cli.command {
         give_way_to_flags(args, &matches);
         if let Some((_, replay)) = matches.subcommand() {
-            strict::set_aside(args, replay, &settings);
+            set_aside::set_aside(args, replay, &settings);
         }
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             let text = format!("failed to start the runtime: {error}");
-            return fail(&Failure::new(UNEXPECTED, text));
+            return fail(&CommandFailure::new(UNEXPECTED, text));
         }
     };
     let outcome = runtime.block_on(async {
@@ -167,7 +168,7 @@ fn without_values_in_help(command: clap::Command) -> clap::Command {
 }
 
 /// What the project's file sets.
-fn settings(command: &clap::Command) -> Result<Settings, Failure> {
+fn settings(command: &clap::Command) -> Result<Settings, CommandFailure> {
     let words: Vec<_> = std::env::args_os().collect();
     let folder = std::env::current_dir().unwrap_or_default();
     Settings::find(settings::named(&words).as_deref(), &folder, command)
@@ -249,7 +250,7 @@ async fn dispatch(
     command: Command,
     settings: &Settings,
     line: &clap::Command,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     match command {
         Command::Record(args) => record::run(args).await,
         Command::Replay(args) => replay::run(args).await,
@@ -283,7 +284,7 @@ async fn dispatch(
 
 /// Flags that contradict each other on one command line. What the environment
 /// says gives way to a flag instead.
-fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
+fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailure> {
     let replay = match matches.subcommand() {
         Some(("replay", replay)) => replay,
         Some(("import", import)) => return refuse_rules_beside_into(import),
@@ -307,7 +308,7 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
         };
         if typed(one) && typed(other) && !same {
             let flag = |name: &str| format!("--{}", name.replace('_', "-"));
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{} and {} contradict each other: give one of them",
                 flag(one),
                 flag(other)
@@ -319,14 +320,14 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), Failure> {
 
 /// Refuses rules that are typed beside `--into`: the recording has its own, under which
 /// its keys were made.
-fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), Failure> {
+fn refuse_rules_beside_into(import: &clap::ArgMatches) -> Result<(), CommandFailure> {
     if import.value_source("into").is_none() {
         return Ok(());
     }
     for name in ["ignore", "identity_header", "ignore_header"] {
         if import.value_source(name) == Some(ValueSource::CommandLine) {
             let flag = name.replace('_', "-");
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--{flag} cannot be used with --into: calls are kept under the rules of the \
                  recording; leave --{flag} out"
             )));
@@ -347,7 +348,7 @@ fn give_way_to_flags(args: &mut args::ReplayArgs, matches: &clap::ArgMatches) {
 }
 
 /// Says why a command failed, and gives its exit code.
-fn fail(failure: &Failure) -> ExitCode {
+fn fail(failure: &CommandFailure) -> ExitCode {
     Output::new(LogFormat::Human, false, false).error(&failure.message);
     failure.exit_code()
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::args::LogFormat;
 use super::terminal;
 use crate::replay::RecordingMismatchError;
-use crate::server::Notice;
+use crate::server::UserNotice;
 use crate::server::journal::line;
 use crate::server::log;
 
@@ -74,16 +74,16 @@ impl Output {
     }
 
     /// What the server has to say.
-    pub fn notice(&self, notice: &Notice<'_>) {
+    pub fn notice(&self, notice: &UserNotice<'_>) {
         match notice {
             // The log has told it: one line is enough.
-            Notice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::of(seen)),
-            Notice::Call(_) => {}
-            Notice::Missed(error) => self.mismatch(error),
-            Notice::Refused(text) => self.error(text),
-            Notice::Incomplete(text) => self.error(text),
-            Notice::Warning(text) => self.warning(text),
-            Notice::Unkept(text) => self.error(&format!(
+            UserNotice::Call(seen) if self.verbose && !log::tells_calls() => self.call(&line::of(seen)),
+            UserNotice::Call(_) => {}
+            UserNotice::Missed(error) => self.mismatch(error),
+            UserNotice::Refused(text) => self.error(text),
+            UserNotice::Incomplete(text) => self.error(text),
+            UserNotice::Warning(text) => self.warning(text),
+            UserNotice::Unkept(text) => self.error(&format!(
                 "an exchange is NOT in the recording: failed to {text}; traffic goes on, the exit code will be 5"
             )),
         }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::args::{LogFormat, PendingArgs};
-use super::exit::{Failure, NO};
+use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
 use super::review::{Desk, View, command, is_there};
 use super::show::quoted;
-use super::{setup, terminal};
-use crate::recording::pending::{Pending, Replaced};
-use crate::recording::{Entry, EntryName, Waiting};
-use crate::review::Standing;
+use super::{serve_setup, terminal};
+use crate::recording::pending::{PendingChange, ReplacedTake};
+use crate::recording::{Entry, EntryName, PendingKind};
+use crate::review::ChangeStanding;
 use crate::store::{Recording, beside_recording};
 
 /// Where recordings are looked for that were not named.
@@ -28,9 +28,11 @@ const SHOWN: usize = 20;
 /// # Errors
 /// A recording, or what waits beside it, that is missing, damaged or too new (4), or
 /// not what it is named as (2).
-pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &PendingArgs) -> Result<u8, CommandFailure> {
     if args.new.is_some() && args.files.len() != 1 {
-        return Err(Failure::usage("--new names the changes of one FILE: name just that one"));
+        return Err(CommandFailure::usage(
+            "--new names the changes of one FILE: name just that one",
+        ));
     }
     let output = Output::new(LogFormat::Human, false, false);
     let files = if args.files.is_empty() { found(&output) } else { args.files.clone() };
@@ -105,13 +107,13 @@ struct Waited {
     reason: String,
     replaces: Option<String>,
     /// How a change stands to the recording.
-    standing: Option<Standing>,
+    standing: Option<ChangeStanding>,
     /// Keys and call, for people.
     line: String,
 }
 
 impl Waits {
-    fn of(file: &Path, new: Option<&Path>, output: &Output) -> Result<Self, Failure> {
+    fn of(file: &Path, new: Option<&Path>, output: &Output) -> Result<Self, CommandFailure> {
         let desk = Desk::look(file, new, output)?;
         let mut changes = Vec::new();
         let mut review = String::new();
@@ -170,7 +172,7 @@ impl Waits {
             let what = if all.len() == 1 { one } else { many };
             out.push_str(&format!("{file}: {} {what}: {next}\n", all.len()));
             for waited in all.iter().take(SHOWN) {
-                let conflict = waited.standing.is_some_and(Standing::is_conflict);
+                let conflict = waited.standing.is_some_and(ChangeStanding::is_conflict);
                 let conflict = if conflict { ", in conflict" } else { "" };
                 let reason = terminal::line(&waited.reason);
                 out.push_str(&format!("  {}  {reason}{conflict}\n", waited.line));
@@ -190,7 +192,7 @@ impl Waits {
                 "key": waited.key,
                 "reason": waited.reason,
                 "replaces": waited.replaces,
-                "state": waited.standing.map(Standing::word),
+                "state": waited.standing.map(ChangeStanding::word),
             })
         };
         let request = |waited: &Waited| json!({ "key": waited.key, "reason": waited.reason, "replaces": waited.replaces });
@@ -205,13 +207,13 @@ impl Waits {
 }
 
 /// The requests that wait for their answers; none where there is no such file.
-fn requests(path: &Path, output: &Output) -> Result<Vec<(Replaced, Waited)>, Failure> {
+fn requests(path: &Path, output: &Output) -> Result<Vec<(ReplacedTake, Waited)>, CommandFailure> {
     if !is_there(path) {
         return Ok(Vec::new());
     }
-    let recording = setup::open(path, output)?;
-    if recording.meta().waits_for() != Some(Waiting::Answers) {
-        return Err(Failure::usage(format!(
+    let recording = serve_setup::open(path, output)?;
+    if recording.meta().waits_for() != Some(PendingKind::Answers) {
+        return Err(CommandFailure::usage(format!(
             "{} holds no requests that wait for their answers: it is another kind of file",
             path.display()
         )));
@@ -219,7 +221,7 @@ fn requests(path: &Path, output: &Output) -> Result<Vec<(Replaced, Waited)>, Fai
     let mut all = Vec::new();
     for stored in recording.entries() {
         let stored = stored?;
-        let pending = Pending::of(&stored.entry);
+        let pending = PendingChange::of(&stored.entry);
         let replaces = pending.as_ref().and_then(|pending| pending.replaces.as_ref());
         let replaces = replaces.map(|replaced| replaced.name.take_key(replaced.take));
         let waited = Waited {
@@ -229,7 +231,7 @@ fn requests(path: &Path, output: &Output) -> Result<Vec<(Replaced, Waited)>, Fai
             standing: None,
             reason: pending.map_or_else(|| "unsaid".to_owned(), |pending| pending.reason),
         };
-        all.push((Replaced::of(&stored.name, stored.take, &stored.entry), waited));
+        all.push((ReplacedTake::of(&stored.name, stored.take, &stored.entry), waited));
     }
     Ok(all)
 }

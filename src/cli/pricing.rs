@@ -9,13 +9,13 @@ pub(super) const UNKNOWN: &str = "unknown";
 
 /// Where a call's cost is taken from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pricing {
+pub(super) struct PriceSource {
     pub(super) table: PriceTable,
     /// Whether it is worked out anew, whatever was recorded.
     pub(super) anew: bool,
 }
 
-impl Pricing {
+impl PriceSource {
     /// The built-in prices, for what has no cost in the recording.
     pub(super) fn builtin() -> Self {
         Self { table: PriceTable::builtin(), anew: false }
@@ -64,7 +64,7 @@ mod tests {
 
     fn cost(entry: serde_json::Value) -> Option<f64> {
         let entry = Entry::parse(&entry).unwrap();
-        Pricing::builtin().cost(&entry, entry.model.as_deref())
+        PriceSource::builtin().cost(&entry, entry.model.as_deref())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::amount::dollars;
-use crate::server::tally::Tally;
+use crate::server::run_counters::RunCounters;
 
 /// How often the line is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -29,7 +29,7 @@ pub fn bar(calls: u64) -> Arc<ProgressBar> {
 }
 
 /// Keeps `bar` up to date until it is dropped.
-pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<Tally>) {
+pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<RunCounters>) {
     loop {
         bar.set_message(text(&tally));
         bar.tick();
@@ -38,10 +38,10 @@ pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<Tally>) {
 }
 
 /// The counts in a few words.
-fn text(tally: &Tally) -> String {
+fn text(tally: &RunCounters) -> String {
     let more = tally.more();
     let counts = [&tally.served, &tally.recorded, &tally.scripted];
-    let calls: u64 = counts.into_iter().map(Tally::read).sum();
+    let calls: u64 = counts.into_iter().map(RunCounters::read).sum();
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,
@@ -51,7 +51,7 @@ fn text(tally: &Tally) -> String {
     if missed > 0 {
         text.push_str(&format!(" · {missed} missed"));
     }
-    let unkept = Tally::read(&tally.unkept);
+    let unkept = RunCounters::read(&tally.unkept);
     if unkept > 0 {
         text.push_str(&format!(" · {unkept} NOT KEPT"));
     }
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn text_counts_calls_tokens_and_cost() {
-        let tally = Tally::default();
-        Tally::count(&tally.recorded);
+        let tally = RunCounters::default();
+        RunCounters::count(&tally.recorded);
         tally.spend(100, 20, 0.5);
         assert_eq!(text(&tally), "1 calls · 120 tokens · $0.5000");
         tally.unkept("disk full");

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use super::amount::{age, span};
 use super::args::{LogFormat, PruneArgs};
-use super::exit::Failure;
+use super::exit::CommandFailure;
 use super::ls::{self, Row};
 use super::output::Output;
-use super::table::{Column, Table};
-use super::{setup, terminal};
+use super::table::{Table, TableColumn};
+use super::{serve_setup, terminal};
 use crate::recording::EntryName;
-use crate::recording::question::{self, Question};
-use crate::store::{Changes, Kept, Place, Recording, Stored};
-use used::Used;
+use crate::recording::take_identity::{self, TakeIdentity};
+use crate::store::{Recording, RecordingChanges, StoredEntry, TakeChange, TakeRef};
+use used::UsedTakes;
 
 /// Runs the command.
 ///
@@ -28,20 +28,20 @@ use used::Used;
 /// Nothing asked for, a receipt or journal that does not tell (2); a recording that is
 /// missing, damaged or too new (4); one that cannot be written, or is being recorded
 /// into (5).
-pub(super) fn run(args: &PruneArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &PruneArgs) -> Result<u8, CommandFailure> {
     let asked = !args.unused.is_empty() || !args.journal.is_empty() || args.older_than.is_some();
     if !asked && args.upstream.is_none() && args.model.is_none() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "which takes are to go? Those not used in a run (--unused RECEIPT, --journal \
              JOURNAL), old ones (--older-than 90d), those of an --upstream or a --model",
         ));
     }
     let output = Output::new(LogFormat::Human, false, false);
     let recording = match args.apply {
-        true => setup::open_to_change(&args.file, &output)?,
-        false => setup::open(&args.file, &output)?,
+        true => serve_setup::open_to_change(&args.file, &output)?,
+        false => serve_setup::open(&args.file, &output)?,
     };
-    let used = Used::read(args, &recording)?;
+    let used = UsedTakes::read(args, &recording)?;
     let pruned = Pruned::of(&recording, args, &used)?;
     if args.apply && pruned.count() > 0 {
         recording.rewrite(&pruned.changes()?)?;
@@ -55,8 +55,8 @@ pub(super) fn run(args: &PruneArgs) -> Result<u8, Failure> {
 /// A take, and what is told of it.
 struct Take {
     number: usize,
-    place: Place,
-    question: Question,
+    place: TakeRef,
+    question: TakeIdentity,
     unwanted: bool,
     /// Whether it would go, but for a later take of its call that stays.
     held: bool,
@@ -76,7 +76,11 @@ struct Pruned {
 
 impl Pruned {
     /// Decides about each take.
-    fn of(recording: &Recording, args: &PruneArgs, used: &Used) -> Result<Self, Failure> {
+    fn of(
+        recording: &Recording,
+        args: &PruneArgs,
+        used: &UsedTakes,
+    ) -> Result<Self, CommandFailure> {
         let mut names: Vec<(EntryName, Vec<Take>)> = Vec::new();
         let (mut undated, mut any_used, now) = (0, false, SystemTime::now());
         for stored in recording.entries() {
@@ -90,14 +94,14 @@ impl Pruned {
             }
         }
         if used.has_journal() && !any_used {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "--journal: no call in it was answered from {}; name the journal of a replay of it",
                 label(&args.file)
             )));
         }
         for (_, takes) in &mut names {
             let asked: Vec<_> = takes.iter().map(|take| (take.question, take.unwanted)).collect();
-            for (take, goes) in takes.iter_mut().zip(question::can_go(&asked)) {
+            for (take, goes) in takes.iter_mut().zip(take_identity::can_go(&asked)) {
                 (take.goes, take.held) = (goes, take.unwanted && !goes);
             }
         }
@@ -125,12 +129,13 @@ impl Pruned {
     }
 
     /// The names that lose a take, with those they keep.
-    fn changes(&self) -> Result<Changes, Failure> {
-        let mut changes = Changes::new()?;
+    fn changes(&self) -> Result<RecordingChanges, CommandFailure> {
+        let mut changes = RecordingChanges::new()?;
         for (name, takes) in &self.names {
             if takes.iter().any(|take| take.goes) {
                 let kept = takes.iter().filter(|take| !take.goes);
-                changes.set(name.clone(), kept.map(|take| Kept::Place(take.place)).collect())?;
+                changes
+                    .set(name.clone(), kept.map(|take| TakeChange::Place(take.place)).collect())?;
             }
         }
         Ok(changes)
@@ -139,11 +144,11 @@ impl Pruned {
     /// For people.
     fn text(&self, args: &PruneArgs) -> String {
         let mut table = Table::new(vec![
-            Column::left("KEY").shrinks_to(15),
-            Column::left("CALL").shrinks_to(12),
-            Column::left("MODEL").shrinks_to(12),
-            Column::right("AGE"),
-            Column::right("BYTES"),
+            TableColumn::left("KEY").shrinks_to(15),
+            TableColumn::left("CALL").shrinks_to(12),
+            TableColumn::left("MODEL").shrinks_to(12),
+            TableColumn::right("AGE"),
+            TableColumn::right("BYTES"),
         ]);
         for (name, take) in self.going() {
             let age = self.age(take).map(span);
@@ -219,10 +224,10 @@ impl Pruned {
 
 impl Take {
     fn of(
-        stored: Stored,
-        place: Place,
+        stored: StoredEntry,
+        place: TakeRef,
         args: &PruneArgs,
-        used: &Used,
+        used: &UsedTakes,
         now: SystemTime,
         undated: &mut usize,
     ) -> Self {
@@ -245,7 +250,7 @@ impl Take {
         Self {
             number,
             place,
-            question: Question::of(entry),
+            question: TakeIdentity::of(entry),
             unwanted: others && is_old.is_none_or(|old| old == Some(true)),
             held: false,
             goes: false,

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use super::amount::{dollars, rounded};
 use super::args::FaultArgs;
-use super::expiry::Expired;
+use super::expiry::ExpiredTakes;
 use super::fault::{self, FaultReceipt};
 use super::in_force::InForce;
-use super::score::Judged;
-use super::setup::UnusedTakes;
+use super::score::ScoredFaults;
+use super::serve_setup::UnusedTakes;
 use super::terminal;
 use crate::record::CallFailure;
-use crate::recovery::Budget;
-use crate::replay::Reason;
-use crate::server::fault::Faults;
-use crate::server::tally::{More, Tally};
+use crate::recovery::RecoveryBudget;
+use crate::replay::MissReason;
+use crate::server::fault::FaultContext;
+use crate::server::run_counters::{CounterDetail, RunCounters};
 use crate::store;
 
 /// What every receipt begins with.
@@ -67,15 +67,15 @@ pub struct Receipt {
     /// What went wrong on purpose; `None` where nothing was to.
     pub faults: Option<FaultReceipt>,
     /// How the program recovered from it; `None` where that was not asked.
-    pub recovery: Option<Judged>,
+    pub recovery: Option<ScoredFaults>,
     /// What is too old; `None` where that was not asked.
-    pub(super) expired: Option<Expired>,
+    pub(super) expired: Option<ExpiredTakes>,
     /// Whether a fault did not come, or was not recovered from in time.
     pub failed_faults: bool,
     /// Connections opened to upstreams.
     pub upstream_connections: u64,
     /// Tokens, cost, mismatches, models without a price.
-    pub more: More,
+    pub more: CounterDetail,
     /// Each recording and the SHA-256 of its file, or its files, at the end.
     pub recordings: Vec<(PathBuf, Option<String>)>,
     /// Where missed requests wait to be sent, and how many; `None` where none do.
@@ -158,28 +158,28 @@ fn failed_json(failed: &BTreeMap<CallFailure, u64>) -> Value {
 
 impl Receipt {
     /// A receipt of these counts.
-    pub fn of(command: &'static str, tally: &Tally, recordings: &[PathBuf]) -> Self {
+    pub fn of(command: &'static str, tally: &RunCounters, recordings: &[PathBuf]) -> Self {
         let hashed = |path: &PathBuf| (path.clone(), store::sha256(path));
         Self {
             command,
-            served: Tally::read(&tally.served),
-            defaulted: Tally::read(&tally.defaulted),
-            forwarded: Tally::read(&tally.forwarded),
-            recorded: Tally::read(&tally.recorded),
+            served: RunCounters::read(&tally.served),
+            defaulted: RunCounters::read(&tally.defaulted),
+            forwarded: RunCounters::read(&tally.forwarded),
+            recorded: RunCounters::read(&tally.recorded),
             all_failed: false,
-            incomplete: Tally::read(&tally.incomplete),
-            unkept: Tally::read(&tally.unkept),
-            unreachable: Tally::read(&tally.unreachable),
-            refused: Tally::read(&tally.refused),
+            incomplete: RunCounters::read(&tally.incomplete),
+            unkept: RunCounters::read(&tally.unkept),
+            unreachable: RunCounters::read(&tally.unreachable),
+            refused: RunCounters::read(&tally.refused),
             missed: tally.missed(),
-            drifted: tally.missed_for(Reason::Drifted),
-            exhausted: tally.missed_for(Reason::Exhausted),
+            drifted: tally.missed_for(MissReason::Drifted),
+            exhausted: tally.missed_for(MissReason::Exhausted),
             unused: None,
             takes: 0,
             in_force: None,
             unchecked_calls: 0,
             script: None,
-            faulted: Tally::read(&tally.faulted),
+            faulted: RunCounters::read(&tally.faulted),
             faults: None,
             recovery: None,
             expired: None,
@@ -199,7 +199,12 @@ impl Receipt {
     /// Adds what went wrong on purpose. A rule that never came to anything is a
     /// complaint, unless that is allowed: the run did not test what it was to. So is a
     /// fault that the program did not recover from in time.
-    pub fn add_faults(&mut self, faults: &Faults, flags: &FaultArgs, budget: Option<&Budget>) {
+    pub fn add_faults(
+        &mut self,
+        faults: &FaultContext,
+        flags: &FaultArgs,
+        budget: Option<&RecoveryBudget>,
+    ) {
         let before = self.complaints.len();
         self.faults = FaultReceipt::of(faults);
         let unfired = self.faults.as_ref().map(|faults| faults.unfired.as_slice());
@@ -221,10 +226,10 @@ impl Receipt {
     }
 
     /// Adds what is too old: a complaint where that fails the run, else a note.
-    pub(super) fn add_expired(&mut self, expired: Option<Expired>, fails: bool) {
-        let told = expired.as_ref().and_then(Expired::words);
+    pub(super) fn add_expired(&mut self, expired: Option<ExpiredTakes>, fails: bool) {
+        let told = expired.as_ref().and_then(ExpiredTakes::words);
         if fails { &mut self.complaints } else { &mut self.notes }.extend(told);
-        self.notes.extend(expired.as_ref().and_then(Expired::unknown));
+        self.notes.extend(expired.as_ref().and_then(ExpiredTakes::unknown));
         self.expired = expired;
     }
 
@@ -266,8 +271,8 @@ impl Receipt {
             "script": self.script.map(ScriptReceipt::to_json),
             "faulted": self.faulted,
             "faults": self.faults.as_ref().map(FaultReceipt::to_json),
-            "recovery": self.recovery.as_ref().map(Judged::to_json),
-            "expired": self.expired.as_ref().map(Expired::to_json),
+            "recovery": self.recovery.as_ref().map(ScoredFaults::to_json),
+            "expired": self.expired.as_ref().map(ExpiredTakes::to_json),
             "upstream_connections": self.upstream_connections,
             "tokens": { "input": more.input_tokens, "output": more.output_tokens },
             "cost_usd": rounded(more.cost_usd),

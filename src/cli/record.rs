@@ -4,29 +4,29 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::args::{Durable, Mode, RecordArgs};
-use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
+use super::args::{DurableAt, RecordArgs, RecordMode};
+use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED, UNUSABLE};
 use super::in_force::InForce;
 use super::receipt::Receipt;
-use super::session::{Engines, Ground, Ran};
-use super::{fault, prices, session, setup};
+use super::server_run::{RunContext, RunEngines, RunResult};
+use super::{fault, prices, serve_setup, server_run};
 use crate::identity::IdentityRules;
-use crate::record::writer::{Keeping, OnTold, Told, Writer};
-use crate::record::{Config, Kept, OnKept, Recorder};
-use crate::recording::entry::End;
-use crate::replay::{Latency, Matcher, Replayer, Take, Terms};
+use crate::record::writer::{KeepPolicy, OnWriterEvent, RecordWriter, WriterEvent};
+use crate::record::{OnKept, RecordConfig, RecordEngine, RecordOutcome};
+use crate::recording::entry::ResponseEnd;
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
 use crate::server::metric::Metrics;
-use crate::server::tally::Tally;
-use crate::server::{Notice, OnMiss, OnNotice};
-use crate::store::{self, Note, StoreError};
-use crate::upstream::Client;
+use crate::server::run_counters::RunCounters;
+use crate::server::{OnMiss, OnNotice, UserNotice};
+use crate::store::{self, StoreError, StoreEvent};
+use crate::upstream::UpstreamClient;
 
 /// Runs the command.
 ///
 /// # Errors
 /// Whatever keeps it from starting.
-pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
-    let ground = Ground::read(&args.serve, std::slice::from_ref(&args.recording))?;
+pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
+    let ground = RunContext::read(&args.serve, std::slice::from_ref(&args.recording))?;
     if args.serve.print_env {
         return ground.print_environment(&args.serve, false);
     }
@@ -34,7 +34,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
     let receipt = Receipt { in_force, ..receipt(&args, &ran) };
-    session::hand_out(&receipt, &args.serve, &output)?;
+    server_run::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
@@ -47,27 +47,30 @@ pub async fn run(args: RecordArgs) -> Result<u8, Failure> {
 
 /// The engines a mode calls for, and what recorded calls are answered under, where they
 /// are.
-fn engines(args: &RecordArgs, ground: &Ground) -> Result<(Engines, Option<InForce>), Failure> {
+fn engines(
+    args: &RecordArgs,
+    ground: &RunContext,
+) -> Result<(RunEngines, Option<InForce>), CommandFailure> {
     let path = &args.recording;
     // What an earlier recorder left is merged before anything is answered from it.
-    let exists = args.mode != Mode::All && existing(path, ground)?.is_some();
+    let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
     let replays = match args.mode {
-        Mode::All => false,
-        Mode::NewEpisodes | Mode::Once => exists,
-        Mode::None => true,
+        RecordMode::All => false,
+        RecordMode::NewEpisodes | RecordMode::Once => exists,
+        RecordMode::None => true,
     };
     let records = match args.mode {
-        Mode::All | Mode::NewEpisodes => true,
-        Mode::Once => !exists,
-        Mode::None => false,
+        RecordMode::All | RecordMode::NewEpisodes => true,
+        RecordMode::Once => !exists,
+        RecordMode::None => false,
     };
-    let rules = setup::rules(&args.serve.identity)?;
+    let rules = serve_setup::rules(&args.serve.identity)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     let matcher = match replays {
         true => {
-            let terms = Terms { rules: Some(&rules), ..Terms::default() };
-            Some(Matcher::new(vec![setup::source(path)?], terms)?)
+            let terms = ReplayTerms { rules: Some(&rules), ..ReplayTerms::default() };
+            Some(Matcher::new(vec![serve_setup::source(path)?], terms)?)
         }
         false => None,
     };
@@ -76,9 +79,9 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<(Engines, Option<InForc
         true => Some(Arc::new(recorder(args, ground, rules)?)),
         false => None,
     };
-    let engines = Engines {
+    let engines = RunEngines {
         recorder,
-        replayer: matcher.map(|matcher| Replayer::new(matcher, Latency::None)),
+        replayer: matcher.map(|matcher| ReplayEngine::new(matcher, Latency::None)),
         on_miss: OnMiss::Error,
         missed: None,
         budget: fault::budget(&args.serve.trouble)?,
@@ -93,12 +96,12 @@ fn engines(args: &RecordArgs, ground: &Ground) -> Result<(Engines, Option<InForc
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
 /// killed or that has not folded yet.
-fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Failure> {
+fn existing(path: &Path, ground: &RunContext) -> Result<Option<store::Recording>, CommandFailure> {
     match store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
             recording.notes().iter().for_each(|note| tell_note(note, &ground.tally, &notify));
-            setup::refuse_waiting(path, &recording)?;
+            serve_setup::refuse_waiting(path, &recording)?;
             Ok(Some(recording))
         }
         Err(StoreError::Missing { .. }) => Ok(None),
@@ -107,7 +110,11 @@ fn existing(path: &Path, ground: &Ground) -> Result<Option<store::Recording>, Fa
 }
 
 /// Opens the recording and builds the engine that adds to it.
-fn recorder(args: &RecordArgs, ground: &Ground, asked: IdentityRules) -> Result<Recorder, Failure> {
+fn recorder(
+    args: &RecordArgs,
+    ground: &RunContext,
+    asked: IdentityRules,
+) -> Result<RecordEngine, CommandFailure> {
     let path = &args.recording;
     let rules = match existing(path, ground)? {
         // A recording keeps the rules it was made under unless others are asked for.
@@ -118,24 +125,24 @@ fn recorder(args: &RecordArgs, ground: &Ground, asked: IdentityRules) -> Result<
         Some(id) => store::RunChoice::Named(id.clone()),
         None => store::RunChoice::New,
     };
-    let mut recording = store::Recorder::open(path, &run, &rules)?;
+    let mut recording = store::RecordingAppender::open(path, &run, &rules)?;
     recording.set_durability(match args.durability {
-        Durable::Process => store::Durability::Process,
-        Durable::Power => store::Durability::Power,
+        DurableAt::Process => store::Durability::Process,
+        DurableAt::Power => store::Durability::Power,
     });
-    let unexpected = |text: String| Failure::new(UNEXPECTED, text);
+    let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
     let counts = (Arc::clone(&ground.tally), Arc::clone(&ground.metrics));
     let told = on_told(counts.clone(), ground.notify());
     let keeping = match (args.mode, args.keep_failures) {
-        (Mode::All, true) => Keeping::LastRun,
-        (Mode::All, false) => Keeping::Successes,
-        _ => Keeping::All,
+        (RecordMode::All, true) => KeepPolicy::LastRun,
+        (RecordMode::All, false) => KeepPolicy::Successes,
+        _ => KeepPolicy::All,
     };
-    let writer = Writer::start(recording, keeping, told)
+    let writer = RecordWriter::start(recording, keeping, told)
         .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
-    let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
-    let config = Config {
+    let client = UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
+    let config = RecordConfig {
         max_copy: args.max_copy,
         drain: Duration::from_secs(args.drain),
         rules,
@@ -143,30 +150,30 @@ fn recorder(args: &RecordArgs, ground: &Ground, asked: IdentityRules) -> Result<
         place,
     };
     let on_kept = on_kept(counts, ground.notify());
-    Ok(Recorder::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))
+    Ok(RecordEngine::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))
 }
 
 /// What a run counts in.
-type Counts = (Arc<Tally>, Arc<Metrics>);
+type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
 /// Counts what became of each exchange.
 pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
-    Arc::new(move |kept: Kept| {
+    Arc::new(move |kept: RecordOutcome| {
         metrics.append(kept.append);
         match &kept.outcome {
             Ok(()) => {
-                Tally::count(&tally.recorded);
+                RunCounters::count(&tally.recorded);
                 if let Some(failure) = kept.failure {
                     tally.failed_call(failure);
                 }
                 if let Some(end) = kept.incomplete {
-                    Tally::count(&tally.incomplete);
-                    notify(Notice::Incomplete(&incomplete(&kept.label, end)));
+                    RunCounters::count(&tally.incomplete);
+                    notify(UserNotice::Incomplete(&incomplete(&kept.label, end)));
                 }
             }
             Err(reason) => {
                 if tally.unkept(reason) {
-                    notify(Notice::Unkept(reason));
+                    notify(UserNotice::Unkept(reason));
                 }
             }
         }
@@ -181,34 +188,34 @@ pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
 }
 
 /// Passes on what the writer has to tell.
-pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnTold {
-    Arc::new(move |told: Told<'_>| match told {
-        Told::Note(note) => tell_note(note, &tally, &notify),
-        Told::Trouble(reason) => notify(Notice::Warning(&format!(
+pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnWriterEvent {
+    Arc::new(move |told: WriterEvent<'_>| match told {
+        WriterEvent::Note(note) => tell_note(note, &tally, &notify),
+        WriterEvent::Trouble(reason) => notify(UserNotice::Warning(&format!(
             "what is recorded stays in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and it is tried again"
         ))),
-        Told::Folded(took) => metrics.fold(took),
-        Told::Lost(reason, names) => {
+        WriterEvent::Folded(took) => metrics.fold(took),
+        WriterEvent::Lost(reason, names) => {
             tally.lost(reason, names as u64);
-            notify(Notice::Unkept(reason));
+            notify(UserNotice::Unkept(reason));
         }
     })
 }
 
 /// Tells of a note, and counts the calls that it says are not in the recording.
-fn tell_note(note: &Note, tally: &Tally, notify: &OnNotice) {
+fn tell_note(note: &StoreEvent, tally: &RunCounters, notify: &OnNotice) {
     let text = note.to_string();
     if note.entries_set_aside() > 0 {
         tally.lost(&text, note.entries_set_aside() as u64);
     }
-    notify(Notice::Warning(&text));
+    notify(UserNotice::Warning(&text));
 }
 
 /// What to say of an exchange that was not kept whole.
-fn incomplete(label: &str, end: End) -> String {
+fn incomplete(label: &str, end: ResponseEnd) -> String {
     let why = match end {
-        End::Truncated => {
+        ResponseEnd::Truncated => {
             "truncated: its answer is larger than the copy's limit; raise --max-copy to keep it"
         }
         _ => {
@@ -219,7 +226,7 @@ fn incomplete(label: &str, end: End) -> String {
 }
 
 /// How many calls came, whatever became of them.
-fn came(receipt: &Receipt, ran: &Ran) -> u64 {
+fn came(receipt: &Receipt, ran: &RunResult) -> u64 {
     // Those of connections among the faults, whose calls nobody has read.
     let counts = ran.gateway.faults.decider().counts();
     let fired = counts.values().map(|count| count.fired).sum::<u64>();
@@ -268,7 +275,7 @@ fn add_upstreams(receipt: &mut Receipt) {
 }
 
 /// What the run did.
-fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
+fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let gateway = &ran.gateway;
     let recordings = [args.recording.clone()];
     let mut receipt = Receipt::of("record", &gateway.tally, &recordings);
@@ -278,12 +285,12 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
     }
     if let Some(replayer) = &gateway.replayer {
         receipt.takes = replayer.matcher().len();
-        receipt.unused = Some(setup::unused(replayer, args.serve.receipt.is_some()));
+        receipt.unused = Some(serve_setup::unused(replayer, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.came = came(&receipt, ran);
     if ran.cmd_exit.is_some() && receipt.came == 0 {
-        let why = session::nothing_came(&ran.environment);
+        let why = server_run::nothing_came(&ran.environment);
         match args.allow_empty {
             true => receipt.notes.push(format!("nothing was recorded: {why}")),
             false => receipt
@@ -291,10 +298,10 @@ fn receipt(args: &RecordArgs, ran: &Ran) -> Receipt {
                 .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
         }
     }
-    if let Some(matcher) = gateway.replayer.as_ref().map(Replayer::matcher) {
-        receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
+    if let Some(matcher) = gateway.replayer.as_ref().map(ReplayEngine::matcher) {
+        receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(setup::useless_rules(&gateway.redactor));
+    receipt.notes.extend(serve_setup::useless_rules(&gateway.redactor));
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: mend the cause and record again",

@@ -10,30 +10,30 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use super::args::{LogFormat, RedactArgs};
-use super::exit::{Failure, NO, RECORDING};
+use super::exit::{CommandFailure, NO, RECORDING};
 use super::output::Output;
-use super::{ls, setup, terminal};
-use crate::recording::redact::{EntryPart, Placeholders, Redactor, Secrets, Unkept};
-use crate::recording::{Entry, EntryName, Meta};
-use crate::store::{Changes, Kept, Place, Recording, beside_recording};
-use report::Report;
+use super::{ls, serve_setup, terminal};
+use crate::recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
+use crate::recording::{Entry, EntryName, RecordingMeta};
+use crate::store::{Recording, RecordingChanges, TakeChange, TakeRef, beside_recording};
+use report::RedactReport;
 
 /// Runs the command.
 ///
 /// # Errors
 /// A pattern that is none (2); a recording that is missing, damaged or too new (4); one
 /// that cannot be written, or is being recorded into (5).
-pub(super) fn run(args: &RedactArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let redactor = Redactor::new(&args.redact)
-        .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))?;
+        .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))?;
     let mut reports = Vec::new();
     // All are looked at before any is changed.
     let mut works = Vec::new();
     for path in &args.files {
         let recording = match args.apply {
-            true => setup::open_to_change(path, &output)?,
-            false => setup::open(path, &output)?,
+            true => serve_setup::open_to_change(path, &output)?,
+            false => serve_setup::open(path, &output)?,
         };
         works.push(Work::of(path, recording, &redactor)?);
     }
@@ -42,14 +42,14 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, Failure> {
         if applied {
             work.apply(&redactor)?;
         }
-        reports.push(Report::of(work, applied));
+        reports.push(RedactReport::of(work, applied));
     }
-    setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
+    serve_setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
     match args.json {
         true => ls::print(&terminal::json(&format!("{:#}\n", report::to_json(&reports))))?,
         false => ls::print(&report::text(&reports, args))?,
     };
-    Ok(if reports.iter().any(Report::leaves_something) { NO } else { 0 })
+    Ok(if reports.iter().any(RedactReport::leaves_something) { NO } else { 0 })
 }
 
 /// A take that was looked through.
@@ -57,9 +57,9 @@ struct Take {
     was: EntryName,
     number: usize,
     name: EntryName,
-    place: Place,
+    place: TakeRef,
     changed: Vec<EntryPart>,
-    left: Option<Unkept>,
+    left: Option<UnkeptReason>,
 }
 
 /// A recording that was looked through.
@@ -68,13 +68,13 @@ struct Work {
     recording: Recording,
     takes: Vec<Take>,
     /// What it says about itself, where that is changed.
-    meta: Option<Meta>,
+    meta: Option<RecordingMeta>,
     /// Files beside it that may hold the same, and are not looked at.
     beside: Vec<String>,
 }
 
 impl Work {
-    fn of(path: &Path, recording: Recording, redactor: &Redactor) -> Result<Self, Failure> {
+    fn of(path: &Path, recording: Recording, redactor: &Redactor) -> Result<Self, CommandFailure> {
         let rules = recording.meta().rules().clone();
         let mut takes = Vec::new();
         for stored in recording.entries() {
@@ -124,21 +124,21 @@ impl Work {
         merged
     }
 
-    fn clean(&self, take: &Take, redactor: &Redactor) -> Result<Entry, Failure> {
+    fn clean(&self, take: &Take, redactor: &Redactor) -> Result<Entry, CommandFailure> {
         let entry = self.recording.entry(&take.place)?;
         let rules = self.recording.meta().rules();
         Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
     }
 
     /// Writes the recording as it is to be.
-    fn apply(&self, redactor: &Redactor) -> Result<(), Failure> {
+    fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
         if let Some(meta) = &self.meta {
             let entries = self.names().into_iter().flat_map(|(name, takes)| {
                 takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
             });
             return self.recording.replace(meta, entries).map(drop);
         }
-        let mut changes = Changes::new()?;
+        let mut changes = RecordingChanges::new()?;
         let mut before: HashMap<&EntryName, usize> = HashMap::new();
         self.takes.iter().for_each(|take| *before.entry(&take.was).or_default() += 1);
         let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
@@ -158,8 +158,8 @@ impl Work {
             }
             for take in takes {
                 let kept = match take.changed.is_empty() {
-                    true => Kept::Place(take.place),
-                    false => Kept::Entry(Box::new(self.clean(take, redactor)?)),
+                    true => TakeChange::Place(take.place),
+                    false => TakeChange::Entry(Box::new(self.clean(take, redactor)?)),
                 };
                 changes.push(name, kept)?;
             }
@@ -170,17 +170,21 @@ impl Work {
 }
 
 /// The metadata without credentials, where there are any in it.
-fn meta(path: &Path, meta: &Meta, redactor: &Redactor) -> Result<Option<Meta>, Failure> {
+fn meta(
+    path: &Path,
+    meta: &RecordingMeta,
+    redactor: &Redactor,
+) -> Result<Option<RecordingMeta>, CommandFailure> {
     let mut keys = meta.keys().clone();
     let others =
         keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
     let none = &mut Placeholders::default();
-    others.for_each(|(_, value)| redactor.redact_json(value, &Secrets::default(), none));
+    others.for_each(|(_, value)| redactor.redact_json(value, &CallCredentials::default(), none));
     if keys == *meta.keys() {
         return Ok(None);
     }
-    Meta::parse(keys).map(Some).map_err(|error| {
-        Failure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
+    RecordingMeta::parse(keys).map(Some).map_err(|error| {
+        CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
     })
 }
 
@@ -206,7 +210,7 @@ fn beside(path: &Path) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::identity::IdentityRules;
-    use crate::store::{Recorder, RunChoice};
+    use crate::store::{RecordingAppender, RunChoice};
 
     #[test]
     fn calls_that_are_recorded_while_metadata_are_redacted_are_not_overwritten() {
@@ -217,7 +221,7 @@ mod tests {
         let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
         let work = Work::of(&path, Recording::open(&path).unwrap(), &redactor).unwrap();
         let mut recorder =
-            Recorder::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
+            RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
         let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };
         recorder.append(vec![(EntryName::step("b").unwrap(), entry)], true).unwrap();
         recorder.close().unwrap();

@@ -5,16 +5,18 @@ mod pending;
 use std::collections::BTreeSet;
 
 use super::args::{LatencyModel, MissPolicy, OnExpired, RepeatPolicy, ReplayArgs};
-use super::exit::{Failure, NO, UNEXPECTED};
-use super::expiry::Expired;
+use super::exit::{CommandFailure, NO, UNEXPECTED};
+use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt};
-use super::session::{Engines, Ground, Ran};
-use super::{fault, script, session, setup};
-use crate::replay::{Latency, Matcher, Repeat, Replayer, Source, Take, Terms};
+use super::server_run::{RunContext, RunEngines, RunResult};
+use super::{fault, script, serve_setup, server_run};
+use crate::replay::{
+    Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
+};
 use crate::server::OnMiss;
-use crate::server::tally::Tally;
-use crate::upstream::Client;
+use crate::server::run_counters::RunCounters;
+use crate::upstream::UpstreamClient;
 
 /// The longest wait that can be asked for.
 const LONGEST_WAIT_MS: f64 = 86_400_000.0;
@@ -29,25 +31,25 @@ const NAMED: usize = 5;
 ///
 /// # Errors
 /// Whatever keeps it from starting.
-pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
+pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     if args.recordings.is_empty() && args.script.is_none() {
         let aside = match args.set_aside.settings.is_empty() {
             true => String::new(),
             false => format!(" (--strict sets aside {})", args.set_aside.settings.join(", ")),
         };
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "there is nothing to answer from: name a recording with --recording FILE (-r), or a \
              script with --script FILE{aside}"
         )));
     }
     let latency = latency(&args)?;
-    let mut ground = Ground::read(&args.serve, &args.recordings)?;
+    let mut ground = RunContext::read(&args.serve, &args.recordings)?;
     let script = args.script.as_deref().map(|path| script::read(path, &args.serve)).transpose()?;
     let (plan, budget) = (fault::plan(&args.serve)?, fault::budget(&args.serve.trouble)?);
     let (matcher, expired) = matcher(&args)?;
     let in_force = InForce::of_replay(&args, &matcher);
     let recorded: BTreeSet<String> = matcher.upstreams().map(str::to_owned).collect();
-    setup::add_recorded(&mut ground.upstreams, &recorded);
+    serve_setup::add_recorded(&mut ground.upstreams, &recorded);
     if args.serve.print_env {
         return ground.print_environment(&args.serve, true);
     }
@@ -59,9 +61,9 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     }
     let decider = fault::decider(plan, args.serve.trouble.seed, &ground.output);
     let missed = pending::begin(&args, &on_miss, &matcher)?;
-    let engines = Engines {
+    let engines = RunEngines {
         recorder: None,
-        replayer: Some(Replayer::new(matcher, latency).with_script(script)),
+        replayer: Some(ReplayEngine::new(matcher, latency).with_script(script)),
         on_miss,
         missed,
         decider,
@@ -77,7 +79,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     receipt.in_force = Some(in_force);
     pending::end(&args, &ran.gateway, &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
-    session::hand_out(&receipt, &args.serve, &output)?;
+    server_run::hand_out(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.complaints.is_empty() => 0,
@@ -86,10 +88,10 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
 }
 
 /// Loads every recording, and tells what of it is too old.
-fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
-    let rules = setup::rules(&args.serve.identity)?;
-    let sources: Result<Vec<Source>, Failure> =
-        args.recordings.iter().map(|path| setup::source(path)).collect();
+fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), CommandFailure> {
+    let rules = serve_setup::rules(&args.serve.identity)?;
+    let sources: Result<Vec<ReplaySource>, CommandFailure> =
+        args.recordings.iter().map(|path| serve_setup::source(path)).collect();
     let repeat = args.repeat.or(args.strict.then_some(RepeatPolicy::Error));
     let repeat = repeat.map(|policy| match policy {
         RepeatPolicy::Error => Repeat::Error,
@@ -97,15 +99,19 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<Expired>), Failure> {
         RepeatPolicy::Cycle => Repeat::Cycle,
     });
     let refuse_unchecked = args.strict && !args.allow_unchecked;
-    let terms =
-        Terms { rules: Some(&rules), repeat, refuse_unchecked, faults_use_takes: args.strict };
+    let terms = ReplayTerms {
+        rules: Some(&rules),
+        repeat,
+        refuse_unchecked,
+        faults_use_takes: args.strict,
+    };
     let sources = sources?;
-    let expired = Expired::look(&args.expiry, &sources)?;
+    let expired = ExpiredTakes::look(&args.expiry, &sources)?;
     Ok((Matcher::new(sources, terms)?, expired))
 }
 
 /// What a miss gets, and the client that `forward` needs; no other policy has one.
-fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
+fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<UpstreamClient>), CommandFailure> {
     let fallback = args.allow_default_fallback.then_some(MissPolicy::Default);
     // Strictness is final; what the environment says has been set aside.
     let policy = match args.strict {
@@ -113,7 +119,7 @@ fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
         false => args.on_miss.or(fallback).unwrap_or(MissPolicy::Error),
     };
     if args.script.is_some() && policy != MissPolicy::Error {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--script and --on-miss: the script answers what the recordings do not, and what it \
              has no answer for is refused; leave one of the two out",
         ));
@@ -122,24 +128,26 @@ fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<Client>), Failure> {
         MissPolicy::Error => (OnMiss::Error, None),
         MissPolicy::Default => (OnMiss::Default, None),
         MissPolicy::Forward => {
-            let client = Client::new()
-                .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+            let client = UpstreamClient::new()
+                .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
             (OnMiss::Forward(client.clone()), Some(client))
         }
     })
 }
 
 /// The latency model.
-fn latency(args: &ReplayArgs) -> Result<Latency, Failure> {
+fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
     let ms = args.latency_ms;
     if !(0.0..=LONGEST_WAIT_MS).contains(&ms) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "--latency-ms {ms}: it takes milliseconds, from 0 to {LONGEST_WAIT_MS} (a day)"
         )));
     }
     if !args.speed.is_finite() || args.speed < SLOWEST {
         let speed = args.speed;
-        return Err(Failure::usage(format!("--speed {speed}: it takes a factor from {SLOWEST}")));
+        return Err(CommandFailure::usage(format!(
+            "--speed {speed}: it takes a factor from {SLOWEST}"
+        )));
     }
     Ok(match args.latency {
         LatencyModel::None => Latency::None,
@@ -150,19 +158,19 @@ fn latency(args: &ReplayArgs) -> Result<Latency, Failure> {
 }
 
 /// What the run did, and what is wrong with it.
-fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
+fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
     let (gateway, cmd_exit) = (&ran.gateway, ran.cmd_exit);
     let mut receipt = Receipt::of("replay", &gateway.tally, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = connections;
     let named_all = args.serve.receipt.is_some();
-    let unused = gateway.replayer.as_ref().map(|replayer| setup::unused(replayer, named_all));
+    let unused = gateway.replayer.as_ref().map(|replayer| serve_setup::unused(replayer, named_all));
     let unused = unused.unwrap_or_default();
-    if let Some(matcher) = gateway.replayer.as_ref().map(Replayer::matcher) {
+    if let Some(matcher) = gateway.replayer.as_ref().map(ReplayEngine::matcher) {
         receipt.takes = matcher.len();
-        receipt.unchecked_calls = matcher.unchecked().map(Take::served).sum();
+        receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(setup::useless_rules(&gateway.redactor));
+    receipt.notes.extend(serve_setup::useless_rules(&gateway.redactor));
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));
@@ -204,7 +212,7 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
     if cmd_exit.is_some() && !args.allow_empty && receipt.came == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
-            session::nothing_came(&ran.environment)
+            server_run::nothing_came(&ran.environment)
         ));
     }
     receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
@@ -214,15 +222,15 @@ fn receipt(args: &ReplayArgs, ran: &Ran, connections: u64) -> Receipt {
 }
 
 /// What the script did, where there was one.
-fn script_receipt(ran: &Ran) -> Option<ScriptReceipt> {
+fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
     let script = ran.gateway.replayer.as_ref()?.script()?;
     let tally = &ran.gateway.tally;
     Some(ScriptReceipt {
-        calls: Tally::read(&tally.scripted),
-        unanswered: Tally::read(&tally.unscripted),
+        calls: RunCounters::read(&tally.scripted),
+        unanswered: RunCounters::read(&tally.unscripted),
         left: script.left(),
         of: script.len(),
-        drained: Tally::read(&tally.streams_drained),
-        client_left: Tally::read(&tally.streams_left),
+        drained: RunCounters::read(&tally.streams_drained),
+        client_left: RunCounters::read(&tally.streams_left),
     })
 }

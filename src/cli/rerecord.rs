@@ -4,16 +4,16 @@
 //! Requests are read once, to see what there is to do and what keeps it from being
 //! done, before anything is sent; each is read again when its turn comes.
 
-mod choice;
 mod collect;
-mod gateway;
-mod make;
+mod filter;
+mod new_answers;
 mod origin;
 mod plan;
 mod progress;
 mod report;
-mod set;
-mod waiting;
+mod request;
+mod request_override;
+mod route;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::Path;
@@ -24,31 +24,31 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 use super::args::RerecordArgs;
-use super::exit::{Failure, NO, NOT_KEPT, UNEXPECTED};
+use super::exit::{CommandFailure, NO, NOT_KEPT, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
-use super::session::Stop;
+use super::stop_signals::StopSignals;
 use super::{prices, terminal};
-use crate::record::again::{Limits, Sender};
-use crate::record::writer::{Keeping, Writer};
-use crate::record::{Config, Recorder};
+use crate::record::rerecord::{RerecordLimits, RerecordSender};
+use crate::record::writer::{KeepPolicy, RecordWriter};
+use crate::record::{RecordConfig, RecordEngine};
 use crate::recording::redact::Redactor;
 use crate::server::clock::{arrival, timestamp_of};
-use crate::server::metric::{About, Metrics};
-use crate::server::tally::Tally;
-use crate::server::{Notice, OnNotice};
+use crate::server::metric::{Metrics, RunInfo};
+use crate::server::run_counters::RunCounters;
+use crate::server::{OnNotice, UserNotice};
 use crate::store;
-use crate::upstream::Client;
-use choice::Choice;
-use collect::{Collected, Item, Sources};
-use gateway::Gateways;
-use make::Maker;
-use origin::Origin;
-use plan::Plan;
-use progress::{Counts, Progress};
-use report::Report;
-use set::Set;
-use waiting::NewFile;
+use crate::upstream::UpstreamClient;
+use collect::{CallToSend, CollectedCalls, RequestSources};
+use filter::RerecordFilter;
+use new_answers::NewAnswersFile;
+use origin::OriginFiles;
+use plan::RerecordPlan;
+use progress::{RerecordCounts, RerecordProgress};
+use report::RerecordReport;
+use request::RequestMaker;
+use request_override::RequestOverride;
+use route::RerecordUpstreams;
 
 /// How long answers under way are awaited once nothing more is sent.
 const GRACE: Duration = Duration::from_secs(30);
@@ -59,28 +59,28 @@ const NAMED: usize = 5;
 ///
 /// # Errors
 /// What keeps a call from being sent, before any is.
-pub(super) async fn run(args: &RerecordArgs) -> Result<u8, Failure> {
+pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     check(args)?;
     let output = Output::new(args.log_format, args.quiet || args.json, false);
-    let Some(origin) = Origin::of(args)? else {
+    let Some(origin) = OriginFiles::of(args)? else {
         output.info("nothing drifted in that replay: there is nothing to send");
         return Ok(0);
     };
     let work = Arc::new(Work::open(args, &origin, &output)?);
-    let new = NewFile::look(&origin.new, &output)?;
-    let mut choice = Choice::of(args, SystemTime::now())?;
-    let plan = Plan::at(Arc::new(prices::load(args.prices.as_deref())?));
+    let new = NewAnswersFile::look(&origin.new, &output)?;
+    let mut choice = RerecordFilter::of(args, SystemTime::now())?;
+    let plan = RerecordPlan::at(Arc::new(prices::load(args.prices.as_deref())?));
     let mut collected = work.sources.collect(&work.maker, &mut choice, &new, plan, args.again)?;
     refuse(args, &collected, &origin)?;
     tell_left_out(&collected, &output);
     let lanes = std::mem::take(&mut collected.lanes);
     let total: usize = lanes.iter().map(|lane| lane.items.len()).sum();
-    let mut report = |counts: &Counts, tally: &Tally, connections: u64| {
+    let mut report = |counts: &RerecordCounts, tally: &RunCounters, connections: u64| {
         let over = counts.kept() + counts.unkept + counts.failed.len() as u64;
         let left = total.saturating_sub(usize::try_from(over).unwrap_or(usize::MAX));
         let left = if args.dry_run { 0 } else { left };
         let (file, more) = (&*origin.file, tally.more());
-        let report = Report {
+        let report = RerecordReport {
             file,
             new: &origin.new,
             is_elsewhere: args.output.is_some(),
@@ -97,8 +97,8 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, Failure> {
     }
     confirm(args, &collected.plan, total, &output)?;
     let fresh = new.prepare(&work.maker.rules, &collected.in_the_way)?;
-    let tally = Arc::<Tally>::default();
-    let progress = Arc::new(Progress::new(total, &output, Arc::clone(&tally)));
+    let tally = Arc::<RunCounters>::default();
+    let progress = Arc::new(RerecordProgress::new(total, &output, Arc::clone(&tally)));
     let sent = work.send(args, &origin.new, lanes, &progress, &tally).await;
     let counts = progress.finish();
     if fresh && counts.kept() == 0 {
@@ -108,12 +108,14 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, Failure> {
 }
 
 /// Numbers that cannot be.
-fn check(args: &RerecordArgs) -> Result<(), Failure> {
+fn check(args: &RerecordArgs) -> Result<(), CommandFailure> {
     match (args.concurrency, args.tries) {
-        (0, _) => {
-            Err(Failure::usage("--concurrency 0: nothing would ever be sent; give 1 or more"))
+        (0, _) => Err(CommandFailure::usage(
+            "--concurrency 0: nothing would ever be sent; give 1 or more",
+        )),
+        (_, 0) => {
+            Err(CommandFailure::usage("--tries 0: nothing would ever be sent; give 1 or more"))
         }
-        (_, 0) => Err(Failure::usage("--tries 0: nothing would ever be sent; give 1 or more")),
         _ => Ok(()),
     }
 }
@@ -121,13 +123,13 @@ fn check(args: &RerecordArgs) -> Result<(), Failure> {
 /// What is not sent: the plan alone, or nothing at all.
 fn shown(
     args: &RerecordArgs,
-    collected: &Collected,
+    collected: &CollectedCalls,
     total: usize,
     output: &Output,
-    report: &mut impl FnMut(&Counts, &Tally, u64) -> Result<u8, Failure>,
-) -> Result<u8, Failure> {
+    report: &mut impl FnMut(&RerecordCounts, &RunCounters, u64) -> Result<u8, CommandFailure>,
+) -> Result<u8, CommandFailure> {
     if args.json {
-        return report(&Counts::default(), &Tally::default(), 0);
+        return report(&RerecordCounts::default(), &RunCounters::default(), 0);
     }
     match (total, collected.done) {
         (0, 0) => output.info("there is nothing to send"),
@@ -137,15 +139,19 @@ fn shown(
         _ => return print(&format!("{}\nnothing was sent (--dry-run)\n", collected.plan.text())),
     }
     if collected.done > 0 {
-        return report(&Counts::default(), &Tally::default(), 0);
+        return report(&RerecordCounts::default(), &RunCounters::default(), 0);
     }
     Ok(0)
 }
 
 /// Refuses a run in which a call could not be sent, or would take another's place.
-fn refuse(args: &RerecordArgs, collected: &Collected, origin: &Origin) -> Result<(), Failure> {
+fn refuse(
+    args: &RerecordArgs,
+    collected: &CollectedCalls,
+    origin: &OriginFiles,
+) -> Result<(), CommandFailure> {
     if !collected.taken.is_empty() {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "{} holds answers to other requests in the place of {}: look at them with `loomrec \
              review {}` first, or drop them with --again",
             origin.new.display(),
@@ -161,11 +167,11 @@ fn refuse(args: &RerecordArgs, collected: &Collected, origin: &Origin) -> Result
         text.push_str(&format!("\n  {}: {why}", names(keys)));
     }
     text.push_str("\nmend that, choose calls with --only, or leave these out with --skip");
-    Err(Failure::usage(text))
+    Err(CommandFailure::usage(text))
 }
 
 /// Tells which calls are left out, and why.
-fn tell_left_out(collected: &Collected, output: &Output) {
+fn tell_left_out(collected: &CollectedCalls, output: &Output) {
     for (why, keys) in &collected.unsendable {
         output.warning(&format!("left out: {}: {why}", names(keys)));
     }
@@ -188,13 +194,18 @@ fn names(keys: &[String]) -> String {
 }
 
 /// Asks whether to go on, unless that was said.
-fn confirm(args: &RerecordArgs, plan: &Plan, total: usize, output: &Output) -> Result<(), Failure> {
+fn confirm(
+    args: &RerecordArgs,
+    plan: &RerecordPlan,
+    total: usize,
+    output: &Output,
+) -> Result<(), CommandFailure> {
     output.report(&plan.text());
     if args.yes {
         return Ok(());
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "nothing was sent: without a terminal to ask on, --yes is needed (--dry-run shows \
              what would be sent)",
         ));
@@ -206,13 +217,19 @@ fn confirm(args: &RerecordArgs, plan: &Plan, total: usize, output: &Output) -> R
     let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
     match read {
         Ok(_) if yes => Ok(()),
-        Ok(_) => Err(Failure::new(NO, "nothing was sent")),
-        Err(error) => Err(Failure::new(UNEXPECTED, format!("failed to read the answer: {error}"))),
+        Ok(_) => Err(CommandFailure::new(NO, "nothing was sent")),
+        Err(error) => {
+            Err(CommandFailure::new(UNEXPECTED, format!("failed to read the answer: {error}")))
+        }
     }
 }
 
 /// Prints what was done; gives the exit code.
-fn finish(args: &RerecordArgs, report: &Report<'_>, output: &Output) -> Result<u8, Failure> {
+fn finish(
+    args: &RerecordArgs,
+    report: &RerecordReport<'_>,
+    output: &Output,
+) -> Result<u8, CommandFailure> {
     if args.json {
         let text = format!("{:#}\n", report.to_json());
         print(&terminal::json(&text))?;
@@ -241,9 +258,9 @@ fn remove_empty(path: &Path) {
 /// up what is under way.
 async fn until_stopped(
     sending: impl Future<Output = ()>,
-    signals: &mut Stop,
+    signals: &mut StopSignals,
     stop: &watch::Sender<bool>,
-    recorder: &Recorder,
+    recorder: &RecordEngine,
     output: &Output,
 ) {
     let mut sending = std::pin::pin!(sending);
@@ -264,18 +281,23 @@ async fn until_stopped(
 
 /// What a run works on.
 struct Work {
-    sources: Sources,
-    maker: Maker,
+    sources: RequestSources,
+    maker: RequestMaker,
 }
 
 impl Work {
-    fn open(args: &RerecordArgs, origin: &Origin, output: &Output) -> Result<Self, Failure> {
-        let sets = args.set.iter().map(|text| Set::parse(text)).collect::<Result<_, _>>()?;
-        let gateways = Gateways::of(args)?;
+    fn open(
+        args: &RerecordArgs,
+        origin: &OriginFiles,
+        output: &Output,
+    ) -> Result<Self, CommandFailure> {
+        let sets =
+            args.set.iter().map(|text| RequestOverride::parse(text)).collect::<Result<_, _>>()?;
+        let gateways = RerecordUpstreams::of(args)?;
         let redactor = Redactor::new(&args.redact)
-            .map_err(|error| Failure::usage(format!("--redact: failed to {error}")))?;
+            .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))?;
         let sources = origin.open(output)?;
-        let maker = Maker {
+        let maker = RequestMaker {
             rules: sources.file.meta().rules().clone(),
             redactor: Arc::new(redactor),
             sets,
@@ -291,31 +313,31 @@ impl Work {
         self: &Arc<Self>,
         args: &RerecordArgs,
         path: &Path,
-        lanes: Vec<crate::record::again::Lane<Item>>,
-        progress: &Arc<Progress>,
-        tally: &Arc<Tally>,
-    ) -> Result<u64, Failure> {
+        lanes: Vec<crate::record::rerecord::RequestLane<CallToSend>>,
+        progress: &Arc<RerecordProgress>,
+        tally: &Arc<RunCounters>,
+    ) -> Result<u64, CommandFailure> {
         let output = progress.output();
         let told = output.clone();
-        let notify: OnNotice = Arc::new(move |notice: Notice<'_>| told.notice(&notice));
+        let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| told.notice(&notice));
         let (recorder, place) = self.recorder(args, path, tally, &notify)?;
         let clock = AtomicI64::new(0);
         let stamp = Arc::new(move || timestamp_of(arrival(&clock), place));
-        let limits = Limits {
+        let limits = RerecordLimits {
             at_once: args.concurrency,
             tries: args.tries,
             patience: Duration::from_secs(args.max_wait),
             timeout: Duration::from_secs(args.timeout),
         };
         let unexpected = |error: io::Error| {
-            Failure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
+            CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
         };
-        let mut signals = Stop::watch().map_err(unexpected)?;
+        let mut signals = StopSignals::watch().map_err(unexpected)?;
         let (stop, stopped) = watch::channel(false);
-        let sender = Arc::new(Sender::new(Arc::clone(&recorder), limits, stamp, stopped));
+        let sender = Arc::new(RerecordSender::new(Arc::clone(&recorder), limits, stamp, stopped));
         let (work, following) = (Arc::clone(self), Arc::clone(progress));
-        let prepare = Arc::new(move |item: &Item| work.sources.order(item, &work.maker));
-        let done = Arc::new(move |item: &Item, outcome| following.done(&item.label, outcome));
+        let prepare = Arc::new(move |item: &CallToSend| work.sources.order(item, &work.maker));
+        let done = Arc::new(move |item: &CallToSend, outcome| following.done(&item.label, outcome));
         let sending = sender.run(lanes, prepare, done);
         until_stopped(sending, &mut signals, &stop, &recorder, &output).await;
         if let Err(reason) = recorder.finish(GRACE).await {
@@ -329,21 +351,22 @@ impl Work {
         &self,
         args: &RerecordArgs,
         path: &Path,
-        tally: &Arc<Tally>,
+        tally: &Arc<RunCounters>,
         notify: &OnNotice,
-    ) -> Result<(Arc<Recorder>, usize), Failure> {
-        let unexpected = |text: String| Failure::new(UNEXPECTED, text);
+    ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {
+        let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
         let rules = self.maker.rules.clone();
-        let recording = store::Recorder::open(path, &store::RunChoice::New, &rules)?;
+        let recording = store::RecordingAppender::open(path, &store::RunChoice::New, &rules)?;
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
         // Nobody scrapes it.
-        let counts = (Arc::clone(tally), Arc::new(Metrics::new(About::default())));
+        let counts = (Arc::clone(tally), Arc::new(Metrics::new(RunInfo::default())));
         let told = super::record::on_told(counts.clone(), Arc::clone(notify));
-        let writer = Writer::start(recording, Keeping::All, told)
+        let writer = RecordWriter::start(recording, KeepPolicy::All, told)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
-        let client = Client::new().map_err(|error| unexpected(format!("failed to {error}")))?;
-        let config = Config {
+        let client =
+            UpstreamClient::new().map_err(|error| unexpected(format!("failed to {error}")))?;
+        let config = RecordConfig {
             max_copy: args.max_copy,
             drain: Duration::ZERO,
             rules,
@@ -352,6 +375,6 @@ impl Work {
         };
         let on_kept = super::record::on_kept(counts, Arc::clone(notify));
         let redactor = Arc::clone(&self.maker.redactor);
-        Ok((Arc::new(Recorder::new(config, client, writer, redactor, on_kept)), place))
+        Ok((Arc::new(RecordEngine::new(config, client, writer, redactor, on_kept)), place))
     }
 }

@@ -5,11 +5,11 @@
 //! `q`, and on Ctrl-C or a signal too.
 
 mod apply;
-mod desk;
+mod changes;
 mod dialog;
 mod key;
+mod lines;
 mod list;
-mod page;
 mod screen;
 mod session;
 mod view;
@@ -17,12 +17,12 @@ mod view;
 use std::io::{self, IsTerminal as _};
 
 use super::args::{LogFormat, ReviewArgs};
-use super::exit::{Failure, NO};
+use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::output::Output;
 use super::{show, terminal};
 pub(super) use apply::{Done, Undone, Verdict};
-pub(super) use desk::{Desk, is_there};
+pub(super) use changes::{Desk, is_there};
 pub(super) use view::{View, command, key, typed};
 
 /// Runs the command.
@@ -30,7 +30,7 @@ pub(super) use view::{View, command, key, typed};
 /// # Errors
 /// A recording or changes that are missing, damaged or too new (4), or not what they are
 /// named as (2); a recording that changes meanwhile (5).
-pub(super) async fn run(args: &ReviewArgs) -> Result<u8, Failure> {
+pub(super) async fn run(args: &ReviewArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let only_looks = args.check || args.list;
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
@@ -66,7 +66,7 @@ pub(super) async fn run(args: &ReviewArgs) -> Result<u8, Failure> {
 }
 
 /// A failure, with the commands that do what was decided once it is mended.
-fn again(desk: &Desk, ended: &dialog::Ended, undone: Undone) -> Failure {
+fn again(desk: &Desk, ended: &dialog::ReviewEnd, undone: Undone) -> CommandFailure {
     let Undone::Whole(failure) = undone else { return undone.into() };
     let mut text = failure.message;
     for (verdict, name) in [(Verdict::Accept, "accept"), (Verdict::Reject, "reject")] {
@@ -76,7 +76,7 @@ fn again(desk: &Desk, ended: &dialog::Ended, undone: Undone) -> Failure {
             text.push_str(&format!("\n  {} {}", command(desk, name), keys.join(" ")));
         }
     }
-    Failure::new(failure.code, text)
+    CommandFailure::new(failure.code, text)
 }
 
 /// What was done, and what comes next.

@@ -5,35 +5,36 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::SalvageArgs;
-use super::exit::{Failure, NO, RECORDING, UNEXPECTED};
-use super::{output, place, terminal};
-use crate::store::{Lost, Salvage, create};
+use super::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
+use super::{output, output_target, terminal};
+use crate::store::{LostBytes, SalvageResult, create};
 
 /// Runs the command.
 ///
 /// # Errors
 /// A file that is missing or cannot be read at all, or of which nothing is left (4); an
 /// output that is the file itself, or is there already (2); one that cannot be written.
-pub(super) fn run(args: &SalvageArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
     if is_same(&args.file, &args.output) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "failed to salvage {} into itself: name another file with -o",
             args.file.display()
         )));
     }
-    place::refuse_within("-o", &args.output, [&args.file])?;
-    let salvage = Salvage::open(&args.file)?;
+    output_target::refuse_within("-o", &args.output, [&args.file])?;
+    let salvage = SalvageResult::open(&args.file)?;
     if salvage.is_empty() {
         let text = format!(
             "failed to find a call in {} that can be read: restore it from a backup, or record again",
             args.file.display()
         );
-        return Err(Failure::new(RECORDING, text));
+        return Err(CommandFailure::new(RECORDING, text));
     }
     create(&args.output, salvage.meta(), salvage.entries(), args.force)?;
     let text = if args.json { as_json(args, &salvage) } else { as_text(args, &salvage) };
-    output::stdout(&text)
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}")))?;
+    output::stdout(&text).map_err(|error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    })?;
     Ok(if salvage.lost().is_empty() { 0 } else { NO })
 }
 
@@ -43,7 +44,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || (place(one).is_some() && place(one) == place(other))
 }
 
-fn as_text(args: &SalvageArgs, salvage: &Salvage) -> String {
+fn as_text(args: &SalvageArgs, salvage: &SalvageResult) -> String {
     let mut out = String::new();
     let label = args.file.display().to_string();
     let label = terminal::line(&label);
@@ -66,7 +67,7 @@ fn as_text(args: &SalvageArgs, salvage: &Salvage) -> String {
 }
 
 /// What is lost at one place.
-fn told(lost: &Lost) -> String {
+fn told(lost: &LostBytes) -> String {
     let place = match (lost.line, lost.bytes) {
         (Some(line), _) => format!(":{line}"),
         (None, 0) => String::new(),
@@ -79,7 +80,7 @@ fn told(lost: &Lost) -> String {
     format!("{place}: {word}: {}{bytes}", terminal::line(&text))
 }
 
-fn as_json(args: &SalvageArgs, salvage: &Salvage) -> String {
+fn as_json(args: &SalvageArgs, salvage: &SalvageResult) -> String {
     let lost: Vec<Value> = salvage
         .lost()
         .iter()

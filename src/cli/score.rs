@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use super::amount;
 use super::args::{LogFormat, ScoreArgs};
-use super::exit::{Failure, NO, UNEXPECTED};
+use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
-use super::place::real;
-use super::table::{Column, Table};
-use super::{script, setup, terminal};
+use super::output_target::real;
+use super::table::{Table, TableColumn};
+use super::{script, serve_setup, terminal};
 use crate::recovery::score::milliseconds;
-use crate::recovery::{self, Budget, Score, Verdict};
+use crate::recovery::{self, FaultScore, RecoveryBudget, RecoveryVerdict};
 use crate::replay::script as scripts;
 use journal::Incident;
 
@@ -28,7 +28,7 @@ use journal::Incident;
 /// # Errors
 /// A budget that is none; a journal that cannot be read, or is none; a result that
 /// cannot be written.
-pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &ScoreArgs) -> Result<u8, CommandFailure> {
     let budget = match (&args.budget, &args.recovery) {
         (Some(file), _) => Some(budget_file(file)?),
         (None, Some(text)) => Some(budget_text(text)?),
@@ -37,7 +37,9 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
     for taken in [Some(&args.journal), args.budget.as_ref()].into_iter().flatten() {
         if args.junit.as_ref().is_some_and(|junit| real(junit) == real(taken)) {
             let name = taken.display();
-            return Err(Failure::usage(format!("--junit would write over {name}: name another")));
+            return Err(CommandFailure::usage(format!(
+                "--junit would write over {name}: name another"
+            )));
         }
     }
     let reading = journal::read(&args.journal)?;
@@ -57,7 +59,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
         let faults = plural(found.unfired, "fault");
         output.info(&format!("{faults} left out: meant for a call, and did not happen"));
     }
-    let judged = Judged::of(found.incidents, budget.as_ref());
+    let judged = ScoredFaults::of(found.incidents, budget.as_ref());
     if let Some(path) = &args.junit {
         judged.write_junit(path)?;
     }
@@ -72,31 +74,33 @@ pub(super) fn run(args: &ScoreArgs) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// A text that is no budget.
-pub(super) fn budget_text(text: &str) -> Result<Budget, Failure> {
-    Budget::parse(text).map_err(|error| Failure::usage(format!("--recovery {text}: {error}")))
+pub(super) fn budget_text(text: &str) -> Result<RecoveryBudget, CommandFailure> {
+    RecoveryBudget::parse(text)
+        .map_err(|error| CommandFailure::usage(format!("--recovery {text}: {error}")))
 }
 
 /// Reads `--budget`: YAML in a file whose name says so, else JSON.
 ///
 /// # Errors
 /// A file that cannot be read, or is no budget.
-pub(super) fn budget_file(path: &Path) -> Result<Budget, Failure> {
-    let wrong = |why: &dyn Display| Failure::usage(format!("--budget {}: {why}", path.display()));
+pub(super) fn budget_file(path: &Path) -> Result<RecoveryBudget, CommandFailure> {
+    let wrong =
+        |why: &dyn Display| CommandFailure::usage(format!("--budget {}: {why}", path.display()));
     let text = std::fs::read(path).map_err(|error| wrong(&error))?;
     let value = scripts::value(&text, script::notation(path)).map_err(|why| wrong(&why))?;
-    Budget::read(&value).map_err(|error| wrong(&error))
+    RecoveryBudget::read(&value).map_err(|error| wrong(&error))
 }
 
 /// Faults, and what they were found to be.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct ScoredFaults {
     incidents: Vec<Incident>,
-    verdict: Verdict,
+    verdict: RecoveryVerdict,
 }
 
-impl Judged {
+impl ScoredFaults {
     /// Judges each fault by a budget.
-    pub(super) fn of(incidents: Vec<Incident>, budget: Option<&Budget>) -> Self {
+    pub(super) fn of(incidents: Vec<Incident>, budget: Option<&RecoveryBudget>) -> Self {
         let verdict = recovery::judge(incidents.iter().map(|incident| incident.marks), budget);
         Self { incidents, verdict }
     }
@@ -150,34 +154,35 @@ impl Judged {
         junit::report(self)
     }
 
-    /// Writes [`Judged::junit`] to a file.
+    /// Writes [`ScoredFaults::junit`] to a file.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub(super) fn write_junit(&self, path: &Path) -> Result<(), Failure> {
-        let written = setup::create(path, junit::BEGINNING)?.write_all(self.junit().as_bytes());
+    pub(super) fn write_junit(&self, path: &Path) -> Result<(), CommandFailure> {
+        let written =
+            serve_setup::create(path, junit::BEGINNING)?.write_all(self.junit().as_bytes());
         written.map_err(|error| {
-            Failure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
+            CommandFailure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
         })
     }
 
-    fn each(&self) -> impl Iterator<Item = (&Incident, &Score)> {
+    fn each(&self) -> impl Iterator<Item = (&Incident, &FaultScore)> {
         self.incidents.iter().zip(&self.verdict.scores)
     }
 
     fn table(&self) -> Table {
         let mut table = Table::new(vec![
-            Column::right("NO"),
-            Column::left("FAULT"),
-            Column::left("RULE").shrinks_to(12).goes(2),
-            Column::left("SOURCE").goes(1),
-            Column::left("CALL").shrinks_to(12),
-            Column::right("NOTICED"),
-            Column::left("BY").goes(3),
-            Column::right("RECOVERED"),
-            Column::right("HANG").goes(5),
-            Column::left("CLEAN").goes(4),
-            Column::left("RESULT"),
+            TableColumn::right("NO"),
+            TableColumn::left("FAULT"),
+            TableColumn::left("RULE").shrinks_to(12).goes(2),
+            TableColumn::left("SOURCE").goes(1),
+            TableColumn::left("CALL").shrinks_to(12),
+            TableColumn::right("NOTICED"),
+            TableColumn::left("BY").goes(3),
+            TableColumn::right("RECOVERED"),
+            TableColumn::right("HANG").goes(5),
+            TableColumn::left("CLEAN").goes(4),
+            TableColumn::left("RESULT"),
         ]);
         for (incident, score) in self.each() {
             table.add(!score.missed.is_empty(), self.cells(incident, score));
@@ -185,7 +190,7 @@ impl Judged {
         table
     }
 
-    fn cells(&self, incident: &Incident, score: &Score) -> Vec<String> {
+    fn cells(&self, incident: &Incident, score: &FaultScore) -> Vec<String> {
         let nothing = || "-".to_owned();
         let text = |text: Option<&str>| terminal::line(text.unwrap_or("-")).into_owned();
         let time = |time| amount::milliseconds(milliseconds(time));
@@ -246,7 +251,7 @@ impl Judged {
 }
 
 /// A fault for programs. Every name is always there; one that only delays has no report.
-fn row(incident: &Incident, score: &Score) -> Value {
+fn row(incident: &Incident, score: &FaultScore) -> Value {
     let mut row: Map<String, Value> = incident.to_json();
     row.insert("only_delays".to_owned(), (!score.counts).into());
     if let Value::Object(report) = score.report.to_json() {
@@ -260,7 +265,7 @@ fn row(incident: &Incident, score: &Score) -> Value {
 }
 
 /// What a fault missed of the budget, in words.
-fn reasons(score: &Score) -> String {
+fn reasons(score: &FaultScore) -> String {
     score.missed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

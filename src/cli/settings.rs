@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub use apply::{adds_up, into_command, settable};
 pub use output_path::refuse_outside;
 
-use super::exit::Failure;
+use super::exit::CommandFailure;
 
 /// The file's name.
 const NAME: &str = "loomrec.toml";
@@ -25,12 +25,12 @@ const NAME: &str = "loomrec.toml";
 pub struct Settings {
     /// The file; `None` where there is none.
     pub path: Option<PathBuf>,
-    entries: Vec<Entry>,
+    entries: Vec<Setting>,
 }
 
 /// One setting in a file.
 #[derive(Debug)]
-pub struct Entry {
+pub struct Setting {
     /// The command it is for; `None` for all.
     pub command: Option<String>,
     /// The flag's name, without dashes.
@@ -51,7 +51,7 @@ impl Settings {
         given: Option<&Path>,
         folder: &Path,
         command: &clap::Command,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandFailure> {
         let path = match given {
             Some(path) => path.to_owned(),
             None => match folder.ancestors().map(|at| at.join(NAME)).find(|path| path.is_file()) {
@@ -60,21 +60,25 @@ impl Settings {
             },
         };
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            Failure::usage(format!("failed to read the settings in {}: {error}", path.display()))
+            CommandFailure::usage(format!(
+                "failed to read the settings in {}: {error}",
+                path.display()
+            ))
         })?;
         let entries = parse::parse(&path, &text, command)?;
         Ok(Self { path: Some(path), entries })
     }
 
     /// What is set for a flag of a command: by its own table, or else for all.
-    pub fn of(&self, command: &str, name: &str) -> Option<&Entry> {
-        let own = |entry: &&Entry| entry.name == name && entry.command.as_deref() == Some(command);
-        let all = |entry: &&Entry| entry.name == name && entry.command.is_none();
+    pub fn of(&self, command: &str, name: &str) -> Option<&Setting> {
+        let own =
+            |entry: &&Setting| entry.name == name && entry.command.as_deref() == Some(command);
+        let all = |entry: &&Setting| entry.name == name && entry.command.is_none();
         self.entries.iter().find(own).or_else(|| self.entries.iter().find(all))
     }
 
     /// A setting's place, for messages: `loomrec.toml:3`.
-    pub fn place(&self, entry: &Entry) -> String {
+    pub fn place(&self, entry: &Setting) -> String {
         let path = self.path.as_deref().unwrap_or(Path::new(NAME));
         format!("{}:{}", path.display(), entry.line)
     }

@@ -1,11 +1,11 @@
 //! `loomrec show`: one entry of a recording in full.
 
-pub(super) mod choice;
 pub(super) mod contents;
 mod damage;
 mod page;
 mod pretty;
 pub(super) mod review;
+pub(super) mod take_choice;
 mod timeline;
 
 use std::path::Path;
@@ -13,16 +13,16 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::args::{LogFormat, ShowArgs};
-use super::exit::{Failure, NO, UNEXPECTED, USAGE};
+use super::exit::{CommandFailure, NO, UNEXPECTED, USAGE};
 use super::ls::{Row, print};
 use super::output::Output;
 use super::pager::Pager;
-use super::{setup, terminal};
+use super::{serve_setup, terminal};
 use crate::identity::IdentityRules;
 use crate::recording::redact::Redactor;
-use crate::store::{Recording, Stored};
-use choice::{Choice, NoChoice};
+use crate::store::{Recording, StoredEntry};
 use contents::Contents;
+use take_choice::{Choice, NoChoice};
 
 /// How many keys an error names.
 const NAMED: usize = 10;
@@ -32,8 +32,8 @@ const NAMED: usize = 10;
 /// # Errors
 /// A recording that is missing, damaged or too new (4); a key that is not in it
 /// (1), that means several entries, or that is needed and not given (2).
-pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
-    let recording = setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
+pub(super) fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
+    let recording = serve_setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
     if args.text && args.key.is_none() {
         return review(&recording);
     }
@@ -47,10 +47,10 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, Failure> {
 }
 
 /// Prints every take as text to be compared.
-fn review(recording: &Recording) -> Result<u8, Failure> {
+fn review(recording: &Recording) -> Result<u8, CommandFailure> {
     let redactor = redactor()?;
     let unwritten = |error: std::io::Error| {
-        Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
     };
     let mut out = Pager::open(false);
     for stored in recording.entries() {
@@ -64,31 +64,32 @@ fn review(recording: &Recording) -> Result<u8, Failure> {
 }
 
 /// Takes what looks like a secret out of what is printed.
-fn redactor() -> Result<Redactor, Failure> {
-    Redactor::new(&[]).map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))
+fn redactor() -> Result<Redactor, CommandFailure> {
+    Redactor::new(&[])
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))
 }
 
 /// The take that is meant.
-fn pick(file: &Path, recording: &Recording, key: Option<&str>) -> Result<Row, Failure> {
+fn pick(file: &Path, recording: &Recording, key: Option<&str>) -> Result<Row, CommandFailure> {
     let contents = Contents::of(recording)?;
     let Choice { named, take } =
-        choice::choose(&contents, key).map_err(|error| failure(file, &error))?;
+        take_choice::choose(&contents, key).map_err(|error| failure(file, &error))?;
     let (name, takes) = (&named.name, named.takes.len());
     let missing = || {
         let key = name.take_key(take);
         let are = if takes == 1 { "is 1 take" } else { "are takes 1 to" };
         let count = if takes == 1 { String::new() } else { format!(" {takes}") };
         let text = format!("there is no {key} in {}: there {are}{count} of it", file.display());
-        Failure::new(NO, terminal::line(&text))
+        CommandFailure::new(NO, terminal::line(&text))
     };
     let standing = take.checked_sub(1).and_then(|at| named.takes.get(at)).ok_or_else(missing)?;
     let (name, place) = (name.clone(), standing.place);
     let entry = recording.entry(&place)?;
-    Ok(Row::of(Stored { name, take, entry, place }, takes))
+    Ok(Row::of(StoredEntry { name, take, entry, place }, takes))
 }
 
 /// Why no entry is shown.
-fn failure(file: &Path, error: &NoChoice) -> Failure {
+fn failure(file: &Path, error: &NoChoice) -> CommandFailure {
     let shown = file.display();
     let (code, text, keys) = match error {
         NoChoice::Empty => {
@@ -120,7 +121,7 @@ fn failure(file: &Path, error: &NoChoice) -> Failure {
         let more = if more > 0 { format!("{more} more: ") } else { String::new() };
         text.push_str(&format!("\n  {more}loomrec ls {shown} lists them"));
     }
-    Failure::new(code, text)
+    CommandFailure::new(code, text)
 }
 
 /// A key as a shell takes it.

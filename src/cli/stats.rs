@@ -10,26 +10,26 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::args::{LogFormat, StatsArgs, StatsBy};
-use super::exit::Failure;
+use super::exit::CommandFailure;
 use super::ls::{Row, print};
 use super::output::Output;
-use super::pricing::Pricing;
-use super::table::{Column, Table};
-use super::{prices, setup, terminal};
+use super::pricing::PriceSource;
+use super::table::{Table, TableColumn};
+use super::{prices, serve_setup, terminal};
 use crate::store::{Recording, StoreError};
-use measure::{Measure, Sample};
+use measure::{CallSample, GroupStats};
 
 /// Runs the command.
 ///
 /// # Errors
 /// A recording that is missing, damaged or too new; a price table that is none; a
 /// stdout that cannot be written.
-pub(super) fn run(args: &StatsArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     let table = prices::load(args.prices.as_deref())?;
-    let mut stats = Stats::new(args.by, Pricing { table, anew: args.prices.is_some() });
+    let mut stats = Stats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
-        stats.add(&setup::look(file, &output)?)?;
+        stats.add(&serve_setup::look(file, &output)?)?;
     }
     print(&match args.json {
         true => stats.json(&args.files),
@@ -40,16 +40,16 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, Failure> {
 /// The calls of recordings, summed up.
 struct Stats {
     by: Option<StatsBy>,
-    pricing: Pricing,
+    pricing: PriceSource,
     /// By what their calls have in common, a value for each of [`Stats::names`].
-    groups: BTreeMap<Vec<Option<String>>, Measure>,
-    all: Measure,
+    groups: BTreeMap<Vec<Option<String>>, GroupStats>,
+    all: GroupStats,
     /// Models without a price, with how many calls they answered.
     unpriced: BTreeMap<String, u64>,
 }
 
 impl Stats {
-    fn new(by: Option<StatsBy>, pricing: Pricing) -> Self {
+    fn new(by: Option<StatsBy>, pricing: PriceSource) -> Self {
         let (groups, all, unpriced) = Default::default();
         Self { by, pricing, groups, all, unpriced }
     }
@@ -91,12 +91,12 @@ impl Stats {
         self.all.add(&sample);
     }
 
-    fn sample(&self, row: &Row) -> Sample {
+    fn sample(&self, row: &Row) -> CallSample {
         let entry = &row.entry;
         let streamed = row.streamed() == Some(true);
         let chunks = entry.response.as_ref().map(|response| &response.payload.chunks);
         let first = chunks.and_then(|chunks| chunks.first()).map(|chunk| chunk.at_ms);
-        Sample {
+        CallSample {
             failed: row.is_trouble(),
             streamed,
             usage: entry.usage.unwrap_or_default(),
@@ -109,7 +109,7 @@ impl Stats {
     /// The sums for programs.
     fn json(&self, files: &[PathBuf]) -> String {
         let names = self.names();
-        let group = |(values, measure): (&Vec<Option<String>>, &Measure)| {
+        let group = |(values, measure): (&Vec<Option<String>>, &GroupStats)| {
             let named =
                 names.iter().zip(values).map(|(name, value)| ((*name).to_owned(), json!(value)));
             let mut group: Map<String, Value> = named.collect();
@@ -163,28 +163,28 @@ impl Stats {
         text
     }
 
-    fn columns(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<TableColumn> {
         let name = |name: &&'static str| match *name {
-            "upstream" => Column::left("UPSTREAM").shrinks_to(9),
-            "model" => Column::left("MODEL").shrinks_to(12),
-            "step" => Column::left("STEP").shrinks_to(12),
-            _ => Column::left("SESSION").shrinks_to(12),
+            "upstream" => TableColumn::left("UPSTREAM").shrinks_to(9),
+            "model" => TableColumn::left("MODEL").shrinks_to(12),
+            "step" => TableColumn::left("STEP").shrinks_to(12),
+            _ => TableColumn::left("SESSION").shrinks_to(12),
         };
-        let mut columns: Vec<Column> = self.names().iter().map(name).collect();
+        let mut columns: Vec<TableColumn> = self.names().iter().map(name).collect();
         columns.extend([
-            Column::right("CALLS"),
-            Column::right("FAILED"),
-            Column::right("IN"),
-            Column::right("OUT"),
-            Column::right("CACHED").goes(5),
-            Column::right("REASONING").goes(4),
-            Column::right("COST"),
-            Column::right("P50").goes(8),
-            Column::right("P90").goes(2),
-            Column::right("P99").goes(7),
-            Column::right("FIRST P50").goes(6),
-            Column::right("FIRST P90").goes(1),
-            Column::right("FIRST P99").goes(3),
+            TableColumn::right("CALLS"),
+            TableColumn::right("FAILED"),
+            TableColumn::right("IN"),
+            TableColumn::right("OUT"),
+            TableColumn::right("CACHED").goes(5),
+            TableColumn::right("REASONING").goes(4),
+            TableColumn::right("COST"),
+            TableColumn::right("P50").goes(8),
+            TableColumn::right("P90").goes(2),
+            TableColumn::right("P99").goes(7),
+            TableColumn::right("FIRST P50").goes(6),
+            TableColumn::right("FIRST P90").goes(1),
+            TableColumn::right("FIRST P99").goes(3),
         ]);
         columns
     }

@@ -10,7 +10,7 @@ const GAP: usize = 2;
 
 /// One column.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct TableColumn {
     head: &'static str,
     right: bool,
     /// Its cells may be cut to this width.
@@ -19,7 +19,7 @@ pub(super) struct Column {
     goes: Option<u8>,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of text.
     pub(super) fn left(head: &'static str) -> Self {
         Self { head, right: false, least: None, goes: None }
@@ -44,7 +44,7 @@ impl Column {
 /// Columns and their rows.
 #[derive(Debug)]
 pub(super) struct Table {
-    columns: Vec<Column>,
+    columns: Vec<TableColumn>,
     /// The width that each column needs; 0 for one that has said nothing.
     needed: Vec<usize>,
     /// Whether the row is to be marked, and its cells.
@@ -53,7 +53,7 @@ pub(super) struct Table {
 
 /// How the lines of a table are laid out.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct TableLayout {
     widths: Vec<usize>,
     /// The columns there was no room for.
     gone: Vec<&'static str>,
@@ -61,7 +61,7 @@ pub(super) struct Layout {
 
 impl Table {
     /// A table without rows.
-    pub(super) fn new(columns: Vec<Column>) -> Self {
+    pub(super) fn new(columns: Vec<TableColumn>) -> Self {
         Self { needed: vec![0; columns.len()], columns, rows: Vec::new() }
     }
 
@@ -94,7 +94,7 @@ impl Table {
 
     /// The layout of the rows that were added or measured, no wider than `limit` where
     /// that can be.
-    pub(super) fn layout(&self, limit: Option<usize>) -> Layout {
+    pub(super) fn layout(&self, limit: Option<usize>) -> TableLayout {
         let mut widths = self.needed.clone();
         let mut gone = Vec::new();
         if let Some(limit) = limit {
@@ -104,23 +104,23 @@ impl Table {
                 self.widen(&mut widths, limit);
             }
         }
-        Layout { widths, gone }
+        TableLayout { widths, gone }
     }
 
     /// The line with the names of the columns.
-    pub(super) fn head(&self, layout: &Layout) -> String {
+    pub(super) fn head(&self, layout: &TableLayout) -> String {
         let heads = self.columns.iter().map(|column| column.head);
         format!("{}\n", self.line(heads, &layout.widths).dimmed())
     }
 
     /// The line of a row.
-    pub(super) fn row(&self, layout: &Layout, marked: bool, cells: &[String]) -> String {
+    pub(super) fn row(&self, layout: &TableLayout, marked: bool, cells: &[String]) -> String {
         let line = self.line(cells.iter().map(String::as_str), &layout.widths);
         if marked { format!("{}\n", line.red()) } else { format!("{line}\n") }
     }
 
     /// The line that names the columns there was no room for; empty where there are none.
-    pub(super) fn foot(layout: &Layout) -> String {
+    pub(super) fn foot(layout: &TableLayout) -> String {
         if layout.gone.is_empty() {
             return String::new();
         }

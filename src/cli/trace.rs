@@ -16,12 +16,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use url::Url;
 
 use super::args::ServeArgs;
-use super::exit::Failure;
-use super::setup::without_secrets;
+use super::exit::CommandFailure;
+use super::serve_setup::without_secrets;
 use crate::server::metric::Metrics;
-use crate::server::route::{Routes, UNNAMED};
-use crate::server::span::{About, Config, Identity, Protocol, Spans};
-use crate::server::{Notice, OnNotice};
+use crate::server::route::{RouteTable, UNNAMED};
+use crate::server::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
+use crate::server::{OnNotice, UserNotice};
 
 /// Where spans go over HTTP, below what the endpoint for all signals is.
 const PATH: &str = "v1/traces";
@@ -42,7 +42,7 @@ type Variables = BTreeMap<String, String>;
 
 /// Traces that are asked for, and what is to be said of how.
 struct Asked {
-    config: Config,
+    config: SpanConfig,
     warnings: Vec<String>,
 }
 
@@ -53,34 +53,34 @@ struct Asked {
 pub(super) fn start(
     args: &ServeArgs,
     variables: &Variables,
-    (routes, metrics): (&Routes, &Metrics),
+    (routes, metrics): (&RouteTable, &Metrics),
     own: Option<SocketAddr>,
     notify: OnNotice,
-) -> Result<Spans, Failure> {
+) -> Result<Spans, CommandFailure> {
     if !args.otel {
         return Ok(Spans::none());
     }
-    let about = About { compat: args.metrics_compat, addresses: addresses(routes) };
+    let about = SpanDetails { compat: args.metrics_compat, addresses: addresses(routes) };
     let Some(Asked { config, warnings }) = asked(variables, about)? else {
         return Ok(Spans::none());
     };
     if own.is_some_and(|own| is_at(&config.endpoint, own)) {
-        return Err(Failure::usage(format!(
+        return Err(CommandFailure::usage(format!(
             "--otel: {} is where loomrec itself listens; name the collector's address in \
              OTEL_EXPORTER_OTLP_ENDPOINT",
             without_secrets(config.endpoint.as_str())
         )));
     }
-    warnings.iter().for_each(|text| notify(Notice::Warning(text)));
+    warnings.iter().for_each(|text| notify(UserNotice::Warning(text)));
     let told = move |why: &str| {
-        notify(Notice::Warning(&format!("traces: spans are lost, and traffic goes on: {why}")));
+        notify(UserNotice::Warning(&format!("traces: spans are lost, and traffic goes on: {why}")));
     };
     Spans::start(config, Arc::clone(&metrics.spans), Box::new(told))
-        .map_err(|error| Failure::usage(format!("--otel: failed to {error}")))
+        .map_err(|error| CommandFailure::usage(format!("--otel: failed to {error}")))
 }
 
 /// Where upstreams are, as far as that is known.
-fn addresses(routes: &Routes) -> BTreeMap<String, (String, u16)> {
+fn addresses(routes: &RouteTable) -> BTreeMap<String, (String, u16)> {
     let single = routes.single.as_ref();
     let unnamed = single.map(|base| (UNNAMED.to_owned(), base));
     // With one upstream for everything a name does not tell where a call goes: by its
@@ -104,7 +104,7 @@ fn is_at(endpoint: &Url, own: SocketAddr) -> bool {
 }
 
 /// What the variables ask for; `None` where they switch traces off.
-fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> {
+fn asked(variables: &Variables, about: SpanDetails) -> Result<Option<Asked>, CommandFailure> {
     let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
     if get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
         return Ok(None);
@@ -113,7 +113,7 @@ fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> 
         None | Some("otlp") => {}
         Some("none") => return Ok(None),
         Some(other) => {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "OTEL_TRACES_EXPORTER={other}: with --otel it takes otlp, or none"
             )));
         }
@@ -145,7 +145,7 @@ fn asked(variables: &Variables, about: About) -> Result<Option<Asked>, Failure> 
     warnings.extend(of_traces("HEADERS").and_then(headers));
     warnings.extend(of_traces("COMPRESSION").and_then(compression));
     let given = get("OTEL_BSP_EXPORT_TIMEOUT").is_some();
-    let config = Config {
+    let config = SpanConfig {
         endpoint: endpoint(&get, protocol)?,
         protocol,
         timeout,
@@ -166,12 +166,12 @@ fn size(number: u64) -> usize {
     usize::try_from(number.min(1 << 20)).unwrap_or(1 << 20)
 }
 
-fn protocol(given: Option<Given<'_>>) -> Result<Protocol, Failure> {
+fn protocol(given: Option<Given<'_>>) -> Result<SpanProtocol, CommandFailure> {
     match given {
-        None | Some((_, "http/protobuf")) => Ok(Protocol::Protobuf),
-        Some((_, "grpc")) => Ok(Protocol::Grpc),
-        Some((_, "http/json")) => Ok(Protocol::Json),
-        Some((name, other)) => Err(Failure::usage(format!(
+        None | Some((_, "http/protobuf")) => Ok(SpanProtocol::Protobuf),
+        Some((_, "grpc")) => Ok(SpanProtocol::Grpc),
+        Some((_, "http/json")) => Ok(SpanProtocol::Json),
+        Some((name, other)) => Err(CommandFailure::usage(format!(
             "{name}={other}: it takes grpc, http/protobuf (the default) or http/json"
         ))),
     }
@@ -180,9 +180,9 @@ fn protocol(given: Option<Given<'_>>) -> Result<Protocol, Failure> {
 /// Where spans go.
 fn endpoint<'v>(
     get: &impl Fn(&str) -> Option<&'v str>,
-    protocol: Protocol,
-) -> Result<Url, Failure> {
-    let grpc = protocol == Protocol::Grpc;
+    protocol: SpanProtocol,
+) -> Result<Url, CommandFailure> {
+    let grpc = protocol == SpanProtocol::Grpc;
     let (own, shared) = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT");
     let (name, text) = match (get(own), get(shared)) {
         (Some(text), _) => (own, text.to_owned()),
@@ -202,7 +202,7 @@ fn endpoint<'v>(
     };
     let wrong = |why: &str| {
         let shown = without_secrets(&text);
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "{name}: {shown}: {why}; give an address such as http://localhost:4318"
         ))
     };
@@ -240,13 +240,14 @@ type Given<'v> = (String, &'v str);
 fn identity(
     certificate: Option<Given<'_>>,
     key: Option<Given<'_>>,
-) -> Result<Option<Identity>, Failure> {
+) -> Result<Option<TlsIdentity>, CommandFailure> {
     match (certificate, key) {
-        (Some(certificate), Some(key)) => {
-            Ok(Some(Identity { certificate: certificates(&certificate)?, key: self::key(&key)? }))
-        }
+        (Some(certificate), Some(key)) => Ok(Some(TlsIdentity {
+            certificate: certificates(&certificate)?,
+            key: self::key(&key)?,
+        })),
         (None, None) => Ok(None),
-        _ => Err(Failure::usage(
+        _ => Err(CommandFailure::usage(
             "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY: give both, \
              or neither",
         )),
@@ -279,7 +280,7 @@ fn compression((name, text): Given<'_>) -> Option<String> {
 }
 
 /// Reads certificates from a file that a variable names.
-fn certificates(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
+fn certificates(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     match all.is_ok_and(|all| !all.is_empty()) {
@@ -289,7 +290,7 @@ fn certificates(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads a key from a file that a variable names.
-fn key(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
+fn key(given: &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     let pem = read(given)?;
     match PrivateKeyDer::from_pem_slice(&pem) {
         Ok(_) => Ok(pem),
@@ -297,14 +298,14 @@ fn key(given: &Given<'_>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn no_pem((name, path): &Given<'_>, what: &str) -> Failure {
-    Failure::usage(format!("{name}: {path} holds no PEM of {what}"))
+fn no_pem((name, path): &Given<'_>, what: &str) -> CommandFailure {
+    CommandFailure::usage(format!("{name}: {path} holds no PEM of {what}"))
 }
 
 /// Reads a file that a variable names.
-fn read((name, path): &Given<'_>) -> Result<Vec<u8>, Failure> {
+fn read((name, path): &Given<'_>) -> Result<Vec<u8>, CommandFailure> {
     std::fs::read(path)
-        .map_err(|error| Failure::usage(format!("{name}: failed to read {path}: {error}")))
+        .map_err(|error| CommandFailure::usage(format!("{name}: failed to read {path}: {error}")))
 }
 
 #[cfg(test)]

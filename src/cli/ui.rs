@@ -8,11 +8,11 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::args::{LogFormat, UiArgs};
-use super::exit::{Failure, RECORDING, UNEXPECTED, UNUSABLE};
+use super::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
-use super::session::Stop;
-use super::setup;
-use crate::server::inspector::file::{JournalFile, Shown, is_journal};
+use super::serve_setup;
+use super::stop_signals::StopSignals;
+use crate::server::inspector::file::{JournalParts, ShownFile, is_journal};
 use crate::server::inspector::serve::serve;
 
 /// What opens a page in the user's browser.
@@ -29,17 +29,18 @@ const OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {
 /// # Errors
 /// A file that is missing, damaged or neither a recording nor a journal (4); a port that
 /// cannot be had (6).
-pub(super) async fn run(args: &UiArgs) -> Result<u8, Failure> {
+pub(super) async fn run(args: &UiArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let shown = open(args, &output)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let hint = "; choose another port with --port, or leave it to the system";
-        Failure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
+        CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
     })?;
-    let origin = setup::origin(&listener)?;
-    let unexpected = |error| Failure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
-    let mut stop = Stop::watch().map_err(unexpected)?;
+    let origin = serve_setup::origin(&listener)?;
+    let unexpected =
+        |error| CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"));
+    let mut stop = StopSignals::watch().map_err(unexpected)?;
     let page = format!("{origin}/__loomrec/");
     output.info(&format!("loomrec ui: {page}"));
     if !args.no_open && std::io::stderr().is_terminal() {
@@ -50,7 +51,7 @@ pub(super) async fn run(args: &UiArgs) -> Result<u8, Failure> {
 }
 
 /// What is to be shown.
-fn open(args: &UiArgs, output: &Output) -> Result<Shown, Failure> {
+fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
     let file = &args.file;
     if !is_journal(file) {
         if args.recording.is_some() {
@@ -58,18 +59,18 @@ fn open(args: &UiArgs, output: &Output) -> Result<Shown, Failure> {
                 "{} is no journal: -r names the recording that a journal's calls are in",
                 file.display()
             );
-            return Err(Failure::usage(text));
+            return Err(CommandFailure::usage(text));
         }
-        return Ok(Shown::recording(file.clone(), setup::look(file, output)?)?);
+        return Ok(ShownFile::recording(file.clone(), serve_setup::look(file, output)?)?);
     }
     let recording = match &args.recording {
-        Some(path) => Some((path.clone(), setup::look(path, output)?)),
+        Some(path) => Some((path.clone(), serve_setup::look(path, output)?)),
         None => None,
     };
-    let journal = JournalFile::open(file).map_err(|error| {
-        Failure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
+    let journal = JournalParts::open(file).map_err(|error| {
+        CommandFailure::new(RECORDING, format!("failed to read {}: {error}", file.display()))
     })?;
-    Ok(Shown::journal(journal, recording)?)
+    Ok(ShownFile::journal(journal, recording)?)
 }
 
 /// Opens the page in the user's browser, where that can be done: its address is printed.

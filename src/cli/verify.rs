@@ -1,30 +1,30 @@
 //! `loomrec verify`: everything that is wrong with recordings, and what to do about it.
 
+mod file;
 mod fix;
 mod folder;
 mod human;
 mod json;
-mod whole;
-mod work;
+mod recording;
 
 use std::io;
 use std::path::Path;
 
 use super::args::VerifyArgs;
-use super::exit::{Failure, NO, RECORDING, UNEXPECTED};
+use super::exit::{CommandFailure, NO, RECORDING, UNEXPECTED};
 use super::output;
 use crate::identity::IdentityRules;
-use crate::verification::{Checker, Problem, Severity};
+use crate::verification::{EntryChecker, Problem, Severity};
 
 /// Runs the command.
 ///
 /// # Errors
 /// A stdout that cannot be written. What is wrong with a file is a result.
-pub(super) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
-    let checker = Checker::new(None)
-        .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
+pub(super) fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
+    let checker = EntryChecker::new(None)
+        .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
     let mut code = 0;
-    let mut json = json::Json::default();
+    let mut json = json::VerifyDocument::default();
     for path in &args.files {
         let mut report = look(path, args, &checker);
         if args.strict {
@@ -40,15 +40,16 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, Failure> {
     Ok(code)
 }
 
-fn write(text: &str) -> Result<(), Failure> {
-    let unwritten =
-        |error: io::Error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"));
+fn write(text: &str) -> Result<(), CommandFailure> {
+    let unwritten = |error: io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    };
     output::stdout(text).map_err(unwritten)
 }
 
 /// Looks at one file; with `--fix`, before and behind mending it.
-fn look(path: &Path, args: &VerifyArgs, checker: &Checker) -> Report {
-    let before = whole::verify(path, checker);
+fn look(path: &Path, args: &VerifyArgs, checker: &EntryChecker) -> Report {
+    let before = recording::verify(path, checker);
     if !args.fix || before.unreadable.is_some() {
         return before;
     }
@@ -56,7 +57,7 @@ fn look(path: &Path, args: &VerifyArgs, checker: &Checker) -> Report {
     match outcome {
         Ok(fixed) if fixed.done.is_empty() => before,
         Ok(fixed) => {
-            let mut report = Report { mended: fixed.done, ..whole::verify(path, checker) };
+            let mut report = Report { mended: fixed.done, ..recording::verify(path, checker) };
             fixed.lost.into_iter().for_each(|problem| report.add(problem));
             report
         }

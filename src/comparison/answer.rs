@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::text::{self, Hunk};
-use super::{Difference, Part, Side, value};
-use crate::provider::{ToolCall, Usage};
+use super::{CallDifference, CallHalf, ComparedSide, value};
+use crate::provider::{TokenUsage, ToolCall};
 use crate::recording::Entry;
 
 /// The names of the token counts.
@@ -18,11 +18,11 @@ const TOKENS: [&str; 6] = [
 ];
 
 /// Adds the places where two answers say something else.
-pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, found: &mut Vec<Difference>) {
+pub(super) fn compare(a: &ComparedSide<'_>, b: &ComparedSide<'_>, found: &mut Vec<CallDifference>) {
     let (old, new) = (a.entry, b.entry);
     let mut member = |name: &str, old: Option<Value>, new: Option<Value>| {
         let place = format!("answer/{name}");
-        value::compare(Part::Answer, &place, old.as_ref(), new.as_ref(), found);
+        value::compare(CallHalf::Answer, &place, old.as_ref(), new.as_ref(), found);
     };
     member("text", content(old), content(new));
     let (calls, others) = (&old.tool_calls, &new.tool_calls);
@@ -44,9 +44,9 @@ pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, found: &mut Vec<Difference>) {
     let cost = |entry: &Entry| entry.cost_usd.filter(|cost| *cost != 0.0).map(Value::from);
     member("cost_usd", cost(old), cost(new));
     let fault = (old.fault.as_ref(), new.fault.as_ref());
-    value::compare(Part::Answer, "fault", fault.0, fault.1, found);
+    value::compare(CallHalf::Answer, "fault", fault.0, fault.1, found);
     let extra = (extra(old), extra(new));
-    value::compare(Part::Answer, "extra", Some(&extra.0), Some(&extra.1), found);
+    value::compare(CallHalf::Answer, "extra", Some(&extra.0), Some(&extra.1), found);
 }
 
 /// The text; none is the same as an empty one.
@@ -114,7 +114,7 @@ fn vectors(
 }
 
 /// The token counts by name, those of parts only where there are any.
-fn counts(usage: Usage) -> Map<String, Value> {
+fn counts(usage: TokenUsage) -> Map<String, Value> {
     let whole = [
         ("prompt_tokens", usage.prompt_tokens),
         ("completion_tokens", usage.completion_tokens),

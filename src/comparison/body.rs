@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::side::{media, plain};
-use super::{Difference, Part, Side, value};
-use crate::provider::framing::{self, Event};
-use crate::provider::{self, Asked, Framing, Operation};
+use super::{CallDifference, CallHalf, ComparedSide, value};
+use crate::provider::framing::{self, StreamEvent};
+use crate::provider::{self, Framing, Operation, ResponseFormat};
 use crate::recording::RecordedResponse;
 
 /// Members that a provider makes up anew for each answer, wherever they stand.
@@ -59,9 +59,9 @@ enum Body {
 
 /// Adds the places where two bodies differ.
 pub(super) fn compare(
-    (a, old): (&Side<'_>, &RecordedResponse),
-    (b, new): (&Side<'_>, &RecordedResponse),
-    found: &mut Vec<Difference>,
+    (a, old): (&ComparedSide<'_>, &RecordedResponse),
+    (b, new): (&ComparedSide<'_>, &RecordedResponse),
+    found: &mut Vec<CallDifference>,
 ) {
     let place = "response/body";
     // What one of them says is told already; the other's body stands in its place.
@@ -72,7 +72,7 @@ pub(super) fn compare(
     };
     match (old, new) {
         (Body::Json(old), Body::Json(new)) => {
-            value::compare(Part::Answer, place, Some(&old), Some(&new), found);
+            value::compare(CallHalf::Answer, place, Some(&old), Some(&new), found);
         }
         (Body::Bytes(old), Body::Bytes(new)) => {
             let at = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -80,13 +80,13 @@ pub(super) fn compare(
                 let told = |bytes: &[u8]| {
                     Some(Value::from(format!("{} bytes, others from byte {at} on", bytes.len())))
                 };
-                found.push(value::whole(Part::Answer, place, told(&old), told(&new)));
+                found.push(value::whole(CallHalf::Answer, place, told(&old), told(&new)));
             }
         }
         (old, new) => {
             let (old, new) = (shown(old), shown(new));
             if old != new {
-                found.push(value::whole(Part::Answer, place, old, new));
+                found.push(value::whole(CallHalf::Answer, place, old, new));
             }
         }
     }
@@ -103,7 +103,7 @@ fn shown(body: Body) -> Option<Value> {
 }
 
 /// What the body of a response is, without what is made up anew each time.
-fn of(side: &Side<'_>, response: &RecordedResponse) -> Body {
+fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
     let Some(bytes) = plain(response) else {
         return Body::Bytes(response.payload.bytes().to_vec());
     };
@@ -133,16 +133,16 @@ fn of(side: &Side<'_>, response: &RecordedResponse) -> Body {
 }
 
 /// What an event says: its JSON, or its text.
-fn said(event: &Event<'_>) -> Value {
+fn said(event: &StreamEvent<'_>) -> Value {
     let text = || String::from_utf8_lossy(event.data.as_deref().unwrap_or_default());
     event.json().unwrap_or_else(|| Value::from(text()))
 }
 
 /// The complete answer that a stream comes to, where that can be told.
-fn merged(side: &Side<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
+fn merged(side: &ComparedSide<'_>, framing: Framing, stream: &[u8]) -> Option<Vec<u8>> {
     let (call, request) = (side.call.as_ref()?, side.entry.request.as_ref()?);
     let upstream = side.entry.upstream.as_deref().unwrap_or_default();
-    let asked = Asked::of(call, upstream, &request.query, &request.body);
+    let asked = ResponseFormat::of(call, upstream, &request.query, &request.body);
     provider::to_complete(&asked, framing, stream).ok()
 }
 

@@ -1,11 +1,11 @@
 //! What changed between two recordings, call by call.
 //!
 //! [`pairs()`] says which call of the one is which of the other, from what is
-//! [`Known`] of each without holding it; [`differences()`] compares two calls,
-//! within a [`Scope`]; [`text::lines`] is what changed in a text, for people.
+//! [`CallDigest`] of each without holding it; [`differences()`] compares two calls,
+//! within a [`DiffScope`]; [`text::lines`] is what changed in a text, for people.
 //!
 //! What changes with each recording of the same call (times, how a stream was cut
-//! into chunks) is told and does not [count](Difference::counts) unless it is asked
+//! into chunks) is told and does not [count](CallDifference::counts) unless it is asked
 //! to; ids and dates that a provider makes up anew for each answer are not compared.
 
 mod answer;
@@ -19,10 +19,10 @@ mod side;
 pub mod text;
 mod value;
 
-pub use pair::{By, Known, Pair, pairs};
-pub use row::{Row, rows};
-pub use scope::{Scope, ScopeError};
-pub use side::Side;
+pub use pair::{CallDigest, CallPair, PairedBy, pairs};
+pub use row::{ComparisonRow, rows};
+pub use scope::{DiffScope, ScopeError};
+pub use side::ComparedSide;
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub const MOST: usize = 1000;
 
 /// Which half of a call differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CallHalf {
     /// What was asked.
     Request,
     /// What came back.
@@ -40,9 +40,9 @@ pub enum Part {
 
 /// One place where two calls differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
+pub struct CallDifference {
     /// Which half of the call.
-    pub part: Part,
+    pub part: CallHalf,
     /// Where: a JSON pointer into the request's body; else a name, and a pointer
     /// below it (`answer/tool_calls/0/arguments/city`).
     pub place: String,
@@ -56,7 +56,11 @@ pub struct Difference {
 
 /// The places where two calls differ: those of the request, then those of the answer;
 /// at most [`MOST`] of either.
-pub fn differences(a: &Side<'_>, b: &Side<'_>, scope: &Scope) -> Vec<Difference> {
+pub fn differences(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    scope: &DiffScope,
+) -> Vec<CallDifference> {
     let mut found = Vec::new();
     if scope.requests {
         request::compare(a, b, scope, &mut found);

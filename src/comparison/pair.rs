@@ -8,13 +8,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::identity::{IdentityRules, RequestKey};
-use crate::provider::Call;
-use crate::recording::sketch::Sketch;
+use crate::provider::RecognisedCall;
+use crate::recording::similarity::RequestSketch;
 use crate::recording::{Entry, EntryName};
 
 /// What is known of a call without holding it.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct CallDigest {
     /// What it is kept under.
     pub name: EntryName,
     /// Which take of that name, from 1.
@@ -22,12 +22,12 @@ pub struct Known {
     hash: Option<RequestKey>,
     upstream: Option<String>,
     session: Option<String>,
-    sketch: Option<Sketch>,
+    sketch: Option<RequestSketch>,
 }
 
 /// Why two calls are taken for the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum By {
+pub enum PairedBy {
     /// They have the same step id.
     StepId,
     /// Their requests have the same hash.
@@ -40,13 +40,13 @@ pub enum By {
 
 /// A call of the first recording and one of the second, by their places there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair {
+pub struct CallPair {
     /// The call of the first.
     pub old: usize,
     /// The call of the second.
     pub new: usize,
     /// Why they are taken for one.
-    pub by: By,
+    pub by: PairedBy,
 }
 
 /// How many exact distances are worked out at most, about: each reads entries again.
@@ -54,13 +54,15 @@ const MEASURED: usize = 20_000;
 /// How many calls each is held against by its sketch, around its own place.
 const LOOKED_AT: usize = 4000;
 
-impl Known {
+impl CallDigest {
     /// What is known of the call that `entry` keeps under `name`, its hash under `rules`.
     pub fn of(name: EntryName, take: usize, entry: &Entry, rules: &IdentityRules) -> Self {
         let request = entry.request.as_ref();
         let asked = request.map(|request| request.recognise_with_key(rules));
         let sketch = request.zip(asked.as_ref());
-        let sketch = sketch.map(|(request, (call, _)): (_, &(Call, _))| Sketch::of(request, call));
+        let sketch = sketch.map(|(request, (call, _)): (_, &(RecognisedCall, _))| {
+            RequestSketch::of(request, call)
+        });
         let said = || match &name {
             EntryName::Hash(hash) => Some(hash.clone()),
             EntryName::Step(_) => entry.request_hash.clone(),
@@ -85,37 +87,37 @@ impl Known {
 /// The calls of two recordings that are taken for the same, in the order of the first.
 /// `distance` says how much the requests of two differ, about in bytes.
 pub fn pairs(
-    old: &[Known],
-    new: &[Known],
+    old: &[CallDigest],
+    new: &[CallDigest],
     distance: impl FnMut(usize, usize) -> Option<u64>,
-) -> Vec<Pair> {
+) -> Vec<CallPair> {
     let mut work = Work { old, new, of_old: vec![None; old.len()], of_new: vec![None; new.len()] };
-    let step = |known: &Known| known.name.step_id().map(str::to_owned);
-    let hash = |known: &Known| known.hash.clone();
-    work.equal(By::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
-    work.equal(By::StepId, |known| Some((step(known)?, hash(known)?)));
-    work.equal(By::StepId, step);
-    work.equal(By::RequestHash, |known| {
+    let step = |known: &CallDigest| known.name.step_id().map(str::to_owned);
+    let hash = |known: &CallDigest| known.hash.clone();
+    work.equal(PairedBy::StepId, |known| Some((step(known)?, known.session.clone(), hash(known)?)));
+    work.equal(PairedBy::StepId, |known| Some((step(known)?, hash(known)?)));
+    work.equal(PairedBy::StepId, step);
+    work.equal(PairedBy::RequestHash, |known| {
         Some((hash(known)?, known.upstream.clone(), known.session.clone()))
     });
-    work.equal(By::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
-    work.equal(By::RequestHash, hash);
+    work.equal(PairedBy::RequestHash, |known| Some((hash(known)?, known.upstream.clone())));
+    work.equal(PairedBy::RequestHash, hash);
     work.near(distance);
     work.places();
     let found = work.of_old.into_iter().enumerate();
-    found.filter_map(|(old, to)| to.map(|(new, by)| Pair { old, new, by })).collect()
+    found.filter_map(|(old, to)| to.map(|(new, by)| CallPair { old, new, by })).collect()
 }
 
 /// Calls that are being paired.
 struct Work<'k> {
-    old: &'k [Known],
-    new: &'k [Known],
-    of_old: Vec<Option<(usize, By)>>,
+    old: &'k [CallDigest],
+    new: &'k [CallDigest],
+    of_old: Vec<Option<(usize, PairedBy)>>,
     of_new: Vec<Option<usize>>,
 }
 
 impl Work<'_> {
-    fn pair(&mut self, old: usize, new: usize, by: By) {
+    fn pair(&mut self, old: usize, new: usize, by: PairedBy) {
         self.of_old[old] = Some((new, by));
         self.of_new[new] = Some(old);
     }
@@ -129,7 +131,7 @@ impl Work<'_> {
     }
 
     /// Pairs those that have the same of something, in order.
-    fn equal<K: Ord>(&mut self, by: By, of: impl Fn(&Known) -> Option<K>) {
+    fn equal<K: Ord>(&mut self, by: PairedBy, of: impl Fn(&CallDigest) -> Option<K>) {
         let mut waiting: BTreeMap<K, VecDeque<usize>> = BTreeMap::new();
         for at in self.free_new() {
             if let Some(key) = of(&self.new[at]) {
@@ -162,7 +164,7 @@ impl Work<'_> {
         found.sort_unstable();
         for (_, _, _, at, other) in found {
             if self.of_old[at].is_none() && self.of_new[other].is_none() {
-                self.pair(at, other, By::Nearest);
+                self.pair(at, other, PairedBy::Nearest);
             }
         }
     }
@@ -219,12 +221,12 @@ impl Work<'_> {
             (start, behind) = (end + 1, next.saturating_add(1));
         }
         for (old, new) in found {
-            self.pair(old, new, By::Place);
+            self.pair(old, new, PairedBy::Place);
         }
     }
 }
 
-impl By {
+impl PairedBy {
     /// A word for JSON.
     pub fn word(self) -> &'static str {
         match self {

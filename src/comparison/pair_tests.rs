@@ -7,7 +7,7 @@ use super::*;
 use crate::recording::format;
 
 /// Calls under these names with these prompts; a name that is `-` is the hash.
-fn known(calls: &[(&str, &str)]) -> Vec<Known> {
+fn known(calls: &[(&str, &str)]) -> Vec<CallDigest> {
     let rules = IdentityRules::default();
     let mut takes: BTreeMap<EntryName, usize> = BTreeMap::new();
     let entry = |prompt: &str| {
@@ -26,7 +26,7 @@ fn known(calls: &[(&str, &str)]) -> Vec<Known> {
             if *name == "-" { EntryName::Hash(hash) } else { EntryName::Step((*name).into()) };
         let take = takes.entry(name.clone()).or_default();
         *take += 1;
-        Known::of(name, *take, &entry, &rules)
+        CallDigest::of(name, *take, &entry, &rules)
     };
     calls.iter().map(one).collect()
 }

@@ -4,17 +4,22 @@
 use serde_json::Value;
 
 use super::side::header;
-use super::{Difference, Part, Scope, Side, body, value};
-use crate::recording::{Cut, End, RecordedResponse};
+use super::{CallDifference, CallHalf, ComparedSide, DiffScope, body, value};
+use crate::recording::{RecordedCut, RecordedResponse, ResponseEnd};
 
 /// Headers that are part of an answer; all others change with each.
 const HEADERS: [&str; 5] =
     ["content-type", "content-encoding", "location", "retry-after", "x-should-retry"];
 
 /// Adds the places where two answers came otherwise.
-pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, scope: &Scope, found: &mut Vec<Difference>) {
-    let said = found.iter().all(|difference| difference.part != Part::Answer);
-    let latency = |side: &Side<'_>| side.entry.latency_ms.map(Value::from);
+pub(super) fn compare(
+    a: &ComparedSide<'_>,
+    b: &ComparedSide<'_>,
+    scope: &DiffScope,
+    found: &mut Vec<CallDifference>,
+) {
+    let said = found.iter().all(|difference| difference.part != CallHalf::Answer);
+    let latency = |side: &ComparedSide<'_>| side.entry.latency_ms.map(Value::from);
     let (old, new) = match (&a.entry.response, &b.entry.response) {
         (Some(old), Some(new)) => (old, new),
         (old, new) => {
@@ -54,7 +59,7 @@ pub(super) fn compare(a: &Side<'_>, b: &Side<'_>, scope: &Scope, found: &mut Vec
 
 /// Adds a place that differs.
 fn shape(
-    found: &mut Vec<Difference>,
+    found: &mut Vec<CallDifference>,
     counts: bool,
     place: &str,
     old: impl Into<Option<Value>>,
@@ -62,17 +67,17 @@ fn shape(
 ) {
     let (old, new) = (old.into(), new.into());
     if old != new {
-        found.push(Difference { counts, ..value::whole(Part::Answer, place, old, new) });
+        found.push(CallDifference { counts, ..value::whole(CallHalf::Answer, place, old, new) });
     }
 }
 
 /// The word for an end.
 fn end(response: &RecordedResponse) -> Value {
     Value::from(match response.end {
-        End::Complete => "complete",
-        End::UpstreamAbort(Cut::Close) => "upstream_abort close",
-        End::UpstreamAbort(Cut::Reset) => "upstream_abort reset",
-        End::ClientAbort => "client_abort",
-        End::Truncated => "truncated",
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort close",
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort reset",
+        ResponseEnd::ClientAbort => "client_abort",
+        ResponseEnd::Truncated => "truncated",
     })
 }

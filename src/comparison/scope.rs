@@ -1,6 +1,6 @@
 //! What of two calls is compared, and which places are left out.
 
-use crate::identity::{IdentityRules, Pointer, PointerError};
+use crate::identity::{IdentityRules, JsonPointer, PointerError};
 use crate::spelling;
 
 /// What a place that is no pointer into a request's body can begin with.
@@ -11,7 +11,7 @@ const NAMES: [&str; 12] = [
 
 /// What is compared.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct DiffScope {
     /// Whether what was asked is.
     pub requests: bool,
     /// Whether what came back is.
@@ -25,7 +25,7 @@ pub struct Scope {
     pub(super) places: Vec<String>,
 }
 
-impl Default for Scope {
+impl Default for DiffScope {
     /// Everything, times told and not counted.
     fn default() -> Self {
         let rules = IdentityRules::default();
@@ -33,7 +33,7 @@ impl Default for Scope {
     }
 }
 
-impl Scope {
+impl DiffScope {
     /// Leaves a place out: a JSON pointer into request bodies, or the name of another
     /// place, as a difference has it.
     ///
@@ -42,7 +42,7 @@ impl Scope {
     pub fn leave_out(&mut self, place: &str) -> Result<(), ScopeError> {
         let name = place.split(['/', ' ']).next().unwrap_or_default();
         if place.starts_with('/') || place.is_empty() {
-            let pointer = Pointer::parse(place).map_err(ScopeError::Pointer)?;
+            let pointer = JsonPointer::parse(place).map_err(ScopeError::Pointer)?;
             self.rules = self.rules.with([pointer]);
         } else if NAMES.contains(&name) {
             self.places.push(place.trim_end_matches('/').to_owned());

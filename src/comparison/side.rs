@@ -1,7 +1,7 @@
 //! One call of a comparison: an entry, what it is kept under, and what it asks for.
 
 use crate::provider::{self};
-use crate::provider::{Answer, Call, Framing, Operation};
+use crate::provider::{Answer, Framing, Operation, RecognisedCall};
 use crate::recording::{Entry, EntryName, RecordedResponse, encoding};
 
 /// Plain bytes of a compressed body, at most.
@@ -9,16 +9,16 @@ const DECODED: usize = encoding::LARGEST;
 
 /// One of the two calls that are compared.
 #[derive(Debug)]
-pub struct Side<'e> {
+pub struct ComparedSide<'e> {
     /// What it is kept under.
     pub name: &'e EntryName,
     /// The entry.
     pub entry: &'e Entry,
     /// What its request asks for, where the request is recorded.
-    pub call: Option<Call>,
+    pub call: Option<RecognisedCall>,
 }
 
-impl<'e> Side<'e> {
+impl<'e> ComparedSide<'e> {
     /// The call that `entry` keeps under `name`.
     pub fn of(name: &'e EntryName, entry: &'e Entry) -> Self {
         let call = entry.request.as_ref().map(|request| request.recognise());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::recording::format;
-use crate::recording::{Cassette, Entry, EntryName};
+use crate::recording::{Entry, EntryName, RecordingDocument};
 
 /// A chat call and its answer, as they stand in a file.
 fn chat(prompt: &str, answer: &str) -> Value {
@@ -30,20 +30,20 @@ fn with(mut entry: Value, pointer: &str, value: Value) -> Value {
 
 fn read(name: &str, entry: &Value) -> (EntryName, Entry) {
     let text = json!({ "_version": 2, name: entry }).to_string();
-    let cassette: Cassette = format::parse(text.as_bytes()).unwrap();
+    let cassette: RecordingDocument = format::parse(text.as_bytes()).unwrap();
     let (name, _, entry) = cassette.entries().next().unwrap();
     (name.clone(), entry.clone())
 }
 
-fn found(old: &Value, new: &Value, scope: &Scope) -> Vec<Difference> {
+fn found(old: &Value, new: &Value, scope: &DiffScope) -> Vec<CallDifference> {
     let ((one, old), (other, new)) = (read("plan", old), read("plan", new));
-    differences(&Side::of(&one, &old), &Side::of(&other, &new), scope)
+    differences(&ComparedSide::of(&one, &old), &ComparedSide::of(&other, &new), scope)
 }
 
 /// Differences as `place: old -> new`, in brackets where they do not count.
-fn told(old: &Value, new: &Value, scope: &Scope) -> Vec<String> {
+fn told(old: &Value, new: &Value, scope: &DiffScope) -> Vec<String> {
     let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
-    let line = |difference: Difference| {
+    let line = |difference: CallDifference| {
         let (old, new) = (text(&difference.old), text(&difference.new));
         let line = format!("{}: {old} -> {new}", difference.place);
         if difference.counts { line } else { format!("({line})") }
@@ -52,7 +52,7 @@ fn told(old: &Value, new: &Value, scope: &Scope) -> Vec<String> {
 }
 
 fn between(old: &Value, new: &Value) -> Vec<String> {
-    told(old, new, &Scope::default())
+    told(old, new, &DiffScope::default())
 }
 
 #[test]
@@ -74,25 +74,26 @@ fn requests_and_answers_are_told_by_place() {
 #[test]
 fn scope_holds_one_half_alone_or_leaves_places_out() {
     let (old, new) = (chat("hi", "one"), chat("ho", "two"));
-    let mut scope = Scope { answers: false, ..Scope::default() };
+    let mut scope = DiffScope { answers: false, ..DiffScope::default() };
     assert_eq!(told(&old, &new, &scope), ["/messages/0/content: \"hi\" -> \"ho\""]);
-    scope = Scope { requests: false, ..Scope::default() };
+    scope = DiffScope { requests: false, ..DiffScope::default() };
     assert_eq!(told(&old, &new, &scope), ["answer/text: \"one\" -> \"two\""]);
     scope.leave_out("answer/text").unwrap();
     assert_eq!(told(&old, &new, &scope), [""; 0]);
-    scope = Scope::default();
+    scope = DiffScope::default();
     scope.leave_out("/messages/0").unwrap();
     scope.leave_out("answer").unwrap();
     assert_eq!(told(&old, &new, &scope), [""; 0]);
-    scope = Scope::default();
+    scope = DiffScope::default();
     scope.leave_out("answer/tex").unwrap();
     assert_eq!(told(&old, &new, &scope).len(), 2);
 }
 
 #[test]
 fn place_is_refused_when_it_is_none() {
-    let mut scope = Scope::default();
-    let refused = |scope: &mut Scope, place: &str| scope.leave_out(place).unwrap_err().to_string();
+    let mut scope = DiffScope::default();
+    let refused =
+        |scope: &mut DiffScope, place: &str| scope.leave_out(place).unwrap_err().to_string();
     assert!(refused(&mut scope, "anser/text").contains("did you mean answer?"));
     assert!(refused(&mut scope, "").contains("whole body"));
     assert!(refused(&mut scope, "/a~2").contains("~0"));
@@ -118,7 +119,7 @@ fn times_and_chunks_are_told_and_count_only_when_asked_to() {
             "(answer/latency_ms: 7.5 -> 9.0)",
         ]
     );
-    let scope = Scope { times: true, ..Scope::default() };
+    let scope = DiffScope { times: true, ..DiffScope::default() };
     assert!(found(&old, &new, &scope).iter().all(|difference| difference.counts));
     let cut = with(new, "/response/end", json!("upstream_abort"));
     assert!(between(&old, &cut)[0].starts_with("response/end: \"complete\" -> \"upstream_abort"));
@@ -264,7 +265,9 @@ fn deep_and_odd_requests_are_compared_without_harm() {
         (deep(300, ""), body("[1".to_owned())),
         (body("{\"a\":1,\"a\":2}".to_owned()), body("\u{1b}".to_owned())),
     ] {
-        assert!(found(&old, &new, &Scope::default()).iter().any(|difference| difference.counts));
+        assert!(
+            found(&old, &new, &DiffScope::default()).iter().any(|difference| difference.counts)
+        );
     }
 }
 
@@ -282,7 +285,7 @@ proptest! {
             (chat(&one, "x"), chat(&other, "x")),
             (chat("x", &one), chat("x", &other)),
         ] {
-            let found = found(&old, &new, &Scope::default());
+            let found = found(&old, &new, &DiffScope::default());
             prop_assert!(found.iter().any(|difference| difference.counts));
         }
     }

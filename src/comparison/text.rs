@@ -19,7 +19,7 @@ const SHOWN: usize = 4000;
 
 /// Where a line stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// On both sides.
     Same,
     /// On the first side only.
@@ -32,25 +32,25 @@ pub enum Kind {
 
 /// A line, for people: what did not change in it may be left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// Where it stands.
-    pub kind: Kind,
+    pub kind: LineKind,
     /// Its text in pieces.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<LinePiece>,
 }
 
 /// A piece of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct LinePiece {
     /// Whether it is on this line's side only.
     pub changed: bool,
     /// Its text.
     pub text: String,
 }
 
-impl Line {
-    fn plain(kind: Kind, text: &str) -> Self {
-        Self { kind, pieces: vec![Piece { changed: false, text: folded(text, true, true) }] }
+impl DiffLine {
+    fn plain(kind: LineKind, text: &str) -> Self {
+        Self { kind, pieces: vec![LinePiece { changed: false, text: folded(text, true, true) }] }
     }
 
     /// The whole line.
@@ -110,7 +110,7 @@ fn push(out: &mut Vec<Hunk>, same: bool, old: Range<usize>, new: Range<usize>) {
 }
 
 /// What changed between two texts, line by line, with a few lines around it.
-pub fn lines(old: &str, new: &str) -> Vec<Line> {
+pub fn lines(old: &str, new: &str) -> Vec<DiffLine> {
     let (before, after): (Vec<&str>, Vec<&str>) =
         (old.split('\n').collect(), new.split('\n').collect());
     let hunks = hunks(&before, &after);
@@ -126,22 +126,22 @@ pub fn lines(old: &str, new: &str) -> Vec<Line> {
 }
 
 /// Lines that are the same: those next to a change, the others as a gap.
-fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<Line>) {
+fn around(same: &[&str], first: bool, last: bool, out: &mut Vec<DiffLine>) {
     let (head, tail) = (if first { 0 } else { CONTEXT }, if last { 0 } else { CONTEXT });
     // A gap takes a line itself.
     if same.len() <= head + tail + 1 {
-        out.extend(same.iter().map(|line| Line::plain(Kind::Same, line)));
+        out.extend(same.iter().map(|line| DiffLine::plain(LineKind::Same, line)));
         return;
     }
     let (from, to) = (head, same.len() - tail);
-    out.extend(same[..from].iter().map(|line| Line::plain(Kind::Same, line)));
+    out.extend(same[..from].iter().map(|line| DiffLine::plain(LineKind::Same, line)));
     let text = format!("… {} lines the same …", to - from);
-    out.push(Line { kind: Kind::Gap, pieces: vec![Piece { changed: false, text }] });
-    out.extend(same[to..].iter().map(|line| Line::plain(Kind::Same, line)));
+    out.push(DiffLine { kind: LineKind::Gap, pieces: vec![LinePiece { changed: false, text }] });
+    out.extend(same[to..].iter().map(|line| DiffLine::plain(LineKind::Same, line)));
 }
 
 /// Lines of which others became, with the words that changed in them.
-fn changed(old: &[&str], new: &[&str], out: &mut Vec<Line>) {
+fn changed(old: &[&str], new: &[&str], out: &mut Vec<DiffLine>) {
     let any = (!old.is_empty(), !new.is_empty());
     let (old, new) = (old.join("\n"), new.join("\n"));
     let (before, after) = (words(&old), words(&new));
@@ -151,42 +151,42 @@ fn changed(old: &[&str], new: &[&str], out: &mut Vec<Line>) {
         hunks.iter().filter(|hunk| hunk.same).map(|hunk| length(&before[hunk.old.clone()])).sum();
     // Few words in common tell nothing: they are there by chance.
     let alike = kept * 4 >= length(&before).min(length(&after)) && kept > 0;
-    let side = |words: &[&str], range: &dyn Fn(&Hunk) -> Range<usize>| -> Vec<Piece> {
+    let side = |words: &[&str], range: &dyn Fn(&Hunk) -> Range<usize>| -> Vec<LinePiece> {
         let piece = |hunk: &Hunk| {
             let text: String = words[range(hunk)].concat();
-            Piece { changed: !hunk.same, text }
+            LinePiece { changed: !hunk.same, text }
         };
         match alike {
             true => hunks.iter().map(piece).collect(),
-            false => vec![Piece { changed: true, text: words.concat() }],
+            false => vec![LinePiece { changed: true, text: words.concat() }],
         }
     };
     if any.0 {
-        push_lines(Kind::Old, side(&before, &|hunk| hunk.old.clone()), out);
+        push_lines(LineKind::Old, side(&before, &|hunk| hunk.old.clone()), out);
     }
     if any.1 {
-        push_lines(Kind::New, side(&after, &|hunk| hunk.new.clone()), out);
+        push_lines(LineKind::New, side(&after, &|hunk| hunk.new.clone()), out);
     }
 }
 
 /// Adds the lines that these pieces make.
-fn push_lines(kind: Kind, pieces: Vec<Piece>, out: &mut Vec<Line>) {
+fn push_lines(kind: LineKind, pieces: Vec<LinePiece>, out: &mut Vec<DiffLine>) {
     let mut line = Vec::new();
     for piece in pieces {
         for (at, text) in piece.text.split('\n').enumerate() {
             if at > 0 {
-                out.push(Line { kind, pieces: shortened(std::mem::take(&mut line)) });
+                out.push(DiffLine { kind, pieces: shortened(std::mem::take(&mut line)) });
             }
             if !text.is_empty() {
-                line.push(Piece { changed: piece.changed, text: text.to_owned() });
+                line.push(LinePiece { changed: piece.changed, text: text.to_owned() });
             }
         }
     }
-    out.push(Line { kind, pieces: shortened(line) });
+    out.push(DiffLine { kind, pieces: shortened(line) });
 }
 
 /// The pieces of a line, what did not change left out where it is long.
-fn shortened(mut pieces: Vec<Piece>) -> Vec<Piece> {
+fn shortened(mut pieces: Vec<LinePiece>) -> Vec<LinePiece> {
     let last = pieces.len().saturating_sub(1);
     for (at, piece) in pieces.iter_mut().enumerate() {
         piece.text = match piece.changed {

@@ -8,14 +8,14 @@ use super::*;
 
 /// Lines with their signs; what changed in them in brackets.
 fn shown(old: &str, new: &str) -> Vec<String> {
-    let line = |line: &Line| {
+    let line = |line: &DiffLine| {
         let sign = match line.kind {
-            Kind::Same => ' ',
-            Kind::Old => '-',
-            Kind::New => '+',
-            Kind::Gap => '@',
+            LineKind::Same => ' ',
+            LineKind::Old => '-',
+            LineKind::New => '+',
+            LineKind::Gap => '@',
         };
-        let piece = |piece: &Piece| match piece.changed {
+        let piece = |piece: &LinePiece| match piece.changed {
             true => format!("[{}]", piece.text),
             false => piece.text.clone(),
         };
@@ -103,11 +103,11 @@ proptest! {
     ) {
         prop_assume!(old != new);
         let told = lines(&old, &new);
-        let side = |kind: Kind| -> Vec<String> {
-            let of = |line: &&Line| line.kind == kind || line.kind == Kind::Same;
-            told.iter().filter(of).map(Line::text).collect()
+        let side = |kind: LineKind| -> Vec<String> {
+            let of = |line: &&DiffLine| line.kind == kind || line.kind == LineKind::Same;
+            told.iter().filter(of).map(DiffLine::text).collect()
         };
-        prop_assert_eq!(side(Kind::Old).join("\n"), old);
-        prop_assert_eq!(side(Kind::New).join("\n"), new);
+        prop_assert_eq!(side(LineKind::Old).join("\n"), old);
+        prop_assert_eq!(side(LineKind::New).join("\n"), new);
     }
 }

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Difference, MOST, Part};
-use crate::identity::{self, Delta, IdentityRules};
+use super::{CallDifference, CallHalf, MOST};
+use crate::identity::{self, IdentityRules, RequestDelta};
 
 /// Adds the places where `old` and `new` differ, below `place`.
 pub(super) fn compare(
-    part: Part,
+    part: CallHalf,
     place: &str,
     old: Option<&Value>,
     new: Option<&Value>,
-    found: &mut Vec<Difference>,
+    found: &mut Vec<CallDifference>,
 ) {
     if old == new {
         return;
@@ -30,13 +30,18 @@ pub(super) fn compare(
 }
 
 /// A difference of what stands at one place.
-pub(super) fn whole(part: Part, place: &str, old: Option<Value>, new: Option<Value>) -> Difference {
-    Difference { part, place: place.to_owned(), old, new, counts: true }
+pub(super) fn whole(
+    part: CallHalf,
+    place: &str,
+    old: Option<Value>,
+    new: Option<Value>,
+) -> CallDifference {
+    CallDifference { part, place: place.to_owned(), old, new, counts: true }
 }
 
 /// A delta as a difference, its place below `place`.
-pub(super) fn named(part: Part, place: &str, delta: Delta) -> Difference {
-    let Delta { pointer, recorded, now } = delta;
+pub(super) fn named(part: CallHalf, place: &str, delta: RequestDelta) -> CallDifference {
+    let RequestDelta { pointer, recorded, now } = delta;
     whole(part, &format!("{place}{pointer}"), recorded.map(read), now.map(read))
 }
 

@@ -1,7 +1,7 @@
 //! Chaos: faults by chance, each at a rate of its own.
 //!
-//! [`Rates`] are declared in a plan, in an entry, by flags and in a request's headers;
-//! [`Rates::over`] lays one above the other, and [`Rates::roll`] decides about a call.
+//! [`ChaosRates`] are declared in a plan, in an entry, by flags and in a request's headers;
+//! [`ChaosRates::over`] lays one above the other, and [`ChaosRates::roll`] decides about a call.
 //! Chance is handed in: the same draws give the same faults.
 
 mod header;
@@ -9,7 +9,7 @@ mod header;
 use serde_json::{Map, Value, json};
 
 use super::error::{FaultError, quoted, token};
-use super::field::Fields;
+use super::field::FaultFields;
 use super::kind::{Fault, HttpError};
 
 /// How late an answer is where nothing else is said, in milliseconds.
@@ -29,7 +29,7 @@ const FIELDS: [&str; 9] = [
 
 /// How often what goes wrong, each from 0 (never) to 1 (always).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rates {
+pub struct ChaosRates {
     /// [`Fault::Drop`].
     pub drop: Option<f64>,
     /// [`Fault::Malformed`].
@@ -43,12 +43,12 @@ pub struct Rates {
     /// How slow; [`LATENCY_MS`] where it is not said.
     pub latency_ms: Option<u64>,
     /// Any other faults, in this order, no two of one name.
-    pub faults: Vec<Named>,
+    pub faults: Vec<NamedFault>,
 }
 
 /// A fault that happens at a rate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct NamedFault {
     /// What it is drawn and told by.
     pub name: String,
     /// How often, from 0 to 1.
@@ -57,14 +57,14 @@ pub struct Named {
     pub fault: Fault,
 }
 
-impl Rates {
+impl ChaosRates {
     /// The rates that `value` declares, in our words or in aimock's.
     ///
     /// # Errors
     /// An unknown field; a rate outside of 0 to 1; a fault that is none; two faults of
     /// one name.
     pub fn read(value: &Value) -> Result<Self, FaultError> {
-        let fields = Fields::of(value, "an object of rates")?;
+        let fields = FaultFields::of(value, "an object of rates")?;
         fields.only("chaos", &FIELDS)?;
         let rate = |ours, theirs| match fields.one_of(&[ours, theirs])? {
             Some(name) => fields.rate(name),
@@ -112,7 +112,7 @@ impl Rates {
             }
         }
         if !self.faults.is_empty() {
-            let faults = self.faults.iter().map(Named::to_json);
+            let faults = self.faults.iter().map(NamedFault::to_json);
             out.insert("faults".to_owned(), faults.collect());
         }
         Value::Object(out)
@@ -145,7 +145,7 @@ impl Rates {
     /// that name.
     pub fn add(&mut self, rate: f64, fault: Fault) {
         let name = free_name(&self.faults, &fault);
-        self.faults.push(Named { name, rate, fault });
+        self.faults.push(NamedFault { name, rate, fault });
     }
 
     /// Whether a rate is said for the action of this name.
@@ -199,7 +199,7 @@ impl Rates {
     }
 }
 
-impl Named {
+impl NamedFault {
     fn to_json(&self) -> Value {
         json!({ "name": self.name, "rate": self.rate, "fault": self.fault.to_json() })
     }
@@ -209,7 +209,7 @@ impl Named {
 const ACTIONS: [&str; 5] = ["drop", "malformed", "disconnect", "rate_limit", "latency"];
 
 /// A name that no other action has.
-fn free_name(faults: &[Named], fault: &Fault) -> String {
+fn free_name(faults: &[NamedFault], fault: &Fault) -> String {
     let is_taken =
         |name: &str| ACTIONS.contains(&name) || faults.iter().any(|one| one.name == name);
     let numbered = (2..).map(|number| format!("{}#{number}", fault.name()));
@@ -218,18 +218,18 @@ fn free_name(faults: &[Named], fault: &Fault) -> String {
 }
 
 fn latency(value: &Value) -> Result<(Option<f64>, Option<u64>), FaultError> {
-    let fields = Fields::of(value, "a rate")?;
+    let fields = FaultFields::of(value, "a rate")?;
     fields.only("latency", &["rate", "delay_ms"])?;
     Ok((fields.rate("rate")?, fields.wait("delay_ms")?))
 }
 
-fn faults(fields: Fields<'_>) -> Result<Vec<Named>, FaultError> {
+fn faults(fields: FaultFields<'_>) -> Result<Vec<NamedFault>, FaultError> {
     let list = match fields.get("faults") {
         None => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
         Some(_) => return Err(fields.wrong("faults", "a list of faults, each with its rate")),
     };
-    let mut faults: Vec<Named> = Vec::new();
+    let mut faults: Vec<NamedFault> = Vec::new();
     for (at, value) in list.iter().enumerate() {
         let one = named(value, &faults).map_err(|error| error.under(&format!("/faults/{at}")))?;
         faults.push(one);
@@ -237,8 +237,8 @@ fn faults(fields: Fields<'_>) -> Result<Vec<Named>, FaultError> {
     Ok(faults)
 }
 
-fn named(value: &Value, others: &[Named]) -> Result<Named, FaultError> {
-    let fields = Fields::of(value, "an object with a rate and a fault")?;
+fn named(value: &Value, others: &[NamedFault]) -> Result<NamedFault, FaultError> {
+    let fields = FaultFields::of(value, "an object with a rate and a fault")?;
     fields.only("a fault by chance", &["name", "rate", "fault"])?;
     let need = |name: &str| FaultError::at(token(name), "a fault by chance needs it");
     let rate = fields.rate("rate")?.ok_or_else(|| need("rate"))?;
@@ -259,7 +259,7 @@ fn named(value: &Value, others: &[Named]) -> Result<Named, FaultError> {
         }
         Some(name) => name,
     };
-    Ok(Named { name, rate, fault })
+    Ok(NamedFault { name, rate, fault })
 }
 
 /// A rate that is written in a header or behind a flag.

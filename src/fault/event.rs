@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::fault::broken::broken as cut_short;
-use crate::fault::message;
+use crate::fault::broken_json::broken as cut_short;
+use crate::fault::broken_message;
 use crate::provider::Framing;
 use crate::provider::framing::events;
 
@@ -12,13 +12,13 @@ const CHECKSUM: usize = 4;
 
 /// An event's bytes: what stands before it, itself, and what ends it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct EventParts<'a> {
     pub(super) before: &'a [u8],
     pub(super) itself: &'a [u8],
     pub(super) end: &'a [u8],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> EventParts<'a> {
     /// The parts of an event that is the stream's first, or not.
     pub(super) fn of(framing: Framing, event: &'a [u8], first: bool) -> Self {
         let (before, rest) = match framing {
@@ -78,12 +78,12 @@ fn blank_line(event: &[u8]) -> usize {
 /// right. `first` says that it is the stream's first.
 pub(super) fn with_data(framing: Framing, event: &[u8], data: &str, first: bool) -> Vec<u8> {
     let data = data.as_bytes();
-    let parts = Parts::of(framing, event, first);
+    let parts = EventParts::of(framing, event, first);
     match framing {
         Framing::Sse => [&with_lines(parts.itself, data), parts.end].concat(),
         Framing::Lines | Framing::Array => [parts.before, data, parts.end].concat(),
         Framing::EventStream => {
-            message::with_payload(event, data).unwrap_or_else(|| event.to_vec())
+            broken_message::with_payload(event, data).unwrap_or_else(|| event.to_vec())
         }
     }
 }
@@ -119,7 +119,7 @@ fn with_lines(event: &[u8], data: &[u8]) -> Vec<u8> {
 /// The event, carrying no more than half of what it did, so that that does not parse.
 pub(super) fn broken(framing: Framing, event: &[u8], first: bool) -> Vec<u8> {
     let data = match framing {
-        Framing::Array => Some(Parts::of(framing, event, first).itself.to_vec()),
+        Framing::Array => Some(EventParts::of(framing, event, first).itself.to_vec()),
         _ => events(framing, event).find_map(|event| event.data.map(Cow::into_owned)),
     };
     let data = data.unwrap_or_default();

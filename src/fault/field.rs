@@ -16,11 +16,11 @@ const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// An object's fields. A field that is `null` counts as absent, as others write it.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(super) struct FaultFields<'a> {
     map: &'a Map<String, Value>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FaultFields<'a> {
     /// The fields of `value`, which is `what`.
     pub(super) fn of(value: &'a Value, what: &str) -> Result<Self, FaultError> {
         match value {

@@ -3,16 +3,16 @@
 
 /// A type of fault.
 #[derive(Debug)]
-pub(super) struct Form {
+pub(super) struct FaultForm {
     pub(super) name: &'static str,
     /// The field whose value follows `name:`.
     pub(super) primary: Option<&'static str>,
-    pub(super) fields: &'static [(&'static str, Value)],
+    pub(super) fields: &'static [(&'static str, FormValue)],
 }
 
 /// What stands behind a field's name in the form of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum FormValue {
     /// Text, whatever it looks like.
     Text,
     /// Text, or JSON where it begins so.
@@ -23,18 +23,18 @@ pub(super) enum Value {
     Fault,
 }
 
-use Value::{Fault, Json, Plain, Text};
+use FormValue::{Fault, Json, Plain, Text};
 
 const fn form(
     name: &'static str,
     primary: Option<&'static str>,
-    fields: &'static [(&'static str, Value)],
-) -> Form {
-    Form { name, primary, fields }
+    fields: &'static [(&'static str, FormValue)],
+) -> FaultForm {
+    FaultForm { name, primary, fields }
 }
 
 /// All of them.
-pub(super) static FORMS: [Form; 21] = [
+pub(super) static FORMS: [FaultForm; 21] = [
     form("timeout", Some("after_ms"), &[("after_ms", Plain)]),
     form("hang", Some("max_ms"), &[("max_ms", Plain)]),
     form("wedged", Some("max_ms"), &[("max_ms", Plain)]),
@@ -96,7 +96,7 @@ pub(super) static FORMS: [Form; 21] = [
     form("disconnect", None, &[]),
 ];
 
-impl Form {
+impl FaultForm {
     /// The one of this name.
     pub(super) fn find(name: &str) -> Option<&'static Self> {
         FORMS.iter().find(|form| form.name == name)

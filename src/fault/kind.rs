@@ -43,7 +43,7 @@ pub enum Fault {
         raw: Option<String>,
     },
     /// The answer ends early.
-    StreamTruncate(Truncate),
+    StreamTruncate(Truncation),
     /// A TCP reset before a byte of answer.
     ConnectionReset,
     /// A clean close before a byte of answer.
@@ -61,7 +61,7 @@ pub enum Fault {
     /// A pause in the answer.
     StreamStall {
         /// Behind what.
-        after: After,
+        after: FaultPoint,
         /// For how long; `None` until the client leaves.
         for_ms: Option<u64>,
     },
@@ -82,7 +82,7 @@ pub enum Fault {
         /// Which event, from 0.
         chunk: usize,
         /// How.
-        how: Garble,
+        how: GarbleKind,
     },
     /// A Content-Length that is not the body's.
     WrongLength {
@@ -123,7 +123,7 @@ pub struct HttpError {
 
 /// Where in an answer's body something happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum After {
+pub enum FaultPoint {
     /// Not said: behind the first event of a stream, in the middle of any other body.
     #[default]
     Unsaid,
@@ -137,11 +137,11 @@ pub enum After {
 
 /// An answer that ends early.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Truncate {
+pub struct Truncation {
     /// Behind what.
-    pub after: After,
+    pub after: FaultPoint,
     /// How.
-    pub raise: Raise,
+    pub raise: TruncationEnd,
     /// The status that an error event tells of; 500 where none is given.
     pub status_code: Option<u16>,
     /// Its message.
@@ -150,7 +150,7 @@ pub struct Truncate {
 
 /// How an answer ends early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Raise {
+pub enum TruncationEnd {
     /// A TCP reset.
     #[default]
     Reset,
@@ -180,7 +180,7 @@ pub enum ToolFault {
 
 /// How an event is broken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Garble {
+pub enum GarbleKind {
     /// What it carries does not parse.
     #[default]
     BrokenData,

@@ -1,8 +1,8 @@
 //! A plan: which calls get which fault, in a file of its own that leaves recordings
 //! untouched.
 //!
-//! [`Plan::parse`] reads one and refuses what it does not know, or what could never
-//! apply. [`Match::holds`] says whether a rule is for a call; which of a rule's calls
+//! [`FaultPlan::parse`] reads one and refuses what it does not know, or what could never
+//! apply. [`RuleMatch::holds`] says whether a rule is for a call; which of a rule's calls
 //! get the fault (`times`, `probability`) is decided elsewhere.
 
 mod body;
@@ -10,35 +10,35 @@ mod condition;
 
 use serde_json::Value;
 
-use super::chaos::Rates;
+use super::chaos::ChaosRates;
 use super::error::{FaultError, quoted};
-use super::field::Fields;
+use super::field::FaultFields;
 use super::kind::Fault;
 
-pub use body::{Body, Expected};
-pub use condition::{CallFacts, Match};
+pub use body::{ExpectedValue, LazyBody};
+pub use condition::{CallFacts, RuleMatch};
 
 const PLAN: [&str; 3] = ["seed", "rules", "chaos"];
 const RULE: [&str; 5] = ["name", "match", "fault", "times", "probability"];
 
 /// Which calls get which fault.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct FaultPlan {
     /// What chance is drawn from; one is drawn for the run where none is given.
     pub seed: Option<u64>,
     /// In the order in which they are asked.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<FaultRule>,
     /// For the calls that no rule is for.
-    pub chaos: Rates,
+    pub chaos: ChaosRates,
 }
 
 /// A fault, and the calls that get it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct FaultRule {
     /// No other rule has it. One that was given none has its number and its fault's.
     pub name: String,
     /// The calls it is for.
-    pub when: Match,
+    pub when: RuleMatch,
     /// What they get.
     pub fault: Fault,
     /// How often at most.
@@ -47,7 +47,7 @@ pub struct Rule {
     pub probability: Option<f64>,
 }
 
-impl Rule {
+impl FaultRule {
     /// Whether its fault befalls connections before anything was asked on them.
     pub fn is_at_accept(&self) -> bool {
         self.when.only_connection() && self.fault.needs_no_request()
@@ -102,19 +102,19 @@ impl From<FaultError> for PlanError {
     }
 }
 
-impl Plan {
+impl FaultPlan {
     /// The plan that `value` declares.
     ///
     /// # Errors
     /// An unknown field; a value of the wrong type or out of range; two rules of one
     /// name; a plan that is for no call.
     pub fn parse(value: &Value) -> Result<Self, PlanError> {
-        let fields = Fields::of(value, "a plan: an object with rules")?;
+        let fields = FaultFields::of(value, "a plan: an object with rules")?;
         fields.only("a plan", &PLAN)?;
         let seed = fields.whole("seed", 0..=u64::MAX, "a whole number from 0 to 2^64 - 1")?;
         let chaos = match fields.get("chaos") {
-            Some(chaos) => Rates::read(chaos).map_err(|error| error.under("/chaos"))?,
-            None => Rates::default(),
+            Some(chaos) => ChaosRates::read(chaos).map_err(|error| error.under("/chaos"))?,
+            None => ChaosRates::default(),
         };
         let rules = match fields.get("rules") {
             None => Vec::new(),
@@ -137,21 +137,21 @@ impl Plan {
     }
 }
 
-fn rule(number: usize, value: &Value) -> Result<Rule, PlanError> {
+fn rule(number: usize, value: &Value) -> Result<FaultRule, PlanError> {
     let name = value.get("name").and_then(Value::as_str).map(str::to_owned);
     read_rule(number, value).map_err(|problem| PlanError::Rule { number, name, problem })
 }
 
-fn read_rule(number: usize, value: &Value) -> Result<Rule, FaultError> {
-    let fields = Fields::of(value, "a rule: an object with a fault")?;
+fn read_rule(number: usize, value: &Value) -> Result<FaultRule, FaultError> {
+    let fields = FaultFields::of(value, "a rule: an object with a fault")?;
     fields.only("a rule", &RULE)?;
     let fault = match fields.get("fault") {
         Some(fault) => Fault::read(fault).map_err(|error| error.under("/fault"))?,
         None => return Err(FaultError::at("/fault", "a rule needs it: what its calls get")),
     };
     let when = match fields.get("match") {
-        Some(when) => Match::read(when).map_err(|error| error.under("/match"))?,
-        None => Match::default(),
+        Some(when) => RuleMatch::read(when).map_err(|error| error.under("/match"))?,
+        None => RuleMatch::default(),
     };
     let name = match fields.text("name")? {
         Some(name) if name.is_empty() || name.contains(char::is_control) => {
@@ -161,7 +161,7 @@ fn read_rule(number: usize, value: &Value) -> Result<Rule, FaultError> {
         None => format!("rule {number} ({})", fault.name()),
     };
     let (times, probability) = (fields.count("times", 1)?, fields.rate("probability")?);
-    Ok(Rule { name, when, fault, times, probability })
+    Ok(FaultRule { name, when, fault, times, probability })
 }
 
 #[cfg(test)]

@@ -4,19 +4,21 @@
 use serde_json::Value;
 
 use super::error::{FaultError, token, told, unknown};
-use super::field::{Fields, MOST_BYTES, whole};
-use super::form::Form;
-use super::kind::{After, Fault, Garble, HANG_MS, HttpError, Raise, ToolFault, Truncate};
+use super::field::{FaultFields, MOST_BYTES, whole};
+use super::form::FaultForm;
+use super::kind::{
+    Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation, TruncationEnd,
+};
 
 /// How an answer ends early: our word first, then those of others.
-const RAISES: [(&str, Raise); 7] = [
-    ("reset", Raise::Reset),
-    ("close", Raise::Close),
-    ("clean_eof", Raise::CleanEof),
-    ("error_event", Raise::ErrorEvent),
-    ("stall", Raise::Stall),
-    ("ConnectionError", Raise::Reset),
-    ("ConnectionResetError", Raise::Reset),
+const RAISES: [(&str, TruncationEnd); 7] = [
+    ("reset", TruncationEnd::Reset),
+    ("close", TruncationEnd::Close),
+    ("clean_eof", TruncationEnd::CleanEof),
+    ("error_event", TruncationEnd::ErrorEvent),
+    ("stall", TruncationEnd::Stall),
+    ("ConnectionError", TruncationEnd::Reset),
+    ("ConnectionResetError", TruncationEnd::Reset),
 ];
 const MODES: [(&str, ToolFault); 4] = [
     ("invalid_json", ToolFault::InvalidJson),
@@ -24,13 +26,13 @@ const MODES: [(&str, ToolFault); 4] = [
     ("unknown_tool", ToolFault::UnknownTool),
     ("wrong_type", ToolFault::WrongType),
 ];
-const GARBLES: [(&str, Garble); 6] = [
-    ("broken_data", Garble::BrokenData),
-    ("duplicated", Garble::Duplicated),
-    ("reordered", Garble::Reordered),
-    ("dropped", Garble::Dropped),
-    ("missing_terminator", Garble::MissingTerminator),
-    ("checksum", Garble::Checksum),
+const GARBLES: [(&str, GarbleKind); 6] = [
+    ("broken_data", GarbleKind::BrokenData),
+    ("duplicated", GarbleKind::Duplicated),
+    ("reordered", GarbleKind::Reordered),
+    ("dropped", GarbleKind::Dropped),
+    ("missing_terminator", GarbleKind::MissingTerminator),
+    ("checksum", GarbleKind::Checksum),
 ];
 const PLACES: [&str; 3] = ["after_chunks", "after_events", "after_bytes"];
 
@@ -50,13 +52,13 @@ impl Fault {
 }
 
 fn read(value: &Value) -> Result<Fault, FaultError> {
-    let fields = Fields::of(value, "a fault: an object with a type, or its form of text")?;
+    let fields = FaultFields::of(value, "a fault: an object with a type, or its form of text")?;
     let form = match fields.get("type") {
-        Some(Value::String(name)) => Form::find(name)
-            .ok_or_else(|| FaultError::at("/type", unknown("fault", name, &Form::all())))?,
+        Some(Value::String(name)) => FaultForm::find(name)
+            .ok_or_else(|| FaultError::at("/type", unknown("fault", name, &FaultForm::all())))?,
         Some(_) => return Err(fields.wrong("type", "the name of a fault")),
         None => {
-            let why = format!("a fault needs a type: {}", Form::all().join(", "));
+            let why = format!("a fault needs a type: {}", FaultForm::all().join(", "));
             return Err(FaultError::at("/type", why));
         }
     };
@@ -66,7 +68,7 @@ fn read(value: &Value) -> Result<Fault, FaultError> {
     typed(form, fields)
 }
 
-fn typed(form: &Form, fields: Fields<'_>) -> Result<Fault, FaultError> {
+fn typed(form: &FaultForm, fields: FaultFields<'_>) -> Result<Fault, FaultError> {
     let need = |name: &str, what: &str| {
         FaultError::at(token(name), format!("{} needs it: {what}", form.name))
     };
@@ -87,7 +89,7 @@ fn typed(form: &Form, fields: Fields<'_>) -> Result<Fault, FaultError> {
         },
         "http_error" => Fault::HttpError(http_error(fields)?),
         "malformed_response" => Fault::MalformedResponse { raw: fields.text("raw")? },
-        "stream_truncate" => Fault::StreamTruncate(Truncate {
+        "stream_truncate" => Fault::StreamTruncate(Truncation {
             after: after(fields)?,
             raise: fields.word("raise", &RAISES)?.unwrap_or_default(),
             status_code: status(fields)?,
@@ -120,7 +122,7 @@ fn typed(form: &Form, fields: Fields<'_>) -> Result<Fault, FaultError> {
 }
 
 /// What the first calls get. It does not recover in its turn.
-fn inner(fields: Fields<'_>) -> Result<Fault, FaultError> {
+fn inner(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
     let Some(value) = fields.get("fault") else { return Ok(Fault::Hang { max_ms: HANG_MS }) };
     let nested = || FaultError::at("/fault", "a recover_after cannot stand in another");
     // Found out before it is read, which would go as deep as there are any.
@@ -141,7 +143,7 @@ fn inner(fields: Fields<'_>) -> Result<Fault, FaultError> {
     }
 }
 
-fn http_error(fields: Fields<'_>) -> Result<HttpError, FaultError> {
+fn http_error(fields: FaultFields<'_>) -> Result<HttpError, FaultError> {
     Ok(HttpError {
         status_code: status(fields)?.unwrap_or(500),
         headers: fields.headers("headers")?,
@@ -159,25 +161,29 @@ fn http_error(fields: Fields<'_>) -> Result<HttpError, FaultError> {
 }
 
 /// The status of an error.
-fn status(fields: Fields<'_>) -> Result<Option<u16>, FaultError> {
+fn status(fields: FaultFields<'_>) -> Result<Option<u16>, FaultError> {
     let found = fields.whole("status_code", 400..=599, "an error's status, 400 to 599")?;
     Ok(found.and_then(|status| u16::try_from(status).ok()))
 }
 
 /// Where in the body; at most one of three ways to say it.
-fn after(fields: Fields<'_>) -> Result<After, FaultError> {
+fn after(fields: FaultFields<'_>) -> Result<FaultPoint, FaultError> {
     Ok(match fields.one_of(&PLACES)? {
-        Some("after_bytes") => After::Bytes(fields.bytes("after_bytes", 0)?.unwrap_or(0)),
+        Some("after_bytes") => FaultPoint::Bytes(fields.bytes("after_bytes", 0)?.unwrap_or(0)),
         Some(name) => {
             let count = size(u64::from(fields.count(name, 0)?.unwrap_or(0)));
-            if name == "after_chunks" { After::Chunks(count) } else { After::Events(count) }
+            if name == "after_chunks" {
+                FaultPoint::Chunks(count)
+            } else {
+                FaultPoint::Events(count)
+            }
         }
-        None => After::Unsaid,
+        None => FaultPoint::Unsaid,
     })
 }
 
 /// AgentLoom says of it what it always is: no tokens, and cut off by its length.
-fn partial_response(fields: Fields<'_>) -> Result<Fault, FaultError> {
+fn partial_response(fields: FaultFields<'_>) -> Result<Fault, FaultError> {
     fields.whole("completion_tokens", 0..=0, "0, which it always is")?;
     let reasons = [("length", ()), ("max_tokens", ()), ("MAX_TOKENS", ())];
     fields.word("finish_reason", &reasons)?;
@@ -185,7 +191,7 @@ fn partial_response(fields: Fields<'_>) -> Result<Fault, FaultError> {
 }
 
 /// By how many bytes a length is wrong.
-fn difference(fields: Fields<'_>) -> Result<i64, FaultError> {
+fn difference(fields: FaultFields<'_>) -> Result<i64, FaultError> {
     let what = "a whole number of bytes, less or more than 0, such as 10 or -5";
     let Some(value) = fields.get("by") else {
         return Err(FaultError::at("/by", format!("wrong_length needs it: {what}")));
@@ -208,7 +214,7 @@ fn size(count: u64) -> usize {
 }
 
 /// The word that is written for a meaning.
-pub(super) fn raise_word(raise: Raise) -> &'static str {
+pub(super) fn raise_word(raise: TruncationEnd) -> &'static str {
     word(&RAISES, raise)
 }
 
@@ -218,7 +224,7 @@ pub(super) fn mode_word(mode: ToolFault) -> &'static str {
 }
 
 /// The word that is written for a meaning.
-pub(super) fn garble_word(how: Garble) -> &'static str {
+pub(super) fn garble_word(how: GarbleKind) -> &'static str {
     word(&GARBLES, how)
 }
 

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 
-fn afters() -> impl Strategy<Value = After> {
+fn afters() -> impl Strategy<Value = FaultPoint> {
     prop_oneof![
-        Just(After::Unsaid),
-        (0..1_000_usize).prop_map(After::Chunks),
-        (0..1_000_usize).prop_map(After::Events),
-        (0..=MOST_BYTES).prop_map(After::Bytes),
+        Just(FaultPoint::Unsaid),
+        (0..1_000_usize).prop_map(FaultPoint::Chunks),
+        (0..1_000_usize).prop_map(FaultPoint::Events),
+        (0..=MOST_BYTES).prop_map(FaultPoint::Bytes),
     ]
 }
 
@@ -44,10 +44,10 @@ fn http_errors() -> impl Strategy<Value = HttpError> {
     )
 }
 
-fn truncates() -> impl Strategy<Value = Truncate> {
+fn truncates() -> impl Strategy<Value = Truncation> {
     let raise = prop::sample::select(RAISES.map(|(_, raise)| raise).to_vec());
     (afters(), raise, of(400..600_u16), of(any::<String>())).prop_map(
-        |(after, raise, status_code, message)| Truncate { after, raise, status_code, message },
+        |(after, raise, status_code, message)| Truncation { after, raise, status_code, message },
     )
 }
 
@@ -97,7 +97,8 @@ pub(crate) fn faults() -> impl Strategy<Value = Fault> {
 
 /// Any JSON, made of what could stand in a fault.
 fn anything() -> impl Strategy<Value = Value> {
-    let words = Form::all().into_iter().chain(["type", "fault", "after_ms", "reset", "{", "a;b=c"]);
+    let words =
+        FaultForm::all().into_iter().chain(["type", "fault", "after_ms", "reset", "{", "a;b=c"]);
     let word = prop::sample::select(words.collect::<Vec<_>>());
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -144,14 +145,14 @@ fn refused(value: Value, message: &str) {
 
 #[test]
 fn every_type_has_a_form_of_its_own_name() {
-    for (at, name) in Form::all().into_iter().enumerate() {
-        assert!(!Form::all()[..at].contains(&name), "{name}");
+    for (at, name) in FaultForm::all().into_iter().enumerate() {
+        assert!(!FaultForm::all()[..at].contains(&name), "{name}");
         let given = json!({
             "type": name, "after_ms": 1, "delay_ms": 1, "failures": 1, "bytes_per_second": 1,
             "bytes": 1, "by": 1,
         });
         let mut given = given.as_object().unwrap().clone();
-        let known = Form::find(name).unwrap().names();
+        let known = FaultForm::find(name).unwrap().names();
         given.retain(|field, _| field == "type" || known.contains(&field.as_str()));
         assert_eq!(Fault::read(&Value::Object(given)).map(|fault| fault.name()), Ok(name));
     }
@@ -168,15 +169,19 @@ fn fields_that_are_not_given_have_their_usual_values() {
         json!({ "type": "recover_after", "failures": 2 }),
         Fault::RecoverAfter { failures: 2, fault: Box::new(Fault::Hang { max_ms: HANG_MS }) },
     );
-    let truncate =
-        Truncate { after: After::Unsaid, raise: Raise::Reset, status_code: None, message: None };
+    let truncate = Truncation {
+        after: FaultPoint::Unsaid,
+        raise: TruncationEnd::Reset,
+        status_code: None,
+        message: None,
+    };
     read_as(
         json!({ "type": "stream_truncate", "after_chunks": null }),
         Fault::StreamTruncate(truncate),
     );
     read_as(
         json!({ "type": "stream_garble" }),
-        Fault::StreamGarble { chunk: 0, how: Garble::BrokenData },
+        Fault::StreamGarble { chunk: 0, how: GarbleKind::BrokenData },
     );
 }
 
@@ -196,8 +201,12 @@ fn faults_that_agentloom_declares_are_read() {
         }),
         Fault::HttpError(error),
     );
-    let truncate =
-        Truncate { after: After::Chunks(3), raise: Raise::Reset, status_code: None, message: None };
+    let truncate = Truncation {
+        after: FaultPoint::Chunks(3),
+        raise: TruncationEnd::Reset,
+        status_code: None,
+        message: None,
+    };
     for raise in ["ConnectionError", "ConnectionResetError", "reset"] {
         read_as(
             json!({ "type": "stream_truncate", "after_chunks": 3, "raise": raise }),

@@ -12,8 +12,8 @@ mod shape;
 use serde_json::Value;
 
 use super::Fault;
-use crate::provider::{self, Answer, Asked, Framing, ModeError};
-use shape::Shape;
+use crate::provider::{self, Answer, Framing, ModeError, ResponseFormat};
+use shape::AnswerShape;
 
 /// Why an answer cannot be changed so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum NotApplicable {
 /// Where the answer has no place for such a change: [`NotApplicable`] says why.
 pub fn rewrite(
     fault: &Fault,
-    asked: &Asked<'_>,
+    asked: &ResponseFormat<'_>,
     framing: Option<Framing>,
     body: &[u8],
 ) -> Result<Vec<Vec<u8>>, NotApplicable> {
@@ -67,11 +67,11 @@ pub fn rewrite(
     let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
     let answer = provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
     let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
-    let shape = Shape::of(operation, &body).ok_or(not_an_answer)?;
+    let shape = AnswerShape::of(operation, &body).ok_or(not_an_answer)?;
     let marked = change(fault, shape, &answer, framing, &mut body)?;
     let bytes = body.to_string().into_bytes();
     let Some(framing) = framing else { return Ok(vec![bytes]) };
-    let events = provider::to_stream(&Asked { framing, ..*asked }, &bytes)?;
+    let events = provider::to_stream(&ResponseFormat { framing, ..*asked }, &bytes)?;
     Ok(match marked {
         Some(marked) => call::unmarked(framing, events, &marked),
         None => events,
@@ -82,11 +82,11 @@ pub fn rewrite(
 /// marked.
 fn change(
     fault: &Fault,
-    shape: Shape,
+    shape: AnswerShape,
     answer: &Answer,
     framing: Option<Framing>,
     body: &mut Value,
-) -> Result<Option<call::Marked>, NotApplicable> {
+) -> Result<Option<call::MarkedArguments>, NotApplicable> {
     match fault {
         Fault::ToolCallFault { mode } => call::break_call(*mode, shape, framing.is_some(), body),
         Fault::PartialResponse { content } => {

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::error::{FaultError, quoted, token, unknown};
-use super::form::{self, Form};
+use super::form::{self, FaultForm};
 use super::kind::Fault;
 
 impl Fault {
@@ -59,7 +59,7 @@ fn assigned(text: &str) -> Option<(&str, &str)> {
 fn begins_with_fault(text: &str) -> bool {
     let text = text.trim_start();
     let name = text.split([':', ';']).next().unwrap_or_default();
-    text.starts_with('{') || Form::find(name.trim_end()).is_some()
+    text.starts_with('{') || FaultForm::find(name.trim_end()).is_some()
 }
 
 /// The object that a text stands for.
@@ -76,8 +76,8 @@ fn object(text: &str) -> Result<Value, FaultError> {
         Some((name, primary)) => (name.trim(), Some(primary.trim())),
         None => (head.trim(), None),
     };
-    let form =
-        Form::find(name).ok_or_else(|| FaultError::at("", unknown("fault", name, &Form::all())))?;
+    let form = FaultForm::find(name)
+        .ok_or_else(|| FaultError::at("", unknown("fault", name, &FaultForm::all())))?;
     let mut object = Map::new();
     object.insert("type".to_owned(), name.into());
     if let Some(primary) = primary {
@@ -99,7 +99,7 @@ fn object(text: &str) -> Result<Value, FaultError> {
 
 /// Reads one `field=value` into `object`, and gives what follows the next `;`.
 fn field<'a>(
-    form: &Form,
+    form: &FaultForm,
     text: &'a str,
     object: &mut Map<String, Value>,
 ) -> Result<Option<&'a str>, FaultError> {
@@ -118,10 +118,12 @@ fn field<'a>(
         return Err(FaultError::at(token(name), unknown(&what, name, &form.names())));
     };
     let (value, rest) = match kind {
-        form::Value::Fault => (Value::String(behind.trim().to_owned()), None),
-        form::Value::Json => json(behind, &['"', '{', '[']).map_err(|e| e.under(&token(name)))?,
-        form::Value::Text => json(behind, &['"']).map_err(|error| error.under(&token(name)))?,
-        form::Value::Plain => {
+        form::FormValue::Fault => (Value::String(behind.trim().to_owned()), None),
+        form::FormValue::Json => {
+            json(behind, &['"', '{', '[']).map_err(|e| e.under(&token(name)))?
+        }
+        form::FormValue::Text => json(behind, &['"']).map_err(|error| error.under(&token(name)))?,
+        form::FormValue::Plain => {
             let (value, rest) = split(behind);
             (plain(value), rest)
         }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::kind::{After, Fault, Garble, HANG_MS, HttpError, Raise, ToolFault, Truncate};
+use super::kind::{
+    Fault, FaultPoint, GarbleKind, HANG_MS, HttpError, ToolFault, Truncation, TruncationEnd,
+};
 use super::read::{garble_word, mode_word, raise_word};
 
 impl Fault {
@@ -41,7 +43,7 @@ impl Fault {
             }
             Self::StreamGarble { chunk, how } => {
                 out.set("chunk", *chunk);
-                let how = Some(*how).filter(|how| *how != Garble::default());
+                let how = Some(*how).filter(|how| *how != GarbleKind::default());
                 out.some("how", how.map(garble_word));
             }
             Self::WrongLength { by } => out.set("by", *by),
@@ -69,18 +71,18 @@ impl Out {
         }
     }
 
-    fn after(&mut self, after: After) {
+    fn after(&mut self, after: FaultPoint) {
         match after {
-            After::Unsaid => {}
-            After::Chunks(count) => self.set("after_chunks", count),
-            After::Events(count) => self.set("after_events", count),
-            After::Bytes(count) => self.set("after_bytes", count),
+            FaultPoint::Unsaid => {}
+            FaultPoint::Chunks(count) => self.set("after_chunks", count),
+            FaultPoint::Events(count) => self.set("after_events", count),
+            FaultPoint::Bytes(count) => self.set("after_bytes", count),
         }
     }
 
-    fn truncate(&mut self, truncate: &Truncate) {
+    fn truncate(&mut self, truncate: &Truncation) {
         self.after(truncate.after);
-        let raise = Some(truncate.raise).filter(|raise| *raise != Raise::default());
+        let raise = Some(truncate.raise).filter(|raise| *raise != TruncationEnd::default());
         self.some("raise", raise.map(raise_word));
         self.some("status_code", truncate.status_code);
         self.some("message", truncate.message.as_deref());

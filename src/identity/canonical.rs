@@ -6,12 +6,12 @@
 //! printable ASCII escaped, integers in full, floats as Python's `repr`.
 
 use super::json::Json;
-use super::rules::Ignored;
-use super::text::{self, Stop, Str};
+use super::json_text::{self, JsonStr, RunEnd};
+use super::rules::ScopedRules;
 
 /// Appends the canonical text of `value`.
 pub fn write(value: &Json<'_>, out: &mut Vec<u8>) {
-    write_kept(value, Ignored::NOTHING, out);
+    write_kept(value, ScopedRules::NOTHING, out);
 }
 
 /// The canonical text of `value`.
@@ -24,7 +24,7 @@ pub fn text(value: &Json<'_>) -> String {
 
 /// Appends the canonical text of what `ignored` leaves of `value`: an ignored
 /// member is gone, an ignored element is `null`.
-pub(super) fn write_kept(value: &Json<'_>, ignored: Ignored<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_kept(value: &Json<'_>, ignored: ScopedRules<'_>, out: &mut Vec<u8>) {
     match value {
         Json::Null => out.extend_from_slice(b"null"),
         Json::Bool(true) => out.extend_from_slice(b"true"),
@@ -36,7 +36,7 @@ pub(super) fn write_kept(value: &Json<'_>, ignored: Ignored<'_>, out: &mut Vec<u
     }
 }
 
-fn write_elements(items: &[Json<'_>], ignored: Ignored<'_>, out: &mut Vec<u8>) {
+fn write_elements(items: &[Json<'_>], ignored: ScopedRules<'_>, out: &mut Vec<u8>) {
     out.push(b'[');
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -52,9 +52,9 @@ fn write_elements(items: &[Json<'_>], ignored: Ignored<'_>, out: &mut Vec<u8>) {
 
 /// Appends the object of those members that `keep` wants and `ignored` leaves.
 pub(super) fn write_members(
-    members: &[(Str<'_>, Json<'_>)],
-    ignored: Ignored<'_>,
-    keep: impl Fn(&Str<'_>) -> bool,
+    members: &[(JsonStr<'_>, Json<'_>)],
+    ignored: ScopedRules<'_>,
+    keep: impl Fn(&JsonStr<'_>) -> bool,
     out: &mut Vec<u8>,
 ) {
     out.push(b'{');
@@ -85,19 +85,19 @@ pub(super) fn write_text_members<'t>(
         if index > 0 {
             out.extend_from_slice(b", ");
         }
-        write_string(Str::from(name), out);
+        write_string(JsonStr::from(name), out);
         out.extend_from_slice(b": ");
-        write_string(Str::from(value), out);
+        write_string(JsonStr::from(value), out);
     }
     out.push(b'}');
 }
 
 /// Appends a string in quotes, everything but printable ASCII escaped.
-pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_string(string: JsonStr<'_>, out: &mut Vec<u8>) {
     let (mut rest, escaped) = string.source();
     out.push(b'"');
     loop {
-        let (plain, special) = rest.split_at(text::run(rest.as_bytes(), Stop::Unprintable));
+        let (plain, special) = rest.split_at(json_text::run(rest.as_bytes(), RunEnd::Unprintable));
         out.extend_from_slice(plain.as_bytes());
         if escaped && let Some((same, after)) = split_same_escape(special) {
             out.extend_from_slice(same.as_bytes());
@@ -109,8 +109,11 @@ pub(super) fn write_string(string: Str<'_>, out: &mut Vec<u8>) {
         if matches!(first, ' '..='~') && !matches!(first, '"' | '\\') {
             continue;
         }
-        let (meant, length) =
-            if first == '\\' && escaped { text::unescape(rest) } else { (first, first.len_utf8()) };
+        let (meant, length) = if first == '\\' && escaped {
+            json_text::unescape(rest)
+        } else {
+            (first, first.len_utf8())
+        };
         write_char(meant, out);
         rest = rest.get(length..).unwrap_or_default();
     }

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use super::digest::{self, sha256_hex};
-use super::parts::{Form, RequestParts};
+use super::request_parts::{KeyForm, RequestParts};
 use super::rules::IdentityRules;
 
 /// How the value of a header is stored and hashed.
@@ -185,14 +185,14 @@ pub fn is_digest(value: &str) -> bool {
 
 /// Which headers keys are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Generation {
+pub(super) enum HeaderGeneration {
     /// Before there was a table: three headers, and none of a chat completion.
     First,
     /// Those of the table and of the rules.
     Second,
 }
 
-impl Generation {
+impl HeaderGeneration {
     /// Whether a header of this name is part of the key, whatever is asked for.
     fn counts(self, name: &str, rules: &IdentityRules) -> bool {
         match self {
@@ -246,8 +246,8 @@ impl Generation {
 /// key under `rules`: in a chat completion that has its plain key, all of them. Those that
 /// every client sends (`content-type`, `accept`) are not listed.
 pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -> Vec<&'a str> {
-    let now = Generation::Second;
-    let is_plain = matches!(parts.form, Form::Chat) && now.is_plain(parts, rules);
+    let now = HeaderGeneration::Second;
+    let is_plain = matches!(parts.form, KeyForm::Chat) && now.is_plain(parts, rules);
     let names = parts.headers.iter().map(|(name, _)| name.as_str());
     let listed = |name: &&str| {
         !matches!(*name, "content-type" | "accept" | BEDROCK_ACCEPT)
@@ -259,7 +259,7 @@ pub fn stored_outside_key<'a>(parts: &RequestParts<'a>, rules: &IdentityRules) -
 /// The form of the answer that a request chooses by a header, where its operation has
 /// that choice and it is not the usual one.
 fn form_of_answer(parts: &RequestParts<'_>) -> Option<String> {
-    let Form::Tagged { target, .. } = parts.form else { return None };
+    let KeyForm::Tagged { target, .. } = parts.form else { return None };
     let bedrock = target.starts_with("/model/") && target.ends_with("/invoke");
     if !bedrock && !target.ends_with("/audio/speech") {
         return None;

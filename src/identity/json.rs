@@ -9,8 +9,8 @@ use std::borrow::Cow;
 
 use thiserror::Error;
 
-use super::rules::Pointer;
-use super::text::Str;
+use super::json_text::JsonStr;
+use super::rules::JsonPointer;
 
 /// A JSON value.
 #[derive(Clone, Debug)]
@@ -22,27 +22,27 @@ pub enum Json<'a> {
     /// The number as it was written.
     Number(&'a str),
     /// A string.
-    String(Str<'a>),
+    String(JsonStr<'a>),
     /// An array.
     Array(Vec<Json<'a>>),
     /// An object's members, sorted by key, each key once.
-    Object(Vec<(Str<'a>, Json<'a>)>),
+    Object(Vec<(JsonStr<'a>, Json<'a>)>),
 }
 
 impl<'a> Json<'a> {
     /// The member of an object, or `None` where there is none or this is no object.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
-        self.get_str(Str::from(key))
+        self.get_str(JsonStr::from(key))
     }
 
-    pub(super) fn get_str(&self, key: Str<'_>) -> Option<&Json<'a>> {
+    pub(super) fn get_str(&self, key: JsonStr<'_>) -> Option<&Json<'a>> {
         let members = self.as_object()?;
         let at = members.binary_search_by(|(name, _)| name.cmp(&key)).ok()?;
         members.get(at).map(|(_, value)| value)
     }
 
     /// The members of an object, sorted by key.
-    pub fn as_object(&self) -> Option<&[(Str<'a>, Json<'a>)]> {
+    pub fn as_object(&self) -> Option<&[(JsonStr<'a>, Json<'a>)]> {
         match self {
             Self::Object(members) => Some(members),
             _ => None,
@@ -87,7 +87,7 @@ impl<'a> Json<'a> {
     }
 
     /// The value at a place, or `None` where the place does not exist.
-    pub fn pointer(&self, pointer: &Pointer) -> Option<&Json<'a>> {
+    pub fn pointer(&self, pointer: &JsonPointer) -> Option<&Json<'a>> {
         pointer.tokens().iter().try_fold(self, |value, token| match value {
             Self::Object(_) => value.get(token),
             Self::Array(items) => items.get(array_index(token)?),

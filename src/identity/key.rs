@@ -25,11 +25,11 @@ use std::hash::{Hash, Hasher};
 
 use super::canonical::{self, write_text_members};
 use super::digest::{self, HexDigest, sha256_hex};
-use super::header::Generation;
+use super::header::HeaderGeneration;
 use super::json::Json;
-use super::parts::{Form, RequestParts};
+use super::json_text::JsonStr;
+use super::request_parts::{KeyForm, RequestParts};
 use super::rules::{DELIVERY, IdentityRules};
-use super::text::Str;
 use super::{multipart, query};
 
 /// The identity of a request: SHA-256 over its canonical text, as 64 lower-case
@@ -51,14 +51,14 @@ impl RequestKey {
         body: Option<&Json<'_>>,
         rules: &IdentityRules,
     ) -> Self {
-        Self(sha256_hex(&text_of(parts, body, rules, Generation::Second)))
+        Self(sha256_hex(&text_of(parts, body, rules, HeaderGeneration::Second)))
     }
 
     /// The key that this request had before keys were made of all headers that change
     /// an answer. Recordings of that time stand under it.
     pub fn of_first_generation(parts: &RequestParts<'_>, rules: &IdentityRules) -> Self {
         let body = parts.json();
-        Self(sha256_hex(&text_of(parts, body.as_ref(), rules, Generation::First)))
+        Self(sha256_hex(&text_of(parts, body.as_ref(), rules, HeaderGeneration::First)))
     }
 
     /// The key written as 64 lower-case hex digits, or `None` for any other text.
@@ -110,14 +110,14 @@ impl fmt::Debug for RequestKey {
 
 /// The text that a request's key is the SHA-256 of: one line of ASCII.
 pub fn canonical_text(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<u8> {
-    text_of(parts, parts.json().as_ref(), rules, Generation::Second)
+    text_of(parts, parts.json().as_ref(), rules, HeaderGeneration::Second)
 }
 
 fn text_of(
     parts: &RequestParts<'_>,
     body: Option<&Json<'_>>,
     rules: &IdentityRules,
-    generation: Generation,
+    generation: HeaderGeneration,
 ) -> Vec<u8> {
     let mut out = Vec::with_capacity(parts.body.len() + parts.body.len() / 8 + 256);
     let body = body.filter(|_| parts.offers_json());
@@ -132,15 +132,15 @@ fn text_of(
 
 /// Whether the key is AgentLoom's, over this body alone.
 pub(super) fn is_chat(parts: &RequestParts<'_>, body: &Json<'_>, rules: &IdentityRules) -> bool {
-    has_chat_body(parts, body) && Generation::Second.is_plain(parts, rules)
+    has_chat_body(parts, body) && HeaderGeneration::Second.is_plain(parts, rules)
 }
 
 fn has_chat_body(parts: &RequestParts<'_>, body: &Json<'_>) -> bool {
-    parts.form == Form::Chat && body.is_object()
+    parts.form == KeyForm::Chat && body.is_object()
 }
 
 /// Whether a top-level member only chooses the mode of delivery.
-fn is_delivery(key: &Str<'_>) -> bool {
+fn is_delivery(key: &JsonStr<'_>) -> bool {
     DELIVERY.iter().any(|name| *key == *name)
 }
 
@@ -150,13 +150,13 @@ pub(super) const NAMED: [&str; 4] = ["max_tokens", "messages", "model", "tempera
 fn write_chat(body: &Json<'_>, rules: &IdentityRules, out: &mut Vec<u8>) {
     let ignored = rules.ignored();
     out.extend_from_slice(b"{\"extra\": ");
-    let extra = |key: &Str<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
+    let extra = |key: &JsonStr<'_>| !is_delivery(key) && !NAMED.iter().any(|name| *key == *name);
     canonical::write_members(body.as_object().unwrap_or_default(), ignored, extra, out);
     for name in NAMED {
         out.extend_from_slice(b", \"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\": ");
-        match (body.get(name), ignored.member(Str::from(name))) {
+        match (body.get(name), ignored.member(JsonStr::from(name))) {
             (Some(value), Some(inner)) => canonical::write_kept(value, inner, out),
             _ => out.extend_from_slice(b"null"),
         }
@@ -175,11 +175,11 @@ fn write_tagged(
     out.extend_from_slice(b", \"headers\": ");
     write_text_members(headers.iter().map(|(name, value)| (*name, value.as_str())), out);
     out.extend_from_slice(b", \"loomrec\": \"request/1\", \"method\": ");
-    canonical::write_string(Str::from(parts.method), out);
+    canonical::write_string(JsonStr::from(parts.method), out);
     out.extend_from_slice(b", \"query\": ");
-    canonical::write_string(Str::from(query_of(parts).as_str()), out);
+    canonical::write_string(JsonStr::from(query_of(parts).as_str()), out);
     out.extend_from_slice(b", \"target\": ");
-    canonical::write_string(Str::from(target(parts)), out);
+    canonical::write_string(JsonStr::from(target(parts)), out);
     out.push(b'}');
 }
 
@@ -197,7 +197,7 @@ pub(super) fn write_body(
         out.extend_from_slice(b"{\"json\": ");
         match value.as_object() {
             Some(members) => {
-                let keep = |key: &Str<'_>| !(delivery(parts) && is_delivery(key));
+                let keep = |key: &JsonStr<'_>| !(delivery(parts) && is_delivery(key));
                 canonical::write_members(members, rules.ignored(), keep, out);
             }
             None => canonical::write_kept(value, rules.ignored(), out),
@@ -220,7 +220,7 @@ pub(super) fn headers<'a>(
     parts: &RequestParts<'a>,
     rules: &IdentityRules,
 ) -> Vec<(&'a str, String)> {
-    Generation::Second.headers(parts, rules)
+    HeaderGeneration::Second.headers(parts, rules)
 }
 
 /// What of the query enters the key.
@@ -231,15 +231,15 @@ pub(super) fn query_of(parts: &RequestParts<'_>) -> String {
 /// What the request asks for, as the tagged form names it.
 pub(super) fn target<'a>(parts: &RequestParts<'a>) -> &'a str {
     match parts.form {
-        Form::Chat => "chat",
-        Form::Tagged { target, .. } => target,
+        KeyForm::Chat => "chat",
+        KeyForm::Tagged { target, .. } => target,
     }
 }
 
 /// Whether the mode of delivery is no part of this request's identity.
 pub(super) fn delivery(parts: &RequestParts<'_>) -> bool {
     match parts.form {
-        Form::Chat => true,
-        Form::Tagged { delivery, .. } => delivery,
+        KeyForm::Chat => true,
+        KeyForm::Tagged { delivery, .. } => delivery,
     }
 }

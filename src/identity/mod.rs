@@ -3,31 +3,31 @@
 //!
 //! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity
 //! is the whole request, never a substring; nothing here reads a clock, a file
-//! or the network. [`delta`] explains, after a miss, what was different.
+//! or the network. [`request_delta`] explains, after a miss, what was different.
 
 pub mod canonical;
-pub mod delta;
 mod digest;
 pub mod header;
 pub mod json;
+pub mod json_text;
 pub mod key;
 pub mod multipart;
-pub mod parts;
 pub mod query;
 mod question;
 pub mod reader;
+pub mod request_delta;
+pub mod request_parts;
 pub mod rules;
-pub mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use canonical::python_float;
-pub use delta::{Delta, deltas, distance, request_deltas};
 pub use json::{Json, JsonError};
+pub use json_text::JsonStr;
 pub use key::{RequestKey, canonical_text};
-pub use parts::{Form, RequestParts};
 pub use query::QueryRules;
 pub use reader::parse;
-pub use rules::{IdentityRules, Pointer, PointerError};
-pub use text::Str;
+pub use request_delta::{RequestDelta, deltas, distance, request_deltas};
+pub use request_parts::{KeyForm, RequestParts};
+pub use rules::{IdentityRules, JsonPointer, PointerError};

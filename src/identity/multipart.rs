@@ -10,11 +10,11 @@ use memchr::memmem;
 
 use super::canonical::{self, write_text_members};
 use super::digest;
-use super::text::Str;
+use super::json_text::JsonStr;
 
 /// One part of a multipart body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct MultipartPart {
     /// The field's name, as it stands between the quotes.
     pub name: Option<String>,
     /// The file's name, as it stands between the quotes.
@@ -31,7 +31,7 @@ pub struct Part {
 
 /// The parts of a multipart body, or `None` where `content_type` names no
 /// boundary or the body is anything but well-formed parts from end to end.
-pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<Part>> {
+pub fn parse(content_type: &str, body: &[u8]) -> Option<Vec<MultipartPart>> {
     let boundary = boundary(content_type)?;
     let delimiter = [b"\r\n--", boundary.as_bytes()].concat();
     let finder = memmem::Finder::new(&delimiter);
@@ -64,8 +64,8 @@ fn head(part: &[u8]) -> Option<(&[u8], &str)> {
     Some((&part[end + 4..], lines))
 }
 
-fn part(head: &str, content: &[u8]) -> Option<Part> {
-    let mut part = Part {
+fn part(head: &str, content: &[u8]) -> Option<MultipartPart> {
+    let mut part = MultipartPart {
         name: None,
         filename: None,
         content_type: None,
@@ -95,7 +95,7 @@ fn part(head: &str, content: &[u8]) -> Option<Part> {
 
 /// Reads `form-data; name="file"; filename="a.wav"`. Anything else that it says
 /// is kept beside the other headers, so that it counts.
-fn disposition(value: &str, part: &mut Part) -> Option<()> {
+fn disposition(value: &str, part: &mut MultipartPart) -> Option<()> {
     let (kind, mut rest) = value.split_once(';').unwrap_or((value, ""));
     if !kind.trim().eq_ignore_ascii_case("form-data") {
         part.headers.push(("content-disposition".to_owned(), kind.trim().to_owned()));
@@ -168,7 +168,7 @@ pub(crate) fn boundary_range(content_type: &str) -> Option<Range<usize>> {
 
 /// Appends the canonical text of the parts: an array of objects, what a part
 /// does not say left out.
-pub(super) fn write(parts: &[Part], out: &mut Vec<u8>) {
+pub(super) fn write(parts: &[MultipartPart], out: &mut Vec<u8>) {
     out.push(b'[');
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
@@ -179,11 +179,11 @@ pub(super) fn write(parts: &[Part], out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-fn write_part(part: &Part, out: &mut Vec<u8>) {
+fn write_part(part: &MultipartPart, out: &mut Vec<u8>) {
     let member = |name: &str, text: &Option<String>, out: &mut Vec<u8>| {
         let Some(text) = text else { return };
         out.extend_from_slice(format!("\"{name}\": ").as_bytes());
-        canonical::write_string(Str::from(text.as_str()), out);
+        canonical::write_string(JsonStr::from(text.as_str()), out);
         out.extend_from_slice(b", ");
     };
     out.push(b'{');

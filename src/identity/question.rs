@@ -2,8 +2,8 @@
 //! leave anything of that.
 
 use super::json::Json;
-use super::rules::{IdentityRules, Ignored};
-use super::text::Str;
+use super::json_text::JsonStr;
+use super::rules::{IdentityRules, ScopedRules};
 
 /// The top-level members that hold what is asked, over all providers.
 const ASKING: [&str; 20] = [
@@ -41,22 +41,26 @@ impl IdentityRules {
     /// out.
     pub fn leave_nothing_of(&self, body: &Json<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
         let Some(members) = body.as_object() else { return false };
-        let named = |key: &Str<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
+        let named = |key: &JsonStr<'_>, names: &[&str]| names.iter().any(|name| *key == *name);
         let asks = members.iter().any(|(key, _)| named(key, &ASKING));
         let counts =
-            |key: &Str<'_>| if asks { named(key, &ASKING) } else { !named(key, &CHOOSING) };
-        let says = |rules: Ignored<'_>, is_empty: &dyn Fn(&str) -> bool| {
+            |key: &JsonStr<'_>| if asks { named(key, &ASKING) } else { !named(key, &CHOOSING) };
+        let says = |rules: ScopedRules<'_>, is_empty: &dyn Fn(&str) -> bool| {
             members.iter().filter(|(key, _)| counts(key)).any(|(key, value)| {
                 rules.member(*key).is_some_and(|inner| says_something(value, inner, is_empty))
             })
         };
-        says(Ignored::NOTHING, &|_| false) && !says(self.ignored(), is_empty)
+        says(ScopedRules::NOTHING, &|_| false) && !says(self.ignored(), is_empty)
     }
 }
 
 /// Whether a value says anything that the rules do not leave out, beside texts that
 /// `is_empty` holds for.
-fn says_something(value: &Json<'_>, rules: Ignored<'_>, is_empty: &dyn Fn(&str) -> bool) -> bool {
+fn says_something(
+    value: &Json<'_>,
+    rules: ScopedRules<'_>,
+    is_empty: &dyn Fn(&str) -> bool,
+) -> bool {
     match value {
         Json::Null => false,
         Json::Bool(_) | Json::Number(_) => true,
@@ -73,11 +77,11 @@ fn says_something(value: &Json<'_>, rules: Ignored<'_>, is_empty: &dyn Fn(&str) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Pointer, parse};
+    use super::super::{JsonPointer, parse};
     use super::*;
 
     fn leave_nothing(body: &str, pointers: &[&str]) -> bool {
-        let pointers = pointers.iter().map(|text| Pointer::parse(text).unwrap());
+        let pointers = pointers.iter().map(|text| JsonPointer::parse(text).unwrap());
         let body = parse(body.as_bytes()).unwrap();
         IdentityRules::new(pointers.collect()).leave_nothing_of(&body, &|text| text == "EMPTY")
     }

@@ -7,7 +7,7 @@
 //! see the limits below. Such a body is hashed by its bytes.
 
 use super::json::{Json, JsonError};
-use super::text::{self, BadEscape, Stop, Str};
+use super::json_text::{self, BadEscape, JsonStr, RunEnd};
 
 /// How deep arrays and objects may nest: what every thread's stack can take.
 pub const MAX_DEPTH: usize = 500;
@@ -106,23 +106,23 @@ impl<'a> Reader<'a> {
     }
 
     /// Sorts an object's members; equal keys are then neighbours.
-    fn close(&self, mut members: Vec<(Str<'a>, Json<'a>)>) -> Result<Json<'a>, JsonError> {
+    fn close(&self, mut members: Vec<(JsonStr<'a>, Json<'a>)>) -> Result<Json<'a>, JsonError> {
         members.sort_unstable_by_key(|(key, _)| *key);
         let twice = members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
         if twice { Err(JsonError::DuplicateKey { at: self.at }) } else { Ok(Json::Object(members)) }
     }
 
-    fn string(&mut self) -> Result<Str<'a>, JsonError> {
+    fn string(&mut self) -> Result<JsonStr<'a>, JsonError> {
         let start = self.at + 1;
         self.at = start;
         let mut escaped = false;
         loop {
-            self.at += text::run(self.rest(), Stop::Special);
+            self.at += json_text::run(self.rest(), RunEnd::Special);
             match self.peek() {
                 Some(b'"') => {
                     let raw = self.source.get(start..self.at).ok_or_else(|| self.unexpected())?;
                     self.at += 1;
-                    return Ok(Str::from_source(raw, escaped));
+                    return Ok(JsonStr::from_source(raw, escaped));
                 }
                 Some(b'\\') => {
                     escaped = true;
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     fn escape(&self) -> Result<usize, JsonError> {
-        match text::escape(self.rest()) {
+        match json_text::escape(self.rest()) {
             Ok((_, length)) => Ok(length),
             Err(BadEscape::Syntax) => Err(self.unexpected()),
             Err(BadEscape::Surrogate) => Err(JsonError::Surrogate { at: self.at }),

@@ -10,17 +10,17 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::text::Str;
+use super::json_text::JsonStr;
 
 /// An RFC 6901 JSON pointer into a request body; never the whole body.
 ///
 /// Pointers order by their tokens, so that those below one place are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Pointer {
+pub struct JsonPointer {
     tokens: Vec<String>,
 }
 
-impl Pointer {
+impl JsonPointer {
     /// Reads a pointer such as `/metadata/run_id`.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Pointer {
     }
 }
 
-impl fmt::Display for Pointer {
+impl fmt::Display for JsonPointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         for token in &self.tokens {
@@ -116,7 +116,7 @@ pub(super) const DELIVERY: [&str; 2] = ["stream", "stream_options"];
 /// The rules a key is made under; the ones used are written into the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct IdentityRules {
-    ignore: Vec<Pointer>,
+    ignore: Vec<JsonPointer>,
     /// Names of further headers that keys are made of: in lower case, sorted, each once.
     headers: Vec<String>,
     /// Names of headers that are left out of keys, likewise.
@@ -125,14 +125,14 @@ pub struct IdentityRules {
 
 impl IdentityRules {
     /// Rules that leave out these places, in any order, repeats allowed.
-    pub fn new(mut ignore: Vec<Pointer>) -> Self {
+    pub fn new(mut ignore: Vec<JsonPointer>) -> Self {
         ignore.sort();
         ignore.dedup();
         Self { ignore, ..Self::default() }
     }
 
     /// These rules, with `more` places left out.
-    pub fn with(&self, more: impl IntoIterator<Item = Pointer>) -> Self {
+    pub fn with(&self, more: impl IntoIterator<Item = JsonPointer>) -> Self {
         let all = Self::new(self.ignore.iter().cloned().chain(more).collect());
         Self { ignore: all.ignore, ..self.clone() }
     }
@@ -180,7 +180,7 @@ impl IdentityRules {
 
     /// Each rule in words, as people read them.
     pub fn words(&self) -> Vec<String> {
-        let ignored = self.ignore.iter().map(Pointer::to_string);
+        let ignored = self.ignore.iter().map(JsonPointer::to_string);
         let without = self.ignore_headers.iter().map(|name| format!("header {name}"));
         let with = self.headers.iter().map(|name| format!("+header {name}"));
         ignored.chain(without).chain(with).collect()
@@ -190,12 +190,12 @@ impl IdentityRules {
     /// delivery (`stream`, `stream_options`) left out too: for comparing bodies
     /// of requests whose form leaves these out.
     pub fn with_delivery(&self) -> Self {
-        let pointer = |name: &str| Pointer { tokens: vec![name.to_owned()] };
+        let pointer = |name: &str| JsonPointer { tokens: vec![name.to_owned()] };
         self.with(DELIVERY.map(pointer))
     }
 
     /// The places left out: sorted, each once.
-    pub fn ignore(&self) -> &[Pointer] {
+    pub fn ignore(&self) -> &[JsonPointer] {
         &self.ignore
     }
 
@@ -203,13 +203,13 @@ impl IdentityRules {
     /// left out, by itself or with something around it.
     pub fn is_ignored<T: AsRef<str>>(&self, path: &[T]) -> bool {
         path.iter()
-            .try_fold(self.ignored(), |at, token| at.member(Str::from(token.as_ref())))
+            .try_fold(self.ignored(), |at, token| at.member(JsonStr::from(token.as_ref())))
             .is_none()
     }
 
     /// The rules as seen from the top of a body.
-    pub(super) fn ignored(&self) -> Ignored<'_> {
-        Ignored { rules: &self.ignore, depth: 0 }
+    pub(super) fn ignored(&self) -> ScopedRules<'_> {
+        ScopedRules { rules: &self.ignore, depth: 0 }
     }
 }
 
@@ -219,14 +219,14 @@ impl IdentityRules {
 /// so a step down is a search in a slice: a walk over a body costs next to
 /// nothing where no rule leads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ignored<'r> {
-    rules: &'r [Pointer],
+pub(super) struct ScopedRules<'r> {
+    rules: &'r [JsonPointer],
     depth: usize,
 }
 
-impl<'r> Ignored<'r> {
+impl<'r> ScopedRules<'r> {
     /// Nothing is left out.
-    pub(super) const NOTHING: Ignored<'static> = Ignored { rules: &[], depth: 0 };
+    pub(super) const NOTHING: ScopedRules<'static> = ScopedRules { rules: &[], depth: 0 };
 
     /// Whether nothing here or below is left out.
     pub(super) fn is_nothing(&self) -> bool {
@@ -234,25 +234,25 @@ impl<'r> Ignored<'r> {
     }
 
     /// The rules for an object's member; `None` where it is left out.
-    pub(super) fn member(self, key: Str<'_>) -> Option<Ignored<'r>> {
+    pub(super) fn member(self, key: JsonStr<'_>) -> Option<ScopedRules<'r>> {
         if self.rules.is_empty() {
             return Some(self);
         }
-        let start = self.rules.partition_point(|rule| Str::from(rule.token(self.depth)) < key);
+        let start = self.rules.partition_point(|rule| JsonStr::from(rule.token(self.depth)) < key);
         let below = self.rules.get(start..).unwrap_or_default();
         let end = below.partition_point(|rule| key == rule.token(self.depth));
         let rules = below.get(..end).unwrap_or_default();
         let depth = self.depth + 1;
         // A rule that ends here sorts before those that lead further down.
         let left_out = rules.first().is_some_and(|rule| rule.tokens.len() == depth);
-        (!left_out).then_some(Ignored { rules, depth })
+        (!left_out).then_some(ScopedRules { rules, depth })
     }
 
     /// The rules for an array's element; `None` where it is left out.
-    pub(super) fn element(self, index: usize) -> Option<Ignored<'r>> {
+    pub(super) fn element(self, index: usize) -> Option<ScopedRules<'r>> {
         if self.rules.is_empty() {
             return Some(self);
         }
-        self.member(Str::from(index.to_string().as_str()))
+        self.member(JsonStr::from(index.to_string().as_str()))
     }
 }

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::block::{Kind, Part};
+use super::block::{BlockKind, MessageBlock};
 use super::request::READ;
 use super::stream;
-use super::talk::{self, Message};
-use super::text::{Text, bounded};
-use crate::provider::{self, Asked, Call, Framing};
-use crate::recording::{Cut, End, Entry, RecordedResponse, encoding};
+use super::talk::{self, ChatMessage};
+use super::text::{BodyText, bounded};
+use crate::provider::{self, Framing, RecognisedCall, ResponseFormat};
+use crate::recording::{Entry, RecordedCut, RecordedResponse, ResponseEnd, encoding};
 
 /// Bytes of an error's message.
 const MESSAGE: usize = 2000;
 
 /// The answer of an entry as JSON; `None` where it holds none.
-pub(super) fn to_json(entry: &Entry, call: Option<&Call>) -> Option<Value> {
+pub(super) fn to_json(entry: &Entry, call: Option<&RecognisedCall>) -> Option<Value> {
     let Some(response) = &entry.response else { return said_only(entry) };
     let coding = encoding::coding_in(&response.headers);
     let coding = coding.as_deref();
@@ -24,9 +24,9 @@ pub(super) fn to_json(entry: &Entry, call: Option<&Call>) -> Option<Value> {
     let body = plain.as_deref().unwrap_or(&bytes);
     let media = media(response);
     let framing = Framing::of_media(&media);
-    let Text { text, cut } = match is_plain {
-        true => Text::of(body),
-        false => Text { text: format!("({} compressed bytes)", bytes.len()), cut: false },
+    let BodyText { text, cut } = match is_plain {
+        true => BodyText::of(body),
+        false => BodyText { text: format!("({} compressed bytes)", bytes.len()), cut: false },
     };
     let chunks = &response.payload.chunks;
     let is_stream = chunks.len() > 1 || (framing.is_some() && !chunks.is_empty());
@@ -53,7 +53,7 @@ pub(super) fn to_json(entry: &Entry, call: Option<&Call>) -> Option<Value> {
 fn said_only(entry: &Entry) -> Option<Value> {
     let said = summary(entry)?;
     let content = entry.content.as_deref().unwrap_or_default();
-    let Text { text, cut } = Text::of(content.as_bytes());
+    let BodyText { text, cut } = BodyText::of(content.as_bytes());
     Some(json!({
         "status": null,
         "headers": [],
@@ -68,39 +68,45 @@ fn said_only(entry: &Entry) -> Option<Value> {
 }
 
 /// The complete answer that a stream stands for, where it is one.
-fn merged(entry: &Entry, call: Option<&Call>, framing: Framing, stream: &[u8]) -> Option<Value> {
+fn merged(
+    entry: &Entry,
+    call: Option<&RecognisedCall>,
+    framing: Framing,
+    stream: &[u8],
+) -> Option<Value> {
     let request = entry.request.as_ref().filter(|request| request.body.len() <= READ)?;
     let upstream = entry.upstream.as_deref().unwrap_or_default();
-    let asked = Asked::of(call?, upstream, &request.query, &request.body);
+    let asked = ResponseFormat::of(call?, upstream, &request.query, &request.body);
     let whole = provider::to_complete(&asked, framing, stream).ok()?;
     serde_json::from_slice(&whole).ok()
 }
 
 /// What the entry's own summary says.
-fn summary(entry: &Entry) -> Option<Vec<Message>> {
+fn summary(entry: &Entry) -> Option<Vec<ChatMessage>> {
     let text = entry.content.as_deref().filter(|text| !text.is_empty());
-    let mut parts: Vec<Part> = text.map(|text| Part::new(Kind::Text, text)).into_iter().collect();
+    let mut parts: Vec<MessageBlock> =
+        text.map(|text| MessageBlock::new(BlockKind::Text, text)).into_iter().collect();
     let calls = entry.tool_calls.iter();
-    parts.extend(calls.map(|call| Part::call(Some(&call.name), Some(&call.arguments))));
+    parts.extend(calls.map(|call| MessageBlock::call(Some(&call.name), Some(&call.arguments))));
     if let Some(first) = entry.embeddings.first() {
         let told = format!("{} vectors of {} numbers", entry.embeddings.len(), first.len());
-        parts.push(Part::new(Kind::Other, told));
+        parts.push(MessageBlock::new(BlockKind::Other, told));
     }
-    (!parts.is_empty()).then(|| vec![Message { role: "assistant".to_owned(), parts }])
+    (!parts.is_empty()).then(|| vec![ChatMessage { role: "assistant".to_owned(), parts }])
 }
 
 /// What went wrong: how it was cut, or the message of an error.
 fn error(response: &RecordedResponse, body: &[u8]) -> Option<String> {
     let cut = match response.end {
-        End::Complete => None,
-        End::UpstreamAbort(Cut::Close) => {
+        ResponseEnd::Complete => None,
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
             Some("the upstream closed the connection before the end; replay does the same")
         }
-        End::UpstreamAbort(Cut::Reset) => {
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
             Some("the upstream reset the connection; replay does the same")
         }
-        End::ClientAbort => Some("the client left and the rest did not come; never served"),
-        End::Truncated => Some("larger than what is kept; never served"),
+        ResponseEnd::ClientAbort => Some("the client left and the rest did not come; never served"),
+        ResponseEnd::Truncated => Some("larger than what is kept; never served"),
     };
     cut.map(str::to_owned).or_else(|| message(response.status, body))
 }

@@ -12,7 +12,7 @@ const NAME: usize = 300;
 
 /// What a part of a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     Text,
     ToolCall,
     ToolResult,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Kind {
+impl BlockKind {
     fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -36,19 +36,19 @@ impl Kind {
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) kind: Kind,
+pub(super) struct MessageBlock {
+    pub(super) kind: BlockKind,
     pub(super) text: String,
     /// The tool's name, or the id of the call that a result is of.
     pub(super) name: Option<String>,
 }
 
-impl Part {
-    pub(super) fn new(kind: Kind, text: impl Into<String>) -> Self {
+impl MessageBlock {
+    pub(super) fn new(kind: BlockKind, text: impl Into<String>) -> Self {
         Self { kind, text: text.into(), name: None }
     }
 
-    fn named(kind: Kind, text: String, name: Option<&str>) -> Self {
+    fn named(kind: BlockKind, text: String, name: Option<&str>) -> Self {
         Self { kind, text, name: name.map(str::to_owned) }
     }
 
@@ -62,7 +62,7 @@ impl Part {
             },
             Some(value) => text::json(value),
         };
-        Self::named(Kind::ToolCall, text, name)
+        Self::named(BlockKind::ToolCall, text, name)
     }
 
     pub(super) fn to_json(&self, budget: &mut usize) -> Value {
@@ -74,12 +74,12 @@ impl Part {
 }
 
 /// The parts that stand in a message's content: a text, a block, or a list of these.
-pub(super) fn parts(content: &Value) -> Vec<Part> {
+pub(super) fn parts(content: &Value) -> Vec<MessageBlock> {
     match content {
         Value::Null => Vec::new(),
         Value::Array(blocks) => blocks.iter().flat_map(parts).collect(),
         Value::String(text) if text.is_empty() => Vec::new(),
-        Value::String(text) => vec![Part::new(Kind::Text, text.as_str())],
+        Value::String(text) => vec![MessageBlock::new(BlockKind::Text, text.as_str())],
         block => of_block(block),
     }
 }
@@ -94,60 +94,65 @@ fn first<'a>(value: &'a Value, names: &[&str]) -> Option<&'a Value> {
     names.iter().find_map(|name| value.get(*name))
 }
 
-fn of_block(block: &Value) -> Vec<Part> {
+fn of_block(block: &Value) -> Vec<MessageBlock> {
     let name = word(block, "name");
     let part = match word(block, "type").unwrap_or_default() {
         "text" | "input_text" | "output_text" | "summary_text" | "refusal" => {
             let said = first(block, &["text", "refusal"]).and_then(Value::as_str);
-            Part::new(Kind::Text, said.unwrap_or_default())
+            MessageBlock::new(BlockKind::Text, said.unwrap_or_default())
         }
-        "thinking" => Part::new(Kind::Reasoning, flat(first(block, &["thinking", "text"]))),
-        "redacted_thinking" => Part::new(Kind::Reasoning, "(encrypted)"),
+        "thinking" => {
+            MessageBlock::new(BlockKind::Reasoning, flat(first(block, &["thinking", "text"])))
+        }
+        "redacted_thinking" => MessageBlock::new(BlockKind::Reasoning, "(encrypted)"),
         "reasoning" | "reasoning_text" => return vec![reasoning(block)],
         "tool_use" | "server_tool_use" | "mcp_tool_use" | "function_call" | "custom_tool_call"
-        | "mcp_call" => Part::call(name, first(block, &["input", "arguments"])),
+        | "mcp_call" => MessageBlock::call(name, first(block, &["input", "arguments"])),
         "function" => return vec![of_call(block)],
         kind if kind.ends_with("tool_result") || kind.ends_with("_call_output") => {
             let said = flat(first(block, &["content", "output"]));
             let of = first(block, &["tool_use_id", "call_id"]).and_then(Value::as_str);
-            Part::named(Kind::ToolResult, said, of)
+            MessageBlock::named(BlockKind::ToolResult, said, of)
         }
-        "image" | "image_url" | "input_image" => Part::new(Kind::Image, image(block)),
+        "image" | "image_url" | "input_image" => MessageBlock::new(BlockKind::Image, image(block)),
         "message" => return parts(block.get("content").unwrap_or(&Value::Null)),
         "" => return untyped(block),
-        _ => Part::new(Kind::Other, described(block)),
+        _ => MessageBlock::new(BlockKind::Other, described(block)),
     };
     vec![part]
 }
 
 /// A block without a type: Gemini's, and those of Bedrock's Converse.
-fn untyped(block: &Value) -> Vec<Part> {
+fn untyped(block: &Value) -> Vec<MessageBlock> {
     let inside = |names: &[&str]| first(block, names);
     if let Some(text) = word(block, "text") {
         let thought = block.get("thought") == Some(&Value::Bool(true));
-        return vec![Part::new(if thought { Kind::Reasoning } else { Kind::Text }, text)];
+        return vec![MessageBlock::new(
+            if thought { BlockKind::Reasoning } else { BlockKind::Text },
+            text,
+        )];
     }
     let part = if let Some(call) = inside(&["functionCall", "function_call", "toolUse"]) {
-        Part::call(word(call, "name"), first(call, &["args", "input"]))
+        MessageBlock::call(word(call, "name"), first(call, &["args", "input"]))
     } else if let Some(result) = inside(&["functionResponse", "function_response", "toolResult"]) {
         let said = flat(first(result, &["response", "content"]));
         let of = first(result, &["name", "toolUseId"]).and_then(Value::as_str);
-        Part::named(Kind::ToolResult, said, of)
+        MessageBlock::named(BlockKind::ToolResult, said, of)
     } else if let Some(reasoning) = block.get("reasoningContent") {
         let said = reasoning.pointer("/reasoningText/text").and_then(Value::as_str);
-        Part::new(Kind::Reasoning, said.unwrap_or("(encrypted)"))
+        MessageBlock::new(BlockKind::Reasoning, said.unwrap_or("(encrypted)"))
     } else if inside(&["inlineData", "inline_data", "image"]).is_some() {
-        Part::new(Kind::Image, image(block))
+        MessageBlock::new(BlockKind::Image, image(block))
     } else if let Some(inner) = inside(&["parts", "content"]) {
         return parts(inner);
     } else {
-        Part::new(Kind::Other, described(block))
+        MessageBlock::new(BlockKind::Other, described(block))
     };
     vec![part]
 }
 
 /// A reasoning item: its summary, or the text itself.
-fn reasoning(block: &Value) -> Part {
+fn reasoning(block: &Value) -> MessageBlock {
     let said: Vec<String> = ["summary", "content", "text"]
         .iter()
         .filter_map(|name| block.get(*name))
@@ -155,13 +160,16 @@ fn reasoning(block: &Value) -> Part {
         .filter(|text| !text.is_empty())
         .collect();
     let said = if said.is_empty() { "(not told)".to_owned() } else { said.join("\n\n") };
-    Part::new(Kind::Reasoning, said)
+    MessageBlock::new(BlockKind::Reasoning, said)
 }
 
 /// A tool call as OpenAI's messages and Ollama's have it.
-pub(super) fn of_call(call: &Value) -> Part {
+pub(super) fn of_call(call: &Value) -> MessageBlock {
     let function = first(call, &["function", "custom"]).unwrap_or(call);
-    Part::call(word(function, "name"), first(function, &["arguments", "input", "parameters"]))
+    MessageBlock::call(
+        word(function, "name"),
+        first(function, &["arguments", "input", "parameters"]),
+    )
 }
 
 /// The text of a content on its own: its texts one below the other, or its JSON.

@@ -7,7 +7,7 @@ use crate::recording::{Entry, RecordedRequest};
 
 /// One call, from wherever its parts were found.
 #[derive(Debug, Default)]
-pub struct Call<'a> {
+pub struct InspectedCall<'a> {
     /// Its line's number.
     pub seq: Option<u64>,
     /// Its line in the journal.
@@ -22,7 +22,7 @@ pub struct Call<'a> {
     pub why: Option<String>,
 }
 
-impl Call<'_> {
+impl InspectedCall<'_> {
     /// As JSON: every name is always there.
     pub fn to_json(&self) -> Value {
         let request = self.request.or_else(|| self.entry?.request.as_ref());

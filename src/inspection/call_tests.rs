@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::recording::{End, Layout, Payload, RecordedResponse};
+use crate::recording::{ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 
 fn request(body: &str) -> RecordedRequest {
     RecordedRequest {
@@ -16,10 +16,10 @@ fn request(body: &str) -> RecordedRequest {
     }
 }
 
-fn entry(status: u16, body: &str, end: End) -> Entry {
+fn entry(status: u16, body: &str, end: ResponseEnd) -> Entry {
     let data = body.to_owned().into();
     let chunks = vec![crate::recording::Chunk { at_ms: 5.0, data }];
-    let payload = Payload { layout: Layout::Whole, chunks };
+    let payload = ResponsePayload { layout: ChunkLayout::Whole, chunks };
     let request = Some(request(r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#));
     let response = Some(RecordedResponse { status, headers: Vec::new(), payload, end });
     Entry { request, response, content: Some("summed up".into()), ..Entry::default() }
@@ -28,8 +28,9 @@ fn entry(status: u16, body: &str, end: End) -> Entry {
 #[test]
 fn a_take_is_told_with_its_request_and_its_answer() {
     let answer = r#"{"choices":[{"message":{"role":"assistant","content":"yes"}}]}"#;
-    let entry = entry(200, answer, End::Complete);
-    let told = Call { seq: Some(3), entry: Some(&entry), ..Call::default() }.to_json();
+    let entry = entry(200, answer, ResponseEnd::Complete);
+    let told =
+        InspectedCall { seq: Some(3), entry: Some(&entry), ..InspectedCall::default() }.to_json();
     assert_eq!(told["request"]["path"], "/v1/chat/completions?a=b");
     assert_eq!(told["request"]["headers"], json!([["content-type", "application/json"]]));
     assert_eq!(told["request"]["settings"], json!([["model", "m"]]));
@@ -54,12 +55,12 @@ fn a_take_is_told_with_its_request_and_its_answer() {
 
 #[test]
 fn an_error_and_a_cut_are_said() {
-    let failed = entry(429, r#"{"error":{"message":"slow down"}}"#, End::Complete);
-    let told = Call { entry: Some(&failed), ..Call::default() }.to_json();
+    let failed = entry(429, r#"{"error":{"message":"slow down"}}"#, ResponseEnd::Complete);
+    let told = InspectedCall { entry: Some(&failed), ..InspectedCall::default() }.to_json();
     assert_eq!(told["answer"]["error"], "slow down");
     assert_eq!(told["answer"]["messages"][0]["parts"][0]["text"], "summed up");
-    let cut = entry(200, "{}", End::ClientAbort);
-    let told = Call { entry: Some(&cut), ..Call::default() }.to_json();
+    let cut = entry(200, "{}", ResponseEnd::ClientAbort);
+    let told = InspectedCall { entry: Some(&cut), ..InspectedCall::default() }.to_json();
     assert!(told["answer"]["error"].as_str().unwrap().contains("never served"), "{told:#}");
 }
 
@@ -70,7 +71,12 @@ fn a_mismatch_has_its_differences_on_its_first_level() {
                      "differences": [{ "pointer": "/a", "recorded": "1", "now": "2" }] } });
     let (now, near) = (request("{}"), request("[]"));
     let line = json!({ "mismatch": mismatch });
-    let call = Call { line, request: Some(&now), nearest: Some(&near), ..Call::default() };
+    let call = InspectedCall {
+        line,
+        request: Some(&now),
+        nearest: Some(&near),
+        ..InspectedCall::default()
+    };
     let told = call.to_json();
     let expected = json!({ "reason": "drifted", "message": "why",
         "nearest": { "entry": "a", "take": 1, "recording": "r.json" },
@@ -86,11 +92,11 @@ fn a_mismatch_has_its_differences_on_its_first_level() {
 #[test]
 fn what_an_entry_does_not_hold_is_explained() {
     let plain = Entry { content: Some("said".into()), ..Entry::default() };
-    let told = Call { entry: Some(&plain), ..Call::default() }.to_json();
+    let told = InspectedCall { entry: Some(&plain), ..InspectedCall::default() }.to_json();
     assert_eq!(told["answer"]["messages"][0]["parts"][0]["text"], "said");
     assert!(told["why_no_bodies"].as_str().unwrap().contains("no request"), "{told:#}");
     let fault = Entry { fault: Some(json!({ "type": "timeout" })), ..Entry::default() };
-    let told = Call { entry: Some(&fault), ..Call::default() }.to_json();
+    let told = InspectedCall { entry: Some(&fault), ..InspectedCall::default() }.to_json();
     assert_eq!(told["fault"]["type"], "timeout");
     assert!(told["why_no_bodies"].as_str().unwrap().contains("fault"), "{told:#}");
 }

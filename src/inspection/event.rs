@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::provider::Framing;
-use crate::provider::framing::{self, Event};
+use crate::provider::framing::{self, StreamEvent};
 use crate::recording::Chunk;
 
 /// For each chunk, the messages that end in it: what their headers call them, and
@@ -39,7 +39,7 @@ pub fn texts(chunks: &[Chunk]) -> Vec<String> {
 }
 
 /// What one message says.
-fn said(event: &Event<'_>) -> String {
+fn said(event: &StreamEvent<'_>) -> String {
     let kind = match (event.name, event.failed) {
         (Some(name), true) => format!("exception {name}"),
         (Some(name), false) => name.to_owned(),
@@ -62,10 +62,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::provider::framing::Frame;
+    use crate::provider::framing::EventFrame;
 
     fn frame(name: &'static str, data: Value) -> Vec<u8> {
-        let frame = Frame { name: Some(name), data: Some(data), exception: false };
+        let frame = EventFrame { name: Some(name), data: Some(data), exception: false };
         Framing::EventStream.write(&[frame]).concat()
     }
 
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_told_as_what_it_is() {
-        let exception = Frame::exception("throttlingException", json!({ "message": "no" }));
+        let exception = EventFrame::exception("throttlingException", json!({ "message": "no" }));
         let exception = Framing::EventStream.write(&[exception]).concat();
         assert_eq!(told(&[&exception]), [r#"exception throttlingException {"message":"no"}"#]);
         let mut changed = frame("a", json!({}));

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::answer::media;
 use super::stream::rounded;
-use crate::provider::{Call, Framing};
-use crate::recording::{End, Entry, EntryName, RecordedResponse};
+use crate::provider::{Framing, RecognisedCall};
+use crate::recording::{Entry, EntryName, RecordedResponse, ResponseEnd};
 
 /// The line of a take: what a recording does not tell is null.
 pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Value {
@@ -59,17 +59,17 @@ pub fn of(seq: Option<u64>, name: &EntryName, take: usize, entry: &Entry) -> Val
     })
 }
 
-fn is_streamed(call: Option<&Call>, response: &RecordedResponse) -> bool {
+fn is_streamed(call: Option<&RecognisedCall>, response: &RecordedResponse) -> bool {
     let asked = call.is_some_and(|call| call.streamed);
     asked || Framing::of_media(&media(response)) == Some(Framing::Sse)
 }
 
 /// The journal's word for an end.
-fn end(end: End) -> &'static str {
+fn end(end: ResponseEnd) -> &'static str {
     match end {
-        End::Complete => "complete",
-        End::UpstreamAbort(_) => "aborted",
-        End::ClientAbort => "client_left",
-        End::Truncated => "truncated",
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(_) => "aborted",
+        ResponseEnd::ClientAbort => "client_left",
+        ResponseEnd::Truncated => "truncated",
     }
 }

@@ -1,7 +1,7 @@
 //! A recorded call as people look at it: who said what, with which settings, the bodies
 //! laid out, what came when. It is data, bounded in size, for whoever renders it.
 //!
-//! [`Call::to_json`] gives all that is known of one call, [`line::of`] a recorded take in
+//! [`InspectedCall::to_json`] gives all that is known of one call, [`line::of`] a recorded take in
 //! the fields of the journal. All text is what a recording holds: freed of secrets, and
 //! otherwise as it came. Whoever shows it sees to it that it stays text.
 
@@ -17,4 +17,4 @@ mod stream;
 mod talk;
 mod text;
 
-pub use call::Call;
+pub use call::InspectedCall;

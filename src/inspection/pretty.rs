@@ -12,7 +12,7 @@ const DEPTH: usize = 64;
 
 /// How a body is laid out.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct BodyLayout {
     /// Bytes of a body that is laid out at all.
     pub body: usize,
     /// Characters of one text that are shown.
@@ -23,7 +23,7 @@ pub struct Layout {
     pub clean: fn(&str) -> Cow<'_, str>,
 }
 
-impl Layout {
+impl BodyLayout {
     /// A body as indented lines; `None` where it is not JSON that means the same to
     /// everyone, or is too large to be laid out.
     pub fn body(&self, bytes: &[u8]) -> Option<String> {

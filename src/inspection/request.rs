@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::text::Text;
+use super::text::BodyText;
 use super::{setting, talk};
 use crate::recording::RecordedRequest;
 
@@ -16,7 +16,7 @@ pub(super) fn to_json(request: &RecordedRequest) -> Value {
         length if length > READ => None,
         _ => serde_json::from_slice(&request.body).ok(),
     };
-    let Text { text, cut } = Text::of(&request.body);
+    let BodyText { text, cut } = BodyText::of(&request.body);
     let query = if request.query.is_empty() { "" } else { "?" };
     json!({
         "method": request.method,

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::block::{Kind, Part, of_call, parts, word};
+use super::block::{BlockKind, MessageBlock, of_call, parts, word};
 use super::text::{AROUND, MOST, bounded};
 
 /// Bytes of a role.
@@ -11,9 +11,9 @@ const ROLE: usize = 100;
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ChatMessage {
     pub(super) role: String,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<MessageBlock>,
 }
 
 /// Members of a request that are its messages: all others are settings.
@@ -42,7 +42,7 @@ pub(super) const SPOKEN: [&str; 21] = [
 ];
 
 /// What a request says; `None` where nothing is said in it.
-pub(super) fn asked(body: &Value) -> Option<Vec<Message>> {
+pub(super) fn asked(body: &Value) -> Option<Vec<ChatMessage>> {
     let mut messages = Vec::new();
     for name in SPOKEN {
         let Some(said) = body.get(name).filter(|said| !said.is_null()) else { continue };
@@ -63,7 +63,7 @@ pub(super) fn asked(body: &Value) -> Option<Vec<Message>> {
 }
 
 /// What a complete answer says; `None` where it says nothing that is known.
-pub(super) fn answered(body: &Value) -> Option<Vec<Message>> {
+pub(super) fn answered(body: &Value) -> Option<Vec<ChatMessage>> {
     let mut messages = Vec::new();
     let list = |name: &str| body.get(name).and_then(Value::as_array);
     if let Some(choices) = list("choices") {
@@ -89,10 +89,10 @@ pub(super) fn answered(body: &Value) -> Option<Vec<Message>> {
 }
 
 /// Answers that are a text of some name, or vectors.
-fn bare(body: &Value) -> Vec<Part> {
-    let mut said: Vec<Part> = text(body.get("thinking"))
+fn bare(body: &Value) -> Vec<MessageBlock> {
+    let mut said: Vec<MessageBlock> = text(body.get("thinking"))
         .into_iter()
-        .map(|part| Part { kind: Kind::Reasoning, ..part })
+        .map(|part| MessageBlock { kind: BlockKind::Reasoning, ..part })
         .collect();
     for name in ["response", "text", "completion", "generation", "outputText"] {
         said.extend(text(body.get(name)));
@@ -106,7 +106,7 @@ fn bare(body: &Value) -> Vec<Part> {
 }
 
 /// How many vectors there are, and how long they are.
-fn vectors(body: &Value) -> Option<Part> {
+fn vectors(body: &Value) -> Option<MessageBlock> {
     let rows: Vec<&Value> = match (body.get("data"), body.get("embeddings")) {
         (Some(Value::Array(data)), _) => {
             data.iter().filter_map(|row| row.get("embedding")).collect()
@@ -124,7 +124,7 @@ fn vectors(body: &Value) -> Option<Part> {
         _ => String::new(),
     };
     let vectors = if rows.len() == 1 { "vector" } else { "vectors" };
-    Some(Part::new(Kind::Other, format!("{} {vectors}{length}", rows.len())))
+    Some(MessageBlock::new(BlockKind::Other, format!("{} {vectors}{length}", rows.len())))
 }
 
 /// Whether the input of a request is a conversation, not texts or numbers.
@@ -133,7 +133,7 @@ fn is_talk(input: &Value) -> bool {
 }
 
 /// A message for each item of a list.
-fn items(messages: &mut Vec<Message>, said: &Value) {
+fn items(messages: &mut Vec<ChatMessage>, said: &Value) {
     match said {
         Value::Array(items) => {
             messages.extend(items.iter().filter_map(|item| of_item(item, "user")));
@@ -143,9 +143,9 @@ fn items(messages: &mut Vec<Message>, said: &Value) {
 }
 
 /// One item of a conversation: a message, or a call or result on its own.
-fn of_item(item: &Value, default: &str) -> Option<Message> {
+fn of_item(item: &Value, default: &str) -> Option<ChatMessage> {
     if let Some(said) = item.as_str() {
-        return Some(Message { role: default.to_owned(), parts: parts(&Value::from(said)) });
+        return Some(ChatMessage { role: default.to_owned(), parts: parts(&Value::from(said)) });
     }
     let role = word(item, "role").unwrap_or_else(|| match word(item, "type") {
         Some("reasoning") => "assistant",
@@ -156,7 +156,7 @@ fn of_item(item: &Value, default: &str) -> Option<Message> {
     let mut said = Vec::new();
     for name in ["reasoning_content", "reasoning", "thinking"] {
         let thought = text(item.get(name)).into_iter();
-        said.extend(thought.map(|part| Part { kind: Kind::Reasoning, ..part }));
+        said.extend(thought.map(|part| MessageBlock { kind: BlockKind::Reasoning, ..part }));
         if !said.is_empty() {
             break;
         }
@@ -165,8 +165,12 @@ fn of_item(item: &Value, default: &str) -> Option<Message> {
     match content {
         Some(content) if matches!(role, "tool" | "function") => {
             let of = word(item, "tool_call_id").or_else(|| word(item, "name"));
-            let result = |part: Part| match part.kind {
-                Kind::Text => Part { kind: Kind::ToolResult, name: of.map(str::to_owned), ..part },
+            let result = |part: MessageBlock| match part.kind {
+                BlockKind::Text => MessageBlock {
+                    kind: BlockKind::ToolResult,
+                    name: of.map(str::to_owned),
+                    ..part
+                },
                 _ => part,
             };
             said.extend(parts(content).into_iter().map(result));
@@ -178,42 +182,47 @@ fn of_item(item: &Value, default: &str) -> Option<Message> {
     said.extend(text(item.get("refusal")));
     said.extend(item.get("images").map(images).unwrap_or_default());
     said.extend(calls(item));
-    Some(Message { role: role.to_owned(), parts: said })
+    Some(ChatMessage { role: role.to_owned(), parts: said })
 }
 
 /// The tool calls beside a message's content.
-fn calls(item: &Value) -> Vec<Part> {
+fn calls(item: &Value) -> Vec<MessageBlock> {
     let listed = item.get("tool_calls").and_then(Value::as_array);
     let old = item.get("function_call").filter(|call| call.is_object());
     listed.into_iter().flatten().chain(old).map(of_call).collect()
 }
 
 /// Images in base64 on their own, as Ollama takes them.
-fn images(said: &Value) -> Vec<Part> {
+fn images(said: &Value) -> Vec<MessageBlock> {
     let images = said.as_array().into_iter().flatten().filter_map(Value::as_str);
     images
-        .map(|data| Part::new(Kind::Image, format!("image, {} characters of base64", data.len())))
+        .map(|data| {
+            MessageBlock::new(
+                BlockKind::Image,
+                format!("image, {} characters of base64", data.len()),
+            )
+        })
         .collect()
 }
 
 /// A text that says something.
-fn text(said: Option<&Value>) -> Vec<Part> {
+fn text(said: Option<&Value>) -> Vec<MessageBlock> {
     said.filter(|said| said.is_string()).map(parts).unwrap_or_default()
 }
 
-fn push(messages: &mut Vec<Message>, role: &str, parts: Vec<Part>) {
+fn push(messages: &mut Vec<ChatMessage>, role: &str, parts: Vec<MessageBlock>) {
     if !parts.is_empty() {
-        messages.push(Message { role: role.to_owned(), parts });
+        messages.push(ChatMessage { role: role.to_owned(), parts });
     }
 }
 
 /// Messages as JSON, no more text in them than of a body; those beyond it are counted.
-pub(super) fn to_json(messages: &[Message]) -> Value {
+pub(super) fn to_json(messages: &[ChatMessage]) -> Value {
     let (mut budget, mut told) = (MOST, Vec::new());
     for (at, message) in messages.iter().enumerate() {
         if budget == 0 {
             let rest = format!("({} more messages: see the body)", messages.len() - at);
-            let part = Part::new(Kind::Other, rest).to_json(&mut MOST.clone());
+            let part = MessageBlock::new(BlockKind::Other, rest).to_json(&mut MOST.clone());
             told.push(json!({ "role": "", "parts": [part] }));
             break;
         }

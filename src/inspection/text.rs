@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::pretty::Layout;
+use super::pretty::BodyLayout;
 
 /// The most bytes of a body's text.
 pub(super) const MOST: usize = 1 << 20;
@@ -10,17 +10,21 @@ pub(super) const MOST: usize = 1 << 20;
 pub(super) const AROUND: usize = 64;
 
 /// Bodies are laid out whole; what is too long is cut behind it.
-const LAYOUT: Layout =
-    Layout { body: 4 << 20, text: usize::MAX, row: usize::MAX, clean: |text| Cow::Borrowed(text) };
+const LAYOUT: BodyLayout = BodyLayout {
+    body: 4 << 20,
+    text: usize::MAX,
+    row: usize::MAX,
+    clean: |text| Cow::Borrowed(text),
+};
 
 /// A body's text.
-pub(super) struct Text {
+pub(super) struct BodyText {
     pub(super) text: String,
     /// Whether there is more of it.
     pub(super) cut: bool,
 }
 
-impl Text {
+impl BodyText {
     /// A body, laid out where it is JSON.
     pub(super) fn of(bytes: &[u8]) -> Self {
         if let Some(text) = LAYOUT.body(bytes) {
@@ -72,15 +76,15 @@ mod tests {
     #[test]
     fn a_body_is_cut_at_a_character_when_it_is_too_long() {
         let long = "é".repeat(MOST);
-        let text = Text::of(format!("x{long}").as_bytes());
+        let text = BodyText::of(format!("x{long}").as_bytes());
         assert!(text.cut && text.text.len() == MOST - 1, "{}", text.text.len());
-        let json = Text::of(format!("{{\"a\":\"{long}\"}}").as_bytes());
+        let json = BodyText::of(format!("{{\"a\":\"{long}\"}}").as_bytes());
         assert!(json.cut && json.text.len() <= MOST && json.text.starts_with("{\n  \"a\": \"é"));
     }
 
     #[test]
     fn a_body_is_laid_out_when_it_means_the_same_to_everyone() {
-        let text = |bytes: &[u8]| Text::of(bytes).text;
+        let text = |bytes: &[u8]| BodyText::of(bytes).text;
         assert_eq!(
             text(br#"{"a":[1.50,18446744073709551616]}"#),
             "{\n  \"a\": [1.50, 18446744073709551616]\n}"

@@ -9,12 +9,12 @@ pub(super) const LIMIT: u64 = 128 << 20;
 
 /// What has been read since the last exchange, shared with whoever finds the next.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct ReadMeter {
     read: Rc<Cell<u64>>,
     over: Rc<Cell<bool>>,
 }
 
-impl Meter {
+impl ReadMeter {
     /// An exchange is over: what follows belongs to the next.
     pub(super) fn reset(&self) {
         self.read.set(0);
@@ -27,19 +27,19 @@ impl Meter {
 }
 
 /// Reads from `inner` as long as the meter allows it.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedReader<R> {
     inner: R,
-    meter: Meter,
+    meter: ReadMeter,
     limit: u64,
 }
 
-impl<R: Read> Bounded<R> {
-    pub(super) fn new(inner: R, meter: Meter) -> Self {
+impl<R: Read> BoundedReader<R> {
+    pub(super) fn new(inner: R, meter: ReadMeter) -> Self {
         Self { inner, meter, limit: LIMIT }
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.meter.read.get() > self.limit {
             self.meter.over.set(true);
@@ -57,8 +57,9 @@ mod tests {
 
     #[test]
     fn reading_goes_on_as_long_as_exchanges_end_and_stops_where_one_does_not() {
-        let meter = Meter::default();
-        let mut reader = Bounded { inner: io::repeat(b'x'), meter: meter.clone(), limit: 100 };
+        let meter = ReadMeter::default();
+        let mut reader =
+            BoundedReader { inner: io::repeat(b'x'), meter: meter.clone(), limit: 100 };
         let mut buffer = [0; 60];
         for _ in 0..10 {
             reader.read_exact(&mut buffer).unwrap();

@@ -3,47 +3,47 @@
 use bytes::Bytes;
 
 use crate::provider::Answer;
-use crate::recording::{Chunk, End, Entry};
+use crate::recording::{Chunk, Entry, ResponseEnd};
 
 /// What is found in a file, one after the other.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
+pub enum FoundItem {
     /// An exchange.
-    Exchange(Box<Exchange>),
+    Exchange(Box<ForeignExchange>),
     /// A call of whose answer the file holds the words alone.
-    Words(Box<Words>),
+    Words(Box<TextExchange>),
     /// An entry that needs no more than a name.
-    Entry(Box<Named>),
+    Entry(Box<NamedEntry>),
     /// Something that cannot become an entry.
-    Left(Left),
+    Left(SkippedItem),
 }
 
 /// What is left out, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct SkippedItem {
     /// Where it stands, as people find it there: `interaction 3`.
     pub place: String,
     /// Why, in a few words.
     pub reason: String,
     /// Whether a call is lost by that.
-    pub cause: LeftCause,
+    pub cause: SkipCause,
 }
 
-impl Left {
+impl SkippedItem {
     /// Something that is no call, or none that can be replayed.
     pub(crate) fn no_call(place: String, reason: impl Into<String>) -> Self {
-        Self { place, reason: reason.into(), cause: LeftCause::NoCall }
+        Self { place, reason: reason.into(), cause: SkipCause::NoCall }
     }
 
     /// A call that the file does not hold whole.
     pub(crate) fn damaged(place: String, reason: impl Into<String>) -> Self {
-        Self { place, reason: reason.into(), cause: LeftCause::Damaged }
+        Self { place, reason: reason.into(), cause: SkipCause::Damaged }
     }
 }
 
 /// What is the matter with something that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftCause {
+pub enum SkipCause {
     /// It is no call, or none that can be replayed.
     NoCall,
     /// It is a call whose bodies the file does not hold, or not as they were.
@@ -52,13 +52,13 @@ pub enum LeftCause {
 
 /// A request and its response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
+pub struct ForeignExchange {
     /// Where it stands, as people find it there: `interaction 3`.
     pub place: String,
     /// What was asked.
-    pub request: Request,
+    pub request: ForeignRequest,
     /// What came back.
-    pub response: Response,
+    pub response: ForeignResponse,
     /// When the request was sent, in any of the spellings that are seen.
     pub started: Option<String>,
     /// Milliseconds from there to the first byte of the answer.
@@ -66,22 +66,22 @@ pub struct Exchange {
     /// Milliseconds from there to the end of the answer.
     pub duration_ms: Option<f64>,
     /// What loomrec itself wrote beside it.
-    pub own: Option<Own>,
+    pub own: Option<OwnDetails>,
     /// What of it the file does not hold, in a few words each.
     pub lost: Vec<&'static str>,
 }
 
 /// A request, and the words of what came back.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Words {
+pub struct TextExchange {
     /// Where it stands, as people find it there: `line 3`.
     pub place: String,
     /// What was asked.
-    pub request: Request,
+    pub request: ForeignRequest,
     /// What was said to it.
-    pub said: Said,
+    pub said: TextAnswer,
     /// What loomrec itself knows of the request.
-    pub own: Option<Own>,
+    pub own: Option<OwnDetails>,
     /// When the request was sent, in any of the spellings that are seen.
     pub started: Option<String>,
     /// Milliseconds from there to the end of the answer.
@@ -92,7 +92,7 @@ pub struct Words {
 
 /// What was said to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum TextAnswer {
     /// An answer.
     Answer(Answer),
     /// An error, which gets the shape of its provider.
@@ -108,7 +108,7 @@ pub enum Said {
 
 /// An entry under the name it has in its file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct NamedEntry {
     /// Where it stands: its key.
     pub place: String,
     /// The key, which may be that of a further take.
@@ -121,7 +121,7 @@ pub struct Named {
 
 /// A request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct ForeignRequest {
     /// In any case.
     pub method: String,
     /// The whole address, with scheme and query.
@@ -134,22 +134,22 @@ pub struct Request {
 
 /// A response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Response {
+pub struct ForeignResponse {
     /// The HTTP status; 0 where there was none.
     pub status: u16,
     /// Names in any case.
     pub headers: Vec<(String, String)>,
     /// The body.
-    pub content: Content,
+    pub content: ResponseContent,
     /// How many bytes the body has by the file's own account, beside the headers.
     pub size: Option<u64>,
     /// How it ended.
-    pub end: End,
+    pub end: ResponseEnd,
 }
 
 /// A response's body.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum ResponseContent {
     /// As it went over the wire, compressed where the headers say so. Some tools
     /// unpack it and leave the header, which is understood.
     Wire(Bytes),
@@ -162,7 +162,7 @@ pub enum Content {
 /// What loomrec's own exports say beside an exchange, so that nothing is lost on the
 /// way back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnDetails {
     /// The upstream's name.
     pub upstream: Option<String>,
     /// The raw path behind its mount.

@@ -6,7 +6,7 @@ use crate::spelling;
 
 /// A format of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ForeignFormat {
     /// A cassette of VCR.py or pytest-recording.
     Vcr,
     /// The same, as its JSON serializer writes it.
@@ -38,7 +38,7 @@ fn hint(meant: Option<&str>) -> String {
     meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
 }
 
-impl Format {
+impl ForeignFormat {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Vcr,
@@ -150,7 +150,7 @@ fn is_span(has: &dyn Fn(&str) -> bool) -> bool {
     has("attributes") && (has("spanId") || has("span_id") || has("context"))
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for ForeignFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -162,27 +162,27 @@ mod tests {
 
     #[test]
     fn format_is_told_by_what_a_file_begins_with() {
-        let of = |text: &str| Format::of(text.as_bytes());
-        assert_eq!(of("interactions:\n- request:\n"), Some(Format::Vcr));
-        assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(Format::Vcr));
-        assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(Format::VcrJson));
-        assert_eq!(of("\u{feff} { \"log\": {\"version\": \"1.2\""), Some(Format::Har));
-        assert_eq!(of("{\"_version\": 2}"), Some(Format::AgentLoom));
+        let of = |text: &str| ForeignFormat::of(text.as_bytes());
+        assert_eq!(of("interactions:\n- request:\n"), Some(ForeignFormat::Vcr));
+        assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(ForeignFormat::Vcr));
+        assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(ForeignFormat::VcrJson));
+        assert_eq!(of("\u{feff} { \"log\": {\"version\": \"1.2\""), Some(ForeignFormat::Har));
+        assert_eq!(of("{\"_version\": 2}"), Some(ForeignFormat::AgentLoom));
         assert_eq!(of("{\"_version\": 2, \"_loomrec\": {}}"), None);
-        assert_eq!(of("{\n  \"fixtures\": ["), Some(Format::Aimock));
-        assert_eq!(of("{\"id\": \"b\", \"custom_id\": \"a\""), Some(Format::OpenAiBatch));
-        assert_eq!(of("{\"messages\": [{\"role\""), Some(Format::OpenAiChat));
-        assert_eq!(of("{\"resourceSpans\": ["), Some(Format::Otel));
-        assert_eq!(of("[{\"context\": {}, \"attributes\": {}"), Some(Format::Otel));
+        assert_eq!(of("{\n  \"fixtures\": ["), Some(ForeignFormat::Aimock));
+        assert_eq!(of("{\"id\": \"b\", \"custom_id\": \"a\""), Some(ForeignFormat::OpenAiBatch));
+        assert_eq!(of("{\"messages\": [{\"role\""), Some(ForeignFormat::OpenAiChat));
+        assert_eq!(of("{\"resourceSpans\": ["), Some(ForeignFormat::Otel));
+        assert_eq!(of("[{\"context\": {}, \"attributes\": {}"), Some(ForeignFormat::Otel));
         assert_eq!(of(""), None);
         assert_eq!(of("a: interactions:"), None);
     }
 
     #[test]
     fn unknown_name_is_told_with_the_one_that_was_meant() {
-        assert_eq!(Format::named("HAR"), Ok(Format::Har));
+        assert_eq!(ForeignFormat::named("HAR"), Ok(ForeignFormat::Har));
         assert_eq!(
-            Format::named("harr").unwrap_err().to_string(),
+            ForeignFormat::named("harr").unwrap_err().to_string(),
             "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
              har, agentloom, aimock, openai-batch, openai-chat, otel"
         );

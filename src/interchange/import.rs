@@ -8,17 +8,19 @@ use bytes::Bytes;
 use http::Uri;
 use url::Url;
 
-use super::address::{Addresses, By, Placed};
-use super::exchange::{Content, Exchange, Own, Request, Response};
+use super::address::{PlacedBy, PlacedCall, UpstreamAddresses};
+use super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, OwnDetails, ResponseContent,
+};
 use super::header_list::{find_value, in_lower_case};
 use super::length::other_length;
 use crate::identity::IdentityRules;
 use crate::provider::{Framing, directory, framing};
-use crate::recording::exchange::{Exchange as Over, Maker, Reply};
-use crate::recording::observed::Observed;
-use crate::recording::redact::{self, Placeholders, Secrets};
+use crate::recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::{self, CallCredentials, Placeholders};
 use crate::recording::request_text::{RequestText, request_text};
-use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, moment};
+use crate::recording::{Chunk, Entry, EntryName, RecordedRequest, encoding, timestamp};
 
 /// Headers that name a call's session and step.
 const SESSION: &str = "x-loomrec-session";
@@ -31,11 +33,11 @@ const MARKS: [&str; 8] =
 
 /// Makes entries of exchanges.
 #[derive(Clone, Copy, Debug)]
-pub struct Import<'a> {
+pub struct EntryImporter<'a> {
     /// Finds secrets, reads answers, knows prices.
-    pub maker: Maker<'a>,
+    pub maker: EntryMaker<'a>,
     /// Where upstreams are.
-    pub addresses: &'a Addresses,
+    pub addresses: &'a UpstreamAddresses,
     /// The rules keys are made under.
     pub rules: &'a IdentityRules,
     /// Names of query parameters that are credentials, in lower case.
@@ -48,13 +50,13 @@ pub struct Import<'a> {
 
 /// An entry, and how it came to be.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct ImportedEntry {
     /// The name to keep it under.
     pub name: EntryName,
     /// The entry.
     pub entry: Entry,
     /// What told its upstream.
-    pub by: By,
+    pub by: PlacedBy,
     /// The host it was sent to.
     pub host: String,
     /// What the file did not tell of it, in a few words each.
@@ -63,7 +65,7 @@ pub struct Made {
 
 /// Why no entry was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum ImportRefusal {
     /// It was sent to a host that is no upstream's, this one.
     Foreign(String),
     /// It is a call whose bodies are not what they were; why, in a few words.
@@ -72,33 +74,41 @@ pub enum Refused {
     Reason(String),
 }
 
-impl Import<'_> {
+impl EntryImporter<'_> {
     /// The entry of an exchange.
     ///
     /// # Errors
-    /// [`Refused`] for a call that is none of an LLM's, or that cannot be replayed.
-    pub fn entry(&self, exchange: Exchange) -> Result<Made, Refused> {
-        let Exchange { request, response, started, first_ms, duration_ms, own, mut lost, .. } =
-            exchange;
+    /// [`ImportRefusal`] for a call that is none of an LLM's, or that cannot be replayed.
+    pub fn entry(&self, exchange: ForeignExchange) -> Result<ImportedEntry, ImportRefusal> {
+        let ForeignExchange {
+            request,
+            response,
+            started,
+            first_ms,
+            duration_ms,
+            own,
+            mut lost,
+            ..
+        } = exchange;
         let asked = self.asked(request, response.status, own.as_ref())?;
         if let Some(reason) = other_length(&asked.method, &asked.headers, &asked.body, &response) {
             match self.any_length {
                 true => lost.push("the length of bodies that another tool has changed"),
-                false => return Err(Refused::Damaged(reason)),
+                false => return Err(ImportRefusal::Damaged(reason)),
             }
         }
         let (observed, by) = self.observed(&asked, own.as_ref());
         let key = observed.key(self.rules);
         let name = match &observed.step {
             Some(step) => EntryName::step(step).map_err(|error| {
-                Refused::Reason(format!("its step id cannot be a name: failed to {error}"))
+                ImportRefusal::Reason(format!("its step id cannot be a name: failed to {error}"))
             })?,
             None => EntryName::Hash(key.clone()),
         };
-        let guessed = !matches!(response.content, Content::Chunks(_));
+        let guessed = !matches!(response.content, ResponseContent::Chunks(_));
         let times = Times { first: first_ms, whole: duration_ms };
         let reply = self.reply(response, &asked.method, times)?;
-        let recorded_at = started.as_deref().and_then(moment::read);
+        let recorded_at = started.as_deref().and_then(timestamp::read);
         if recorded_at.is_none() && own.is_none() {
             lost.push("when calls were made");
         }
@@ -110,25 +120,31 @@ impl Import<'_> {
         }
         let secrets = Arc::new(asked.secrets);
         let latency_ms = duration_ms.filter(|ms| ms.is_finite() && *ms >= 0.0);
-        let over =
-            Over { observed, key, secrets: Arc::clone(&secrets), recorded_at, latency_ms, reply };
+        let over = CompletedExchange {
+            observed,
+            key,
+            secrets: Arc::clone(&secrets),
+            recorded_at,
+            latency_ms,
+            reply,
+        };
         let (entry, _) =
-            self.maker.entry(over).map_err(|unkept| Refused::Damaged(unkept.to_string()))?;
+            self.maker.entry(over).map_err(|unkept| ImportRefusal::Damaged(unkept.to_string()))?;
         if !secrets.is_empty() && !redact::is_clean(&entry.to_text(), &secrets) {
             let reason = "a credential in it could not be taken out";
-            return Err(Refused::Damaged(reason.to_owned()));
+            return Err(ImportRefusal::Damaged(reason.to_owned()));
         }
-        Ok(Made { name, entry, by, host: asked.host, lost })
+        Ok(ImportedEntry { name, entry, by, host: asked.host, lost })
     }
 
     /// A request that can be replayed.
     pub(super) fn asked(
         &self,
-        request: Request,
+        request: ForeignRequest,
         status: u16,
-        own: Option<&Own>,
-    ) -> Result<Asked, Refused> {
-        let Request { method, url, headers, body } = request;
+        own: Option<&OwnDetails>,
+    ) -> Result<ImportedRequest, ImportRefusal> {
+        let ForeignRequest { method, url, headers, body } = request;
         let uri: Uri = url.parse().map_err(|_| refused("its address is not a URL"))?;
         let host = uri.authority().ok_or_else(|| refused("its address names no host"))?;
         // A password may stand before it.
@@ -147,25 +163,29 @@ impl Import<'_> {
         let headers = in_lower_case(headers);
         let placed = self.addresses.place(&method, &uri, &headers, &body);
         let named = own.is_some_and(|own| own.upstream.is_some());
-        if placed.by == By::Host && !named && !self.all {
-            return Err(Refused::Foreign(host));
+        if placed.by == PlacedBy::Host && !named && !self.all {
+            return Err(ImportRefusal::Foreign(host));
         }
         let upstream = own.and_then(|own| own.upstream.as_deref()).unwrap_or(&placed.upstream);
         let rules = directory::query_rules(Some(upstream), self.credential_params);
         let query = uri.query().unwrap_or_default();
-        let mut secrets = Secrets::of_request(&credentials(&headers), query, rules);
+        let mut secrets = CallCredentials::of_request(&credentials(&headers), query, rules);
         if let Some(address) = address_with_user(&uri) {
             secrets.add_address(&address);
         }
-        Ok(Asked { method, uri, host, headers, body, placed, secrets })
+        Ok(ImportedRequest { method, uri, host, headers, body, placed, secrets })
     }
 
     /// The request, recognised and freed of secrets, and what told its upstream.
-    pub(super) fn observed(&self, asked: &Asked, own: Option<&Own>) -> (Observed, By) {
-        let Asked { method, uri, headers, body, placed, secrets, .. } = asked;
+    pub(super) fn observed(
+        &self,
+        asked: &ImportedRequest,
+        own: Option<&OwnDetails>,
+    ) -> (NormalizedRequest, PlacedBy) {
+        let ImportedRequest { method, uri, headers, body, placed, secrets, .. } = asked;
         let redactor = self.maker.redactor;
         let own_upstream = own.and_then(|own| own.upstream.clone());
-        let by = if own_upstream.is_some() { By::Address } else { placed.by };
+        let by = if own_upstream.is_some() { PlacedBy::Address } else { placed.by };
         let upstream = own_upstream.unwrap_or_else(|| placed.upstream.clone());
         let path = own.and_then(|own| own.path.as_ref()).unwrap_or(&placed.path);
         let rules = directory::query_rules(Some(&upstream), self.credential_params);
@@ -196,7 +216,8 @@ impl Import<'_> {
             }
         };
         let request = RecordedRequest { body, ..head };
-        let mut observed = Observed::new(upstream, request, std::slice::from_ref(self.rules));
+        let mut observed =
+            NormalizedRequest::new(upstream, request, std::slice::from_ref(self.rules));
         let named = |own: Option<&String>, header: &str| {
             let given = own.map(String::as_str).or_else(|| find_value(headers, header))?;
             Some(redactor.redact_name(given, secrets)).filter(|text| !text.is_empty())
@@ -208,16 +229,21 @@ impl Import<'_> {
     }
 
     /// The response as it would have come without compression.
-    fn reply(&self, response: Response, method: &str, times: Times) -> Result<Reply, Refused> {
-        let Response { status, headers, content, end, .. } = response;
+    fn reply(
+        &self,
+        response: ForeignResponse,
+        method: &str,
+        times: Times,
+    ) -> Result<UpstreamReply, ImportRefusal> {
+        let ForeignResponse { status, headers, content, end, .. } = response;
         let mut headers = in_lower_case(headers);
         let chunks = match content {
-            Content::Chunks(chunks) => chunks,
-            Content::Plain(body) => {
+            ResponseContent::Chunks(chunks) => chunks,
+            ResponseContent::Plain(body) => {
                 headers.retain(|(name, _)| name != "content-encoding");
                 times.chunks(&headers, body)
             }
-            Content::Wire(body) => {
+            ResponseContent::Wire(body) => {
                 let body = self.unpacked(&mut headers, body)?;
                 times.chunks(&headers, body)
             }
@@ -229,11 +255,15 @@ impl Import<'_> {
                 *value = length.to_string();
             }
         }
-        Ok(Reply { status, headers, chunks, over: false, end })
+        Ok(UpstreamReply { status, headers, chunks, over: false, end })
     }
 
     /// The plain bytes of a body; the header that says how it was packed goes.
-    fn unpacked(&self, headers: &mut Vec<(String, String)>, body: Bytes) -> Result<Bytes, Refused> {
+    fn unpacked(
+        &self,
+        headers: &mut Vec<(String, String)>,
+        body: Bytes,
+    ) -> Result<Bytes, ImportRefusal> {
         let Some(coding) = encoding::coding_in(headers) else {
             headers.retain(|(name, _)| name != "content-encoding");
             return Ok(body);
@@ -243,7 +273,7 @@ impl Import<'_> {
             // Unpacked by the tool already, and the header left.
             None if std::str::from_utf8(&body).is_ok() => body,
             None => {
-                return Err(Refused::Damaged(format!(
+                return Err(ImportRefusal::Damaged(format!(
                     "its body cannot be unpacked (content-encoding: {})",
                     coding.chars().take(40).collect::<String>()
                 )));
@@ -255,19 +285,19 @@ impl Import<'_> {
 }
 
 /// A request that can be replayed, with what is needed to store it.
-pub(super) struct Asked {
+pub(super) struct ImportedRequest {
     pub(super) method: String,
     uri: Uri,
     pub(super) host: String,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
-    placed: Placed,
-    pub(super) secrets: Secrets,
+    placed: PlacedCall,
+    pub(super) secrets: CallCredentials,
 }
 
-pub(super) fn refused(reason: &str) -> Refused {
-    Refused::Reason(reason.to_owned())
+pub(super) fn refused(reason: &str) -> ImportRefusal {
+    ImportRefusal::Reason(reason.to_owned())
 }
 
 /// When an answer came, as far as that is known.

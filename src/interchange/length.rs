@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use super::exchange::{Content, Response};
+use super::exchange::{ForeignResponse, ResponseContent};
 use super::header_list::{find_value, in_lower_case};
-use crate::recording::End;
+use crate::recording::ResponseEnd;
 
 /// Says of a body that is not as long as its headers tell: another tool has changed it,
 /// or holds a part of it.
@@ -12,7 +12,7 @@ pub(super) fn other_length(
     method: &str,
     headers: &[(String, String)],
     body: &Bytes,
-    response: &Response,
+    response: &ForeignResponse,
 ) -> Option<String> {
     let differs = |headers: &[(String, String)], bytes: &Bytes, whose: &str| {
         // Where both are there, the length is none.
@@ -31,17 +31,17 @@ pub(super) fn other_length(
         return Some(reason);
     }
     let body = match &response.content {
-        Content::Wire(body) | Content::Plain(body) => body,
-        Content::Chunks(_) => return None,
+        ResponseContent::Wire(body) | ResponseContent::Plain(body) => body,
+        ResponseContent::Chunks(_) => return None,
     };
-    let is_cut = response.end != End::Complete;
+    let is_cut = response.end != ResponseEnd::Complete;
     if is_cut || method == "HEAD" || matches!(response.status, 204 | 304) {
         return None;
     }
     let headers = in_lower_case(response.headers.clone());
     // Some tools unpack a body and leave its headers.
     let is_packed = find_value(&headers, "content-encoding").is_some();
-    let is_plain = matches!(response.content, Content::Plain(_));
+    let is_plain = matches!(response.content, ResponseContent::Plain(_));
     let is_unpacked = is_packed && (is_plain || std::str::from_utf8(body).is_ok());
     let reason = differs(&headers, body, "response's").filter(|_| !is_unpacked);
     if reason.is_some() {

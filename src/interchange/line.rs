@@ -5,26 +5,26 @@ use std::ops::ControlFlow;
 
 use serde::de::DeserializeOwned;
 
-use super::bounded::{Bounded, LIMIT, Meter};
-use super::format::Format;
-use super::read::{Finder, Problem, ReadError};
+use super::bounded::{BoundedReader, LIMIT, ReadMeter};
+use super::format::ForeignFormat;
+use super::read::{ReadContext, ReadError, ReadProblem};
 
 /// One line of a file.
-pub(super) struct Line<'a> {
+pub(super) struct FileLine<'a> {
     number: usize,
     bytes: &'a [u8],
 }
 
 /// The lines of a file, one after the other.
-pub(super) struct Lines;
+pub(super) struct FileLines;
 
-impl Lines {
+impl FileLines {
     /// Hands on each line that is not empty to `visit`, as long as it wants more; the
     /// meter of `input` allows for one line.
     pub(super) fn visit(
         input: impl Read,
-        mut visit: impl FnMut(&Line<'_>) -> Result<bool, Problem>,
-    ) -> Result<(), Problem> {
+        mut visit: impl FnMut(&FileLine<'_>) -> Result<bool, ReadProblem>,
+    ) -> Result<(), ReadProblem> {
         let mut input = BufReader::new(input);
         let (mut bytes, mut number) = (Vec::new(), 0);
         loop {
@@ -32,11 +32,11 @@ impl Lines {
             // The meter of what is beneath ends a line that has no end; a line that is
             // long by itself is given up here, whatever was read ahead.
             let read = input.by_ref().take(LIMIT + 1).read_until(b'\n', &mut bytes);
-            if read.map_err(Problem::Io)? == 0 {
+            if read.map_err(ReadProblem::Io)? == 0 {
                 return Ok(());
             }
             if u64::try_from(bytes.len()).is_ok_and(|length| length > LIMIT) {
-                return Err(Problem::TooLarge);
+                return Err(ReadProblem::TooLarge);
             }
             number += 1;
             let mut text = bytes.as_slice();
@@ -44,7 +44,7 @@ impl Lines {
                 text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
             }
             let text = text.trim_ascii();
-            if !text.is_empty() && !visit(&Line { number, bytes: text })? {
+            if !text.is_empty() && !visit(&FileLine { number, bytes: text })? {
                 return Ok(());
             }
         }
@@ -52,14 +52,14 @@ impl Lines {
 
     /// The same, of a file that is not read for its exchanges.
     pub(super) fn each(
-        format: Format,
+        format: ForeignFormat,
         input: impl Read,
-        mut visit: impl FnMut(&Line<'_>) -> Result<bool, Problem>,
+        mut visit: impl FnMut(&FileLine<'_>) -> Result<bool, ReadProblem>,
     ) -> Result<(), ReadError> {
-        let meter = Meter::default();
+        let meter = ReadMeter::default();
         let mut go_on = |_| ControlFlow::Continue(());
-        let finder = Finder::new(&mut go_on, meter.clone(), "");
-        let input = Bounded::new(input, meter);
+        let finder = ReadContext::new(&mut go_on, meter.clone(), "");
+        let input = BoundedReader::new(input, meter);
         let done = Self::visit(input, |line| {
             finder.passed();
             visit(line)
@@ -68,29 +68,29 @@ impl Lines {
     }
 }
 
-impl Line<'_> {
+impl FileLine<'_> {
     /// Where it stands.
     pub(super) fn place(&self) -> String {
         format!("line {}", self.number)
     }
 
     /// What it holds.
-    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, ReadProblem> {
         serde_json::from_slice(self.bytes).map_err(|error| {
             let told = error.to_string();
             // It counts lines, and knows of this one alone.
             let told = told.split(" at line 1 column").next().unwrap_or_default();
-            Problem::Form(format!("line {}, column {}: {told}", self.number, error.column()))
+            ReadProblem::Form(format!("line {}, column {}: {told}", self.number, error.column()))
         })
     }
 
     /// Its text.
-    pub(super) fn text(&self) -> Result<&str, Problem> {
+    pub(super) fn text(&self) -> Result<&str, ReadProblem> {
         std::str::from_utf8(self.bytes).map_err(|_| self.problem("it is not UTF-8"))
     }
 
     /// What is wrong with it.
-    pub(super) fn problem(&self, what: &str) -> Problem {
-        Problem::Form(format!("line {}: {what}", self.number))
+    pub(super) fn problem(&self, what: &str) -> ReadProblem {
+        ReadProblem::Form(format!("line {}: {what}", self.number))
     }
 }

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use super::beside::Beside;
-use super::bounded::{Bounded, LIMIT, Meter};
-use super::exchange::Item;
-use super::format::Format;
+use super::bounded::{BoundedReader, LIMIT, ReadMeter};
+use super::companion::CompanionFiles;
+use super::exchange::FoundItem;
+use super::format::ForeignFormat;
 use super::{agentloom, aimock, har, openai, otel, vcr};
 
 /// A file that is not what it should be.
@@ -16,7 +16,7 @@ pub enum ReadError {
     #[error("read it as {title}: {place}{problem}", title = .format.title())]
     Form {
         /// What it was read as.
-        format: Format,
+        format: ForeignFormat,
         /// The last thing that was found whole; empty where it is of no help.
         place: String,
         /// What is wrong, and where.
@@ -30,7 +30,7 @@ pub enum ReadError {
     )]
     TooLarge {
         /// What it was read as.
-        format: Format,
+        format: ForeignFormat,
         /// The last thing that was found whole.
         place: String,
     },
@@ -43,20 +43,20 @@ pub enum ReadError {
 }
 
 /// Called with each thing that is found; whether more is wanted.
-pub(super) type Visit<'a> = &'a mut dyn FnMut(Item) -> ControlFlow<()>;
+pub(super) type ItemVisitor<'a> = &'a mut dyn FnMut(FoundItem) -> ControlFlow<()>;
 
 /// What is known while a file is being read.
-pub(super) struct Finder<'a> {
-    visit: Visit<'a>,
-    meter: Meter,
+pub(super) struct ReadContext<'a> {
+    visit: ItemVisitor<'a>,
+    meter: ReadMeter,
     /// What one exchange is called, for people.
     noun: &'static str,
     found: usize,
     stopped: bool,
 }
 
-impl<'a> Finder<'a> {
-    pub(super) fn new(visit: Visit<'a>, meter: Meter, noun: &'static str) -> Self {
+impl<'a> ReadContext<'a> {
+    pub(super) fn new(visit: ItemVisitor<'a>, meter: ReadMeter, noun: &'static str) -> Self {
         Self { visit, meter, noun, found: 0, stopped: false }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Hands on what was found; whether more is wanted.
-    pub(super) fn tell(&mut self, item: Item) -> bool {
+    pub(super) fn tell(&mut self, item: FoundItem) -> bool {
         self.meter.reset();
         self.found += 1;
         self.stopped |= (self.visit)(item).is_break();
@@ -91,11 +91,11 @@ impl<'a> Finder<'a> {
 /// A file that cannot be read, is not of its format, or holds an exchange that is too
 /// large. What was found before is whole all the same.
 pub fn read(
-    format: Format,
+    format: ForeignFormat,
     input: impl Read,
-    visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(FoundItem) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    read_with(format, input, &Beside::default(), visit)
+    read_with(format, input, &CompanionFiles::default(), visit)
 }
 
 /// The same, with what is given beside the file.
@@ -103,41 +103,45 @@ pub fn read(
 /// # Errors
 /// As for [`read()`].
 pub fn read_with(
-    format: Format,
+    format: ForeignFormat,
     input: impl Read,
-    beside: &Beside,
-    visit: &mut dyn FnMut(Item) -> ControlFlow<()>,
+    beside: &CompanionFiles,
+    visit: &mut dyn FnMut(FoundItem) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    let meter = Meter::default();
-    let mut finder = Finder::new(visit, meter.clone(), noun(format));
-    let input = Bounded::new(input, meter);
+    let meter = ReadMeter::default();
+    let mut finder = ReadContext::new(visit, meter.clone(), noun(format));
+    let input = BoundedReader::new(input, meter);
     let done = match format {
-        Format::Vcr => vcr::read_yaml(input, &mut finder),
-        Format::VcrJson => vcr::read_json(input, &mut finder),
-        Format::Har => har::read(input, &mut finder),
-        Format::AgentLoom => agentloom::read(input, &mut finder),
-        Format::Aimock => aimock::read(input, &mut finder),
-        Format::OpenAiBatch => openai::read_batch(input, beside, &mut finder),
-        Format::OpenAiChat => openai::read_chat(input, beside, &mut finder),
-        Format::Otel => otel::read(input, &mut finder),
+        ForeignFormat::Vcr => vcr::read_yaml(input, &mut finder),
+        ForeignFormat::VcrJson => vcr::read_json(input, &mut finder),
+        ForeignFormat::Har => har::read(input, &mut finder),
+        ForeignFormat::AgentLoom => agentloom::read(input, &mut finder),
+        ForeignFormat::Aimock => aimock::read(input, &mut finder),
+        ForeignFormat::OpenAiBatch => openai::read_batch(input, beside, &mut finder),
+        ForeignFormat::OpenAiChat => openai::read_chat(input, beside, &mut finder),
+        ForeignFormat::Otel => otel::read(input, &mut finder),
     };
     finder.ended(format, done)
 }
 
 /// What one exchange is called; nothing where problems tell their place themselves.
-fn noun(format: Format) -> &'static str {
+fn noun(format: ForeignFormat) -> &'static str {
     match format {
-        Format::Vcr | Format::VcrJson => "interaction",
-        Format::Har | Format::AgentLoom => "entry",
-        Format::Aimock => "fixture",
-        Format::Otel => "span",
-        Format::OpenAiBatch | Format::OpenAiChat => "",
+        ForeignFormat::Vcr | ForeignFormat::VcrJson => "interaction",
+        ForeignFormat::Har | ForeignFormat::AgentLoom => "entry",
+        ForeignFormat::Aimock => "fixture",
+        ForeignFormat::Otel => "span",
+        ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat => "",
     }
 }
 
-impl Finder<'_> {
+impl ReadContext<'_> {
     /// What came of reading.
-    pub(super) fn ended(self, format: Format, done: Result<(), Problem>) -> Result<(), ReadError> {
+    pub(super) fn ended(
+        self,
+        format: ForeignFormat,
+        done: Result<(), ReadProblem>,
+    ) -> Result<(), ReadError> {
         let Self { meter, noun, found, stopped, .. } = self;
         let Err(problem) = done else { return Ok(()) };
         if stopped {
@@ -149,10 +153,10 @@ impl Finder<'_> {
             found => format!("behind {noun} {found}: "),
         };
         Err(match problem {
-            Problem::TooLarge => ReadError::TooLarge { format, place },
+            ReadProblem::TooLarge => ReadError::TooLarge { format, place },
             _ if meter.is_over() => ReadError::TooLarge { format, place },
-            Problem::Io(source) => ReadError::Io { source },
-            Problem::Form(problem) => {
+            ReadProblem::Io(source) => ReadError::Io { source },
+            ReadProblem::Form(problem) => {
                 ReadError::Form { format, place, problem: unquoted(&problem) }
             }
         })
@@ -161,7 +165,7 @@ impl Finder<'_> {
 
 /// What went wrong in a reader of one format.
 #[derive(Debug)]
-pub(super) enum Problem {
+pub(super) enum ReadProblem {
     /// The file is not of the format.
     Form(String),
     /// One exchange takes too much of it.
@@ -170,7 +174,7 @@ pub(super) enum Problem {
     Io(std::io::Error),
 }
 
-impl From<serde_json::Error> for Problem {
+impl From<serde_json::Error> for ReadProblem {
     fn from(error: serde_json::Error) -> Self {
         if error.is_io() { Self::Io(error.into()) } else { Self::Form(error.to_string()) }
     }
@@ -236,12 +240,12 @@ mod tests {
         fn no_bytes_make_a_reader_panic_or_talk_at_length(
             bytes in prop_oneof![harmed(), prop::collection::vec(any::<u8>(), 0..200)],
         ) {
-            for format in Format::ALL {
+            for format in ForeignFormat::ALL {
                 if let Err(error) = read(format, &bytes[..], &mut |_| ControlFlow::Continue(())) {
                     prop_assert!(error.to_string().len() < 2000);
                 }
             }
-            let _ = Format::of(&bytes);
+            let _ = ForeignFormat::of(&bytes);
         }
     }
 

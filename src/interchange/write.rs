@@ -1,16 +1,16 @@
 //! Writes entries in the formats of other tools.
 
-use super::address::Addresses;
+use super::address::UpstreamAddresses;
 use super::agentloom::Turns;
 use super::aimock::Matches;
-use super::format::Format;
+use super::format::ForeignFormat;
 use super::vcr::{Cassette, Notation};
 use super::{har, openai, otel};
-use crate::recording::{End, Entry};
+use crate::recording::{Entry, ResponseEnd};
 
 /// An entry that is to be written.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent<'a> {
+pub struct EntryToWrite<'a> {
     /// What it is kept under, with its take.
     pub key: &'a str,
     /// The step id it is kept under.
@@ -21,7 +21,7 @@ pub struct Sent<'a> {
 
 /// An entry, written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenEntry {
     /// Its text, without what stands between entries.
     pub text: String,
     /// What of it was lost, in a few words each.
@@ -30,9 +30,9 @@ pub struct Written {
 
 /// Writes a file, an entry at a time.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    format: Format,
-    addresses: &'a Addresses,
+pub struct ExportWriter<'a> {
+    format: ForeignFormat,
+    addresses: &'a UpstreamAddresses,
     count: usize,
     /// Whether a batch's answers are written, and not its requests.
     answers: bool,
@@ -40,9 +40,9 @@ pub struct Writer<'a> {
     matches: Matches,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> ExportWriter<'a> {
     /// A writer of a format; calls get the addresses that their upstreams have.
-    pub fn new(format: Format, addresses: &'a Addresses) -> Self {
+    pub fn new(format: ForeignFormat, addresses: &'a UpstreamAddresses) -> Self {
         let (turns, matches) = (Turns::default(), Matches::default());
         Self { format, addresses, count: 0, answers: false, turns, matches }
     }
@@ -53,9 +53,9 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// Whether entries have to be written in the order that [`Writer::survey`] says.
+    /// Whether entries have to be written in the order that [`ExportWriter::survey`] says.
     pub fn is_ordered(&self) -> bool {
-        self.format == Format::Aimock
+        self.format == ForeignFormat::Aimock
     }
 
     /// Looks at an entry before any is written: those of a higher rank come first.
@@ -66,16 +66,18 @@ impl<'a> Writer<'a> {
     /// What comes before all entries.
     pub fn head(&self) -> String {
         match self.format {
-            Format::Vcr => "interactions:\n".to_owned(),
-            Format::VcrJson => "{\"version\": 1, \"interactions\": [".to_owned(),
-            Format::Har => format!(
+            ForeignFormat::Vcr => "interactions:\n".to_owned(),
+            ForeignFormat::VcrJson => "{\"version\": 1, \"interactions\": [".to_owned(),
+            ForeignFormat::Har => format!(
                 "{{\"log\":{{\"version\":\"1.2\",\"creator\":{{\"name\":\"loomrec\",\"version\":\"{}\"}},\
                  \"pages\":[],\"entries\":[",
                 env!("CARGO_PKG_VERSION")
             ),
-            Format::AgentLoom => "{\n  \"_version\": 2".to_owned(),
-            Format::Aimock => "{\"fixtures\":[".to_owned(),
-            Format::OpenAiBatch | Format::OpenAiChat | Format::Otel => String::new(),
+            ForeignFormat::AgentLoom => "{\n  \"_version\": 2".to_owned(),
+            ForeignFormat::Aimock => "{\"fixtures\":[".to_owned(),
+            ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat | ForeignFormat::Otel => {
+                String::new()
+            }
         }
     }
 
@@ -83,15 +85,15 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// Why the format cannot hold it.
-    pub fn entry(&mut self, sent: &Sent<'_>) -> Result<Written, String> {
-        let Sent { entry, step, .. } = *sent;
+    pub fn entry(&mut self, sent: &EntryToWrite<'_>) -> Result<WrittenEntry, String> {
+        let EntryToWrite { entry, step, .. } = *sent;
         let response = entry.response.as_ref();
-        if response
-            .is_some_and(|response| matches!(response.end, End::ClientAbort | End::Truncated))
-        {
+        if response.is_some_and(|response| {
+            matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
+        }) {
             return Err("its answer is not whole, and never replayed".to_owned());
         }
-        if self.format == Format::AgentLoom {
+        if self.format == ForeignFormat::AgentLoom {
             return self.turns.entry(sent);
         }
         let words = || "it holds no request and response, but words alone".to_owned();
@@ -107,24 +109,26 @@ impl<'a> Writer<'a> {
             Ok::<_, String>(written)
         };
         let mut written = match (self.format, response) {
-            (Format::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
-            (Format::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
-            (Format::Har, Some(response)) => har::entry(sent, &url, request, response),
-            (Format::Aimock, _) => self.matches.entry(sent, request)?,
-            (Format::OpenAiBatch, Some(response)) if self.answers => {
+            (ForeignFormat::Vcr, Some(response)) => cassette(Notation::Yaml, response)?,
+            (ForeignFormat::VcrJson, Some(response)) => cassette(Notation::Json, response)?,
+            (ForeignFormat::Har, Some(response)) => har::entry(sent, &url, request, response),
+            (ForeignFormat::Aimock, _) => self.matches.entry(sent, request)?,
+            (ForeignFormat::OpenAiBatch, Some(response)) if self.answers => {
                 openai::batch_answer(sent, request, response)?
             }
-            (Format::OpenAiBatch, _) if !self.answers => openai::batch_request(sent, request)?,
-            (Format::OpenAiChat, response) => {
+            (ForeignFormat::OpenAiBatch, _) if !self.answers => {
+                openai::batch_request(sent, request)?
+            }
+            (ForeignFormat::OpenAiChat, response) => {
                 let status = response.map_or(200, |response| response.status);
                 openai::chat_example(entry, request, status)?
             }
-            (Format::Otel, _) => otel::span(sent, &url, request)?,
+            (ForeignFormat::Otel, _) => otel::span(sent, &url, request)?,
             _ => return Err(words()),
         };
         let between = match (self.format, self.count) {
-            (Format::VcrJson | Format::Har | Format::Aimock, 0) => "\n",
-            (Format::VcrJson | Format::Har | Format::Aimock, _) => ",\n",
+            (ForeignFormat::VcrJson | ForeignFormat::Har | ForeignFormat::Aimock, 0) => "\n",
+            (ForeignFormat::VcrJson | ForeignFormat::Har | ForeignFormat::Aimock, _) => ",\n",
             _ => "",
         };
         written.text.insert_str(0, between);
@@ -134,15 +138,15 @@ impl<'a> Writer<'a> {
 
     /// What comes behind all entries.
     pub fn end(&mut self) -> String {
-        if self.format == Format::AgentLoom {
+        if self.format == ForeignFormat::AgentLoom {
             return format!("{}\n}}\n", self.turns.flush());
         }
         let end = match self.format {
-            Format::Vcr if self.count == 0 => "  []\nversion: 1\n",
-            Format::Vcr => "version: 1\n",
-            Format::VcrJson => "\n]}\n",
-            Format::Har => "\n]}}\n",
-            Format::Aimock => "\n]}\n",
+            ForeignFormat::Vcr if self.count == 0 => "  []\nversion: 1\n",
+            ForeignFormat::Vcr => "version: 1\n",
+            ForeignFormat::VcrJson => "\n]}\n",
+            ForeignFormat::Har => "\n]}}\n",
+            ForeignFormat::Aimock => "\n]}\n",
             _ => "",
         };
         end.to_owned()

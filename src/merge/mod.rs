@@ -1,9 +1,9 @@
 //! What becomes of the takes of a name when recordings are merged.
 //!
-//! Takes of a name that answer one [`Question`] are one **call**: [`of_name`] decides
+//! Takes of a name that answer one [`TakeIdentity`] are one **call**: [`of_name`] decides
 //! call by call, against what both sides come from where that is known. A call that one
 //! side alone has changed is as that side has it, removal included; one that both have
-//! changed otherwise is a [`Conflict`].
+//! changed otherwise is a [`MergeConflict`].
 //!
 //! Nothing is lost unless a side has removed it, or a conflict is decided against it.
 
@@ -15,12 +15,12 @@ use sha2::{Digest as _, Sha256};
 
 pub use meta::keys;
 
-use crate::recording::question::Question;
-use crate::recording::{Entry, EntryName, packed};
+use crate::recording::take_identity::TakeIdentity;
+use crate::recording::{Entry, EntryName, log_codec};
 
 /// Where a take is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct At {
+pub struct TakePosition {
     /// Which of the recordings.
     pub file: usize,
     /// Which of its takes.
@@ -30,16 +30,16 @@ pub struct At {
 /// A take of one of the recordings: what it answers, and what tells whether another
 /// one is the same, without holding it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Take {
+pub struct MergeTake {
     /// Where it is from.
-    pub at: At,
-    question: Question,
+    pub at: TakePosition,
+    question: TakeIdentity,
     whole: [u8; 32],
 }
 
 /// What a call with a conflict gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prefer {
+pub enum ConflictChoice {
     /// What the first side has.
     First,
     /// What the second side has.
@@ -50,7 +50,7 @@ pub enum Prefer {
 
 /// A call that both sides have changed, each otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conflict {
+pub enum MergeConflict {
     /// Both have it.
     Changed,
     /// The first side has removed it, the second changed it.
@@ -61,22 +61,22 @@ pub enum Conflict {
 
 /// What becomes of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedName {
     /// Its takes in order; none where it goes.
-    pub takes: Vec<Take>,
+    pub takes: Vec<MergeTake>,
     /// Its calls with a conflict, which were decided as preferred.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<MergeConflict>,
     /// Whether both sides have added takes of one call behind the same ones: they
     /// stand behind each other.
     pub appended: bool,
 }
 
-impl Take {
+impl MergeTake {
     /// The take at a place.
-    pub fn of(at: At, name: &EntryName, entry: &Entry) -> Self {
+    pub fn of(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
         let mut bytes = Vec::new();
-        packed::pack_to(&mut bytes, name, packed::Standing::Further, entry);
-        Self { at, question: Question::of(entry), whole: Sha256::digest(&bytes).into() }
+        log_codec::pack_to(&mut bytes, name, log_codec::TakeStanding::Further, entry);
+        Self { at, question: TakeIdentity::of(entry), whole: Sha256::digest(&bytes).into() }
     }
 
     /// Whether it is the very same entry.
@@ -92,12 +92,12 @@ impl Take {
 /// # Errors
 /// What `same` fails with.
 pub fn of_name<E>(
-    base: &[Take],
-    ours: &[Take],
-    theirs: &[Take],
-    prefer: Prefer,
-    mut same: impl FnMut(&Take, &Take) -> Result<bool, E>,
-) -> Result<Merged, E> {
+    base: &[MergeTake],
+    ours: &[MergeTake],
+    theirs: &[MergeTake],
+    prefer: ConflictChoice,
+    mut same: impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+) -> Result<MergedName, E> {
     let (mut sides, mut known) = (Vec::<Sides>::new(), HashMap::new());
     for (side, takes) in [ours, theirs, base].into_iter().enumerate() {
         for take in takes {
@@ -108,7 +108,7 @@ pub fn of_name<E>(
             sides[at].0[side].push(take.clone());
         }
     }
-    let mut merged = Merged::default();
+    let mut merged = MergedName::default();
     let mut calls = Vec::with_capacity(sides.len());
     for call in sides {
         let (takes, special) = call.merge(prefer, &mut same)?;
@@ -120,7 +120,7 @@ pub fn of_name<E>(
         calls.push(takes.into_iter());
     }
     // Each call's takes stand where ours had that call; what is more of them goes behind.
-    let of = |take: &Take| known.get(&take.question).copied();
+    let of = |take: &MergeTake| known.get(&take.question).copied();
     merged.takes = ours.iter().filter_map(|take| calls.get_mut(of(take)?)?.next()).collect();
     merged.takes.extend(calls.into_iter().flatten());
     Ok(merged)
@@ -128,20 +128,20 @@ pub fn of_name<E>(
 
 /// The takes of one call: ours, theirs, and those that both come from.
 #[derive(Default)]
-struct Sides([Vec<Take>; 3]);
+struct Sides([Vec<MergeTake>; 3]);
 
 /// What is to be told of a call.
 enum Special {
-    Conflict(Conflict),
+    Conflict(MergeConflict),
     Appended,
 }
 
 impl Sides {
     fn merge<E>(
         self,
-        prefer: Prefer,
-        same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
-    ) -> Result<(Vec<Take>, Option<Special>), E> {
+        prefer: ConflictChoice,
+        same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+    ) -> Result<(Vec<MergeTake>, Option<Special>), E> {
         let Self([ours, theirs, base]) = self;
         if are_very_same(&ours, &theirs) || are_very_same(&theirs, &base) {
             return Ok((ours, None));
@@ -149,7 +149,7 @@ impl Sides {
         if are_very_same(&ours, &base) {
             return Ok((theirs, None));
         }
-        let all = |one: &[Take], other: &[Take], same: &mut _| -> Result<bool, E> {
+        let all = |one: &[MergeTake], other: &[MergeTake], same: &mut _| -> Result<bool, E> {
             Ok(one.len() == other.len() && shared(one, other, same)? == one.len())
         };
         // Times apart, nothing has changed on one of the sides.
@@ -171,28 +171,28 @@ impl Sides {
             return Ok((ours.into_iter().chain(more).collect(), Some(Special::Appended)));
         }
         let conflict = match (ours.is_empty(), theirs.is_empty()) {
-            (true, _) => Conflict::RemovedByFirst,
-            (_, true) => Conflict::RemovedByLast,
-            _ => Conflict::Changed,
+            (true, _) => MergeConflict::RemovedByFirst,
+            (_, true) => MergeConflict::RemovedByLast,
+            _ => MergeConflict::Changed,
         };
         let takes = match prefer {
-            Prefer::First => ours,
-            Prefer::Last => theirs,
-            Prefer::Both => both(ours, theirs, same)?,
+            ConflictChoice::First => ours,
+            ConflictChoice::Last => theirs,
+            ConflictChoice::Both => both(ours, theirs, same)?,
         };
         Ok((takes, Some(Special::Conflict(conflict))))
     }
 }
 
-fn are_very_same(one: &[Take], other: &[Take]) -> bool {
+fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
 }
 
 /// How many takes are the same, from the first on.
 fn shared<E>(
-    one: &[Take],
-    other: &[Take],
-    same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
+    one: &[MergeTake],
+    other: &[MergeTake],
+    same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
 ) -> Result<usize, E> {
     let mut count = 0;
     for (one, other) in one.iter().zip(other) {
@@ -206,10 +206,10 @@ fn shared<E>(
 
 /// The first side's takes, and those of the second that it has none like.
 fn both<E>(
-    ours: Vec<Take>,
-    theirs: Vec<Take>,
-    same: &mut impl FnMut(&Take, &Take) -> Result<bool, E>,
-) -> Result<Vec<Take>, E> {
+    ours: Vec<MergeTake>,
+    theirs: Vec<MergeTake>,
+    same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+) -> Result<Vec<MergeTake>, E> {
     let mut free = ours.clone();
     let mut takes = ours;
     for take in theirs {

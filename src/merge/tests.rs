@@ -4,28 +4,33 @@ use super::*;
 
 /// A take from a text: the call, what it says, and what differs with each recording.
 /// `a1` and `a1'` say the same.
-fn take(file: usize, place: usize, text: &str) -> Take {
+fn take(file: usize, place: usize, text: &str) -> MergeTake {
     let asks = Entry { session: Some(text[..1].to_owned()), ..Entry::default() };
-    let question = Question::of(&asks);
-    Take { at: At { file, place }, question, whole: Sha256::digest(text).into() }
+    let question = TakeIdentity::of(&asks);
+    MergeTake { at: TakePosition { file, place }, question, whole: Sha256::digest(text).into() }
 }
 
-fn takes(file: usize, text: &str) -> Vec<Take> {
+fn takes(file: usize, text: &str) -> Vec<MergeTake> {
     text.split_whitespace().enumerate().map(|(place, text)| take(file, place, text)).collect()
 }
 
 /// Merges takes that are written as texts, and says what came out.
-fn merged(base: &str, ours: &str, theirs: &str, prefer: Prefer) -> (String, Vec<Conflict>, bool) {
+fn merged(
+    base: &str,
+    ours: &str,
+    theirs: &str,
+    prefer: ConflictChoice,
+) -> (String, Vec<MergeConflict>, bool) {
     let sides = [base, ours, theirs];
-    let text = |take: &Take| {
+    let text = |take: &MergeTake| {
         let text = sides[take.at.file].split_whitespace().nth(take.at.place);
         text.unwrap().to_owned()
     };
-    let same = |one: &Take, other: &Take| -> Result<bool, ()> {
+    let same = |one: &MergeTake, other: &MergeTake| -> Result<bool, ()> {
         Ok(text(one).trim_end_matches('\'') == text(other).trim_end_matches('\''))
     };
     let all = (takes(0, base), takes(1, ours), takes(2, theirs));
-    let Merged { takes, conflicts, appended } =
+    let MergedName { takes, conflicts, appended } =
         of_name(&all.0, &all.1, &all.2, prefer, same).unwrap();
     let texts: Vec<String> = takes.iter().map(text).collect();
     (texts.join(" "), conflicts, appended)
@@ -34,7 +39,7 @@ fn merged(base: &str, ours: &str, theirs: &str, prefer: Prefer) -> (String, Vec<
 /// What comes out without a conflict.
 #[track_caller]
 fn clean(base: &str, ours: &str, theirs: &str) -> String {
-    let (text, conflicts, _) = merged(base, ours, theirs, Prefer::First);
+    let (text, conflicts, _) = merged(base, ours, theirs, ConflictChoice::First);
     assert_eq!(conflicts, [], "{text}");
     text
 }
@@ -65,8 +70,8 @@ fn call_is_as_the_side_has_it_that_changed_it() {
 #[test]
 fn take_that_nobody_changed_is_ours() {
     let all = [0, 1, 2].map(|file| takes(file, "a1 b1"));
-    let same = |_: &Take, _: &Take| -> Result<bool, ()> { Ok(true) };
-    let merged = of_name(&all[0], &all[1], &all[2], Prefer::Last, same).unwrap();
+    let same = |_: &MergeTake, _: &MergeTake| -> Result<bool, ()> { Ok(true) };
+    let merged = of_name(&all[0], &all[1], &all[2], ConflictChoice::Last, same).unwrap();
     assert_eq!(merged.takes, all[1]);
 }
 
@@ -86,16 +91,16 @@ fn longer_side_stands_when_the_other_is_its_beginning() {
 
 #[test]
 fn both_stand_when_both_sides_have_gone_on() {
-    let (text, conflicts, appended) = merged("a1", "a1 a2", "a1 a3 a4", Prefer::First);
+    let (text, conflicts, appended) = merged("a1", "a1 a2", "a1 a3 a4", ConflictChoice::First);
     assert_eq!((text.as_str(), conflicts.as_slice(), appended), ("a1 a2 a3 a4", &[][..], true));
-    let (text, conflicts, appended) = merged("a1", "a1 a2 a3", "a1 a2 a4", Prefer::First);
+    let (text, conflicts, appended) = merged("a1", "a1 a2 a3", "a1 a2 a4", ConflictChoice::First);
     assert_eq!((text.as_str(), conflicts.as_slice(), appended), ("a1 a2 a3 a4", &[][..], true));
 }
 
 #[test]
 fn conflict_is_decided_as_preferred_when_both_sides_have_changed_a_call() {
-    use Conflict::{Changed, RemovedByFirst, RemovedByLast};
-    use Prefer::{Both, First, Last};
+    use ConflictChoice::{Both, First, Last};
+    use MergeConflict::{Changed, RemovedByFirst, RemovedByLast};
     for (base, ours, theirs, prefer, wanted, conflict) in [
         ("a1", "a2", "a3", First, "a2", Changed),
         ("a1", "a2", "a3", Last, "a3", Changed),
@@ -128,7 +133,7 @@ fn side() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn nothing_is_lost_unless_a_side_removed_it(base in side(), ours in side(), theirs in side()) {
-        let (text, _, _) = merged(&base, &ours, &theirs, Prefer::Both);
+        let (text, _, _) = merged(&base, &ours, &theirs, ConflictChoice::Both);
         let say = |text: &str| {
             let words = text.split_whitespace().map(|word| word.trim_end_matches('\''));
             words.map(str::to_owned).collect::<Vec<String>>()
@@ -144,7 +149,7 @@ proptest! {
 
     #[test]
     fn side_that_changed_nothing_changes_nothing(base in side(), other in side()) {
-        for prefer in [Prefer::First, Prefer::Last, Prefer::Both] {
+        for prefer in [ConflictChoice::First, ConflictChoice::Last, ConflictChoice::Both] {
             let one = merged(&base, &other, &base, prefer);
             prop_assert_eq!(one, (other.clone(), Vec::new(), false));
             let (text, conflicts, _) = merged(&base, &base, &other, prefer);

@@ -3,11 +3,11 @@
 //! The variables are those that the upstream's own SDKs and tools read.
 
 use super::Provider;
-use super::directory::Upstream;
+use super::directory::KnownUpstream;
 
 /// How an upstream is shown a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
+pub enum KeyCarrier {
     /// `authorization: Bearer KEY`.
     Bearer,
     /// The key alone, in the header of this name.
@@ -16,57 +16,57 @@ pub enum Carrier {
 
 /// One way to show a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct KeyPlacement {
     /// How.
-    pub carrier: Carrier,
+    pub carrier: KeyCarrier,
     /// The variables that may hold the key; the first that is set does.
     pub variables: &'static [&'static str],
 }
 
 /// What an upstream wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credential {
+pub struct UpstreamCredential {
     /// The ways, the usual one first.
-    pub ways: &'static [Way],
+    pub ways: &'static [KeyPlacement],
     /// Whether nothing is sent without one.
     pub needed: bool,
     /// What else there is to say where no variable is set.
     pub hint: &'static str,
 }
 
-impl Credential {
+impl UpstreamCredential {
     /// All variables, the usual one first.
     pub fn variables(&self) -> impl Iterator<Item = &'static str> {
         self.ways.iter().flat_map(|way| way.variables.iter().copied())
     }
 }
 
-const fn bearer(variables: &'static [&'static str]) -> Way {
-    Way { carrier: Carrier::Bearer, variables }
+const fn bearer(variables: &'static [&'static str]) -> KeyPlacement {
+    KeyPlacement { carrier: KeyCarrier::Bearer, variables }
 }
 
-const fn header(name: &'static str, variables: &'static [&'static str]) -> Way {
-    Way { carrier: Carrier::Header(name), variables }
+const fn header(name: &'static str, variables: &'static [&'static str]) -> KeyPlacement {
+    KeyPlacement { carrier: KeyCarrier::Header(name), variables }
 }
 
-const fn needed(ways: &'static [Way], hint: &'static str) -> Credential {
-    Credential { ways, needed: true, hint }
+const fn needed(ways: &'static [KeyPlacement], hint: &'static str) -> UpstreamCredential {
+    UpstreamCredential { ways, needed: true, hint }
 }
 
 /// Google's own tools print a token that lasts for an hour.
-const GOOGLE: &[Way] =
+const GOOGLE: &[KeyPlacement] =
     &[bearer(&["GOOGLE_OAUTH_ACCESS_TOKEN", "CLOUDSDK_AUTH_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"])];
 const GOOGLE_HINT: &str = "set it with GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token)";
 
 const GEMINI: &[&str] = &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"];
 
-const GEMINI_AS_OPENAI: &[Way] = &[bearer(GEMINI)];
+const GEMINI_AS_OPENAI: &[KeyPlacement] = &[bearer(GEMINI)];
 
 const SIGNED: &str = "requests that are signed with AWS keys (SigV4) cannot be sent again this \
                       way; a Bedrock API key in AWS_BEARER_TOKEN_BEDROCK can";
 
 /// Those that want something else than their first key as a bearer token.
-const OTHERS: &[(&str, Credential)] = &[
+const OTHERS: &[(&str, UpstreamCredential)] = &[
     (
         "anthropic",
         needed(
@@ -97,12 +97,15 @@ const OTHERS: &[(&str, Credential)] = &[
             "requests that are signed with AWS keys (SigV4) cannot be sent again this way",
         ),
     ),
-    ("ollama", Credential { ways: &[bearer(&["OLLAMA_API_KEY"])], needed: false, hint: "" }),
+    (
+        "ollama",
+        UpstreamCredential { ways: &[bearer(&["OLLAMA_API_KEY"])], needed: false, hint: "" },
+    ),
 ];
 
 /// What the upstream of this name wants to see for a request with this path; `None`
 /// for one that is not known by name.
-pub fn of(upstream: &str, path: &str) -> Option<Credential> {
+pub fn of(upstream: &str, path: &str) -> Option<UpstreamCredential> {
     // Google's paths in OpenAI's shape want what OpenAI's SDK sends.
     if upstream == "gemini" && path.split('/').any(|part| part == "openai") {
         return Some(needed(GEMINI_AS_OPENAI, ""));
@@ -110,12 +113,12 @@ pub fn of(upstream: &str, path: &str) -> Option<Credential> {
     if let Some((_, found)) = OTHERS.iter().find(|(name, _)| *name == upstream) {
         return Some(*found);
     }
-    let known = Upstream::find(upstream)?;
+    let known = KnownUpstream::find(upstream)?;
     PLAIN.iter().find(|(name, _)| *name == known.name).map(|(_, ways)| needed(ways, ""))
 }
 
 /// The others: their keys, as a bearer token.
-const PLAIN: &[(&str, &[Way])] = &[
+const PLAIN: &[(&str, &[KeyPlacement])] = &[
     ("openai", &[bearer(&["OPENAI_API_KEY"])]),
     ("mistral", &[bearer(&["MISTRAL_API_KEY"])]),
     ("cohere", &[bearer(&["CO_API_KEY", "COHERE_API_KEY"])]),
@@ -129,11 +132,11 @@ const PLAIN: &[(&str, &[Way])] = &[
 
 /// How an upstream that is not known by name is shown a key, by the shape of what it
 /// is asked.
-pub fn carrier(shape: Provider) -> Carrier {
+pub fn carrier(shape: Provider) -> KeyCarrier {
     match shape {
-        Provider::Anthropic => Carrier::Header("x-api-key"),
-        Provider::Gemini => Carrier::Header("x-goog-api-key"),
-        _ => Carrier::Bearer,
+        Provider::Anthropic => KeyCarrier::Header("x-api-key"),
+        Provider::Gemini => KeyCarrier::Header("x-goog-api-key"),
+        _ => KeyCarrier::Bearer,
     }
 }
 
@@ -165,8 +168,11 @@ mod tests {
     #[test]
     fn path_in_another_shape_gets_the_key_as_that_shape_has_it() {
         let carrier = |path: &str| of("gemini", path).unwrap().ways[0].carrier;
-        assert_eq!(carrier("/v1beta/openai/chat/completions"), Carrier::Bearer);
-        assert_eq!(carrier("/v1beta/models/m:generateContent"), Carrier::Header("x-goog-api-key"));
+        assert_eq!(carrier("/v1beta/openai/chat/completions"), KeyCarrier::Bearer);
+        assert_eq!(
+            carrier("/v1beta/models/m:generateContent"),
+            KeyCarrier::Header("x-goog-api-key")
+        );
         assert_eq!(variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
     }
 }

@@ -12,7 +12,7 @@ pub use host::upstream_at;
 
 /// An upstream known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upstream {
+pub struct KnownUpstream {
     /// Its name, which is also the first segment of its mount.
     pub name: &'static str,
     /// Its public base URL without a trailing slash; `None` where only the user
@@ -22,7 +22,7 @@ pub struct Upstream {
     pub provider: Provider,
     /// The variables its SDKs read their base URL from. Those of an upstream
     /// without a base are of use only once its address is known.
-    pub variables: &'static [Variable],
+    pub variables: &'static [BaseUrlVariable],
     /// The variables its SDKs read a key from and refuse to start without.
     pub keys: &'static [&'static str],
 }
@@ -33,7 +33,7 @@ pub const SAME_KEY: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
 
 /// An environment variable that holds a base URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Variable {
+pub struct BaseUrlVariable {
     /// Its name.
     pub name: &'static str,
     /// What its value has behind loomrec's origin: the mount, and the part of the
@@ -41,10 +41,10 @@ pub struct Variable {
     pub suffix: &'static str,
 }
 
-impl Upstream {
+impl KnownUpstream {
     /// The part of a variable's suffix behind the mount (`/v1`, or nothing). A
     /// value the user had set names this upstream's base once it is cut off.
-    pub fn tail(&self, variable: &Variable) -> &'static str {
+    pub fn tail(&self, variable: &BaseUrlVariable) -> &'static str {
         variable
             .suffix
             .strip_prefix('/')
@@ -53,20 +53,20 @@ impl Upstream {
     }
 }
 
-const fn var(name: &'static str, suffix: &'static str) -> Variable {
-    Variable { name, suffix }
+const fn var(name: &'static str, suffix: &'static str) -> BaseUrlVariable {
+    BaseUrlVariable { name, suffix }
 }
 
 /// The upstreams known by name, in a fixed order.
-pub const UPSTREAMS: &[Upstream] = &[
-    Upstream {
+pub const UPSTREAMS: &[KnownUpstream] = &[
+    KnownUpstream {
         name: "openai",
         base: Some("https://api.openai.com"),
         provider: Provider::OpenAi,
         variables: &[var("OPENAI_BASE_URL", "/openai/v1"), var("OPENAI_API_BASE", "/openai/v1")],
         keys: &["OPENAI_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "anthropic",
         base: Some("https://api.anthropic.com"),
         provider: Provider::Anthropic,
@@ -76,7 +76,7 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &["ANTHROPIC_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "gemini",
         base: Some("https://generativelanguage.googleapis.com"),
         provider: Provider::Gemini,
@@ -86,7 +86,7 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "vertex",
         base: None,
         provider: Provider::Gemini,
@@ -96,14 +96,14 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &[],
     },
-    Upstream {
+    KnownUpstream {
         name: "azure",
         base: None,
         provider: Provider::OpenAi,
         variables: &[var("AZURE_OPENAI_ENDPOINT", "/azure"), var("AZURE_API_BASE", "/azure")],
         keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "mistral",
         base: Some("https://api.mistral.ai"),
         provider: Provider::OpenAi,
@@ -114,7 +114,7 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &["MISTRAL_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "cohere",
         base: Some("https://api.cohere.com"),
         provider: Provider::Cohere,
@@ -125,21 +125,21 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &["CO_API_KEY", "COHERE_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "groq",
         base: Some("https://api.groq.com"),
         provider: Provider::OpenAi,
         variables: &[var("GROQ_BASE_URL", "/groq"), var("GROQ_API_BASE", "/groq/openai/v1")],
         keys: &["GROQ_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "ollama",
         base: Some("http://127.0.0.1:11434"),
         provider: Provider::Ollama,
         variables: &[var("OLLAMA_HOST", "/ollama"), var("OLLAMA_API_BASE", "/ollama")],
         keys: &[],
     },
-    Upstream {
+    KnownUpstream {
         name: "bedrock",
         base: None,
         provider: Provider::Bedrock,
@@ -154,56 +154,56 @@ pub const UPSTREAMS: &[Upstream] = &[
         keys: &[],
     },
     // Claude in the clouds of others, on Anthropic's own paths.
-    Upstream {
+    KnownUpstream {
         name: "anthropic-mantle",
         base: None,
         provider: Provider::Anthropic,
         variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic-mantle")],
         keys: &[],
     },
-    Upstream {
+    KnownUpstream {
         name: "anthropic-aws",
         base: None,
         provider: Provider::Anthropic,
         variables: &[var("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws")],
         keys: &[],
     },
-    Upstream {
+    KnownUpstream {
         name: "anthropic-google-cloud",
         base: None,
         provider: Provider::Anthropic,
         variables: &[var("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud")],
         keys: &[],
     },
-    Upstream {
+    KnownUpstream {
         name: "anthropic-foundry",
         base: None,
         provider: Provider::Anthropic,
         variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic-foundry")],
         keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "openrouter",
         base: Some("https://openrouter.ai"),
         provider: Provider::OpenAi,
         variables: &[var("OPENROUTER_API_BASE", "/openrouter/api/v1")],
         keys: &["OPENROUTER_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "deepseek",
         base: Some("https://api.deepseek.com"),
         provider: Provider::OpenAi,
         variables: &[var("DEEPSEEK_API_BASE", "/deepseek")],
         keys: &["DEEPSEEK_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "xai",
         base: Some("https://api.x.ai"),
         provider: Provider::OpenAi,
         variables: &[var("XAI_API_BASE", "/xai/v1")],
         keys: &["XAI_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "together",
         base: Some("https://api.together.xyz"),
         provider: Provider::OpenAi,
@@ -213,7 +213,7 @@ pub const UPSTREAMS: &[Upstream] = &[
         ],
         keys: &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
     },
-    Upstream {
+    KnownUpstream {
         name: "fireworks",
         base: Some("https://api.fireworks.ai"),
         provider: Provider::OpenAi,
@@ -222,7 +222,7 @@ pub const UPSTREAMS: &[Upstream] = &[
     },
 ];
 
-impl Upstream {
+impl KnownUpstream {
     /// The upstream of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         UPSTREAMS.iter().find(|upstream| upstream.name == name)
@@ -249,7 +249,7 @@ impl Upstream {
 /// Which parameters of a query to an upstream of this name are credentials, beside those
 /// that are `named`. An entry that names none may be of any provider.
 pub fn query_rules<'a>(upstream: Option<&str>, named: &'a [String]) -> QueryRules<'a> {
-    let is_known = upstream.is_none_or(|name| Upstream::find(name).is_some());
+    let is_known = upstream.is_none_or(|name| KnownUpstream::find(name).is_some());
     QueryRules { is_known, named }
 }
 
@@ -257,7 +257,7 @@ pub fn query_rules<'a>(upstream: Option<&str>, named: &'a [String]) -> QueryRule
 /// Anthropic's SDKs share one variable and disagree on whether its value ends in
 /// `/v1`, so both ways are understood; every other path goes on as it came.
 pub fn sent_path(upstream: &str, path: &str, base: &str) -> String {
-    let Some(known) = Upstream::find(upstream) else { return path.to_owned() };
+    let Some(known) = KnownUpstream::find(upstream) else { return path.to_owned() };
     let path = known.own_path(path);
     let doubled = known.name == "anthropic" && base.trim_end_matches('/').ends_with("/v1");
     let path = if doubled { path.strip_prefix("/v1").unwrap_or(&path) } else { &path };

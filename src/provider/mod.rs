@@ -13,38 +13,38 @@
 //! in the provider's shape, [`natural_error()`] one of the provider's own, and
 //! [`directory`] lists the upstreams loomrec knows.
 
+mod answer_draft;
 mod anthropic;
-mod asked;
 mod bedrock;
 mod cohere;
 pub mod credential;
 pub mod directory;
-mod doc;
 mod error_body;
 pub mod framing;
 mod gemini;
+mod json_view;
 mod mode;
-mod natural_error;
 mod ollama;
 mod openai;
+mod provider_error;
 pub mod recognise;
-mod spoken;
+mod response_format;
 mod stream_error;
+mod synthesis;
 mod table;
 mod wire;
-mod words;
 
-pub use asked::{Asked, ModeError, Transcript, VectorTypes};
-pub use directory::{Upstream, upstream_for};
+pub use directory::{KnownUpstream, upstream_for};
 pub use error_body::{error_body, error_headers};
-pub use framing::{Frame, Framing};
+pub use framing::{EventFrame, Framing};
 pub use mode::{has_ended, reframe, to_complete, to_stream, write};
-pub use natural_error::{ErrorAsked, NaturalError, natural_error, natural_error_after};
-pub use recognise::{Seen, delivery, place, recognise};
-pub use spoken::{Part, Spoken, spoken, unended, whole};
+pub use provider_error::{ErrorRequest, ProviderError, natural_error, natural_error_after};
+pub use recognise::{RequestHead, delivery, place, recognise};
+pub use response_format::{ModeError, ResponseFormat, TranscriptFormat, VectorTypes};
 pub use stream_error::stream_error;
+pub use synthesis::{AnswerPart, SynthesizedEvents, spoken, unended, whole};
 
-use doc::Doc;
+use json_view::JsonView;
 use serde_json::Value;
 
 /// Deepest nesting of a tool call's arguments: the reader of the file stops at 128
@@ -125,7 +125,7 @@ pub enum Operation {
 
 /// A request, recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Call {
+pub struct RecognisedCall {
     /// Whose wire shape it has.
     pub provider: Provider,
     /// What it asks for.
@@ -135,7 +135,7 @@ pub struct Call {
     /// Whether the answer is asked for as a stream.
     pub streamed: bool,
     /// What the key is formed over when the form is tagged (see
-    /// [`crate::identity::Form::Tagged`]); `None` where the form is AgentLoom's chat.
+    /// [`crate::identity::KeyForm::Tagged`]); `None` where the form is AgentLoom's chat.
     pub target: Option<String>,
 }
 
@@ -147,7 +147,7 @@ pub struct Answer {
     /// The model that answered, as the provider names it.
     pub model: Option<String>,
     /// Tokens, where the answer tells them.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// The provider's own word for why it ended.
     pub finish_reason: Option<String>,
     /// The tool calls of the first choice.
@@ -158,7 +158,7 @@ pub struct Answer {
 
 /// Token counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// All input tokens, cached ones included.
     pub prompt_tokens: u64,
     /// All output tokens, reasoning included.
@@ -173,7 +173,7 @@ pub struct Usage {
     pub cache_write_tokens: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// The input tokens in three parts: plain ones, those read from a cache, and those
     /// written to one. Their sum is that of all, whatever was told of the parts.
     pub fn input_parts(&self) -> (u64, u64, u64) {
@@ -330,7 +330,7 @@ impl ToolCall {
 
     /// A tool call whose arguments came as a JSON value, as Anthropic and Gemini
     /// send them.
-    fn from_doc<D: Doc>(id: &str, name: &str, arguments: Option<&D>) -> Self {
+    fn from_doc<D: JsonView>(id: &str, name: &str, arguments: Option<&D>) -> Self {
         let Some(arguments) = arguments.filter(|arguments| !arguments.is_nothing()) else {
             return Self::from_text(id, name, "");
         };
@@ -380,6 +380,6 @@ fn depth(value: &Value) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+mod test_calls;
 #[cfg(test)]
-mod trial;
+mod tests;

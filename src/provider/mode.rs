@@ -7,12 +7,12 @@
 
 use serde_json::Value;
 
-use super::asked::{Asked, ModeError, Transcript};
-use super::framing::{Frame, Framing, events};
+use super::answer_draft::AnswerDraft;
+use super::framing::{EventFrame, Framing, events};
 use super::openai::audio;
+use super::response_format::{ModeError, ResponseFormat, TranscriptFormat};
 use super::table::wire;
-use super::wire::Object;
-use super::words::Said;
+use super::wire::ObjectView;
 use super::{Answer, Operation};
 
 /// The complete answer that a recorded stream in `framing` stands for.
@@ -21,7 +21,7 @@ use super::{Answer, Operation};
 /// Where the operation cannot be changed, or the stream is cut, holds an error, or
 /// is no answer.
 pub fn to_complete(
-    asked: &Asked<'_>,
+    asked: &ResponseFormat<'_>,
     framing: Framing,
     stream: &[u8],
 ) -> Result<Vec<u8>, ModeError> {
@@ -43,17 +43,22 @@ pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Optio
 
 /// Whether a stream was cut where one choice had ended and the next had not begun:
 /// nothing else tells, unless it has an end marker of its own.
-fn lacks_choices(asked: &Asked<'_>, framing: Framing, stream: &[u8], body: &Object) -> bool {
+fn lacks_choices(
+    asked: &ResponseFormat<'_>,
+    framing: Framing,
+    stream: &[u8],
+    body: &ObjectView,
+) -> bool {
     let list = ["choices", "candidates"].iter().find_map(|name| body.get(*name)?.as_array());
     list.is_some_and(|list| list.len() < asked.choices)
         && !events(framing, stream).any(|event| event.is_done())
 }
 
 /// The bytes of a complete answer in the form that is asked for.
-fn whole(asked: &Asked<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
+fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
     match (asked.transcript, &body["text"]) {
-        (Transcript::Json, _) => Ok(body.to_string().into_bytes()),
-        (Transcript::Text, Value::String(text)) => Ok(format!("{text}\n").into_bytes()),
+        (TranscriptFormat::Json, _) => Ok(body.to_string().into_bytes()),
+        (TranscriptFormat::Text, Value::String(text)) => Ok(format!("{text}\n").into_bytes()),
         _ => Err(ModeError::NoPlace {
             operation: "Transcriptions as subtitles",
             what: "words without times",
@@ -65,12 +70,12 @@ fn whole(asked: &Asked<'_>, body: Value) -> Result<Vec<u8>, ModeError> {
 ///
 /// # Errors
 /// Where the operation cannot be changed, or the body is no answer.
-pub fn to_stream(asked: &Asked<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
+pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     let operation = asked.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
     let split = wire(asked.operation).split.ok_or(not_yet)?;
     let body = match asked.transcript {
-        Transcript::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
+        TranscriptFormat::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
         _ => super::value(body),
     };
     let frames = match body {
@@ -103,7 +108,7 @@ pub fn reframe(
         match serde_json::from_slice(data) {
             Ok(data) => {
                 ends.push(event.range.end);
-                frames.push(Frame::unnamed(data));
+                frames.push(EventFrame::unnamed(data));
             }
             Err(error) if error.is_eof() && !event.finished => open = true,
             Err(_) => return Err(ModeError::Unreadable { operation: operation.name() }),
@@ -129,8 +134,12 @@ pub fn reframe(
 /// # Errors
 /// Where the operation's answers are not built here, or have no place for what
 /// `answer` says or need what it does not say.
-pub fn write(asked: &Asked<'_>, answer: &Answer, seed: &str) -> Result<Vec<u8>, ModeError> {
-    let said = Said::of(answer, asked.model, seed);
+pub fn write(
+    asked: &ResponseFormat<'_>,
+    answer: &Answer,
+    seed: &str,
+) -> Result<Vec<u8>, ModeError> {
+    let said = AnswerDraft::of(answer, asked.model, seed);
     let not_built = ModeError::NotFromWords { operation: asked.operation.name() };
     let write = wire(asked.operation).write.ok_or(not_built)?;
     whole(asked, write(asked, &said)?)

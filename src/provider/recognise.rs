@@ -7,11 +7,13 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Call, Operation, Provider, anthropic, bedrock, cohere, gemini, ollama, openai};
+use super::{
+    Operation, Provider, RecognisedCall, anthropic, bedrock, cohere, gemini, ollama, openai,
+};
 
 /// What is looked at in a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct RequestHead<'a> {
     /// The HTTP method, upper case.
     pub method: &'a str,
     /// The raw path behind the upstream's mount.
@@ -27,10 +29,10 @@ pub struct Seen<'a> {
 }
 
 /// Recognises a request.
-pub fn recognise(seen: &Seen) -> Call {
+pub fn recognise(seen: &RequestHead) -> RecognisedCall {
     let shape = shape(seen);
     let (provider, operation) = (shape.provider, shape.operation);
-    Call {
+    RecognisedCall {
         provider,
         operation,
         streamed: shape.streamed.unwrap_or_else(|| streamed(seen, provider)),
@@ -71,7 +73,7 @@ pub fn delivery(operation: Operation) -> bool {
 }
 
 /// What the path alone tells.
-pub(super) struct Shape {
+pub(super) struct PathShape {
     pub(super) provider: Provider,
     pub(super) operation: Operation,
     /// The model, where the path names it.
@@ -80,14 +82,14 @@ pub(super) struct Shape {
     pub(super) streamed: Option<bool>,
 }
 
-impl Shape {
+impl PathShape {
     pub(super) fn new(provider: Provider, operation: Operation) -> Self {
         Self { provider, operation, model: None, streamed: None }
     }
 }
 
 /// Asks each provider in turn: those first whose paths are theirs alone.
-fn shape(seen: &Seen) -> Shape {
+fn shape(seen: &RequestHead) -> PathShape {
     gemini::recognise(seen)
         .or_else(|| bedrock::recognise(seen))
         .or_else(|| anthropic::recognise(seen))
@@ -95,7 +97,7 @@ fn shape(seen: &Seen) -> Shape {
         .or_else(|| cohere::recognise(seen))
         .or_else(|| openai::recognise(seen))
         .unwrap_or_else(|| {
-            let mut shape = Shape::new(other_provider(seen), Operation::Other);
+            let mut shape = PathShape::new(other_provider(seen), Operation::Other);
             shape.model = openai::deployment(seen.path);
             shape
         })
@@ -112,7 +114,7 @@ pub(super) fn has_header(headers: &[(String, String)], name: &str) -> bool {
 }
 
 /// Whose errors a request expects that is not recognised otherwise.
-fn other_provider(seen: &Seen) -> Provider {
+fn other_provider(seen: &RequestHead) -> Provider {
     let header = |name| has_header(seen.headers, name);
     let path = seen.path;
     let known = |paths: &[&str]| paths.iter().any(|known| path.ends_with(known));
@@ -135,7 +137,7 @@ fn other_provider(seen: &Seen) -> Provider {
     }
 }
 
-fn streamed(seen: &Seen, provider: Provider) -> bool {
+fn streamed(seen: &RequestHead, provider: Provider) -> bool {
     // Ollama streams unless it is told not to.
     let default = provider == Provider::Ollama
         && ["/api/chat", "/api/generate", "/api/pull", "/api/push", "/api/create"]
@@ -145,7 +147,7 @@ fn streamed(seen: &Seen, provider: Provider) -> bool {
 }
 
 /// What the key is formed over; `None` for the form that AgentLoom hashes too.
-fn target(seen: &Seen, provider: Provider, operation: Operation) -> Option<String> {
+fn target(seen: &RequestHead, provider: Provider, operation: Operation) -> Option<String> {
     let path = seen.path;
     let verb = |from: &str, to: &str| {
         let stem = path.strip_suffix(from);

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::asked::Asked;
-use super::framing::Frame;
+use super::framing::EventFrame;
+use super::response_format::ResponseFormat;
 use super::{Operation, anthropic, cohere, gemini};
 
 /// The event of an error in the middle of a stream, as that provider's SDK knows it.
@@ -12,12 +12,12 @@ use super::{Operation, anthropic, cohere, gemini};
 /// the provider's word for it, made from the status where none is given; `place` is the
 /// event's number, for streams whose events are numbered.
 pub fn stream_error(
-    asked: &Asked<'_>,
+    asked: &ResponseFormat<'_>,
     status: u16,
     kind: Option<&str>,
     message: &str,
     place: u64,
-) -> Frame {
+) -> EventFrame {
     match asked.operation {
         Operation::Responses => {
             let code = kind.unwrap_or_else(|| openai_kind(status));
@@ -25,12 +25,12 @@ pub fn stream_error(
                 "type": "error", "code": code, "message": message, "param": null,
                 "sequence_number": place
             });
-            Frame::named("error", data)
+            EventFrame::named("error", data)
         }
         Operation::Messages => {
             let mut data = anthropic::error(status, message);
             set(&mut data["error"]["type"], kind);
-            Frame::named("error", data)
+            EventFrame::named("error", data)
         }
         Operation::GenerateContent => {
             let mut data = gemini::error(status, "", message);
@@ -38,17 +38,17 @@ pub fn stream_error(
             if let Some(error) = data["error"].as_object_mut() {
                 error.shift_remove("details");
             }
-            Frame::unnamed(data)
+            EventFrame::unnamed(data)
         }
         Operation::OllamaChat | Operation::OllamaGenerate => {
-            Frame::unnamed(json!({ "error": message }))
+            EventFrame::unnamed(json!({ "error": message }))
         }
         Operation::Converse | Operation::Invoke => {
-            Frame::exception(exception(status, kind), json!({ "message": message }))
+            EventFrame::exception(exception(status, kind), json!({ "message": message }))
         }
         Operation::CohereChat if cohere::is_first(asked) => {
             let answer = json!({ "text": "", "finish_reason": "ERROR" });
-            Frame::unnamed(json!({
+            EventFrame::unnamed(json!({
                 "is_finished": true, "event_type": "stream-end", "finish_reason": "ERROR",
                 "error": message, "response": answer
             }))
@@ -56,13 +56,13 @@ pub fn stream_error(
         Operation::CohereChat => {
             let delta = json!({ "finish_reason": "ERROR", "error": message });
             let data = json!({ "type": "message-end", "delta": delta });
-            Frame::named("message-end", data)
+            EventFrame::named("message-end", data)
         }
         _ if asked.upstream == "openrouter" => openrouter(asked, status, message),
         _ => {
             let kind = kind.unwrap_or_else(|| openai_kind(status));
             let error = json!({ "message": message, "type": kind, "param": null, "code": null });
-            Frame::unnamed(json!({ "error": error }))
+            EventFrame::unnamed(json!({ "error": error }))
         }
     }
 }
@@ -74,9 +74,9 @@ fn set(slot: &mut Value, kind: Option<&str>) {
 }
 
 /// OpenRouter's error is a chunk like any other, with the error beside the choice.
-fn openrouter(asked: &Asked<'_>, status: u16, message: &str) -> Frame {
+fn openrouter(asked: &ResponseFormat<'_>, status: u16, message: &str) -> EventFrame {
     let choice = json!({ "index": 0, "delta": { "content": "" }, "finish_reason": "error" });
-    Frame::unnamed(json!({
+    EventFrame::unnamed(json!({
         "id": "gen-error",
         "object": "chat.completion.chunk",
         "created": 0,
@@ -122,10 +122,10 @@ fn exception(status: u16, kind: Option<&str>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::trial;
+    use crate::provider::test_calls;
 
-    fn event(operation: Operation, kind: Option<&str>) -> Frame {
-        stream_error(&trial::asked(operation, false), 429, kind, "slow down", 7)
+    fn event(operation: Operation, kind: Option<&str>) -> EventFrame {
+        stream_error(&test_calls::asked(operation, false), 429, kind, "slow down", 7)
     }
 
     fn data(operation: Operation) -> Value {
@@ -140,15 +140,16 @@ mod tests {
         assert_eq!(data(Operation::Completions), chat);
         let responses = json!({"type": "error", "code": "rate_limit_exceeded",
             "message": "slow down", "param": null, "sequence_number": 7});
-        assert_eq!(event(Operation::Responses, None), Frame::named("error", responses));
+        assert_eq!(event(Operation::Responses, None), EventFrame::named("error", responses));
         let message = json!({"type": "error",
             "error": {"type": "rate_limit_error", "message": "slow down"}});
-        assert_eq!(event(Operation::Messages, None), Frame::named("error", message));
+        assert_eq!(event(Operation::Messages, None), EventFrame::named("error", message));
         let gemini = json!({"error": {"code": 429, "message": "slow down",
             "status": "RESOURCE_EXHAUSTED"}});
-        assert_eq!(event(Operation::GenerateContent, None), Frame::unnamed(gemini));
+        assert_eq!(event(Operation::GenerateContent, None), EventFrame::unnamed(gemini));
         assert_eq!(data(Operation::OllamaChat), json!({"error": "slow down"}));
-        let exception = Frame::exception("throttlingException", json!({"message": "slow down"}));
+        let exception =
+            EventFrame::exception("throttlingException", json!({"message": "slow down"}));
         assert_eq!(event(Operation::Converse, None), exception);
         assert_eq!(data(Operation::CohereChat)["delta"]["error"], "slow down");
     }
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn coheres_first_version_ends_its_stream_with_the_error() {
-        let mut asked = trial::asked(Operation::CohereChat, false);
+        let mut asked = test_calls::asked(Operation::CohereChat, false);
         asked.target = Some("/v1/chat");
         let data = stream_error(&asked, 500, None, "gone", 0).data.unwrap();
         assert_eq!(
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn openrouter_tells_of_it_beside_a_choice() {
-        let mut asked = trial::asked(Operation::ChatCompletions, false);
+        let mut asked = test_calls::asked(Operation::ChatCompletions, false);
         asked.upstream = "openrouter";
         let data = stream_error(&asked, 502, None, "gone", 0).data.unwrap();
         assert_eq!(data["error"], json!({"code": 502, "message": "gone"}));

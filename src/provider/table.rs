@@ -1,14 +1,15 @@
 //! What is done with the answers of each operation: one table, which the readers,
 //! the writers and the documentation all go by.
 
-use super::wire::Wire;
+use super::wire::OperationWire;
 use super::{Operation, anthropic, bedrock, cohere, gemini, ollama, openai};
 
 /// Nothing is done with these answers.
-const NONE: Wire = Wire { read: None, read_stream: None, merge: None, split: None, write: None };
+const NONE: OperationWire =
+    OperationWire { read: None, read_stream: None, merge: None, split: None, write: None };
 
 /// What is done with the answers of `operation`.
-pub(super) fn wire(operation: Operation) -> &'static Wire {
+pub(super) fn wire(operation: Operation) -> &'static OperationWire {
     match operation {
         Operation::ChatCompletions => &openai::chat::WIRE,
         Operation::Completions => &openai::completions::WIRE,

@@ -1,7 +1,7 @@
 //! The table in docs/providers.md is what the code does.
 
 use super::*;
-use crate::provider::trial::framing;
+use crate::provider::test_calls::framing;
 use crate::provider::{Framing, Provider, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
@@ -32,7 +32,7 @@ const ROWS: [(Operation, &str); 23] = [
 ];
 
 fn provider(operation: Operation, path: &str) -> Provider {
-    let call = recognise(&recognise::Seen {
+    let call = recognise(&recognise::RequestHead {
         method: "POST",
         path,
         query: "",

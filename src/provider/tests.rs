@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::trial::{ended_well, read, to_complete, to_stream};
+use super::test_calls::{ended_well, read, to_complete, to_stream};
 use super::*;
 
 mod framed;

@@ -3,22 +3,22 @@
 use serde_json::{Map, Value};
 
 use super::Answer;
-use super::asked::{Asked, ModeError};
-use super::framing::{Frame, Framing};
-use super::words::Said;
+use super::answer_draft::AnswerDraft;
+use super::framing::{EventFrame, Framing};
+use super::response_format::{ModeError, ResponseFormat};
 
 /// A JSON object.
-pub(super) type Object = Map<String, Value>;
+pub(super) type ObjectView = Map<String, Value>;
 
 type Read = fn(&[u8]) -> Option<Answer>;
 type ReadStream = fn(Framing, &[u8]) -> Option<Answer>;
-type Merge = fn(Framing, &[u8]) -> Option<Merged>;
-type Split = fn(&Asked<'_>, Object) -> Option<Vec<Frame>>;
-type Write = fn(&Asked<'_>, &Said<'_>) -> Result<Value, ModeError>;
+type Merge = fn(Framing, &[u8]) -> Option<MergedStream>;
+type Split = fn(&ResponseFormat<'_>, ObjectView) -> Option<Vec<EventFrame>>;
+type Write = fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Result<Value, ModeError>;
 
 /// How the answers of one operation are read and written; what is `None` is not done.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Wire {
+pub(super) struct OperationWire {
     /// Reads a complete body; gives `None` for bytes that are no such answer.
     pub(super) read: Option<Read>,
     /// Reads a stream, or what arrived of it.
@@ -32,8 +32,8 @@ pub(super) struct Wire {
 }
 
 /// A stream's events, merged into the body that the complete answer would have had.
-pub(super) struct Merged {
-    pub(super) body: Object,
+pub(super) struct MergedStream {
+    pub(super) body: ObjectView,
     /// The stream's own end marker was there.
     pub(super) ended: bool,
     /// An error event, or an event that does not parse, was among the events.

@@ -8,32 +8,34 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 
-use super::{CallFailure, Job, Keeps, Kept, Shared, Times, Word};
+use super::{
+    CallFailure, KeepFilter, OnRecorded, RecordContext, RecordJob, RecordOutcome, UpstreamTimes,
+};
 use crate::recording::EntryName;
 use crate::recording::body::Chunk;
-use crate::recording::entry::{End, Entry};
-use crate::recording::exchange::{Exchange, Maker, Reply};
-use crate::recording::redact::Secrets;
+use crate::recording::entry::{Entry, ResponseEnd};
+use crate::recording::entry_maker::{CompletedExchange, EntryMaker, UpstreamReply};
+use crate::recording::redact::CallCredentials;
 
 /// The copy of one exchange, still being made.
-pub struct Capture {
-    job: Job,
+pub struct ExchangeCapture {
+    job: RecordJob,
     status: u16,
     headers: Vec<(String, String)>,
     chunks: Vec<Chunk>,
     size: usize,
     max: usize,
     over: bool,
-    times: Times,
+    times: UpstreamTimes,
 }
 
-impl Capture {
+impl ExchangeCapture {
     /// Starts the copy of the response whose head is `parts`.
-    pub fn new((job, sent): (Job, Duration), parts: &Parts, max: usize) -> Self {
+    pub fn new((job, sent): (RecordJob, Duration), parts: &Parts, max: usize) -> Self {
         let headers = header_list(&parts.headers);
         let status = parts.status.as_u16();
         let head = job.arrived.elapsed();
-        let times = Times { sent, head, first: None, last: head };
+        let times = UpstreamTimes { sent, head, first: None, last: head };
         Self { job, status, headers, chunks: Vec::new(), size: 0, max, over: false, times }
     }
 
@@ -54,12 +56,12 @@ impl Capture {
     }
 
     /// The credentials that the request carried.
-    pub(super) fn secrets(&self) -> Arc<Secrets> {
+    pub(super) fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.job.secrets)
     }
 
     /// Who has a say in whether the exchange is kept.
-    pub(super) fn take_keeps(&mut self) -> Option<Keeps> {
+    pub(super) fn take_keeps(&mut self) -> Option<KeepFilter> {
         self.job.keeps.take()
     }
 
@@ -69,20 +71,20 @@ impl Capture {
     }
 
     /// The exchange as it is to be kept.
-    pub(super) fn finish(self, end: End, shared: &Shared) -> Finished {
+    pub(super) fn finish(self, end: ResponseEnd, shared: &RecordContext) -> FinishedExchange {
         let Self { job, status, headers, chunks, max, over, mut times, .. } = self;
         times.last = job.arrived.elapsed();
         let label = format!("{} {}", job.observed.request.method, job.observed.request.path);
-        let exchange = Exchange {
+        let exchange = CompletedExchange {
             observed: job.observed,
             key: job.key,
             secrets: job.secrets,
             recorded_at: Some(job.recorded_at),
             latency_ms: Some(millis_since(job.arrived)),
-            reply: Reply { status, headers, chunks, over, end },
+            reply: UpstreamReply { status, headers, chunks, over, end },
         };
         let (redactor, prices) = (&*shared.redactor, &shared.config.prices);
-        let (entry, kept) = match (Maker { redactor, prices, max }).entry(exchange) {
+        let (entry, kept) = match (EntryMaker { redactor, prices, max }).entry(exchange) {
             Ok((entry, cost)) => {
                 let kept = kept(&entry, cost, times);
                 (Some((job.name, entry)), kept)
@@ -93,28 +95,29 @@ impl Capture {
                 (None, kept)
             }
         };
-        Finished { entry, kept, word: job.word }
+        FinishedExchange { entry, kept, word: job.word }
     }
 }
 
 /// An exchange that is over.
-pub(super) struct Finished {
+pub(super) struct FinishedExchange {
     /// The name to keep it under, and the entry; `None` where it cannot be kept.
     pub(super) entry: Option<(EntryName, Entry)>,
     /// What there is to say of it.
-    pub(super) kept: Kept,
+    pub(super) kept: RecordOutcome,
     /// Who is told.
-    pub(super) word: Word,
+    pub(super) word: OnRecorded,
 }
 
 /// What there is to say of an exchange that is to be kept. The entry alone does not tell an
 /// unknown price from none.
-fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
+fn kept(entry: &Entry, cost_usd: Option<f64>, times: UpstreamTimes) -> RecordOutcome {
     let usage = entry.usage.unwrap_or_default();
     let incomplete = entry.response.as_ref().map(|response| response.end);
-    let incomplete = incomplete.filter(|end| matches!(end, End::ClientAbort | End::Truncated));
+    let incomplete =
+        incomplete.filter(|end| matches!(end, ResponseEnd::ClientAbort | ResponseEnd::Truncated));
     let label = entry.request.as_ref().filter(|_| incomplete.is_some());
-    Kept {
+    RecordOutcome {
         outcome: Ok(()),
         incomplete,
         label: label.map_or_else(String::new, |seen| format!("{} {}", seen.method, seen.path)),
@@ -124,9 +127,11 @@ fn kept(entry: &Entry, cost_usd: Option<f64>, times: Times) -> Kept {
         failure: entry.response.as_ref().and_then(|response| {
             match (response.status, response.end) {
                 (status @ 400.., _) => Some(CallFailure::Status(status)),
-                (_, End::UpstreamAbort(_)) => Some(CallFailure::Cut),
-                (_, End::ClientAbort | End::Truncated) => Some(CallFailure::Incomplete),
-                (_, End::Complete) => None,
+                (_, ResponseEnd::UpstreamAbort(_)) => Some(CallFailure::Cut),
+                (_, ResponseEnd::ClientAbort | ResponseEnd::Truncated) => {
+                    Some(CallFailure::Incomplete)
+                }
+                (_, ResponseEnd::Complete) => None,
             }
         }),
         times,

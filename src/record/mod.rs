@@ -1,6 +1,6 @@
 //! Recording: forwards a call to its upstream and keeps what came back.
 //!
-//! [`Recorder::run`] sends the request on and hands the response back as
+//! [`RecordEngine::run`] sends the request on and hands the response back as
 //! soon as its head is there; one whose body came with the head is kept first. A
 //! pump task owns any other body from then on: it feeds the client and the copy
 //! side by side, so a copy that fails does not touch the client. A client that
@@ -8,9 +8,9 @@
 //! The last byte of a response (or its end, where the length is not announced)
 //! is passed on only once the exchange is kept.
 
-pub mod again;
 pub mod capture;
-mod carry;
+mod detach;
+pub mod rerecord;
 pub mod tee;
 pub mod writer;
 
@@ -24,21 +24,21 @@ use tokio::sync::watch;
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::EntryName;
 use crate::recording::cost::PriceTable;
-use crate::recording::entry::{End, Entry};
-use crate::recording::observed::Observed;
-use crate::recording::redact::{HOP_BY_HOP, Redactor, Secrets};
-use crate::upstream::{Client, Forward, UpstreamError};
-use capture::Capture;
-use carry::Carried;
-use tee::{Opened, TeeBody};
-use writer::Writer;
+use crate::recording::entry::{Entry, ResponseEnd};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::{CallCredentials, HOP_BY_HOP, Redactor};
+use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
+use capture::ExchangeCapture;
+use detach::DetachOnDrop;
+use tee::{OpenedResponse, TeeBody};
+use writer::RecordWriter;
 
 /// How often the end of the last exchange is looked for.
 const POLL: Duration = Duration::from_millis(5);
 
 /// How a recorder behaves.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct RecordConfig {
     /// A copy larger than this many bytes is dropped and marked `truncated`.
     pub max_copy: usize,
     /// How long a response, or the rest of one, is awaited after its client has left.
@@ -49,36 +49,36 @@ pub struct Config {
     pub prices: PriceTable,
     /// Which recorder of its run this is: [`store::Recorder::place`].
     ///
-    /// [`store::Recorder::place`]: crate::store::Recorder::place
+    /// [`store::Recorder::place`]: crate::store::RecordingAppender::place
     pub place: usize,
 }
 
 /// What is recorded of a request, and under which name.
 #[derive(Debug)]
-pub struct Job {
+pub struct RecordJob {
     /// The request as it is stored.
-    pub observed: Observed,
+    pub observed: NormalizedRequest,
     /// Its key.
     pub key: RequestKey,
     /// The name it is stored under.
     pub name: EntryName,
     /// The credentials it carried: none of them may be stored.
-    pub secrets: Arc<Secrets>,
+    pub secrets: Arc<CallCredentials>,
     /// When it arrived: times in the recording count from here.
     pub arrived: Instant,
     /// The same moment as text: RFC 3339, UTC, unique in the run.
     pub recorded_at: String,
     /// Who has a say in whether it is kept; `None` where every exchange is.
-    pub keeps: Option<Keeps>,
+    pub keeps: Option<KeepFilter>,
     /// Told what becomes of this exchange, before its client gets the end of the answer.
-    pub word: Word,
+    pub word: OnRecorded,
 }
 
 /// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
 /// may add to it. It is not kept where this says no.
-pub struct Keeps(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
+pub struct KeepFilter(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
 
-impl Keeps {
+impl KeepFilter {
     /// Has `keeps` asked.
     pub fn new(keeps: impl FnOnce(&mut Entry) -> bool + Send + Sync + 'static) -> Self {
         Self(Box::new(keeps))
@@ -89,27 +89,27 @@ impl Keeps {
     }
 }
 
-impl std::fmt::Debug for Keeps {
+impl std::fmt::Debug for KeepFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Keeps")
     }
 }
 
 /// Told once what became of one exchange; dropped where nothing does.
-pub struct Word(Box<dyn FnOnce(&Kept) + Send + Sync>);
+pub struct OnRecorded(Box<dyn FnOnce(&RecordOutcome) + Send + Sync>);
 
-impl Word {
+impl OnRecorded {
     /// Has `tell` told.
-    pub fn new(tell: impl FnOnce(&Kept) + Send + Sync + 'static) -> Self {
+    pub fn new(tell: impl FnOnce(&RecordOutcome) + Send + Sync + 'static) -> Self {
         Self(Box::new(tell))
     }
 
-    fn tell(self, kept: &Kept) {
+    fn tell(self, kept: &RecordOutcome) {
         (self.0)(kept);
     }
 }
 
-impl std::fmt::Debug for Word {
+impl std::fmt::Debug for OnRecorded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Word")
     }
@@ -117,7 +117,7 @@ impl std::fmt::Debug for Word {
 
 /// When what happened at the upstream, counted from the call's arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct UpstreamTimes {
     /// The request was on its way.
     pub sent: Duration,
     /// The answer's head was there.
@@ -135,17 +135,17 @@ pub enum CallFailure {
     Status(u16),
     /// Its answer did not come to its end.
     Cut,
-    /// Its answer was not recorded whole: see [`Kept::incomplete`].
+    /// Its answer was not recorded whole: see [`RecordOutcome::incomplete`].
     Incomplete,
 }
 
 /// What became of one exchange, for the receipt.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct RecordOutcome {
     /// Whether it is on disk; the reason where it is not.
     pub outcome: Result<(), String>,
     /// How it ended, where that makes it an exchange that is never replayed.
-    pub incomplete: Option<End>,
+    pub incomplete: Option<ResponseEnd>,
     /// The request, in a few words; empty where the exchange is complete.
     pub label: String,
     /// The model that answered.
@@ -157,42 +157,42 @@ pub struct Kept {
     /// How the call failed: its status, or that its answer was cut; `None` where it did not.
     pub failure: Option<CallFailure>,
     /// When what happened.
-    pub times: Times,
+    pub times: UpstreamTimes,
     /// How long it took to put it on disk, waiting for others included.
     pub append: Duration,
 }
 
 /// Called once for each exchange when it is over.
-pub type OnKept = Arc<dyn Fn(Kept) + Send + Sync>;
+pub type OnKept = Arc<dyn Fn(RecordOutcome) + Send + Sync>;
 
 /// The recording engine.
-pub struct Recorder {
-    client: Client,
-    shared: Arc<Shared>,
+pub struct RecordEngine {
+    client: UpstreamClient,
+    shared: Arc<RecordContext>,
     stop: watch::Sender<bool>,
 }
 
 /// What every exchange needs.
-pub(crate) struct Shared {
+pub(crate) struct RecordContext {
     /// Exchanges under way.
     busy: AtomicUsize,
-    pub(crate) config: Config,
+    pub(crate) config: RecordConfig,
     pub(crate) redactor: Arc<Redactor>,
-    pub(crate) writer: Writer,
+    pub(crate) writer: RecordWriter,
     pub(crate) on_kept: OnKept,
 }
 
-impl Recorder {
+impl RecordEngine {
     /// A recorder that sends through `client` and keeps through `writer`.
     pub fn new(
-        config: Config,
-        client: Client,
-        writer: Writer,
+        config: RecordConfig,
+        client: UpstreamClient,
+        writer: RecordWriter,
         redactor: Arc<Redactor>,
         on_kept: OnKept,
     ) -> Self {
         let busy = AtomicUsize::new(0);
-        let shared = Arc::new(Shared { busy, config, redactor, writer, on_kept });
+        let shared = Arc::new(RecordContext { busy, config, redactor, writer, on_kept });
         Self { client, shared, stop: watch::channel(false).0 }
     }
 
@@ -214,27 +214,27 @@ impl Recorder {
     /// Sends the request on, keeps the exchange, and returns the response as the
     /// upstream gave it, hop-by-hop headers removed. A caller that stops waiting for
     /// the response loses it, the recording does not, as long as its head comes
-    /// within [`Config::drain`].
+    /// within [`RecordConfig::drain`].
     ///
     /// # Errors
     /// [`UpstreamError`] when there was no response; nothing is recorded then.
     pub async fn run(
         self: &Arc<Self>,
-        job: Job,
-        forward: Forward,
+        job: RecordJob,
+        forward: UpstreamRequest,
     ) -> Result<Response<TeeBody>, UpstreamError> {
         let recorder = Arc::clone(self);
-        let busy = Busy::new(&self.shared);
-        Carried::new(recorder.open(job, forward, busy), self.shared.config.drain).await
+        let busy = ActiveExchange::new(&self.shared);
+        DetachOnDrop::new(recorder.open(job, forward, busy), self.shared.config.drain).await
     }
 
     /// The response's head as soon as it is there, unless the run ends before.
     async fn open(
         self: Arc<Self>,
-        job: Job,
-        forward: Forward,
-        busy: Busy,
-    ) -> Result<Opened, UpstreamError> {
+        job: RecordJob,
+        forward: UpstreamRequest,
+        busy: ActiveExchange,
+    ) -> Result<OpenedResponse, UpstreamError> {
         let head = forward.method == http::Method::HEAD;
         let upstream = forward.upstream.clone();
         let mut stop = self.stop.subscribe();
@@ -248,8 +248,8 @@ impl Recorder {
         remove_hop_by_hop(&mut parts.headers);
         let announced = announced_length(&parts.headers);
         let bodiless = head || announced == Some(0) || matches!(parts.status.as_u16(), 204 | 304);
-        let capture = Capture::new((job, sent), &parts, self.shared.config.max_copy);
-        Ok(Opened { parts, body, capture, announced, bodiless, busy, stop })
+        let capture = ExchangeCapture::new((job, sent), &parts, self.shared.config.max_copy);
+        Ok(OpenedResponse { parts, body, capture, announced, bodiless, busy, stop })
     }
 
     /// Waits up to `grace` for responses still under way, then ends them as
@@ -283,19 +283,19 @@ impl Recorder {
     }
 }
 
-/// One exchange under way: [`Recorder::finish`] waits for it.
-pub(crate) struct Busy {
-    pub(crate) shared: Arc<Shared>,
+/// One exchange under way: [`RecordEngine::finish`] waits for it.
+pub(crate) struct ActiveExchange {
+    pub(crate) shared: Arc<RecordContext>,
 }
 
-impl Busy {
-    fn new(shared: &Arc<Shared>) -> Self {
+impl ActiveExchange {
+    fn new(shared: &Arc<RecordContext>) -> Self {
         shared.busy.fetch_add(1, Ordering::AcqRel);
         Self { shared: Arc::clone(shared) }
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActiveExchange {
     fn drop(&mut self) {
         self.shared.busy.fetch_sub(1, Ordering::AcqRel);
     }

@@ -21,9 +21,9 @@ use http_body_util::BodyExt;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
-use super::capture::{Capture, Finished};
-use super::{Busy, Kept};
-use crate::recording::entry::{Cut, End};
+use super::capture::{ExchangeCapture, FinishedExchange};
+use super::{ActiveExchange, RecordOutcome};
+use crate::recording::entry::{RecordedCut, ResponseEnd};
 use crate::upstream;
 
 /// Bytes a slow client may lag behind once the copy no longer holds them.
@@ -32,7 +32,7 @@ const HIGH_WATER: usize = 1 << 20;
 /// What the pump hands to the client.
 enum Part {
     Data(Bytes),
-    Cut(Cut),
+    Cut(RecordedCut),
     /// The body is over: told, so that a pump that is gone is not taken for it.
     End,
 }
@@ -55,15 +55,15 @@ pub struct TeeBody {
 /// What follows.
 enum Rest {
     Queue { parts: mpsc::UnboundedReceiver<Part>, gauge: Arc<Gauge> },
-    Cut(Cut),
+    Cut(RecordedCut),
     Nothing,
 }
 
 impl TeeBody {
     /// A body that is there, of this length where one is known, and how it ended.
-    fn whole(first: Option<Bytes>, remaining: Option<u64>, end: End) -> Self {
+    fn whole(first: Option<Bytes>, remaining: Option<u64>, end: ResponseEnd) -> Self {
         let rest = match end {
-            End::UpstreamAbort(cut) => Rest::Cut(cut),
+            ResponseEnd::UpstreamAbort(cut) => Rest::Cut(cut),
             _ => Rest::Nothing,
         };
         Self { first, rest, remaining }
@@ -72,12 +72,12 @@ impl TeeBody {
 
 impl Body for TeeBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let data = match (self.first.take(), &mut self.rest) {
             (Some(data), _) => data,
             (None, Rest::Nothing) => return Poll::Ready(None),
@@ -93,7 +93,7 @@ impl Body for TeeBody {
                     self.rest = Rest::Nothing;
                     return Poll::Ready(None);
                 }
-                None => return Poll::Ready(Some(Err(Cut::Close))),
+                None => return Poll::Ready(Some(Err(RecordedCut::Close))),
             },
         };
         if let Some(remaining) = self.remaining.as_mut() {
@@ -136,19 +136,19 @@ impl Feed {
 }
 
 /// A response whose head is there.
-pub(super) struct Opened {
+pub(super) struct OpenedResponse {
     pub(super) parts: Parts,
-    pub(super) body: upstream::Body,
-    pub(super) capture: Capture,
+    pub(super) body: upstream::UpstreamBody,
+    pub(super) capture: ExchangeCapture,
     /// The length that the head announces.
     pub(super) announced: Option<u64>,
     /// Whether it has no body by its nature.
     pub(super) bodiless: bool,
-    pub(super) busy: Busy,
+    pub(super) busy: ActiveExchange,
     pub(super) stop: watch::Receiver<bool>,
 }
 
-impl Opened {
+impl OpenedResponse {
     /// The response for the client. One that is there in full is kept first; the
     /// rest of any other is pumped, and what came with its head goes on with it.
     pub(super) async fn hand_over(mut self) -> Response<TeeBody> {
@@ -161,18 +161,18 @@ impl Opened {
         drop(self.body);
         keep(self.capture, end, &self.busy).await;
         let body = match self.bodiless {
-            true => TeeBody::whole(None, Some(0), End::Complete),
+            true => TeeBody::whole(None, Some(0), ResponseEnd::Complete),
             false => TeeBody::whole(first, self.announced, end),
         };
         Response::from_parts(self.parts, body)
     }
 
     /// The chunk that came with the head, and how the body ended, where it has.
-    async fn first(&mut self) -> (Option<Bytes>, Option<End>) {
+    async fn first(&mut self) -> (Option<Bytes>, Option<ResponseEnd>) {
         if self.bodiless {
             let end = match self.body.frame().await {
-                Some(Err(cut)) => End::UpstreamAbort(cut),
-                _ => End::Complete,
+                Some(Err(cut)) => ResponseEnd::UpstreamAbort(cut),
+                _ => ResponseEnd::Complete,
             };
             return (None, Some(end));
         }
@@ -180,12 +180,12 @@ impl Opened {
         let frame = poll_fn(|cx| Poll::Ready(frame.as_mut().poll(cx))).await;
         match frame.map(|frame| frame.map(|frame| frame.map(Frame::into_data))) {
             Poll::Pending | Poll::Ready(Some(Ok(Err(_)))) => (None, None),
-            Poll::Ready(None) => (None, Some(End::Complete)),
-            Poll::Ready(Some(Err(cut))) => (None, Some(End::UpstreamAbort(cut))),
+            Poll::Ready(None) => (None, Some(ResponseEnd::Complete)),
+            Poll::Ready(Some(Err(cut))) => (None, Some(ResponseEnd::UpstreamAbort(cut))),
             Poll::Ready(Some(Ok(Ok(data)))) => {
                 self.capture.add(data.clone());
                 let whole = self.announced == Some(data.len() as u64);
-                (Some(data), whole.then_some(End::Complete))
+                (Some(data), whole.then_some(ResponseEnd::Complete))
             }
         }
     }
@@ -206,9 +206,9 @@ impl Opened {
 
 /// A response on its way to its client and into the recording.
 struct Pump {
-    body: upstream::Body,
-    capture: Capture,
-    busy: Busy,
+    body: upstream::UpstreamBody,
+    capture: ExchangeCapture,
+    busy: ActiveExchange,
     stop: watch::Receiver<bool>,
     feed: Feed,
     announced: Option<u64>,
@@ -228,14 +228,14 @@ impl Pump {
         }
         // A client that has left does not need to be told.
         drop(self.feed.parts.send(match end {
-            End::UpstreamAbort(cut) => Part::Cut(cut),
-            End::ClientAbort => Part::Cut(Cut::Close),
-            End::Complete | End::Truncated => Part::End,
+            ResponseEnd::UpstreamAbort(cut) => Part::Cut(cut),
+            ResponseEnd::ClientAbort => Part::Cut(RecordedCut::Close),
+            ResponseEnd::Complete | ResponseEnd::Truncated => Part::End,
         }));
     }
 
     /// Relays until the body ends; gives the chunk that is to wait for the copy.
-    async fn relay(&mut self) -> (Option<Bytes>, End) {
+    async fn relay(&mut self) -> (Option<Bytes>, ResponseEnd) {
         let Self { body, capture, busy, stop, feed, announced, received } = self;
         let mut held = None;
         let mut closed = pin!(feed.parts.closed());
@@ -250,12 +250,12 @@ impl Pump {
                     give_up = Some(Box::pin(sleep(busy.shared.config.drain)));
                     continue;
                 }
-                () = expired(&mut give_up) => return (held, End::ClientAbort),
-                () = &mut stopped => return (held, End::ClientAbort),
+                () = expired(&mut give_up) => return (held, ResponseEnd::ClientAbort),
+                () = &mut stopped => return (held, ResponseEnd::ClientAbort),
             };
             let data = match frame {
-                None => return (held, End::Complete),
-                Some(Err(cut)) => return (held, End::UpstreamAbort(cut)),
+                None => return (held, ResponseEnd::Complete),
+                Some(Err(cut)) => return (held, ResponseEnd::UpstreamAbort(cut)),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,
@@ -272,7 +272,7 @@ impl Pump {
             } else if !capture.is_whole() {
                 tokio::select! {
                     () = feed.drained() => {}
-                    () = &mut stopped => return (held, End::ClientAbort),
+                    () = &mut stopped => return (held, ResponseEnd::ClientAbort),
                 }
             }
         }
@@ -294,11 +294,11 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Hands the exchange to the writer and tells what became of it.
-async fn keep(mut capture: Capture, end: End, busy: &Busy) {
+async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExchange) {
     let shared = &busy.shared;
     let secrets = capture.secrets();
     let keeps = capture.take_keeps();
-    let Finished { entry, kept, word } = capture.finish(end, shared);
+    let FinishedExchange { entry, kept, word } = capture.finish(end, shared);
     let Some((name, mut entry)) = entry else {
         word.tell(&kept);
         (shared.on_kept)(kept);
@@ -310,7 +310,7 @@ async fn keep(mut capture: Capture, end: End, busy: &Busy) {
     let alone = shared.busy.load(Ordering::Relaxed) <= 1;
     let began = Instant::now();
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;
-    let kept = Kept { outcome, append: began.elapsed(), ..kept };
+    let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
     word.tell(&kept);
     (shared.on_kept)(kept);
 }

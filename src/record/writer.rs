@@ -20,18 +20,20 @@ use tokio::sync::oneshot;
 
 use crate::recording::EntryName;
 use crate::recording::entry::Entry;
-use crate::recording::redact::Secrets;
-use crate::store::{self, FoldDone, Item, Note, Packer, Parcel, StoreError};
-use work::Work;
+use crate::recording::redact::CallCredentials;
+use crate::store::{
+    self, CompactionDone, EncodedFrame, FrameEncoder, LogItem, StoreError, StoreEvent,
+};
+use work::WriterState;
 
 /// How often the task of one call writes what stands in line.
 const TURNS: usize = 16;
 
 /// What the writer has to tell beside the word on each exchange.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum WriterEvent<'a> {
     /// Something that is well, and worth knowing.
-    Note(&'a Note),
+    Note(&'a StoreEvent),
     /// What could not be done, and is tried again. Nothing is lost by it.
     Trouble(&'a str),
     /// The log was folded into the recording: how long it took.
@@ -41,7 +43,7 @@ pub enum Told<'a> {
 }
 
 /// Called by the writer's thread with what it has to tell, once each.
-pub type OnTold = Arc<dyn Fn(Told<'_>) + Send + Sync>;
+pub type OnWriterEvent = Arc<dyn Fn(WriterEvent<'_>) + Send + Sync>;
 
 /// What the thread waits for.
 enum Task {
@@ -51,15 +53,15 @@ enum Task {
     /// there may be something to tell.
     Kept,
     /// A fold is over: how long it took.
-    Folded(Box<FoldDone>, Duration),
+    Folded(Box<CompactionDone>, Duration),
     /// Nothing more will come.
     Close,
 }
 
 /// A handle to the writer.
-pub struct Writer {
-    recording: Arc<Mutex<store::Recorder>>,
-    packer: Packer,
+pub struct RecordWriter {
+    recording: Arc<Mutex<store::RecordingAppender>>,
+    packer: FrameEncoder,
     line: Mutex<Line>,
     /// Whether the thread waits for others or for the storage, and holds the
     /// recording meanwhile: whatever is finished then is the thread's.
@@ -78,7 +80,7 @@ struct Line {
 
 /// An exchange and who waits for the word.
 struct Waiting {
-    parcel: Parcel,
+    parcel: EncodedFrame,
     done: oneshot::Sender<Word>,
 }
 
@@ -94,7 +96,7 @@ type Thread = JoinHandle<Result<(), String>>;
 
 /// What is kept of the takes of earlier runs, where this run records the same request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeping {
+pub enum KeepPolicy {
     /// All of them.
     All,
     /// Those whose calls succeeded, until a call of this run does.
@@ -103,27 +105,28 @@ pub enum Keeping {
     LastRun,
 }
 
-impl Writer {
+impl RecordWriter {
     /// Starts the thread, which keeps what `keeping` says of earlier runs.
     ///
     /// # Errors
     /// When the system refuses a thread.
     pub fn start(
-        recording: store::Recorder,
-        keeping: Keeping,
-        on_told: OnTold,
+        recording: store::RecordingAppender,
+        keeping: KeepPolicy,
+        on_told: OnWriterEvent,
     ) -> std::io::Result<Self> {
         // Unbounded, because each waiting exchange is already bounded by its client.
         let (sender, tasks) = mpsc::channel();
-        let packer =
-            recording.packer(keeping != Keeping::All).keep_failures(keeping == Keeping::LastRun);
+        let packer = recording
+            .packer(keeping != KeepPolicy::All)
+            .keep_failures(keeping == KeepPolicy::LastRun);
         let recording = Arc::new(Mutex::new(recording));
         let waits = Arc::new(AtomicBool::new(false));
         let (shared, waiting) = (Arc::clone(&recording), Arc::clone(&waits));
         let folds = sender.clone();
         let thread = std::thread::Builder::new()
             .name("loomrec-writer".to_owned())
-            .spawn(move || Work::new(shared, waiting, on_told, folds).run(&tasks))?;
+            .spawn(move || WriterState::new(shared, waiting, on_told, folds).run(&tasks))?;
         let (tasks, thread) = (Mutex::new(Some(sender)), Mutex::new(Some(thread)));
         let line = Mutex::default();
         Ok(Self { recording, packer, line, waits, tasks, thread })
@@ -138,10 +141,10 @@ impl Writer {
         &self,
         name: EntryName,
         entry: Entry,
-        secrets: Arc<Secrets>,
+        secrets: Arc<CallCredentials>,
         alone: bool,
     ) -> Word {
-        let item = Item { name, entry, secrets };
+        let item = LogItem { name, entry, secrets };
         let parcel = self.packer.pack(&item).map_err(|error| error.chain())?;
         drop(item);
         let (done, word) = oneshot::channel();
@@ -249,7 +252,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for RecordWriter {
     fn drop(&mut self) {
         // A run that never came to its end: the recording's sidecars go with the
         // thread, so it is waited for.
@@ -263,7 +266,7 @@ impl Drop for Writer {
 
 /// The serving of the line by one call's task.
 struct Serving<'a> {
-    writer: &'a Writer,
+    writer: &'a RecordWriter,
     /// Whether somebody else may serve it already.
     over: bool,
 }
@@ -285,8 +288,8 @@ impl Drop for Serving<'_> {
     }
 }
 
-impl AsMut<Parcel> for Waiting {
-    fn as_mut(&mut self) -> &mut Parcel {
+impl AsMut<EncodedFrame> for Waiting {
+    fn as_mut(&mut self) -> &mut EncodedFrame {
         &mut self.parcel
     }
 }

@@ -9,7 +9,7 @@ use crate::identity::IdentityRules;
 use crate::store::RunChoice;
 
 struct Scene {
-    writer: Arc<Writer>,
+    writer: Arc<RecordWriter>,
     told: Arc<Mutex<Vec<String>>>,
     path: PathBuf,
     _folder: tempfile::TempDir,
@@ -20,11 +20,14 @@ impl Scene {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.json");
         let recording =
-            store::Recorder::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
+            store::RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default())
+                .unwrap();
         let told = Arc::<Mutex<Vec<String>>>::default();
         let said = Arc::clone(&told);
-        let on_told: OnTold = Arc::new(move |told| said.lock().unwrap().push(format!("{told:?}")));
-        let writer = Arc::new(Writer::start(recording, Keeping::Successes, on_told).unwrap());
+        let on_told: OnWriterEvent =
+            Arc::new(move |told| said.lock().unwrap().push(format!("{told:?}")));
+        let writer =
+            Arc::new(RecordWriter::start(recording, KeepPolicy::Successes, on_told).unwrap());
         Self { writer, told, path, _folder: folder }
     }
 
@@ -94,7 +97,7 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let packer = scene.writer.packer.clone();
     let entry = Entry { content: Some("left".to_owned()), ..Entry::default() };
     let name = EntryName::step("step").unwrap();
-    let parcel = packer.pack(&Item { name, entry, secrets: Arc::default() }).unwrap();
+    let parcel = packer.pack(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
     let (done, word) = oneshot::channel();
     scene.writer.line().waiting.push(Waiting { parcel, done });
     scene.writer.close().await.unwrap();
@@ -118,7 +121,7 @@ impl Scene {
     fn lay_mine(&self) -> oneshot::Receiver<Word> {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
-        let item = Item { name, entry, secrets: Arc::default() };
+        let item = LogItem { name, entry, secrets: Arc::default() };
         let parcel = self.writer.packer.pack(&item).unwrap();
         let (done, mut word) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));

@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value};
 
-use super::field::{EntryError, Fields, milliseconds, wrong};
-use super::text::Style;
+use super::entry_field::{EntryError, EntryFields, milliseconds, wrong};
+use super::json_style::JsonStyle;
 use crate::provider::Framing;
 
 /// The longest time that a chunk or an answer can have taken, in milliseconds: an hour. No
@@ -34,7 +34,7 @@ pub struct Chunk {
 
 /// How a response's chunks are written down. Any layout gives the same bytes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum ChunkLayout {
     /// One `body`, `text` or `base64`; boundaries carried no meaning.
     Whole,
     /// One `body`, `text` or `base64`, and `frames: [[ms, bytes], …]` beside it.
@@ -43,7 +43,7 @@ pub enum Layout {
     Chunks,
 }
 
-impl Layout {
+impl ChunkLayout {
     /// The layout for a response: a stream of events (`text/event-stream`,
     /// NDJSON, AWS's event stream) is always kept as chunks; a body that came
     /// with a length or in one frame is kept whole; any other keeps its frames.
@@ -63,18 +63,18 @@ impl Layout {
 
 /// A response's bytes, its chunk boundaries and times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Payload {
+pub struct ResponsePayload {
     /// How it is written down.
-    pub layout: Layout,
+    pub layout: ChunkLayout,
     /// The chunks in order; none for an empty body. Read back from a layout
     /// without boundaries, it is one chunk at the entry's `latency_ms`.
     pub chunks: Vec<Chunk>,
 }
 
-impl Payload {
+impl ResponsePayload {
     /// The payload of a response without a body.
     pub fn empty() -> Self {
-        Self { layout: Layout::Whole, chunks: Vec::new() }
+        Self { layout: ChunkLayout::Whole, chunks: Vec::new() }
     }
 
     /// All bytes, joined; without a copy where there is a single chunk.
@@ -107,7 +107,7 @@ impl Payload {
         if self.is_empty() {
             return;
         }
-        if self.layout == Layout::Chunks {
+        if self.layout == ChunkLayout::Chunks {
             let rows = self.chunks.iter().map(|chunk| {
                 let data = match std::str::from_utf8(&chunk.data) {
                     Ok(text) => Value::from(text),
@@ -123,7 +123,7 @@ impl Payload {
             return;
         }
         encode_bytes(&self.bytes(), out);
-        if self.layout == Layout::Frames {
+        if self.layout == ChunkLayout::Frames {
             let rows = self.chunks.iter().map(|chunk| {
                 Value::Array(vec![milliseconds(chunk.at_ms), Value::from(chunk.data.len())])
             });
@@ -133,7 +133,7 @@ impl Payload {
 
     /// Reads the payload out of a response's object; `whole_at_ms` is the time
     /// given to a body without boundaries.
-    pub(super) fn decode(fields: Fields<'_>, whole_at_ms: f64) -> Result<Self, EntryError> {
+    pub(super) fn decode(fields: EntryFields<'_>, whole_at_ms: f64) -> Result<Self, EntryError> {
         let whole = decode_bytes(fields)?;
         let Some(chunks) = fields.present("chunks") else {
             return Self::decode_frames(fields, whole, whole_at_ms);
@@ -154,11 +154,11 @@ impl Payload {
         if chunks.is_empty() {
             return Ok(Self::empty());
         }
-        Ok(Self { layout: Layout::Chunks, chunks })
+        Ok(Self { layout: ChunkLayout::Chunks, chunks })
     }
 
     fn decode_frames(
-        fields: Fields<'_>,
+        fields: EntryFields<'_>,
         whole: Option<Bytes>,
         whole_at_ms: f64,
     ) -> Result<Self, EntryError> {
@@ -167,12 +167,15 @@ impl Payload {
             let expected = "a list of `[ms, bytes]` that adds up to the body";
             let chunks = cut(fields.list("frames")?, &whole)
                 .ok_or_else(|| fields.fail("frames", expected))?;
-            return Ok(Self { layout: Layout::Frames, chunks });
+            return Ok(Self { layout: ChunkLayout::Frames, chunks });
         }
         if whole.is_empty() {
             return Ok(Self::empty());
         }
-        Ok(Self { layout: Layout::Whole, chunks: vec![Chunk { at_ms: whole_at_ms, data: whole }] })
+        Ok(Self {
+            layout: ChunkLayout::Whole,
+            chunks: vec![Chunk { at_ms: whole_at_ms, data: whole }],
+        })
     }
 }
 
@@ -220,7 +223,7 @@ pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
     if bytes.is_empty() {
         return;
     }
-    if let Some((value, style)) = Style::detect(bytes) {
+    if let Some((value, style)) = JsonStyle::detect(bytes) {
         out.insert("body".into(), value);
         if let Some(name) = style.name() {
             out.insert("style".into(), name.into());
@@ -233,7 +236,7 @@ pub(super) fn encode_bytes(bytes: &[u8], out: &mut Map<String, Value>) {
 }
 
 /// Reads `body`, `text` or `base64`; `None` where none of them is there.
-pub(super) fn decode_bytes(fields: Fields<'_>) -> Result<Option<Bytes>, EntryError> {
+pub(super) fn decode_bytes(fields: EntryFields<'_>) -> Result<Option<Bytes>, EntryError> {
     let mut found = None;
     for name in ["body", "text", "base64"] {
         let Some(value) = fields.present(name) else {
@@ -256,12 +259,12 @@ pub(super) fn decode_bytes(fields: Fields<'_>) -> Result<Option<Bytes>, EntryErr
     Ok(found)
 }
 
-fn style_of(fields: Fields<'_>) -> Result<Style, EntryError> {
+fn style_of(fields: EntryFields<'_>) -> Result<JsonStyle, EntryError> {
     let expected = "words out of `spaced`, `pretty`, `ascii` and `newline`";
     match fields.get("style") {
-        None => Ok(Style::PLAIN),
+        None => Ok(JsonStyle::PLAIN),
         Some(Value::String(words)) => {
-            Style::parse(words).ok_or_else(|| fields.other_word("style", expected))
+            JsonStyle::parse(words).ok_or_else(|| fields.other_word("style", expected))
         }
         Some(_) => Err(fields.fail("style", expected)),
     }

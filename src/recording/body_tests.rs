@@ -2,21 +2,22 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::field::Fields;
-use super::{Chunk, Layout, Payload};
+use super::super::entry_field::EntryFields;
+use super::{Chunk, ChunkLayout, ResponsePayload};
 
-fn encoded(payload: &Payload) -> Value {
+fn encoded(payload: &ResponsePayload) -> Value {
     let mut map = Map::new();
     payload.encode(&mut map);
     Value::Object(map)
 }
 
-fn decoded(value: &Value) -> Result<Payload, String> {
-    Payload::decode(Fields::of(value, "/response").unwrap(), 7.0).map_err(|e| e.to_string())
+fn decoded(value: &Value) -> Result<ResponsePayload, String> {
+    ResponsePayload::decode(EntryFields::of(value, "/response").unwrap(), 7.0)
+        .map_err(|e| e.to_string())
 }
 
-fn payload(layout: Layout, chunks: &[(f64, &[u8])]) -> Payload {
-    Payload {
+fn payload(layout: ChunkLayout, chunks: &[(f64, &[u8])]) -> ResponsePayload {
+    ResponsePayload {
         layout,
         chunks: chunks
             .iter()
@@ -27,30 +28,30 @@ fn payload(layout: Layout, chunks: &[(f64, &[u8])]) -> Payload {
 
 #[test]
 fn layout_is_chunks_for_event_streams_and_frames_only_without_a_length() {
-    let choose = Layout::choose;
-    assert_eq!(choose("Text/Event-Stream; charset=utf-8", true, 1), Layout::Chunks);
-    assert_eq!(choose("application/x-ndjson", false, 3), Layout::Chunks);
-    assert_eq!(choose("application/ndjson; charset=utf-8", true, 1), Layout::Chunks);
-    assert_eq!(choose("application/vnd.amazon.eventstream", false, 3), Layout::Chunks);
-    assert_eq!(choose("application/json", true, 9), Layout::Whole);
-    assert_eq!(choose("", false, 1), Layout::Whole);
-    assert_eq!(choose("audio/mpeg", false, 2), Layout::Frames);
+    let choose = ChunkLayout::choose;
+    assert_eq!(choose("Text/Event-Stream; charset=utf-8", true, 1), ChunkLayout::Chunks);
+    assert_eq!(choose("application/x-ndjson", false, 3), ChunkLayout::Chunks);
+    assert_eq!(choose("application/ndjson; charset=utf-8", true, 1), ChunkLayout::Chunks);
+    assert_eq!(choose("application/vnd.amazon.eventstream", false, 3), ChunkLayout::Chunks);
+    assert_eq!(choose("application/json", true, 9), ChunkLayout::Whole);
+    assert_eq!(choose("", false, 1), ChunkLayout::Whole);
+    assert_eq!(choose("audio/mpeg", false, 2), ChunkLayout::Frames);
 }
 
 #[test]
 fn each_layout_is_written_as_its_own_field() {
-    let whole = payload(Layout::Whole, &[(7.0, b"{\"a\": 1}\n")]);
+    let whole = payload(ChunkLayout::Whole, &[(7.0, b"{\"a\": 1}\n")]);
     assert_eq!(encoded(&whole), json!({"body": {"a": 1}, "style": "spaced newline"}));
     assert_eq!(decoded(&encoded(&whole)), Ok(whole));
 
-    let frames = payload(Layout::Frames, &[(0.1, b"\xff\x00"), (2.0, b""), (3.5, b"x")]);
+    let frames = payload(ChunkLayout::Frames, &[(0.1, b"\xff\x00"), (2.0, b""), (3.5, b"x")]);
     assert_eq!(
         encoded(&frames),
         json!({"base64": "/wB4", "frames": [[0.1, 2], [2.0, 0], [3.5, 1]]})
     );
     assert_eq!(decoded(&encoded(&frames)), Ok(frames));
 
-    let chunks = payload(Layout::Chunks, &[(0.04, b"data: 1\r\n"), (1.26, b"\xf0\x9f")]);
+    let chunks = payload(ChunkLayout::Chunks, &[(0.04, b"data: 1\r\n"), (1.26, b"\xf0\x9f")]);
     assert_eq!(
         encoded(&chunks),
         json!({"chunks": [[0.0, "data: 1\r\n"], [1.3, {"base64": "8J8="}]]})
@@ -60,11 +61,11 @@ fn each_layout_is_written_as_its_own_field() {
 
 #[test]
 fn nothing_is_written_when_the_body_is_empty() {
-    for layout in [Layout::Whole, Layout::Frames, Layout::Chunks] {
+    for layout in [ChunkLayout::Whole, ChunkLayout::Frames, ChunkLayout::Chunks] {
         assert_eq!(encoded(&payload(layout, &[])), json!({}));
     }
-    assert_eq!(decoded(&json!({})), Ok(Payload::empty()));
-    assert_eq!(decoded(&json!({"chunks": []})), Ok(Payload::empty()));
+    assert_eq!(decoded(&json!({})), Ok(ResponsePayload::empty()));
+    assert_eq!(decoded(&json!({"chunks": []})), Ok(ResponsePayload::empty()));
 }
 
 #[test]
@@ -91,20 +92,21 @@ pub(crate) fn any_piece() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         any::<Vec<u8>>(),
         any::<String>().prop_map(String::into_bytes),
-        super::super::text::tests::any_json().prop_map(|value| value.to_string().into_bytes()),
+        super::super::json_style::tests::any_json()
+            .prop_map(|value| value.to_string().into_bytes()),
     ]
 }
 
 proptest! {
     #[test]
     fn bytes_survive_every_layout(pieces in prop::collection::vec((0_u32..1_000_000, any_piece()), 0..6), layout in 0..3) {
-        let layout = [Layout::Whole, Layout::Frames, Layout::Chunks][layout as usize];
+        let layout = [ChunkLayout::Whole, ChunkLayout::Frames, ChunkLayout::Chunks][layout as usize];
         let chunks = pieces.into_iter().map(|(ms, data)| Chunk { at_ms: f64::from(ms) / 10.0, data: data.into() }).collect();
-        let before = Payload { layout, chunks };
+        let before = ResponsePayload { layout, chunks };
         let after = decoded(&encoded(&before)).unwrap();
         prop_assert_eq!(after.bytes(), before.bytes());
         prop_assert_eq!(after.len(), before.len());
-        if layout != Layout::Whole && !before.is_empty() {
+        if layout != ChunkLayout::Whole && !before.is_empty() {
             prop_assert_eq!(after, before);
         }
     }

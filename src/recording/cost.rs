@@ -2,13 +2,13 @@
 //!
 //! A price is never guessed: a model that the table does not name has none. The
 //! table knows list prices for plain calls; batch and priority tiers, audio tokens
-//! and one-hour cache writes are not told apart, since [`Usage`] does not.
+//! and one-hour cache writes are not told apart, since [`TokenUsage`] does not.
 
 mod read;
 
 use std::collections::BTreeMap;
 
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 pub use read::PriceError;
 
 /// Prices by model.
@@ -93,7 +93,7 @@ impl PriceTable {
     /// price is not known. An Ollama runs on the user's own machine and costs
     /// nothing. `upstream` is the upstream's name; `None` where it is not known,
     /// and then any upstream's price of that model is taken.
-    pub fn cost(&self, upstream: Option<&str>, model: &str, usage: &Usage) -> Option<f64> {
+    pub fn cost(&self, upstream: Option<&str>, model: &str, usage: &TokenUsage) -> Option<f64> {
         if upstream == Some("ollama") {
             return Some(0.0);
         }

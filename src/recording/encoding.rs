@@ -9,7 +9,7 @@ mod zstd_frames;
 use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 
-use source::{Decoded, Source};
+use source::{DecodedPieces, EncodedPieces};
 
 /// The most plain bytes that a reader of recordings decodes a body to. It equals the
 /// recorder's default limit for an answer.
@@ -27,7 +27,7 @@ const CODINGS: usize = 4;
 
 /// Why a body has no plain bytes. Shown behind "the body".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Undecoded {
+pub enum DecodeError {
     /// Its coding is not one of ours, or there are too many of them.
     #[error("has a content-encoding that is not known")]
     Unknown,
@@ -81,13 +81,13 @@ pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// Why there are no plain bytes, or no more than `max`.
-pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, Undecoded> {
+pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(join(try_decode_pieces(encoding, &[bytes], max)?))
 }
 
 /// Some plain bytes, and which of the encoded pieces completed them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct PlainPiece {
     /// The index of the encoded piece.
     pub of: usize,
     /// The plain bytes.
@@ -97,7 +97,7 @@ pub struct Piece {
 /// [`decode`] for a body that came in pieces: the plain bytes in order, each as early
 /// as the encoded bytes before it give it. A piece that completes nothing has no
 /// plain one. Zstandard's plain bytes may come later than they could.
-pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<Piece>> {
+pub fn decode_pieces(encoding: &str, pieces: &[&[u8]], max: usize) -> Option<Vec<PlainPiece>> {
     try_decode_pieces(encoding, pieces, max).ok()
 }
 
@@ -109,7 +109,7 @@ pub fn try_decode_pieces(
     encoding: &str,
     pieces: &[&[u8]],
     max: usize,
-) -> Result<Vec<Piece>, Undecoded> {
+) -> Result<Vec<PlainPiece>, DecodeError> {
     let decoded = decode_as(&codings(encoding)?, pieces, max);
     match decoded.problem {
         None => Ok(decoded.pieces),
@@ -119,43 +119,43 @@ pub fn try_decode_pieces(
 
 /// What decodes of a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Decodable {
+pub struct DecodableBody {
     /// The plain bytes before the problem; not all of them where there are too many.
     pub plain: Vec<u8>,
     /// Why that is not all.
-    pub problem: Option<Undecoded>,
+    pub problem: Option<DecodeError>,
 }
 
 /// As much of [`decode`]'s plain bytes as a body has that may be cut or damaged.
-pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> Decodable {
+pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> DecodableBody {
     match codings(encoding) {
-        Err(problem) => Decodable { plain: Vec::new(), problem: Some(problem) },
+        Err(problem) => DecodableBody { plain: Vec::new(), problem: Some(problem) },
         Ok(codings) => {
-            let Decoded { pieces, problem } = decode_as(&codings, &[bytes], max);
-            Decodable { plain: join(pieces), problem }
+            let DecodedPieces { pieces, problem } = decode_as(&codings, &[bytes], max);
+            DecodableBody { plain: join(pieces), problem }
         }
     }
 }
 
-fn decode_as(codings: &[Coding], pieces: &[&[u8]], max: usize) -> Decoded {
+fn decode_as(codings: &[Coding], pieces: &[&[u8]], max: usize) -> DecodedPieces {
     let encoded: usize = pieces.iter().map(|piece| piece.len()).sum();
     // A body without bytes (to `HEAD`, say) is whole under any coding.
     if codings.is_empty() || encoded == 0 {
-        let piece = |(of, data): (usize, &&[u8])| Piece { of, data: data.to_vec() };
+        let piece = |(of, data): (usize, &&[u8])| PlainPiece { of, data: data.to_vec() };
         let pieces = pieces.iter().enumerate().map(piece).collect();
-        return Decoded { pieces, problem: None };
+        return DecodedPieces { pieces, problem: None };
     }
     let max = max.min(encoded.saturating_mul(RATIO).max(HELD));
-    let decoded = Source::of(pieces).decode(codings, max);
+    let decoded = EncodedPieces::of(pieces).decode(codings, max);
     // Two formats go by the name of deflate.
-    if decoded.problem == Some(Undecoded::Damaged) && codings.contains(&Coding::Zlib) {
+    if decoded.problem == Some(DecodeError::Damaged) && codings.contains(&Coding::Zlib) {
         let raw = |coding: &Coding| match coding {
             Coding::Zlib => Coding::Deflate,
             other => *other,
         };
         let codings: Vec<Coding> = codings.iter().map(raw).collect();
-        let raw = Source::of(pieces).decode(&codings, max);
-        if raw.problem != Some(Undecoded::Damaged) {
+        let raw = EncodedPieces::of(pieces).decode(&codings, max);
+        if raw.problem != Some(DecodeError::Damaged) {
             return raw;
         }
     }
@@ -163,7 +163,7 @@ fn decode_as(codings: &[Coding], pieces: &[&[u8]], max: usize) -> Decoded {
 }
 
 /// All of the pieces, without a copy where there is one.
-fn join(mut pieces: Vec<Piece>) -> Vec<u8> {
+fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
     match pieces.len() {
         1 => pieces.swap_remove(0).data,
         _ => pieces.into_iter().flat_map(|piece| piece.data).collect(),
@@ -181,7 +181,7 @@ enum Coding {
 }
 
 /// The codings of a header, the one that was applied last first.
-fn codings(encoding: &str) -> Result<Vec<Coding>, Undecoded> {
+fn codings(encoding: &str) -> Result<Vec<Coding>, DecodeError> {
     let mut codings = Vec::new();
     // They are listed in the order they were applied.
     for coding in encoding.split(',').rev() {
@@ -191,10 +191,10 @@ fn codings(encoding: &str) -> Result<Vec<Coding>, Undecoded> {
             "deflate" => Coding::Zlib,
             "br" => Coding::Brotli,
             "zstd" => Coding::Zstandard,
-            _ => return Err(Undecoded::Unknown),
+            _ => return Err(DecodeError::Unknown),
         });
         if codings.len() > CODINGS {
-            return Err(Undecoded::Unknown);
+            return Err(DecodeError::Unknown);
         }
     }
     Ok(codings)

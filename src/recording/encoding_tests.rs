@@ -43,7 +43,7 @@ fn each_piece_gives_what_it_completes() {
         let last = plain.last().unwrap();
         assert_eq!((last.of, last.data.as_slice()), (2, &b"three"[..]));
         if cut == 0 {
-            assert_eq!(plain[0], Piece { of: 0, data: b"one, ".to_vec() });
+            assert_eq!(plain[0], PlainPiece { of: 0, data: b"one, ".to_vec() });
         } else {
             assert_eq!(plain.iter().find(|piece| piece.data.ends_with(b"two, ")).unwrap().of, 1);
         }
@@ -60,14 +60,14 @@ fn codings_upon_each_other_decode_and_bombs_do_not() {
     let twice = gzip(&gzip(&text));
     assert_eq!(decode("gzip, gzip", &twice, 1000).as_deref(), Some(&text[..]));
     let many = "gzip, ".repeat(9);
-    assert_eq!(try_decode(&many, &twice, 1000), Err(Undecoded::Unknown));
+    assert_eq!(try_decode(&many, &twice, 1000), Err(DecodeError::Unknown));
     let member = gzip(&vec![0; 4 << 20]);
     let bomb: Vec<u8> = member.repeat(32);
-    assert_eq!(try_decode("gzip", &bomb, LARGEST), Err(Undecoded::TooLarge));
-    assert_eq!(try_decode("gzip, gzip", &gzip(&bomb), LARGEST), Err(Undecoded::TooLarge));
+    assert_eq!(try_decode("gzip", &bomb, LARGEST), Err(DecodeError::TooLarge));
+    assert_eq!(try_decode("gzip, gzip", &gzip(&bomb), LARGEST), Err(DecodeError::TooLarge));
     let large = member.repeat(3);
     assert_eq!(decode("gzip", &large, LARGEST).map(|plain| plain.len()), Some(12 << 20));
-    assert_eq!(try_decode("gzip", &large[..large.len() - 9], LARGEST), Err(Undecoded::Cut));
+    assert_eq!(try_decode("gzip", &large[..large.len() - 9], LARGEST), Err(DecodeError::Cut));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn start_of_a_cut_body_is_what_came_before_the_cut() {
     let start = decode_available("gzip", &packed[..packed.len() / 2], 1 << 20).plain;
     assert!(start.len() > 1000 && text.starts_with(&start), "{}", start.len());
     let unknown = decode_available("snappy", &packed, 1 << 20);
-    assert_eq!((unknown.plain.len(), unknown.problem), (0, Some(Undecoded::Unknown)));
+    assert_eq!((unknown.plain.len(), unknown.problem), (0, Some(DecodeError::Unknown)));
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn frames_of_zstandard_are_read_one_behind_the_other() {
     let frames = [&one[..], &skipped, &two, &zstd(b"")].concat();
     assert_eq!(decode("zstd", &frames, 100).as_deref(), Some(&b"hello world"[..]));
     let pieces = decode_pieces("zstd", &[&one, &skipped, &two], 100).unwrap();
-    let of = |of, data: &[u8]| Piece { of, data: data.to_vec() };
+    let of = |of, data: &[u8]| PlainPiece { of, data: data.to_vec() };
     assert_eq!(pieces, [of(0, b"hello "), of(2, b"world")]);
     let [mut wrong, cut] = [&frames[..], &skipped[..7]].map(<[u8]>::to_vec);
     wrong[one.len() + 1] ^= 1;
-    assert_eq!(try_decode("zstd", &wrong, 100), Err(Undecoded::Damaged));
-    assert_eq!(try_decode("zstd", &cut, 100), Err(Undecoded::Cut));
-    assert_eq!(try_decode("zstd", &frames, 10), Err(Undecoded::TooLarge));
+    assert_eq!(try_decode("zstd", &wrong, 100), Err(DecodeError::Damaged));
+    assert_eq!(try_decode("zstd", &cut, 100), Err(DecodeError::Cut));
+    assert_eq!(try_decode("zstd", &frames, 10), Err(DecodeError::TooLarge));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn zstandard_that_is_cut_gives_the_blocks_before_the_cut() {
         }
         assert!(problems.iter().all(Option::is_some));
         // Within a compressed block there is something that was not decoded.
-        assert_eq!(problems.contains(&Some(Undecoded::Damaged)), !is_raw);
+        assert_eq!(problems.contains(&Some(DecodeError::Damaged)), !is_raw);
     }
 }
 
@@ -186,7 +186,7 @@ fn bytes_behind_the_end_of_a_coding_are_damage() {
         }
         for end in [&b"x"[..], b"\nand more", &[0; 600]] {
             let longer = [&packed, end].concat();
-            assert_eq!(try_decode(name, &longer, 100), Err(Undecoded::Damaged), "{name}");
+            assert_eq!(try_decode(name, &longer, 100), Err(DecodeError::Damaged), "{name}");
         }
         for end in 1..packed.len() {
             let cut = decode_available(name, &packed[..end], 100);
@@ -209,14 +209,14 @@ fn gzip_has_names_comments_and_members() {
     let mut wrong = members.clone();
     let sum = wrong.len() - 8;
     wrong[sum] ^= 1;
-    assert_eq!(try_decode("gzip", &wrong, 100), Err(Undecoded::Damaged));
+    assert_eq!(try_decode("gzip", &wrong, 100), Err(DecodeError::Damaged));
 }
 
 #[test]
 fn inner_bomb_is_bounded() {
     let empty = zstd(b"").repeat(1 << 18);
     let bomb = gzip(&empty.repeat(8));
-    assert_eq!(try_decode("zstd, gzip", &bomb, 1000), Err(Undecoded::TooLarge));
+    assert_eq!(try_decode("zstd, gzip", &bomb, 1000), Err(DecodeError::TooLarge));
 }
 
 #[test]
@@ -241,9 +241,9 @@ proptest! {
             let end = (packed.len() as f64 * part) as usize;
             let cut = decode_available(name, &packed[..end], 1 << 20);
             prop_assert!(text.starts_with(&cut.plain));
-            prop_assert_ne!(cut.problem, Some(Undecoded::Damaged));
+            prop_assert_ne!(cut.problem, Some(DecodeError::Damaged));
             if packed.len() - end > 8 && end > 0 {
-                prop_assert_eq!(cut.problem, Some(Undecoded::Cut));
+                prop_assert_eq!(cut.problem, Some(DecodeError::Cut));
             }
         }
     }

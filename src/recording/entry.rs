@@ -11,13 +11,13 @@ mod read;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::body::Payload;
-pub use super::field::EntryError;
+use super::body::ResponsePayload;
+pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
 use crate::identity::RequestKey;
-use crate::provider::{ToolCall, Usage};
+use crate::provider::{TokenUsage, ToolCall};
 pub(crate) use decode::KNOWN;
-pub(crate) use read::Unread;
+pub(crate) use read::EntryReadError;
 
 /// The field of an entry that holds rates of chance, as in aimock's fixtures.
 pub(crate) const CHAOS: &str = "chaos";
@@ -31,7 +31,7 @@ pub struct Entry {
     /// The model that answered.
     pub model: Option<String>,
     /// Token counts.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// Cost in US dollars; absent where the model's price is not known. Older recordings
     /// have 0.0 there.
     pub cost_usd: Option<f64>,
@@ -70,8 +70,9 @@ pub struct Entry {
 impl Entry {
     /// Whether the call failed: its answer is an error, or did not come to its end.
     pub fn is_failure(&self) -> bool {
-        let failed =
-            |response: &RecordedResponse| response.status >= 400 || response.end != End::Complete;
+        let failed = |response: &RecordedResponse| {
+            response.status >= 400 || response.end != ResponseEnd::Complete
+        };
         self.fault.is_none() && self.response.as_ref().is_some_and(failed)
     }
 
@@ -126,18 +127,18 @@ pub struct RecordedResponse {
     /// End-to-end headers, lower-case names, in order, repeats kept.
     pub headers: Vec<(String, String)>,
     /// The bytes and their timing.
-    pub payload: Payload,
+    pub payload: ResponsePayload,
     /// How it ended.
-    pub end: End,
+    pub end: ResponseEnd,
 }
 
 /// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ResponseEnd {
     /// In full.
     Complete,
     /// The upstream cut it: how.
-    UpstreamAbort(Cut),
+    UpstreamAbort(RecordedCut),
     /// The client left and the rest could not be drained; never served.
     ClientAbort,
     /// Larger than the copy's limit; never served.
@@ -146,7 +147,7 @@ pub enum End {
 
 /// How a connection was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum RecordedCut {
     /// Closed before the body's end.
     Close,
     /// A TCP reset.
@@ -157,7 +158,9 @@ impl Entry {
     /// Whether it holds an answer that a replay may serve, whatever its fault.
     pub fn has_answer(&self) -> bool {
         match &self.response {
-            Some(response) => !matches!(response.end, End::ClientAbort | End::Truncated),
+            Some(response) => {
+                !matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
+            }
             None => {
                 self.content.is_some() || !self.tool_calls.is_empty() || !self.embeddings.is_empty()
             }
@@ -169,14 +172,15 @@ impl Entry {
     pub fn is_servable(&self) -> bool {
         match &self.response {
             Some(response) => {
-                self.fault.is_some() || !matches!(response.end, End::ClientAbort | End::Truncated)
+                self.fault.is_some()
+                    || !matches!(response.end, ResponseEnd::ClientAbort | ResponseEnd::Truncated)
             }
             None => true,
         }
     }
 }
 
-impl std::fmt::Display for Cut {
+impl std::fmt::Display for RecordedCut {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Close => "the connection was closed before the end of the body",
@@ -185,7 +189,7 @@ impl std::fmt::Display for Cut {
     }
 }
 
-impl std::error::Error for Cut {}
+impl std::error::Error for RecordedCut {}
 
 #[cfg(test)]
 #[path = "entry_tests.rs"]

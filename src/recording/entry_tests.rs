@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::body::tests::any_piece;
-use super::super::body::{Chunk, Layout};
-use super::super::text::write_file_value;
+use super::super::body::{Chunk, ChunkLayout};
+use super::super::json_style::write_file_value;
 use super::*;
 
 fn parsed(value: &Value) -> Entry {
@@ -41,8 +41,8 @@ fn full_entry_is_written_as_it_was_read() {
     let entry = parsed(&full());
     assert_eq!(entry.to_json().to_string(), full().to_string());
     let response = entry.response.unwrap();
-    assert_eq!(response.end, End::UpstreamAbort(Cut::Reset));
-    assert_eq!(response.payload.layout, Layout::Chunks);
+    assert_eq!(response.end, ResponseEnd::UpstreamAbort(RecordedCut::Reset));
+    assert_eq!(response.payload.layout, ChunkLayout::Chunks);
     assert_eq!(&*response.payload.bytes(), b"data: 1\n\n\xff");
     assert_eq!(response.headers.len(), 3);
     assert_eq!(&*entry.request.unwrap().body, b"{\"seed\":9007199254740993}");
@@ -74,14 +74,14 @@ proptest! {
         layout in 0..3,
     ) {
         let mut entry = parsed(&full());
-        let layout = [Layout::Whole, Layout::Frames, Layout::Chunks][layout as usize];
+        let layout = [ChunkLayout::Whole, ChunkLayout::Frames, ChunkLayout::Chunks][layout as usize];
         let chunk = |(ms, data): (u32, Vec<u8>)| Chunk { at_ms: f64::from(ms) / 10.0, data: data.into() };
         let chunks = pieces.into_iter().map(chunk).collect();
         if let Some(request) = &mut entry.request {
             request.body = body.into();
         }
         if let Some(response) = &mut entry.response {
-            response.payload = Payload { layout, chunks };
+            response.payload = ResponsePayload { layout, chunks };
         }
         prop_assert_eq!(entry.to_text(), text_by_value(&entry));
     }

@@ -3,7 +3,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::field::EntryError;
+use super::entry_field::EntryError;
 
 /// A text that is no recording this version can use. Messages read after the
 /// recording's name: they say where, what, and what helps.

@@ -6,13 +6,13 @@
 
 use serde_json::Value;
 
-use super::cassette::Cassette;
-use super::entry::{Entry, Unread};
+use super::document::RecordingDocument;
+use super::entry::{Entry, EntryReadError};
+use super::entry_name::EntryName;
 use super::error::{FormatError, json_error, not_object};
-use super::name::EntryName;
-use super::outline::{NoOutline, Outliner};
+use super::json_style::{write_file_string, write_file_value};
+use super::outline::{NoOutline, OutlineBuilder};
 use super::scan::NotSplit;
-use super::text::{write_file_string, write_file_value};
 
 /// What ends a recording's text.
 pub(crate) const END: &[u8] = b"\n}\n";
@@ -21,8 +21,8 @@ pub(crate) const END: &[u8] = b"\n}\n";
 ///
 /// # Errors
 /// Everything that makes it unusable; see [`FormatError`].
-pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
-    let mut outliner = Outliner::new();
+pub fn parse(text: &[u8]) -> Result<RecordingDocument, FormatError> {
+    let mut outliner = OutlineBuilder::new();
     let outline = match outliner.feed(text) {
         Ok(()) => outliner.finish(),
         Err(NotSplit) => Err(NoOutline::NotSplit),
@@ -36,7 +36,7 @@ pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
         let end = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         text.get(end(range.start)..end(range.end)).unwrap_or_default()
     };
-    let mut cassette = Cassette::new(outline.meta().clone());
+    let mut cassette = RecordingDocument::new(outline.meta().clone());
     for (number, name) in outline.names().enumerate() {
         let members = outline.members_of(number).iter();
         for member in members.filter_map(|&at| outline.member(at as usize)) {
@@ -46,10 +46,10 @@ pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
             };
             for take in takes {
                 let entry = Entry::read(slice(&take)).map_err(|why| match why {
-                    Unread::Json(error) => {
+                    EntryReadError::Json(error) => {
                         json_error(text).unwrap_or_else(|| outline.bad_json(&take, &error))
                     }
-                    Unread::Entry(problem) => outline.bad_entry(&take, problem),
+                    EntryReadError::Entry(problem) => outline.bad_entry(&take, problem),
                 })?;
                 cassette.push(name.clone(), entry);
             }
@@ -59,7 +59,7 @@ pub fn parse(text: &[u8]) -> Result<Cassette, FormatError> {
 }
 
 /// Writes a whole recording.
-pub fn write(cassette: &Cassette) -> Vec<u8> {
+pub fn write(cassette: &RecordingDocument) -> Vec<u8> {
     let mut out = Vec::new();
     let mut first = true;
     for (key, value) in cassette.meta().keys() {

@@ -2,11 +2,11 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::super::entry::Entry;
-use super::super::meta::Meta;
-use super::super::name::EntryName;
-use super::super::text::tests::any_json;
+use super::super::entry_name::EntryName;
+use super::super::json_style::tests::any_json;
+use super::super::meta::RecordingMeta;
 use super::*;
-use crate::identity::{IdentityRules, Pointer, RequestKey};
+use crate::identity::{IdentityRules, JsonPointer, RequestKey};
 
 const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -16,8 +16,8 @@ fn refused(text: &str) -> String {
 
 #[test]
 fn file_is_written_for_people() {
-    let rules = IdentityRules::new(vec![Pointer::parse("/metadata/run_id").unwrap()]);
-    let mut cassette = Cassette::new(Meta::new(&rules));
+    let rules = IdentityRules::new(vec![JsonPointer::parse("/metadata/run_id").unwrap()]);
+    let mut cassette = RecordingDocument::new(RecordingMeta::new(&rules));
     let entry = Entry::parse(&json!({
         "content": "é", "latency_ms": 331.04,
         "request": {"method": "POST", "path": "/v1/x", "body": {"messages": [{"role": "user"}]}},
@@ -175,7 +175,7 @@ fn any_name() -> impl Strategy<Value = EntryName> {
 proptest! {
     #[test]
     fn text_of_any_cassette_reads_back_and_writes_the_same(entries in prop::collection::vec((any_name(), any_entry(), any::<bool>()), 0..8)) {
-        let mut cassette = Cassette::default();
+        let mut cassette = RecordingDocument::default();
         for (name, entry, first) in entries {
             cassette.record(name, entry, first);
         }
@@ -195,7 +195,7 @@ proptest! {
 
     #[test]
     fn cut_or_changed_recordings_never_make_it_panic(entry in any_entry(), cut in 0_usize..2000, byte: u8) {
-        let mut cassette = Cassette::default();
+        let mut cassette = RecordingDocument::default();
         cassette.record(EntryName::step("a").unwrap(), entry, true);
         let mut text = write(&cassette);
         let at = cut % text.len();

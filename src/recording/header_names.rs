@@ -4,7 +4,7 @@
 //! is kept with the entry, so that a reader can see that the header was sent and did not
 //! count. Values are never kept.
 
-use super::redact::{HOP_BY_HOP, Secrets};
+use super::redact::{CallCredentials, HOP_BY_HOP};
 
 /// At most this many names are kept of a request.
 const MOST: usize = 32;
@@ -93,7 +93,7 @@ fn is_worth_keeping(name: &str) -> bool {
     !USUAL.contains(&name)
         && !USUAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !HOP_BY_HOP.contains(&name)
-        && !Secrets::may_be_in(name)
+        && !CallCredentials::may_be_in(name)
         && is_name(name)
 }
 

@@ -12,7 +12,7 @@ const ROOM_FOR_EACH: usize = 16;
 
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interned {
+pub(crate) struct InternedBytes {
     bytes: Vec<u8>,
     ends: Ends,
     /// Made again when it is asked for.
@@ -20,7 +20,7 @@ pub(crate) struct Interned {
     hashing: RandomState,
 }
 
-impl Interned {
+impl InternedBytes {
     /// The number of `text`, and whether it was added just now.
     pub(crate) fn insert(&mut self, text: &[u8]) -> (u32, bool) {
         if let Some(number) = self.find(text) {
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn string_keeps_the_number_that_it_was_given_first() {
-        let mut interned = Interned::default();
+        let mut interned = InternedBytes::default();
         let texts: Vec<String> = (0..1000).map(|n| format!("text {}", n % 500)).collect();
         for (at, text) in texts.iter().enumerate() {
             let expected = ((at % 500) as u32, at < 500);

@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::entry_field::describe;
 use super::error::FormatError;
-use super::field::describe;
-use super::pending::Waiting;
+use super::pending::PendingKind;
 use super::redact;
-use crate::identity::{IdentityRules, Pointer};
+use crate::identity::{IdentityRules, JsonPointer};
 
 /// The major number of the newest `_loomrec.format` that is understood.
 const FORMAT_MAJOR: u64 = 1;
@@ -25,21 +25,21 @@ const MOST_RULES: usize = 256;
 
 /// The metadata of a recording.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Meta {
+pub struct RecordingMeta {
     rules: IdentityRules,
     loomrec: bool,
     /// Every top-level `_` key, in order, as it stands in the file.
     keys: Map<String, Value>,
 }
 
-impl Default for Meta {
+impl Default for RecordingMeta {
     /// The metadata of a new recording without rules.
     fn default() -> Self {
         Self::new(&IdentityRules::default())
     }
 }
 
-impl Meta {
+impl RecordingMeta {
     /// The metadata of a new recording whose keys are made under `rules`.
     pub fn new(rules: &IdentityRules) -> Self {
         let mut keys = Map::new();
@@ -49,7 +49,7 @@ impl Meta {
     }
 
     /// The metadata of a recording whose entries wait for something.
-    pub fn waiting(rules: &IdentityRules, waiting: Waiting) -> Self {
+    pub fn waiting(rules: &IdentityRules, waiting: PendingKind) -> Self {
         let mut meta = Self::new(rules);
         if let Some(Value::Object(own)) = meta.keys.get_mut("_loomrec") {
             own.insert("pending".into(), waiting.name().into());
@@ -58,8 +58,8 @@ impl Meta {
     }
 
     /// What its entries wait for, where it says so.
-    pub fn waits_for(&self) -> Option<Waiting> {
-        Waiting::parse(self.keys.get("_loomrec")?.get("pending")?.as_str()?)
+    pub fn waits_for(&self) -> Option<PendingKind> {
+        PendingKind::parse(self.keys.get("_loomrec")?.get("pending")?.as_str()?)
     }
 
     /// Reads the top-level `_` keys of a file.
@@ -120,7 +120,7 @@ impl Meta {
 }
 
 fn loomrec_json(rules: &IdentityRules) -> Value {
-    let ignore: Vec<String> = rules.ignore().iter().map(Pointer::to_string).collect();
+    let ignore: Vec<String> = rules.ignore().iter().map(JsonPointer::to_string).collect();
     let mut identity = json!({ "version": 1, "ignore": ignore });
     for (member, names) in
         [("headers", rules.headers()), ("ignore_headers", rules.ignored_headers())]
@@ -178,7 +178,7 @@ fn read_rules(own: &Map<String, Value>) -> Result<IdentityRules, FormatError> {
 }
 
 /// The pointers that the rules leave out.
-fn read_ignore(identity: &Map<String, Value>) -> Result<Vec<Pointer>, FormatError> {
+fn read_ignore(identity: &Map<String, Value>) -> Result<Vec<JsonPointer>, FormatError> {
     let pointer = "/_loomrec/identity/ignore";
     let expected = "a list of JSON pointers";
     let ignore = match identity.get("ignore") {
@@ -190,7 +190,7 @@ fn read_ignore(identity: &Map<String, Value>) -> Result<Vec<Pointer>, FormatErro
         let found = format!("a list of {}", ignore.len());
         return Err(bad(pointer, "a list of at most 256 JSON pointers", found));
     }
-    let read = |value: &Value| match value.as_str().map(Pointer::parse) {
+    let read = |value: &Value| match value.as_str().map(JsonPointer::parse) {
         Some(Ok(read)) => Ok(read),
         Some(Err(error)) => Err(bad(pointer, expected, error.to_string())),
         None => Err(bad(pointer, expected, describe(value))),

@@ -12,11 +12,11 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::entry_name::EntryName;
 use super::error::FormatError;
-use super::meta::Meta;
-use super::name::EntryName;
-use super::names::Names;
-use super::scan::{Found, NotSplit, Scanner, Shape};
+use super::meta::RecordingMeta;
+use super::name_set::NameSet;
+use super::scan::{FoundMember, MemberScanner, NotSplit, ValueShape};
 use place::PackedMember;
 use problem::json_at;
 
@@ -26,17 +26,17 @@ const SAMPLE: usize = 4096;
 /// Room for more members is not made at once.
 const MOST_ROOM: usize = 4 << 20;
 
-/// Makes an [`Outline`] of the pieces of a text.
+/// Makes an [`RecordingOutline`] of the pieces of a text.
 #[derive(Debug)]
-pub(crate) struct Outliner {
-    scanner: Scanner,
-    outline: Outline,
+pub(crate) struct OutlineBuilder {
+    scanner: MemberScanner,
+    outline: RecordingOutline,
     /// How long the text is, until room is made for its members.
     expected: Option<u64>,
     /// How many bytes have been read.
     read: u64,
     /// The members that are metadata.
-    meta: Vec<Found>,
+    meta: Vec<FoundMember>,
     meta_keys: HashSet<String>,
     /// The first key that stands there a second time: its place, itself and its line.
     twice: Option<(u64, String, usize)>,
@@ -57,14 +57,14 @@ pub(crate) enum NoOutline {
 
 /// Where everything stands in a recording's text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outline {
-    meta: Meta,
+pub(crate) struct RecordingOutline {
+    meta: RecordingMeta,
     /// The keys that are metadata, in the text's order.
     meta_keys: Vec<String>,
     members: Vec<PackedMember>,
     /// The objects in lists of takes, in the text's order.
     items: Vec<Range<u64>>,
-    names: Names,
+    names: NameSet,
     /// The numbers of the members that hold takes, name by name, those of a name in the
     /// order of their takes.
     order: Vec<u32>,
@@ -74,7 +74,7 @@ pub(crate) struct Outline {
 
 /// One member of the top-level object.
 #[derive(Clone, Debug)]
-pub(crate) struct Member {
+pub(crate) struct OutlineMember {
     /// Where its key begins.
     pub(crate) at: u64,
     /// The line that is in, counted from 1.
@@ -86,7 +86,7 @@ pub(crate) struct Member {
     /// Whether all before the value is written as we write it.
     pub(crate) tidy: bool,
     /// What it is for.
-    pub(crate) role: Role,
+    pub(crate) role: MemberRole,
 }
 
 /// What a value is.
@@ -100,24 +100,24 @@ enum Kind {
 
 /// What a member is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Role {
-    /// Metadata, by the number of its key: see [`Outline::meta_key`].
+pub(crate) enum MemberRole {
+    /// Metadata, by the number of its key: see [`RecordingOutline::meta_key`].
     Meta(usize),
     /// Takes of a name.
     Takes {
-        /// The number of the name: see [`Outline::name`].
+        /// The number of the name: see [`RecordingOutline::name`].
         name: usize,
         /// Its number in the key, counted from 1.
         take: usize,
     },
 }
 
-impl Outliner {
+impl OutlineBuilder {
     /// For a text of which nothing has been read.
     pub(crate) fn new() -> Self {
         Self {
-            scanner: Scanner::new(),
-            outline: Outline::default(),
+            scanner: MemberScanner::new(),
+            outline: RecordingOutline::default(),
             expected: None,
             read: 0,
             meta: Vec::new(),
@@ -173,7 +173,7 @@ impl Outliner {
     }
 
     /// The outline, once all of the text has been fed.
-    pub(crate) fn finish(self) -> Result<Outline, NoOutline> {
+    pub(crate) fn finish(self) -> Result<RecordingOutline, NoOutline> {
         let Self { scanner, mut outline, meta, twice, .. } = self;
         scanner.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
         outline.put_in_order();
@@ -182,25 +182,28 @@ impl Outliner {
             return Err(NoOutline::Format(FormatError::DuplicateKey { key, line }));
         }
         let keys = metadata(&meta).map_err(NoOutline::Meta)?;
-        outline.meta = Meta::parse(keys).map_err(NoOutline::Format)?;
+        outline.meta = RecordingMeta::parse(keys).map_err(NoOutline::Format)?;
         Ok(outline)
     }
 }
 
-impl Outline {
+impl RecordingOutline {
     /// The outline of a recording that has no entry and no text yet.
-    pub(crate) fn empty(meta: Meta) -> Self {
+    pub(crate) fn empty(meta: RecordingMeta) -> Self {
         Self { meta, ..Self::default() }
     }
 
     /// One outline of texts that stand one behind the other, each from where it is
     /// said to begin, with one member that is no metadata each. `meta` stands for
     /// that of all; the takes of a name come one behind the other.
-    pub(crate) fn joined(meta: Meta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
+    pub(crate) fn joined(
+        meta: RecordingMeta,
+        texts: impl IntoIterator<Item = (u64, Self)>,
+    ) -> Self {
         let mut joined = Self::empty(meta);
         for (base, outline) in texts {
             for member in outline.members() {
-                let Role::Takes { name, take } = member.role else { continue };
+                let MemberRole::Takes { name, take } = member.role else { continue };
                 let Some(name) = outline.name(name) else { continue };
                 let (number, _) = joined.names.insert(&name);
                 joined.members.push(PackedMember::new(&member, base, (number, take)));
@@ -212,19 +215,19 @@ impl Outline {
         joined
     }
 
-    fn push_meta(&mut self, found: &Found) {
-        let role = Role::Meta(self.meta_keys.len());
+    fn push_meta(&mut self, found: &FoundMember) {
+        let role = MemberRole::Meta(self.meta_keys.len());
         self.meta_keys.push(found.key.clone());
-        let member = Member::of(found, role);
+        let member = OutlineMember::of(found, role);
         self.members.push(PackedMember::new(&member, 0, (u32::MAX, self.meta_keys.len() - 1)));
     }
 
     /// Adds a member that holds takes of a name; gives whether the name is new.
-    fn push(&mut self, found: &Found, name: &EntryName, take: usize) -> bool {
+    fn push(&mut self, found: &FoundMember, name: &EntryName, take: usize) -> bool {
         let (number, is_new) = self.names.insert(name);
-        let member = Member::of(found, Role::Takes { name: number as usize, take });
+        let member = OutlineMember::of(found, MemberRole::Takes { name: number as usize, take });
         self.members.push(PackedMember::new(&member, 0, (number, take)));
-        if let Shape::List(items) = &found.shape {
+        if let ValueShape::List(items) = &found.shape {
             self.items.extend_from_slice(items);
         }
         is_new
@@ -267,7 +270,7 @@ impl Outline {
     }
 
     /// What the recording says about itself.
-    pub(crate) fn meta(&self) -> &Meta {
+    pub(crate) fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
@@ -277,12 +280,14 @@ impl Outline {
     }
 
     /// The members in the text's order.
-    pub(crate) fn members(&self) -> impl DoubleEndedIterator<Item = Member> + ExactSizeIterator {
+    pub(crate) fn members(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = OutlineMember> + ExactSizeIterator {
         self.members.iter().map(PackedMember::member)
     }
 
     /// The member of a number, in the text's order.
-    pub(crate) fn member(&self, number: usize) -> Option<Member> {
+    pub(crate) fn member(&self, number: usize) -> Option<OutlineMember> {
         self.members.get(number).map(PackedMember::member)
     }
 
@@ -319,17 +324,17 @@ impl Outline {
     }
 
     /// The member that a place in the text is in or behind.
-    pub(crate) fn member_at(&self, place: u64) -> Option<Member> {
+    pub(crate) fn member_at(&self, place: u64) -> Option<OutlineMember> {
         let behind = self.members.partition_point(|member| member.at() <= place);
         self.member(behind.checked_sub(1)?)
     }
 
     /// A member's key in the file.
-    pub(crate) fn key(&self, member: &Member) -> String {
+    pub(crate) fn key(&self, member: &OutlineMember) -> String {
         match member.role {
-            Role::Meta(key) => self.meta_key(key).to_owned(),
+            MemberRole::Meta(key) => self.meta_key(key).to_owned(),
             // A step's key is its id; a hash's carries the number.
-            Role::Takes { name, take } => {
+            MemberRole::Takes { name, take } => {
                 self.name(name).map_or_else(String::new, |name| name.take_key(take))
             }
         }
@@ -339,7 +344,7 @@ impl Outline {
     /// of entries that may stand there: see [`Self::not_entry`].
     pub(crate) fn takes<'a>(
         &'a self,
-        member: &Member,
+        member: &OutlineMember,
     ) -> Option<impl Iterator<Item = Range<u64>> + use<'a>> {
         let (alone, items) = match member.kind {
             Kind::Object => (Some(member.value.clone()), &[][..]),
@@ -356,27 +361,27 @@ impl Outline {
         self.items.get(from..to).unwrap_or_default()
     }
 
-    fn is_step(&self, member: &Member) -> bool {
+    fn is_step(&self, member: &OutlineMember) -> bool {
         match member.role {
-            Role::Takes { name, .. } => {
+            MemberRole::Takes { name, .. } => {
                 u32::try_from(name).is_ok_and(|number| self.names.is_step(number))
             }
-            Role::Meta(_) => false,
+            MemberRole::Meta(_) => false,
         }
     }
 }
 
-impl Member {
+impl OutlineMember {
     /// The number of its take in its key; 0 for metadata.
     pub(crate) fn take(&self) -> usize {
         match self.role {
-            Role::Takes { take, .. } => take,
-            Role::Meta(_) => 0,
+            MemberRole::Takes { take, .. } => take,
+            MemberRole::Meta(_) => 0,
         }
     }
 }
 
-fn metadata(found: &[Found]) -> Result<Map<String, Value>, FormatError> {
+fn metadata(found: &[FoundMember]) -> Result<Map<String, Value>, FormatError> {
     let mut keys = Map::new();
     for member in found {
         let value =

@@ -2,7 +2,7 @@
 //!
 //! `FILE.pending` holds requests that a replay could not answer, and `FILE.new`
 //! answers fetched anew. Both are recordings, so that every command reads them. They
-//! say so in `_loomrec.pending` (see [`Waiting`]), and each entry in its `pending`:
+//! say so in `_loomrec.pending` (see [`PendingKind`]), and each entry in its `pending`:
 //!
 //! ```json
 //! { "reason": "drifted", "replaces": { "name": "plan", "take": 2, "request_hash": "…", "recorded_at": "…" } }
@@ -11,7 +11,7 @@
 use serde_json::{Map, Value};
 
 use super::entry::Entry;
-use super::name::EntryName;
+use super::entry_name::EntryName;
 use crate::identity::RequestKey;
 
 /// The member of an entry that holds it.
@@ -19,14 +19,14 @@ const MEMBER: &str = "pending";
 
 /// What a recording's entries wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum PendingKind {
     /// For answers: they are requests alone.
     Answers,
     /// For their review.
     Review,
 }
 
-impl Waiting {
+impl PendingKind {
     /// As it stands in `_loomrec.pending`.
     pub fn name(self) -> &'static str {
         match self {
@@ -43,16 +43,16 @@ impl Waiting {
 
 /// A change that waits for its review.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingChange {
     /// Why it was fetched: `drifted`, `unknown`, `rerecorded` and the like.
     pub reason: String,
     /// The take it stands for from then on; `None` where it is a new one.
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedTake>,
 }
 
 /// A take that is to be replaced, and what tells that it still is the one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct ReplacedTake {
     /// Its name.
     pub name: EntryName,
     /// Its number, counted from 1.
@@ -63,7 +63,7 @@ pub struct Replaced {
     pub recorded_at: Option<String>,
 }
 
-impl Replaced {
+impl ReplacedTake {
     /// A take as it is now.
     pub fn of(name: &EntryName, take: usize, entry: &Entry) -> Self {
         let (request_hash, recorded_at) = (entry.request_hash.clone(), entry.recorded_at.clone());
@@ -76,7 +76,7 @@ impl Replaced {
     }
 }
 
-impl Pending {
+impl PendingChange {
     /// What an entry says of itself; `None` where it waits for nothing, or says it
     /// in a way that is not understood.
     pub fn of(entry: &Entry) -> Option<Self> {
@@ -93,7 +93,7 @@ impl Pending {
                 let request_hash =
                     text(replaces, "request_hash").and_then(|hash| RequestKey::parse(&hash));
                 let recorded_at = text(replaces, "recorded_at");
-                Some(Replaced { name, take, request_hash, recorded_at })
+                Some(ReplacedTake { name, take, request_hash, recorded_at })
             }
         };
         Some(Self { reason: text(said, "reason")?, replaces })
@@ -128,7 +128,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::packed;
+    use crate::recording::log_codec;
 
     const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -141,17 +141,18 @@ mod tests {
                 recorded_at: Some("2026-11-22T10:00:00.000000Z".into()),
                 ..Entry::default()
             };
-            let replaced = Replaced::of(&name, 3, &old);
-            let pending = Pending { reason: "drifted".into(), replaces: Some(replaced.clone()) };
+            let replaced = ReplacedTake::of(&name, 3, &old);
+            let pending =
+                PendingChange { reason: "drifted".into(), replaces: Some(replaced.clone()) };
             let mut entry = Entry::default();
             pending.mark(&mut entry);
-            let packed = packed::pack(&name, false, &entry);
-            let (_, read) = packed::unpack(&packed).unwrap();
-            assert_eq!(Pending::of(&read), Some(pending));
+            let packed = log_codec::pack(&name, false, &entry);
+            let (_, read) = log_codec::unpack(&packed).unwrap();
+            assert_eq!(PendingChange::of(&read), Some(pending));
             assert!(replaced.is(&name, 3, &old));
             assert!(!replaced.is(&name, 2, &old));
             assert!(!replaced.is(&name, 3, &Entry { recorded_at: None, ..old }));
-            Pending::unmark(&mut entry);
+            PendingChange::unmark(&mut entry);
             assert_eq!(entry, Entry::default());
         }
     }
@@ -168,7 +169,7 @@ mod tests {
         ] {
             let mut entry = Entry::default();
             entry.extra.insert("pending".into(), serde_json::from_str(odd).unwrap());
-            assert_eq!(Pending::of(&entry), None, "{odd}");
+            assert_eq!(PendingChange::of(&entry), None, "{odd}");
         }
     }
 }

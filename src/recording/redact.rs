@@ -1,7 +1,7 @@
 //! Removes credentials before anything is stored, shown or hashed.
 //!
 //! Three rules work together: headers and queries are kept by allow-list
-//! ([`header`]); the very credentials of a request ([`Secrets`]) are removed
+//! ([`header`]); the very credentials of a request ([`CallCredentials`]) are removed
 //! from everything that is kept of it, in whatever encoding they come back; and
 //! keys of a well-known shape, and what the rules of `--redact` match, are removed
 //! wherever they stand ([`Redactor`]). Bodies are searched for what they mean, value by
@@ -9,27 +9,27 @@
 //! The same input always gives the same output, so a redacted request hashes
 //! alike in record and replay.
 
-mod answer;
-mod blank;
 mod body;
-mod broken;
+mod broken_request;
 mod canonical_order;
-mod channel;
+mod credentials;
 mod decoded_text;
-mod document;
 mod edit;
+mod empty_text;
 mod entry;
-mod framed;
+mod event_stream;
 pub mod header;
+mod json_documents;
 mod json_tokens;
+mod key_shape;
 mod placeholder;
+mod response;
 mod rule;
 mod search;
 mod second_spelling;
-mod secret;
-mod shape;
-mod stream;
+mod text_channel;
 mod text_group;
+mod text_stream;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -39,21 +39,23 @@ use regex::bytes::Regex;
 
 use super::body::Chunk;
 use crate::identity::multipart;
-pub use answer::{Came, Unkept};
-pub use blank::{holds_mark, is_only_marks};
 pub use body::{FoundSecret, RedactedBody};
-pub use broken::is_broken_by_redaction;
-pub use entry::{Cleaned, EntryPart};
+pub use broken_request::is_broken_by_redaction;
+pub use credentials::CallCredentials;
+pub use empty_text::{holds_mark, is_only_marks};
+pub use entry::{CleanedEntry, EntryPart};
 pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
 pub use placeholder::Placeholders;
-pub use secret::Secrets;
+pub use response::{RawResponse, UnkeptReason};
 
-use edit::{Edit, Found, merge, merge_found, replace_in_chunks, replaced, replacements};
-use placeholder::Mark;
-use rule::Rule;
-use search::Search;
-use shape::Shapes;
+use edit::{
+    SearchMatch, SourceEdit, merge, merge_found, replace_in_chunks, replaced, replacements,
+};
+use key_shape::ShapeFinder;
+use placeholder::RedactionMark;
+use rule::RedactRule;
+use search::RedactSearch;
 
 /// What stands in the place of a credential.
 pub const MARK: &str = "[REDACTED]";
@@ -80,8 +82,8 @@ pub enum RedactError {
 /// Finds credentials by their shape, by the rules of `--redact`, and by their very text.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    shapes: Shapes,
-    rules: Vec<Rule>,
+    shapes: ShapeFinder,
+    rules: Vec<RedactRule>,
     /// The names that the rules give to placeholders.
     names: Vec<String>,
     /// `Basic …` and `Bearer …`, for headers and texts: a body is full of such words.
@@ -97,7 +99,7 @@ impl Redactor {
     pub fn new(patterns: &[String]) -> Result<Self, RedactError> {
         let (rules, names) = rule::read_rules(patterns)?;
         Ok(Self {
-            shapes: Shapes::new().map_err(|error| RedactError::Pattern {
+            shapes: ShapeFinder::new().map_err(|error| RedactError::Pattern {
                 pattern: "what known keys begin with".to_owned(),
                 problem: error.to_string(),
             })?,
@@ -108,7 +110,7 @@ impl Redactor {
     }
 
     /// A text without credentials.
-    pub fn redact<'a>(&self, text: &'a [u8], secrets: &Secrets) -> Cow<'a, [u8]> {
+    pub fn redact<'a>(&self, text: &'a [u8], secrets: &CallCredentials) -> Cow<'a, [u8]> {
         self.redact_numbered(text, secrets, &mut Placeholders::default())
     }
 
@@ -116,10 +118,10 @@ impl Redactor {
     fn redact_numbered<'a>(
         &self,
         text: &'a [u8],
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> Cow<'a, [u8]> {
-        let search = Search { redactor: self, secrets };
+        let search = RedactSearch { redactor: self, secrets };
         until_clean(text, |text| self.without(text, search.in_text(text), placeholders))
     }
 
@@ -127,7 +129,7 @@ impl Redactor {
     fn without(
         &self,
         text: &[u8],
-        found: Vec<Found>,
+        found: Vec<SearchMatch>,
         placeholders: &mut Placeholders,
     ) -> Option<Vec<u8>> {
         let new = replacements(merge_found(found), |at| at, placeholders, &self.names);
@@ -135,20 +137,20 @@ impl Redactor {
     }
 
     /// A short text without credentials: a header's value, a name.
-    pub fn redact_name(&self, text: &str, secrets: &Secrets) -> String {
+    pub fn redact_name(&self, text: &str, secrets: &CallCredentials) -> String {
         self.redact_value(text, secrets, &mut Placeholders::default())
     }
 
     /// Whether a name holds nothing that would be removed from a text.
-    pub fn is_clean_name(&self, name: &str, secrets: &Secrets) -> bool {
-        Search { redactor: self, secrets }.in_text(name.as_bytes()).is_empty()
+    pub fn is_clean_name(&self, name: &str, secrets: &CallCredentials) -> bool {
+        RedactSearch { redactor: self, secrets }.in_text(name.as_bytes()).is_empty()
     }
 
     /// The same, of an exchange whose placeholders are numbered by `placeholders`.
     pub fn redact_value(
         &self,
         text: &str,
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> String {
         match self.redact_numbered(text.as_bytes(), secrets, placeholders) {
@@ -161,20 +163,30 @@ impl Redactor {
     pub fn redact_path(
         &self,
         path: &str,
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> String {
-        self.redact_found(path, placeholders, Search { redactor: self, secrets }, Search::in_path)
+        self.redact_found(
+            path,
+            placeholders,
+            RedactSearch { redactor: self, secrets },
+            RedactSearch::in_path,
+        )
     }
 
     /// A query without credentials: those that are percent-encoded, too.
     pub fn redact_query(
         &self,
         query: &str,
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> String {
-        self.redact_found(query, placeholders, Search { redactor: self, secrets }, Search::in_query)
+        self.redact_found(
+            query,
+            placeholders,
+            RedactSearch { redactor: self, secrets },
+            RedactSearch::in_query,
+        )
     }
 
     /// A text without what is found in it, again and again until nothing is.
@@ -182,8 +194,8 @@ impl Redactor {
         &self,
         text: &str,
         placeholders: &mut Placeholders,
-        search: Search<'a>,
-        find: impl Fn(&Search<'a>, &[u8]) -> Vec<Found>,
+        search: RedactSearch<'a>,
+        find: impl Fn(&RedactSearch<'a>, &[u8]) -> Vec<SearchMatch>,
     ) -> String {
         let clean = until_clean(text.as_bytes(), |text| {
             self.without(text, find(&search, text), placeholders)
@@ -197,7 +209,7 @@ impl Redactor {
         &self,
         name: &str,
         value: &str,
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> String {
         let boundary = multipart::boundary_range(value).filter(|_| name == "content-type");
@@ -212,8 +224,8 @@ impl Redactor {
     /// Removes credentials from bytes that are no stream, those that lie across chunks
     /// too: the mark goes into the first chunk touched, and the rest of the match out of
     /// the later ones. Boundaries and times stay. Gives what is left, in one piece.
-    pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &Secrets) -> Bytes {
-        let search = Search { redactor: self, secrets };
+    pub fn redact_chunks(&self, chunks: &mut [Chunk], secrets: &CallCredentials) -> Bytes {
+        let search = RedactSearch { redactor: self, secrets };
         let numbers = &mut Placeholders::default();
         self.remove(chunks, numbers, |text| search.in_text(text))
     }
@@ -224,7 +236,7 @@ impl Redactor {
         &self,
         chunks: &mut [Chunk],
         placeholders: &mut Placeholders,
-        search: impl Fn(&[u8]) -> Vec<Found>,
+        search: impl Fn(&[u8]) -> Vec<SearchMatch>,
     ) -> Bytes {
         let mut joined = join(chunks);
         for _ in 0..ROUNDS {
@@ -240,11 +252,13 @@ impl Redactor {
 
     /// A text for people (an error, a log line, a header's value) without
     /// credentials; what follows `Basic` or `Bearer` is taken for one.
-    pub fn redact_text<'a>(&self, text: &'a str, secrets: &Secrets) -> Cow<'a, str> {
+    pub fn redact_text<'a>(&self, text: &'a str, secrets: &CallCredentials) -> Cow<'a, str> {
         let bytes = text.as_bytes();
-        let mut edits = merge_found(Search { redactor: self, secrets }.in_text(bytes));
+        let mut edits = merge_found(RedactSearch { redactor: self, secrets }.in_text(bytes));
         let schemes = self.schemes.captures_iter(bytes).filter_map(|found| found.get(1));
-        edits.extend(schemes.map(|m| Edit { range: m.range(), mark: Some(Mark::Plain) }));
+        edits.extend(
+            schemes.map(|m| SourceEdit { range: m.range(), mark: Some(RedactionMark::Plain) }),
+        );
         let mut placeholders = Placeholders::default();
         let new = replacements(merge(edits), |at| at, &mut placeholders, &self.names);
         match replaced(bytes, &new) {
@@ -257,7 +271,7 @@ impl Redactor {
     pub fn stored_response_headers(
         &self,
         headers: &[(String, String)],
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> Vec<(String, String)> {
         let stored = header::end_to_end(headers);
@@ -273,27 +287,27 @@ impl Redactor {
 
     /// Whether the name of a header, or of a member, holds no credential. Rules do not
     /// apply to it.
-    fn may_be_name(&self, name: &[u8], secrets: &Secrets) -> bool {
-        Search { redactor: self, secrets }.in_name(name).is_empty()
+    fn may_be_name(&self, name: &[u8], secrets: &CallCredentials) -> bool {
+        RedactSearch { redactor: self, secrets }.in_name(name).is_empty()
     }
 
     /// Whether one search through all headers at once tells that nothing is to be removed.
-    fn are_plainly_clean(&self, headers: &[(String, String)], secrets: &Secrets) -> bool {
+    fn are_plainly_clean(&self, headers: &[(String, String)], secrets: &CallCredentials) -> bool {
         let size = headers.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         let mut text = String::with_capacity(size);
         for part in headers.iter().flat_map(|(name, value)| [name, value]) {
             text.push_str(part);
             text.push('\n');
         }
-        Search { redactor: self, secrets }.is_plainly_clean_text(text.as_bytes())
+        RedactSearch { redactor: self, secrets }.is_plainly_clean_text(text.as_bytes())
     }
 
     /// Where the patterns match in a text, in order and without overlap; nothing is told
     /// of what stands in the place of a credential.
     pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let none = Secrets::default();
-        let mut found = Search { redactor: self, secrets: &none }.in_text(text);
-        found.retain(|found| !matches!(found.mark, Mark::Placeholder { .. }));
+        let none = CallCredentials::default();
+        let mut found = RedactSearch { redactor: self, secrets: &none }.in_text(text);
+        found.retain(|found| !matches!(found.mark, RedactionMark::Placeholder { .. }));
         merge_found(found).into_iter().map(|edit| edit.range).collect()
     }
 
@@ -307,7 +321,7 @@ impl Redactor {
     /// The rules that have matched names of members and numbers, which stay as they are,
     /// and nothing else.
     pub fn useless_rules(&self) -> Vec<&str> {
-        self.rules.iter().filter_map(Rule::useless).collect()
+        self.rules.iter().filter_map(RedactRule::useless).collect()
     }
 }
 
@@ -328,12 +342,12 @@ fn until_clean(text: &[u8], mut clean: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> 
 }
 
 /// Whether none of these secrets stands in a text whose parts were freed of them.
-pub fn is_still_clean(bytes: &[u8], secrets: &Secrets) -> bool {
+pub fn is_still_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in_again(bytes)
 }
 
 /// Whether none of these secrets stands in the bytes, in any of its encodings.
-pub fn is_clean(bytes: &[u8], secrets: &Secrets) -> bool {
+pub fn is_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in(bytes)
 }
 

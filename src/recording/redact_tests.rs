@@ -15,11 +15,11 @@ fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(owned).collect()
 }
 
-fn secret(value: &str) -> Secrets {
-    Secrets::of(&headers(&[("x-api-key", value)]), "")
+fn secret(value: &str) -> CallCredentials {
+    CallCredentials::of(&headers(&[("x-api-key", value)]), "")
 }
 
-fn plain(text: &str, secrets: &Secrets) -> String {
+fn plain(text: &str, secrets: &CallCredentials) -> String {
     String::from_utf8(redactor().redact(text.as_bytes(), secrets).into_owned()).unwrap()
 }
 
@@ -53,7 +53,7 @@ fn well_known() -> Vec<String> {
 
 #[test]
 fn well_known_keys_are_removed_wherever_a_word_begins() {
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     for key in well_known() {
         for (before, after) in [
             ("", ""),
@@ -75,7 +75,7 @@ fn escaped_secret_in_a_body_that_is_no_json_is_found_at_once() {
     let redactor = Redactor::new(&["hush-[a-z0-9]{8}".to_owned()]).unwrap();
     let escaped = r"\u0068\u0075sh-ab12cd3\u0034";
     let twice = escaped.replace('\\', r"\\");
-    let (none, mut numbers) = (Secrets::default(), Placeholders::default());
+    let (none, mut numbers) = (CallCredentials::default(), Placeholders::default());
     for (body, clean) in [
         (format!("hush-ab12cd34{{\"\":\"{escaped}\"}}"), format!("{MARK}{{\"\":\"{MARK}\"}}")),
         (format!("{{\"a\":\"{escaped}\"}} }} x"), format!("{{\"a\":\"{MARK}\"}} }} x")),
@@ -93,7 +93,7 @@ fn escaped_secret_in_a_body_that_is_no_json_is_found_at_once() {
 #[test]
 fn key_that_is_glued_to_another_secret_is_removed_as_well() {
     let redactor = Redactor::new(&["hush-[a-z0-9]{8}".to_owned()]).unwrap();
-    let (none, numbers) = (Secrets::default(), &mut Placeholders::default());
+    let (none, numbers) = (CallCredentials::default(), &mut Placeholders::default());
     let glued = format!("hush-ab12cd34{}", key("sk-ant-api03-", 40));
     let both = format!("{MARK}{MARK}");
     assert_eq!(redactor.redact(glued.as_bytes(), &none), both.as_bytes());
@@ -109,7 +109,7 @@ fn key_that_is_glued_to_another_secret_is_removed_as_well() {
 #[test]
 fn escapes_of_a_text_do_not_change_what_a_placeholder_stands_for() {
     let redactor = Redactor::new(&[r"MAIL=[a-z]+@x\.test".to_owned()]).unwrap();
-    let (none, mut numbers) = (Secrets::default(), Placeholders::default());
+    let (none, mut numbers) = (CallCredentials::default(), Placeholders::default());
     let body = r"ann@x.test, \u0061nn@x.test, C:\mail\bob@x.test, \u0062ob@x.test";
     let got = redactor.redact_body("text/plain", body.as_bytes(), &none, &mut numbers);
     let clean = r"<MAIL:1>, <MAIL:1>, C:\mail\<MAIL:2>, <MAIL:2>";
@@ -118,7 +118,7 @@ fn escapes_of_a_text_do_not_change_what_a_placeholder_stands_for() {
 
 #[test]
 fn ordinary_text_is_left_alone() {
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     let hex = "0123456789abcdef".repeat(4);
     for text in [
         "a risk-free task-based desk-top sk-learn sk-short",
@@ -135,7 +135,7 @@ fn ordinary_text_is_left_alone() {
 
 #[test]
 fn url_credentials_and_private_keys_are_removed() {
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     assert_eq!(
         plain("see postgres://app:hunter2@db/x", &none),
         format!("see postgres://{MARK}@db/x")
@@ -180,7 +180,7 @@ fn secret_is_found_in_every_encoding_it_may_come_back_in() {
 fn secrets_are_taken_from_every_place_a_request_may_hold_them() {
     use base64::Engine as _;
     let basic = base64::engine::general_purpose::STANDARD.encode("username:pass word-1");
-    let secrets = Secrets::of(
+    let secrets = CallCredentials::of(
         &headers(&[
             ("Authorization", "Bearer bearer-value-1"),
             ("proxy-authorization", &format!("Basic {basic}")),
@@ -222,7 +222,7 @@ fn secrets_are_taken_from_every_place_a_request_may_hold_them() {
     }
     let aws = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261122/us-east-1/bedrock/aws4_request, \
                SignedHeaders=host;x-amz-date, Signature=fe5f80f77d5fa3beca038a248ff027d0";
-    let secrets = Secrets::of(&headers(&[("authorization", aws)]), "");
+    let secrets = CallCredentials::of(&headers(&[("authorization", aws)]), "");
     assert!(!is_clean(b"AKIDEXAMPLE", &secrets));
     assert!(!is_clean(b"fe5f80f77d5fa3beca038a248ff027d0", &secrets));
     assert!(is_clean(b"us-east-1/bedrock/aws4_request host;x-amz-date", &secrets));
@@ -242,11 +242,11 @@ fn key_is_taken_from_an_authorization_of_any_form() {
         ("x-key", "form-value-1"),
         ("x-portkey-aws-access-key-id", "form-value-1"),
     ] {
-        let secrets = Secrets::of(&headers(&[(name, value)]), "");
+        let secrets = CallCredentials::of(&headers(&[(name, value)]), "");
         assert!(!is_clean(b"form-value-1", &secrets), "{name}: {value}");
     }
     for name in ["idempotency-key", "sec-websocket-key", "cf-aig-cache-key", "x-keyboard"] {
-        let secrets = Secrets::of(&headers(&[(name, "other-value-1")]), "");
+        let secrets = CallCredentials::of(&headers(&[(name, "other-value-1")]), "");
         assert!(secrets.is_empty(), "{name}");
     }
 }
@@ -287,7 +287,7 @@ fn secret_across_chunks_is_removed_and_the_boundaries_stay() {
 #[test]
 fn extra_pattern_is_applied_and_a_useless_one_refused() {
     let wide = Redactor::new(&[r"acct_\d+".to_owned(), r"\w+".to_owned()]).unwrap();
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     let once = wide.redact(b"acct_12-", &none).into_owned();
     assert_eq!(once, b"[REDACTED]-");
     assert_eq!(&*wide.redact(&once, &none), b"[REDACTED]-");
@@ -298,7 +298,7 @@ fn extra_pattern_is_applied_and_a_useless_one_refused() {
 #[test]
 fn text_for_people_loses_what_follows_a_scheme() {
     let text = "sent Authorization: Bearer abcdef-123456 and basic dXNlcjpwYXNz";
-    let clean = redactor().redact_text(text, &Secrets::default()).into_owned();
+    let clean = redactor().redact_text(text, &CallCredentials::default()).into_owned();
     assert_eq!(clean, format!("sent Authorization: Bearer {MARK} and basic {MARK}"));
 }
 
@@ -343,7 +343,7 @@ proptest! {
             Just("SG.".to_owned()), Just("sk-".to_owned()), Just("AKIA".to_owned()), "[A-Za-z0-9_-]{1,44}", ".{0,3}",
         ], 0..12)) {
         let text = pieces.concat();
-        let clean = plain(&text, &Secrets::default());
+        let clean = plain(&text, &CallCredentials::default());
         prop_assert!(clean.len() <= text.len() + MARK.len() * pieces.len());
     }
 
@@ -367,7 +367,7 @@ proptest! {
 #[test]
 fn hostile_text_takes_no_longer_than_its_length() {
     // Each would take minutes if a key's beginning made the rest be read anew.
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     for piece in [
         "eyJ",
         "eyJaaaaaaaaaaaaa.",

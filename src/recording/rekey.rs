@@ -1,7 +1,7 @@
 //! The key of a recorded request, made anew.
 
 use super::entry::Entry;
-use super::name::EntryName;
+use super::entry_name::EntryName;
 use crate::identity::IdentityRules;
 
 /// An entry whose key cannot be made anew. Reads after "failed to".
@@ -41,7 +41,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::{Pointer, RequestKey};
+    use crate::identity::{JsonPointer, RequestKey};
     use crate::recording::RecordedRequest;
 
     const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn key_follows_the_request_and_the_rules() {
         let old = EntryName::Hash(RequestKey::parse(HASH).unwrap());
-        let rules = IdentityRules::new(vec![Pointer::parse("/user").unwrap()]);
+        let rules = IdentityRules::new(vec![JsonPointer::parse("/user").unwrap()]);
         let (mut one, mut other) =
             (entry(r#"{"model":"m","user":"a"}"#), entry(r#"{"model":"m","user":"b"}"#));
         let (plain, ignoring) = (IdentityRules::default(), &rules);

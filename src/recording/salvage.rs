@@ -1,6 +1,6 @@
 //! What can still be read of a recording's text that was cut, or overwritten in places.
 //!
-//! A [`Cutter`] cuts the text where its top-level members begin, as far as line breaks
+//! A [`MemberCutter`] cuts the text where its top-level members begin, as far as line breaks
 //! tell; [`sift`] finds the entries of such a piece, and says what of it is lost. An
 //! entry is found again behind damage where a line begins as the file's members do, or
 //! where an object begins with a field of an entry and is nothing but one. What is cut
@@ -13,13 +13,13 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::entry::{Entry, KNOWN, Unread};
-use super::name::EntryName;
-pub use cutter::{Cut, Cutter};
+use super::entry::{Entry, EntryReadError, KNOWN};
+use super::entry_name::EntryName;
+pub use cutter::{CutPiece, MemberCutter};
 
 /// What was found in a piece.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum SalvagePiece {
     /// A metadata key and its value.
     Meta(String, Value),
     /// An entry.
@@ -65,7 +65,7 @@ const INNER: [&str; 12] = [
 const ANSWERED: [&str; 3] = ["request", "response", "request_hash"];
 
 /// Finds what can be read in a piece.
-pub fn sift(text: &[u8]) -> Vec<Piece> {
+pub fn sift(text: &[u8]) -> Vec<SalvagePiece> {
     let mut sieve = Sieve {
         text,
         at: 0,
@@ -90,7 +90,7 @@ struct Sieve<'a> {
     budget: usize,
     /// Whether there was damage: what follows may be a part of an entry.
     hurt: bool,
-    found: Vec<Piece>,
+    found: Vec<SalvagePiece>,
 }
 
 impl Sieve<'_> {
@@ -135,7 +135,7 @@ impl Sieve<'_> {
                 Ok(Value::Object(meta)) if ANSWERED.iter().any(|name| meta.contains_key(*name)) => {
                     self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
                 }
-                Ok(meta) => self.found.push(Piece::Meta(key, meta)),
+                Ok(meta) => self.found.push(SalvagePiece::Meta(key, meta)),
                 Err(error) => self.lost(start..end, Some(key), error.to_string()),
             };
         }
@@ -148,7 +148,7 @@ impl Sieve<'_> {
             Ok(entry) if name.step_id().is_some_and(|id| is_part(id, &entry, self.hurt)) => {
                 self.lost(start..end, Some(key), "it may be a part of an entry".to_owned());
             }
-            Ok(_) => self.found.push(Piece::Entry { name, take, range, keyless: false }),
+            Ok(_) => self.found.push(SalvagePiece::Entry { name, take, range, keyless: false }),
             // Its end may be that of another one, with others in between.
             Err(why) if self.next_entry(value + 1).is_some_and(|(open, ..)| open < end) => {
                 self.lose(start, value + 1, Some(key), reason(why));
@@ -163,7 +163,11 @@ impl Sieve<'_> {
         let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
         let Some(skip) = rest.iter().position(|byte| !blank(byte)) else {
             let end = self.text.len();
-            self.found.push(Piece::Lost { key: Some(key), range: end..end, why: damaged(true) });
+            self.found.push(SalvagePiece::Lost {
+                key: Some(key),
+                range: end..end,
+                why: damaged(true),
+            });
             return false;
         };
         let start = self.at + skip;
@@ -189,7 +193,7 @@ impl Sieve<'_> {
     }
 
     fn take(&mut self, name: EntryName, range: Range<usize>) {
-        self.found.push(Piece::Entry { name, take: self.take, range, keyless: false });
+        self.found.push(SalvagePiece::Entry { name, take: self.take, range, keyless: false });
         self.take += 1;
     }
 
@@ -213,7 +217,12 @@ impl Sieve<'_> {
         match (own, self.key.take()) {
             (Some((key, _)), _) => {
                 let (name, take) = EntryName::of_key(&key);
-                self.found.push(Piece::Entry { name, take, range: open..end, keyless: false });
+                self.found.push(SalvagePiece::Entry {
+                    name,
+                    take,
+                    range: open..end,
+                    keyless: false,
+                });
             }
             (None, Some(key)) => {
                 self.take(EntryName::of_key(&key).0, open..end);
@@ -222,7 +231,12 @@ impl Sieve<'_> {
             (None, None) => match entry.request_hash {
                 Some(hash) => {
                     let (name, range) = (EntryName::Hash(hash), open..end);
-                    self.found.push(Piece::Entry { name, take: usize::MAX, range, keyless: true });
+                    self.found.push(SalvagePiece::Entry {
+                        name,
+                        take: usize::MAX,
+                        range,
+                        keyless: true,
+                    });
                 }
                 None => self.lost(open..end, None, "its key cannot be read".to_owned()),
             },
@@ -276,7 +290,7 @@ impl Sieve<'_> {
             return;
         }
         self.hurt = true;
-        self.found.push(Piece::Lost { key, range, why });
+        self.found.push(SalvagePiece::Lost { key, range, why });
     }
 }
 
@@ -285,10 +299,10 @@ fn damaged(cut: bool) -> String {
 }
 
 /// Why a text is no entry.
-fn reason(why: Unread) -> String {
+fn reason(why: EntryReadError) -> String {
     match why {
-        Unread::Json(error) => error.to_string(),
-        Unread::Entry(problem) => problem.to_string(),
+        EntryReadError::Json(error) => error.to_string(),
+        EntryReadError::Entry(problem) => problem.to_string(),
     }
 }
 

@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::cassette::Cassette;
+use super::super::document::RecordingDocument;
 use super::super::format;
-use super::super::meta::Meta;
+use super::super::meta::RecordingMeta;
 use super::*;
 use crate::identity::RequestKey;
 
 const NEXT: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
 
 /// A recording of steps with one take and several, and of hashes with takes.
-fn sample(words: &str) -> Cassette {
-    let mut cassette = Cassette::new(Meta::default());
+fn sample(words: &str) -> RecordingDocument {
+    let mut cassette = RecordingDocument::new(RecordingMeta::default());
     let names = ["plan", "1", "1", "a \"b\"", "2", "steps", "steps", "steps", "3"];
     for (at, name) in names.into_iter().enumerate() {
         let name = match name.parse::<usize>() {
@@ -34,9 +34,9 @@ fn sample(words: &str) -> Cassette {
 }
 
 /// What is found in a text, fed in pieces of this size: entries by name, and the lost.
-fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<Piece>) {
-    let mut cutter = Cutter::default();
-    let mut cuts: Vec<Cut> =
+fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<SalvagePiece>) {
+    let mut cutter = MemberCutter::default();
+    let mut cuts: Vec<CutPiece> =
         text.chunks(size.max(1)).flat_map(|piece| cutter.feed(piece)).collect();
     cuts.extend(cutter.finish());
     assert_eq!(cuts.iter().map(|cut| cut.bytes.as_slice()).collect::<Vec<_>>().concat(), text);
@@ -45,11 +45,11 @@ fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<Piece>) {
         assert_eq!(text[cut.at as usize..][..cut.bytes.len()], cut.bytes);
         for piece in sift(&cut.bytes) {
             match piece {
-                Piece::Entry { name, range, .. } => {
+                SalvagePiece::Entry { name, range, .. } => {
                     found.push((name, Entry::read(&cut.bytes[range]).unwrap()));
                 }
-                Piece::Lost { .. } => lost.push(piece),
-                Piece::Meta(..) => {}
+                SalvagePiece::Lost { .. } => lost.push(piece),
+                SalvagePiece::Meta(..) => {}
             }
         }
     }
@@ -58,7 +58,7 @@ fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<Piece>) {
 
 /// Where each entry and its key, or its list's, stand in a text.
 fn spans(text: &[u8]) -> Vec<(EntryName, Entry, Vec<Range<usize>>)> {
-    let mut scanner = super::super::scan::Scanner::new();
+    let mut scanner = super::super::scan::MemberScanner::new();
     scanner.feed(text).unwrap();
     let whole = |range: &Range<u64>| range.start as usize..range.end as usize;
     let mut spans = Vec::new();
@@ -66,7 +66,7 @@ fn spans(text: &[u8]) -> Vec<(EntryName, Entry, Vec<Range<usize>>)> {
         let (name, _) = EntryName::of_key(&member.key);
         let (at, value) = (member.at as usize, whole(&member.value));
         match &member.shape {
-            super::super::scan::Shape::List(items) => {
+            super::super::scan::ValueShape::List(items) => {
                 let head = at..items[0].start as usize;
                 for item in items.iter().map(whole) {
                     let entry = Entry::read(&text[item.clone()]).unwrap();
@@ -84,7 +84,7 @@ fn spans(text: &[u8]) -> Vec<(EntryName, Entry, Vec<Range<usize>>)> {
 }
 
 /// The recording in each of the spellings that people and programs leave it in.
-fn spelt(cassette: &Cassette, spelling: usize) -> Vec<u8> {
+fn spelt(cassette: &RecordingDocument, spelling: usize) -> Vec<u8> {
     let text = format::write(cassette);
     let value = || serde_json::from_slice::<Value>(&text).unwrap();
     match spelling {
@@ -139,13 +139,13 @@ fn an_entry_without_its_key_is_known_by_its_hash() {
     let text = String::from_utf8(spelt(&sample("x"), 0)).unwrap();
     let hurt = text.replacen("\"plan\": {", "\u{1}plan\": {", 1);
     let pieces = |text: &str| {
-        let mut cutter = Cutter::default();
+        let mut cutter = MemberCutter::default();
         let mut cuts = cutter.feed(text.as_bytes());
         cuts.extend(cutter.finish());
         cuts.iter().flat_map(|cut| sift(&cut.bytes)).collect::<Vec<_>>()
     };
     let keyless = pieces(&hurt).into_iter().filter_map(|piece| match piece {
-        Piece::Entry { name, keyless: true, .. } => Some(name.to_string()),
+        SalvagePiece::Entry { name, keyless: true, .. } => Some(name.to_string()),
         _ => None,
     });
     assert_eq!(keyless.collect::<Vec<_>>(), [format!("{NEXT}0")]);
@@ -156,7 +156,10 @@ fn what_is_lost_names_its_key() {
     let text = String::from_utf8(spelt(&sample("x"), 0)).unwrap();
     let (found, lost) = salvaged(text.replacen("x 0\"", "x 0", 1).as_bytes(), 4096);
     assert_eq!(found.len(), 8);
-    assert!(matches!(&lost[..], [Piece::Lost { key: Some(key), .. }] if key == "plan"), "{lost:?}");
+    assert!(
+        matches!(&lost[..], [SalvagePiece::Lost { key: Some(key), .. }] if key == "plan"),
+        "{lost:?}"
+    );
 }
 
 #[test]

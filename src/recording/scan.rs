@@ -10,9 +10,9 @@ mod utf8;
 
 use std::ops::Range;
 
-use utf8::Utf8;
+use utf8::Utf8Checker;
 
-use super::text::write_file_string;
+use super::json_style::write_file_string;
 
 /// A text that is no JSON object, or not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct NotSplit;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundMember {
     /// The key, unescaped.
     pub(crate) key: String,
     /// Where the key begins.
@@ -30,7 +30,7 @@ pub(crate) struct Found {
     /// Where the value stands.
     pub(crate) value: Range<u64>,
     /// What the value is, as far as that was looked at.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueShape,
     /// Whether everything before the value is written as [`super::format`] does.
     pub(crate) tidy: bool,
     /// The value's text, where the key is metadata.
@@ -39,7 +39,7 @@ pub(crate) struct Found {
 
 /// What a value is, from a look at its outermost level.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     /// `{…}`.
     Object,
     /// `[{…}, …]`: where each of the objects stands.
@@ -70,10 +70,10 @@ enum State {
 
 /// Finds the members of the top-level object in what it is fed.
 #[derive(Debug)]
-pub(crate) struct Scanner {
+pub(crate) struct MemberScanner {
     state: State,
     /// The members whose ends have been seen, until they are taken out.
-    found: Vec<Found>,
+    found: Vec<FoundMember>,
     /// Whether a key has been seen.
     begun: bool,
     /// The bytes fed in earlier pieces.
@@ -83,10 +83,10 @@ pub(crate) struct Scanner {
     counted: usize,
     /// The key that is being read, as it stands there.
     key: Vec<u8>,
-    member: Found,
+    member: FoundMember,
     gap: Gap,
     value: Value,
-    utf8: Utf8,
+    utf8: Utf8Checker,
 }
 
 /// The value that is being read.
@@ -103,7 +103,7 @@ struct Value {
     odd: bool,
 }
 
-impl Scanner {
+impl MemberScanner {
     pub(crate) fn new() -> Self {
         Self {
             state: State::Start,
@@ -116,7 +116,7 @@ impl Scanner {
             member: blank(),
             gap: Gap::default(),
             value: Value::default(),
-            utf8: Utf8::default(),
+            utf8: Utf8Checker::default(),
         }
     }
 
@@ -138,12 +138,12 @@ impl Scanner {
     }
 
     /// Takes out the members that were found.
-    pub(crate) fn take_found(&mut self) -> std::vec::Drain<'_, Found> {
+    pub(crate) fn take_found(&mut self) -> std::vec::Drain<'_, FoundMember> {
         self.found.drain(..)
     }
 
     /// The members that have not been taken out, once all has been fed.
-    pub(crate) fn finish(self) -> Result<Vec<Found>, NotSplit> {
+    pub(crate) fn finish(self) -> Result<Vec<FoundMember>, NotSplit> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
             _ => Err(NotSplit),
@@ -182,7 +182,7 @@ impl Scanner {
         let expected: &[u8] = if self.begun { b",\n  " } else { b"{\n  " };
         self.begun = true;
         let tidy = self.gap.is(expected);
-        self.member = Found { at: self.before + at as u64, line: self.line, tidy, ..blank() };
+        self.member = FoundMember { at: self.before + at as u64, line: self.line, tidy, ..blank() };
         self.key.clear();
     }
 
@@ -219,9 +219,9 @@ impl Scanner {
         self.member.tidy &= self.gap.is(b": ");
         self.member.value.start = self.before + at as u64;
         self.member.shape = match byte {
-            b'{' => Shape::Object,
-            b'[' => Shape::List(Vec::new()),
-            _ => Shape::Other,
+            b'{' => ValueShape::Object,
+            b'[' => ValueShape::List(Vec::new()),
+            _ => ValueShape::Other,
         };
         self.value = Value::default();
         self.state = State::Value;
@@ -241,7 +241,7 @@ impl Scanner {
             return Err(NotSplit);
         }
         if self.value.odd {
-            member.shape = Shape::Other;
+            member.shape = ValueShape::Other;
         }
         self.found.push(member);
         self.gap = Gap::default();
@@ -285,7 +285,7 @@ impl Scanner {
     }
 
     fn is_list(&self) -> bool {
-        matches!(self.member.shape, Shape::List(_))
+        matches!(self.member.shape, ValueShape::List(_))
     }
 
     /// How many bytes from `at` on are of no interest one level deep. In a list
@@ -315,13 +315,13 @@ impl Scanner {
     }
 
     fn is_empty_list(&self) -> bool {
-        matches!(&self.member.shape, Shape::List(items) if items.is_empty())
+        matches!(&self.member.shape, ValueShape::List(items) if items.is_empty())
     }
 
     /// A bracket was closed; gives whether it was the value's own.
     fn closed(&mut self, byte: u8, at: usize) -> bool {
         let end = self.before + at as u64 + 1;
-        if let Shape::List(items) = &mut self.member.shape {
+        if let ValueShape::List(items) = &mut self.member.shape {
             match self.value.depth {
                 0 => self.value.odd |= byte != b']',
                 1 => items.push(self.value.item..end),
@@ -363,13 +363,13 @@ fn quiet(bytes: &[u8]) -> usize {
     bytes.iter().position(loud).unwrap_or(bytes.len())
 }
 
-fn blank() -> Found {
-    Found {
+fn blank() -> FoundMember {
+    FoundMember {
         key: String::new(),
         at: 0,
         line: 0,
         value: 0..0,
-        shape: Shape::Other,
+        shape: ValueShape::Other,
         tidy: false,
         text: Vec::new(),
     }

@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 
-use super::super::text::tests::any_json;
+use super::super::json_style::tests::any_json;
 use super::*;
 
-fn scanned(text: &[u8], piece: usize) -> Result<Vec<Found>, NotSplit> {
-    let mut scanner = Scanner::new();
+fn scanned(text: &[u8], piece: usize) -> Result<Vec<FoundMember>, NotSplit> {
+    let mut scanner = MemberScanner::new();
     for piece in text.chunks(piece) {
         scanner.feed(piece)?;
     }
     scanner.finish()
 }
 
-fn of(text: &str) -> Vec<Found> {
+fn of(text: &str) -> Vec<FoundMember> {
     let whole = scanned(text.as_bytes(), text.len()).unwrap();
     for piece in 1..9 {
         assert_eq!(scanned(text.as_bytes(), piece).as_ref(), Ok(&whole), "{text}");
@@ -70,11 +70,11 @@ fn key_in_another_spelling_or_place_is_not_tidy() {
 fn list_is_split_only_where_it_holds_nothing_but_objects() {
     let text = "{\"a\": [ {\"x\": [{}, {}]} ,\n{}], \"b\": [], \"c\": {\"d\": [{}]}}";
     let found = of(text);
-    let Shape::List(items) = &found[0].shape else { panic!("{found:?}") };
+    let ValueShape::List(items) = &found[0].shape else { panic!("{found:?}") };
     let items: Vec<_> = items.iter().map(|item| slice(text, item)).collect();
     assert_eq!(items, ["{\"x\": [{}, {}]}", "{}"]);
-    assert_eq!(found[1].shape, Shape::List(Vec::new()));
-    assert_eq!(found[2].shape, Shape::Object);
+    assert_eq!(found[1].shape, ValueShape::List(Vec::new()));
+    assert_eq!(found[2].shape, ValueShape::Object);
     for list in [
         "[1]",
         "[{},]",
@@ -89,7 +89,7 @@ fn list_is_split_only_where_it_holds_nothing_but_objects() {
         "\"[{}]\"",
         "[{}:{}]",
     ] {
-        assert_eq!(of(&format!("{{\"a\": {list}}}"))[0].shape, Shape::Other, "{list}");
+        assert_eq!(of(&format!("{{\"a\": {list}}}"))[0].shape, ValueShape::Other, "{list}");
     }
 }
 
@@ -133,7 +133,7 @@ proptest! {
         for member in found {
             let read: serde_json::Value = serde_json::from_str(slice(&text, &member.value)).unwrap();
             prop_assert_eq!(&read, &object[&member.key]);
-            if let Shape::List(items) = member.shape {
+            if let ValueShape::List(items) = member.shape {
                 let items: Vec<serde_json::Value> = items.iter().map(|item| serde_json::from_str(slice(&text, item)).unwrap()).collect();
                 prop_assert_eq!(&serde_json::Value::from(items), &read);
             } else {

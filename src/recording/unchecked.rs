@@ -5,14 +5,14 @@
 //! answered.
 
 use super::entry::{CHAOS, Entry, RecordedRequest};
-use super::name::EntryName;
+use super::entry_name::EntryName;
 use super::redact::{self, is_broken_by_redaction};
-use crate::fault::{Fault, Rates};
+use crate::fault::{ChaosRates, Fault};
 use crate::identity::{self, IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unchecked {
+pub enum UncheckedReason {
     /// It has neither a request nor a hash: it answers any call of its step.
     AnyRequest,
     /// The request it shows is not the one that its hash stands for.
@@ -29,7 +29,7 @@ pub enum Unchecked {
     FaultAnswers,
 }
 
-impl Unchecked {
+impl UncheckedReason {
     /// What is wrong with the entry; reads after its name.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,12 +65,12 @@ impl Entry {
         name: &EntryName,
         real: Option<&RequestKey>,
         rules: &IdentityRules,
-    ) -> Option<Unchecked> {
+    ) -> Option<UncheckedReason> {
         if self.is_ambiguous {
-            return Some(Unchecked::TwiceTold);
+            return Some(UncheckedReason::TwiceTold);
         }
         if self.answers_by_fault() {
-            return Some(Unchecked::FaultAnswers);
+            return Some(UncheckedReason::FaultAnswers);
         }
         let under = match name {
             EntryName::Hash(key) => Some(key),
@@ -79,8 +79,8 @@ impl Entry {
         let said = self.request_hash.as_ref();
         let Some((request, real)) = self.request.as_ref().zip(real) else {
             return match (under, said) {
-                (None, None) => Some(Unchecked::AnyRequest),
-                (Some(under), Some(said)) if under != said => Some(Unchecked::TwoHashes),
+                (None, None) => Some(UncheckedReason::AnyRequest),
+                (Some(under), Some(said)) if under != said => Some(UncheckedReason::TwoHashes),
                 _ => None,
             };
         };
@@ -88,19 +88,19 @@ impl Entry {
         if others.peek().is_some() {
             let first = request.first_generation_key(rules);
             if others.any(|key| *key != first) {
-                return Some(Unchecked::OtherRequest);
+                return Some(UncheckedReason::OtherRequest);
             }
         }
         if is_broken_by_redaction(request.content_type(), &request.body) {
-            return Some(Unchecked::BrokenRequest);
+            return Some(UncheckedReason::BrokenRequest);
         }
-        leaves_nothing(request, rules).then_some(Unchecked::NothingLeft)
+        leaves_nothing(request, rules).then_some(UncheckedReason::NothingLeft)
     }
 
     /// Whether its fault stands in place of an answer, and may look like one.
     fn answers_by_fault(&self) -> bool {
         let Some(fault) = self.fault.as_ref().filter(|_| !self.has_answer()) else { return false };
-        let by_chance = self.extra.get(CHAOS).and_then(|rates| Rates::read(rates).ok());
+        let by_chance = self.extra.get(CHAOS).and_then(|rates| ChaosRates::read(rates).ok());
         Fault::read(fault).is_ok_and(|fault| fault.may_succeed())
             || by_chance.is_some_and(|rates| rates.may_succeed())
     }
@@ -121,7 +121,7 @@ fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Pointer;
+    use crate::identity::JsonPointer;
 
     const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 
@@ -137,7 +137,7 @@ mod tests {
         Entry { request: Some(request), ..Entry::default() }
     }
 
-    fn look(name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Option<Unchecked> {
+    fn look(name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Option<UncheckedReason> {
         let real = entry.request.as_ref().map(|request| request.recognise_with_key(rules).1);
         entry.unchecked(name, real.as_ref(), rules)
     }
@@ -158,7 +158,7 @@ mod tests {
                 assert_eq!(look(&name, entry, &plain), None, "{name} {entry:?}");
             }
         }
-        assert_eq!(look(&step, &Entry::default(), &plain), Some(Unchecked::AnyRequest));
+        assert_eq!(look(&step, &Entry::default(), &plain), Some(UncheckedReason::AnyRequest));
     }
 
     #[test]
@@ -167,12 +167,12 @@ mod tests {
         let lying = Entry { request_hash: Some(other()), ..entry() };
         let step = EntryName::step("plan").unwrap();
         for name in [step, EntryName::Hash(other())] {
-            assert_eq!(look(&name, &lying, &plain), Some(Unchecked::OtherRequest));
+            assert_eq!(look(&name, &lying, &plain), Some(UncheckedReason::OtherRequest));
         }
         let named = EntryName::Hash(other());
-        assert_eq!(look(&named, &entry(), &plain), Some(Unchecked::OtherRequest));
+        assert_eq!(look(&named, &entry(), &plain), Some(UncheckedReason::OtherRequest));
         let two = Entry { request_hash: RequestKey::parse(&"cd".repeat(32)), ..Entry::default() };
-        assert_eq!(look(&named, &two, &plain), Some(Unchecked::TwoHashes));
+        assert_eq!(look(&named, &two, &plain), Some(UncheckedReason::TwoHashes));
     }
 
     #[test]
@@ -180,12 +180,12 @@ mod tests {
         let step = EntryName::step("plan").unwrap();
         for (pointers, found) in [
             (&["/model"][..], None),
-            (&["/messages"][..], Some(Unchecked::NothingLeft)),
-            (&["/messages/0"][..], Some(Unchecked::NothingLeft)),
-            (&["/messages/0/content"][..], Some(Unchecked::NothingLeft)),
+            (&["/messages"][..], Some(UncheckedReason::NothingLeft)),
+            (&["/messages/0"][..], Some(UncheckedReason::NothingLeft)),
+            (&["/messages/0/content"][..], Some(UncheckedReason::NothingLeft)),
             (&["/messages/1/content", "/metadata"][..], None),
         ] {
-            let pointers = pointers.iter().map(|text| Pointer::parse(text).unwrap());
+            let pointers = pointers.iter().map(|text| JsonPointer::parse(text).unwrap());
             let rules = IdentityRules::new(pointers.collect());
             assert_eq!(look(&step, &entry(), &rules), found, "{rules:?}");
         }

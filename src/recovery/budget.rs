@@ -13,7 +13,7 @@ const LONGEST_MS: u64 = 86_400_000;
 
 /// What every fault is held to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct RecoveryBudget {
     /// To notice it; this long is not too long.
     pub max_detection: Duration,
     /// To have the same call answered well; not asked for where it is not said.
@@ -63,7 +63,7 @@ pub enum BudgetError {
     Missing,
 }
 
-impl Budget {
+impl RecoveryBudget {
     /// Reads `max_detection_ms=3000,max_recovery_ms=5000,require_clean_timeout`.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Budget {
     /// Reads an object with the same names.
     ///
     /// # Errors
-    /// As [`Budget::parse`].
+    /// As [`RecoveryBudget::parse`].
     pub fn read(value: &Value) -> Result<Self, BudgetError> {
         match value {
             Value::Object(object) => Self::of(object, false),
@@ -188,25 +188,28 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> String {
-        Budget::parse(text).expect_err("refused").to_string()
+        RecoveryBudget::parse(text).expect_err("refused").to_string()
     }
 
     #[test]
     fn text_and_object_say_the_same() {
-        let budget = Budget {
+        let budget = RecoveryBudget {
             max_detection: Duration::from_secs(3),
             max_recovery: Some(Duration::from_secs(5)),
             require_clean_timeout: true,
         };
         let text = "max_detection_ms=3000, max_recovery_ms = 5000,require_clean_timeout,";
-        assert_eq!(Budget::parse(text), Ok(budget));
+        assert_eq!(RecoveryBudget::parse(text), Ok(budget));
         let text = "max_detection_ms=3e3,max_recovery_ms=5000.0,require_clean_timeout=true";
-        assert_eq!(Budget::parse(text), Ok(budget));
-        assert_eq!(Budget::read(&budget.to_json()), Ok(budget));
-        let least = Budget { max_recovery: None, require_clean_timeout: false, ..budget };
-        assert_eq!(Budget::parse("max_detection_ms=3000"), Ok(least));
-        assert_eq!(Budget::read(&least.to_json()), Ok(least));
-        assert_eq!(Budget::parse("max_detection_ms=3000,require_clean_timeout=false"), Ok(least));
+        assert_eq!(RecoveryBudget::parse(text), Ok(budget));
+        assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
+        let least = RecoveryBudget { max_recovery: None, require_clean_timeout: false, ..budget };
+        assert_eq!(RecoveryBudget::parse("max_detection_ms=3000"), Ok(least));
+        assert_eq!(RecoveryBudget::read(&least.to_json()), Ok(least));
+        assert_eq!(
+            RecoveryBudget::parse("max_detection_ms=3000,require_clean_timeout=false"),
+            Ok(least)
+        );
     }
 
     #[test]
@@ -243,7 +246,7 @@ mod tests {
             told("max_detection_ms=1,require_clean_timeout=1"),
             "require_clean_timeout: expected true or false, not 1"
         );
-        let error = Budget::read(&json!([])).unwrap_err().to_string();
+        let error = RecoveryBudget::read(&json!([])).unwrap_err().to_string();
         assert_eq!(error, "a budget is an object with max_detection_ms, not a list");
     }
 
@@ -255,8 +258,8 @@ mod tests {
         )) {
             let parts = parts.iter().map(|(name, value)| format!("{name}{value}"));
             let text = parts.collect::<Vec<_>>().join(",");
-            if let Ok(budget) = Budget::parse(&text) {
-                prop_assert_eq!(Budget::read(&budget.to_json()), Ok(budget));
+            if let Ok(budget) = RecoveryBudget::parse(&text) {
+                prop_assert_eq!(RecoveryBudget::read(&budget.to_json()), Ok(budget));
             }
         }
     }

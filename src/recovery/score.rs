@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::budget::Budget;
+use super::budget::RecoveryBudget;
 
 /// How long a program may take to notice where no budget says: what SDKs wait for an
 /// answer at the most when they are told nothing (OpenAI's and Anthropic's: ten minutes).
@@ -13,7 +13,7 @@ pub const UNSAID: Duration = Duration::from_secs(600);
 
 /// What was seen of one fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Observation {
+pub struct FaultObservation {
     /// When it struck.
     pub start: Duration,
     /// When the program noticed: it left, or came again.
@@ -26,7 +26,7 @@ pub struct Observation {
 
 /// What that comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct RecoveryReport {
     /// From the start to the notice.
     pub time_to_detection: Option<Duration>,
     /// From the start to the good answer.
@@ -40,15 +40,15 @@ pub struct Report {
     pub clean_timeout: bool,
 }
 
-impl Observation {
+impl FaultObservation {
     /// The report. A mark before the start did not happen.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> RecoveryReport {
         let since = |mark: Option<Duration>| mark.and_then(|mark| mark.checked_sub(self.start));
         let (time_to_detection, time_to_recovery) = (since(self.detected), since(self.recovered));
         let first = time_to_detection.into_iter().chain(time_to_recovery).min();
         let latest = self.start.saturating_add(self.timeout_budget);
         let detected = self.detected.filter(|_| time_to_detection.is_some());
-        Report {
+        RecoveryReport {
             time_to_detection,
             time_to_recovery,
             user_visible_hang: first.unwrap_or(self.timeout_budget),
@@ -58,7 +58,7 @@ impl Observation {
     }
 }
 
-impl Report {
+impl RecoveryReport {
     /// For programs: mcptest's names; times in milliseconds, to the tenth.
     pub fn to_json(&self) -> Value {
         json!({
@@ -73,7 +73,7 @@ impl Report {
 
 /// When what happened to one fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct FaultTimes {
     /// When it struck.
     pub start: Duration,
     /// When the program noticed.
@@ -86,7 +86,7 @@ pub struct Marks {
 
 /// What a fault is found to have missed of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Miss {
+pub enum BudgetMiss {
     /// Nobody noticed.
     Unnoticed,
     /// It took this long to notice, and more than this is too long.
@@ -99,7 +99,7 @@ pub enum Miss {
     NoCleanTimeout,
 }
 
-impl fmt::Display for Miss {
+impl fmt::Display for BudgetMiss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let late = |f: &mut fmt::Formatter<'_>, what, took, most| {
             let (took, most) = (milliseconds(took), milliseconds(most));
@@ -117,21 +117,21 @@ impl fmt::Display for Miss {
 
 /// One fault, judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Score {
+pub struct FaultScore {
     /// What was seen of it.
-    pub report: Report,
+    pub report: RecoveryReport,
     /// For how long a user saw nothing happen, where that is known: not where nothing
     /// ended it and no budget says when it was too long, nor where it does not count.
     pub hang: Option<Duration>,
     /// Whether it counts: one that only delays is listed, and no more.
     pub counts: bool,
     /// What it missed of the budget.
-    pub missed: Vec<Miss>,
+    pub missed: Vec<BudgetMiss>,
 }
 
 /// What all faults that count come to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Total {
+pub struct ScoreTotal {
     /// How many.
     pub faults: usize,
     /// How many were noticed.
@@ -152,16 +152,16 @@ pub struct Total {
 
 /// Every fault judged, in the order in which they were given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct RecoveryVerdict {
     /// What they were judged by.
-    pub budget: Option<Budget>,
+    pub budget: Option<RecoveryBudget>,
     /// The faults.
-    pub scores: Vec<Score>,
+    pub scores: Vec<FaultScore>,
     /// All that count.
-    pub total: Total,
+    pub total: ScoreTotal,
 }
 
-impl Verdict {
+impl RecoveryVerdict {
     /// Whether the budget was kept. One that there was no fault for was not put to the
     /// test; without a budget there is nothing to miss.
     pub fn passed(&self) -> bool {
@@ -169,8 +169,8 @@ impl Verdict {
     }
 }
 
-impl Total {
-    fn add(&mut self, score: &Score) {
+impl ScoreTotal {
+    fn add(&mut self, score: &FaultScore) {
         let report = &score.report;
         self.faults += 1;
         self.detected += usize::from(report.time_to_detection.is_some());
@@ -199,12 +199,15 @@ impl Total {
 }
 
 /// Judges what was seen of each fault by a budget.
-pub fn judge(faults: impl IntoIterator<Item = Marks>, budget: Option<&Budget>) -> Verdict {
+pub fn judge(
+    faults: impl IntoIterator<Item = FaultTimes>,
+    budget: Option<&RecoveryBudget>,
+) -> RecoveryVerdict {
     let timeout_budget = budget.map_or(UNSAID, |budget| budget.max_detection);
-    let mut total = Total::default();
-    let judged = |marks: Marks| {
-        let Marks { start, detected, recovered, only_delays } = marks;
-        let report = Observation { start, detected, recovered, timeout_budget }.report();
+    let mut total = ScoreTotal::default();
+    let judged = |marks: FaultTimes| {
+        let FaultTimes { start, detected, recovered, only_delays } = marks;
+        let report = FaultObservation { start, detected, recovered, timeout_budget }.report();
         let missed = match budget.filter(|_| !only_delays) {
             Some(budget) => missed(&report, budget),
             None => Vec::new(),
@@ -212,29 +215,31 @@ pub fn judge(faults: impl IntoIterator<Item = Marks>, budget: Option<&Budget>) -
         let ended = report.recovered || report.time_to_detection.is_some();
         let known = !only_delays && (ended || budget.is_some());
         let hang = Some(report.user_visible_hang).filter(|_| known);
-        let score = Score { report, hang, counts: !only_delays, missed };
+        let score = FaultScore { report, hang, counts: !only_delays, missed };
         if score.counts {
             total.add(&score);
         }
         score
     };
     let scores = faults.into_iter().map(judged).collect();
-    Verdict { budget: budget.copied(), scores, total }
+    RecoveryVerdict { budget: budget.copied(), scores, total }
 }
 
-fn missed(report: &Report, budget: &Budget) -> Vec<Miss> {
+fn missed(report: &RecoveryReport, budget: &RecoveryBudget) -> Vec<BudgetMiss> {
     let detection = match report.time_to_detection {
-        None => Some(Miss::Unnoticed),
-        Some(took) => {
-            (took > budget.max_detection).then_some(Miss::NoticedLate(took, budget.max_detection))
-        }
+        None => Some(BudgetMiss::Unnoticed),
+        Some(took) => (took > budget.max_detection)
+            .then_some(BudgetMiss::NoticedLate(took, budget.max_detection)),
     };
     let recovery = budget.max_recovery.and_then(|most| match report.time_to_recovery {
-        None => Some(Miss::NotRecovered),
-        Some(took) => (took > most).then_some(Miss::RecoveredLate(took, most)),
+        None => Some(BudgetMiss::NotRecovered),
+        Some(took) => (took > most).then_some(BudgetMiss::RecoveredLate(took, most)),
     });
     let timeout = budget.require_clean_timeout && !report.clean_timeout;
-    [detection, recovery, timeout.then_some(Miss::NoCleanTimeout)].into_iter().flatten().collect()
+    [detection, recovery, timeout.then_some(BudgetMiss::NoCleanTimeout)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Milliseconds, to the tenth.

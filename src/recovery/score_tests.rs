@@ -7,8 +7,13 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn report(start: u64, detected: Option<u64>, recovered: Option<u64>, budget: u64) -> Report {
-    Observation {
+fn report(
+    start: u64,
+    detected: Option<u64>,
+    recovered: Option<u64>,
+    budget: u64,
+) -> RecoveryReport {
+    FaultObservation {
         start: ms(start),
         detected: detected.map(ms),
         recovered: recovered.map(ms),
@@ -21,7 +26,7 @@ fn report(start: u64, detected: Option<u64>, recovered: Option<u64>, budget: u64
 fn times_count_from_the_start() {
     assert_eq!(
         report(1000, Some(3500), Some(4000), 3000),
-        Report {
+        RecoveryReport {
             time_to_detection: Some(ms(2500)),
             time_to_recovery: Some(ms(3000)),
             user_visible_hang: ms(2500),
@@ -55,7 +60,7 @@ fn mark_before_the_start_did_not_happen() {
 
 #[test]
 fn end_of_the_budget_saturates() {
-    let observation = Observation {
+    let observation = FaultObservation {
         start: Duration::from_secs(1),
         detected: Some(Duration::MAX),
         recovered: None,
@@ -64,16 +69,16 @@ fn end_of_the_budget_saturates() {
     assert!(observation.report().clean_timeout);
 }
 
-fn budget(detection: u64, recovery: Option<u64>, clean: bool) -> Budget {
-    Budget {
+fn budget(detection: u64, recovery: Option<u64>, clean: bool) -> RecoveryBudget {
+    RecoveryBudget {
         max_detection: ms(detection),
         max_recovery: recovery.map(ms),
         require_clean_timeout: clean,
     }
 }
 
-fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> Marks {
-    Marks {
+fn marks(start: u64, detected: Option<u64>, recovered: Option<u64>) -> FaultTimes {
+    FaultTimes {
         start: ms(start),
         detected: detected.map(ms),
         recovered: recovered.map(ms),
@@ -88,11 +93,11 @@ fn budget_is_kept_up_to_and_at_its_limits() {
         judge([marks(100, detected, recovered)], Some(&budget)).scores[0].missed.clone()
     };
     assert_eq!(judged(Some(3100), Some(5100)), []);
-    let late = Miss::NoticedLate(ms(3001), ms(3000));
-    assert_eq!(judged(Some(3101), Some(5100)), [late, Miss::NoCleanTimeout]);
-    assert_eq!(judged(Some(200), Some(5101)), [Miss::RecoveredLate(ms(5001), ms(5000))]);
-    assert_eq!(judged(Some(200), None), [Miss::NotRecovered]);
-    assert_eq!(judged(None, Some(200)), [Miss::Unnoticed, Miss::NoCleanTimeout]);
+    let late = BudgetMiss::NoticedLate(ms(3001), ms(3000));
+    assert_eq!(judged(Some(3101), Some(5100)), [late, BudgetMiss::NoCleanTimeout]);
+    assert_eq!(judged(Some(200), Some(5101)), [BudgetMiss::RecoveredLate(ms(5001), ms(5000))]);
+    assert_eq!(judged(Some(200), None), [BudgetMiss::NotRecovered]);
+    assert_eq!(judged(None, Some(200)), [BudgetMiss::Unnoticed, BudgetMiss::NoCleanTimeout]);
     let told = judged(Some(3101), None).iter().map(ToString::to_string).collect::<Vec<_>>();
     let late = "noticed after 3001 ms, more than 3000 ms";
     assert_eq!(told, [late, "not recovered", "no clean timeout"]);
@@ -111,7 +116,7 @@ fn budget_is_not_kept_when_there_was_nothing_to_keep_it_with() {
     let budget = budget(3000, None, false);
     assert!(!judge([], Some(&budget)).passed());
     assert!(judge([], None).passed());
-    let late = Marks { only_delays: true, ..Marks::default() };
+    let late = FaultTimes { only_delays: true, ..FaultTimes::default() };
     assert!(!judge([late], Some(&budget)).passed());
     let verdict = judge([late, marks(0, Some(1), None)], Some(&budget));
     assert!(verdict.passed());
@@ -124,7 +129,7 @@ fn total_has_the_longest_times_and_all_hangs() {
     let total = judge(faults, Some(&budget(20, Some(99), false))).total;
     assert_eq!(
         total,
-        Total {
+        ScoreTotal {
             faults: 3,
             detected: 2,
             recovered: 1,
@@ -141,7 +146,7 @@ fn total_has_the_longest_times_and_all_hangs() {
 
 #[test]
 fn hang_that_nothing_ended_is_not_known_without_a_budget() {
-    let hangs = |budget: Option<&Budget>| {
+    let hangs = |budget: Option<&RecoveryBudget>| {
         let faults = [marks(0, None, None), marks(0, Some(7), None)];
         let verdict = judge(faults, budget);
         let hangs: Vec<_> = verdict.scores.iter().map(|score| score.hang).collect();
@@ -159,9 +164,9 @@ fn times() -> impl Strategy<Value = Duration> {
     prop_oneof![4 => near, 1 => end, 1 => any::<Duration>()]
 }
 
-fn observations() -> impl Strategy<Value = Observation> {
+fn observations() -> impl Strategy<Value = FaultObservation> {
     (times(), of(times()), of(times()), times()).prop_map(
-        |(start, detected, recovered, timeout_budget)| Observation {
+        |(start, detected, recovered, timeout_budget)| FaultObservation {
             start,
             detected,
             recovered,
@@ -195,13 +200,13 @@ proptest! {
         (detection, recovery, more) in (times(), times(), times()),
         clean in any::<bool>(),
     ) {
-        let marks = || seen.iter().map(|(start, detected, recovered)| Marks {
+        let marks = || seen.iter().map(|(start, detected, recovered)| FaultTimes {
             start: *start,
             detected: *detected,
             recovered: *recovered,
             only_delays: false,
         });
-        let budget = |more: Duration| Budget {
+        let budget = |more: Duration| RecoveryBudget {
             max_detection: detection.saturating_add(more),
             max_recovery: Some(recovery.saturating_add(more)),
             require_clean_timeout: clean,

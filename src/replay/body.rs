@@ -11,11 +11,11 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::answer::Prepared;
-use super::delivery::Delivery;
-use super::latency::Schedule;
+use super::latency::DeliverySchedule;
+use super::ready_response::ReadyResponse;
+use super::response_draft::ResponseDraft;
 use crate::recording::body::Chunk;
-use crate::recording::entry::{Cut, End};
+use crate::recording::entry::{RecordedCut, ResponseEnd};
 
 /// A body of which the length is announced has no boundaries on the wire: a larger
 /// piece of it goes out in several frames, so that no connection buffers all of it.
@@ -27,7 +27,7 @@ const FEW: usize = 4;
 /// The recorded chunks, one frame each, then the recorded end.
 #[derive(Debug)]
 pub struct ReplayBody {
-    answer: Arc<Prepared>,
+    answer: Arc<ReadyResponse>,
     bytes: Bytes,
     /// Bytes handed out.
     sent: usize,
@@ -40,13 +40,13 @@ pub struct ReplayBody {
 /// When the parts of a body are due.
 #[derive(Debug)]
 struct Pace {
-    schedule: Schedule,
+    schedule: DeliverySchedule,
     arrived: Instant,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// Keeps an answer for as long as parts of its body are on their way.
-struct Held(Arc<Prepared>);
+struct Held(Arc<ReadyResponse>);
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
@@ -56,7 +56,11 @@ impl AsRef<[u8]> for Held {
 
 impl ReplayBody {
     /// The body of `answer`; what is scheduled is due from `arrived` on.
-    pub(super) fn new(answer: Arc<Prepared>, schedule: Option<Schedule>, arrived: Instant) -> Self {
+    pub(super) fn new(
+        answer: Arc<ReadyResponse>,
+        schedule: Option<DeliverySchedule>,
+        arrived: Instant,
+    ) -> Self {
         let bytes = match answer.pieces.len() {
             0..=FEW => answer.bytes.clone(),
             _ => Bytes::from_owner(Held(Arc::clone(&answer))),
@@ -67,15 +71,15 @@ impl ReplayBody {
 
     /// A body of these chunks, all of them there; `announced` says that its head tells
     /// its length.
-    pub fn made(chunks: Vec<Bytes>, announced: bool, end: End) -> Self {
+    pub fn made(chunks: Vec<Bytes>, announced: bool, end: ResponseEnd) -> Self {
         let mut headers = HeaderMap::new();
         if announced {
             let length: usize = chunks.iter().map(Bytes::len).sum();
             headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.into_iter().map(|data| Chunk { at_ms: 0.0, data }).collect();
-        let delivery = Delivery { status: StatusCode::OK, headers, chunks, end };
-        Self::new(Arc::new(Prepared::of(delivery, None)), None, Instant::now())
+        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        Self::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 
     /// The same body, saying what `change` makes of all of it, in chunks that come over
@@ -169,12 +173,12 @@ impl Pace {
 
 impl Body for ReplayBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         if self.over {
             return Poll::Ready(None);
         }
@@ -212,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn body(chunks: &[&[u8]], announced: bool, end: End) -> ReplayBody {
+    fn body(chunks: &[&[u8]], announced: bool, end: ResponseEnd) -> ReplayBody {
         let chunk = |data: &&[u8]| Chunk { at_ms: 0.0, data: data.to_vec().into() };
         let mut headers = HeaderMap::new();
         if announced {
@@ -220,11 +224,11 @@ mod tests {
             headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
         }
         let chunks = chunks.iter().map(chunk).collect();
-        let delivery = Delivery { status: StatusCode::OK, headers, chunks, end };
-        ReplayBody::new(Arc::new(Prepared::of(delivery, None)), None, Instant::now())
+        let delivery = ResponseDraft { status: StatusCode::OK, headers, chunks, end };
+        ReplayBody::new(Arc::new(ReadyResponse::of(delivery, None)), None, Instant::now())
     }
 
-    async fn frames(mut body: ReplayBody) -> (Vec<Bytes>, Option<Cut>) {
+    async fn frames(mut body: ReplayBody) -> (Vec<Bytes>, Option<RecordedCut>) {
         let mut frames = Vec::new();
         while let Some(frame) = body.frame().await {
             match frame {
@@ -242,12 +246,12 @@ mod tests {
             let texts: Vec<String> = (0..count).map(|at| format!("chunk {at}")).collect();
             let mut chunks: Vec<&[u8]> = texts.iter().map(String::as_bytes).collect();
             chunks.push(b"");
-            assert_eq!(frames(body(&chunks, false, End::Complete)).await.0, chunks);
-            let cut = End::UpstreamAbort(Cut::Reset);
+            assert_eq!(frames(body(&chunks, false, ResponseEnd::Complete)).await.0, chunks);
+            let cut = ResponseEnd::UpstreamAbort(RecordedCut::Reset);
             let seen = frames(body(&chunks, false, cut)).await;
             assert_eq!(
                 (seen.0, seen.1),
-                (chunks.iter().map(|c| c.to_vec().into()).collect(), Some(Cut::Reset))
+                (chunks.iter().map(|c| c.to_vec().into()).collect(), Some(RecordedCut::Reset))
             );
         }
     }
@@ -255,19 +259,19 @@ mod tests {
     #[tokio::test]
     async fn a_large_body_of_known_length_comes_in_parts_and_any_other_does_not() {
         let large = vec![7; 2 * LARGEST + 1];
-        let known = body(&[b"a", &large], true, End::Complete);
+        let known = body(&[b"a", &large], true, ResponseEnd::Complete);
         assert_eq!(known.size_hint().exact(), Some(large.len() as u64 + 1));
         let lengths: Vec<usize> = frames(known).await.0.iter().map(Bytes::len).collect();
         assert_eq!(lengths, [1, LARGEST, LARGEST, 1]);
-        let unknown = body(&[&large], false, End::Complete);
+        let unknown = body(&[&large], false, ResponseEnd::Complete);
         assert_eq!(unknown.size_hint().exact(), None);
         assert_eq!(frames(unknown).await.0, [large]);
     }
 
     #[test]
     fn the_last_frame_ends_a_body_that_nothing_is_due_for() {
-        assert!(body(&[], false, End::Complete).is_end_stream());
-        assert!(!body(&[b"a"], false, End::Complete).is_end_stream());
-        assert!(!body(&[], false, End::UpstreamAbort(Cut::Close)).is_end_stream());
+        assert!(body(&[], false, ResponseEnd::Complete).is_end_stream());
+        assert!(!body(&[b"a"], false, ResponseEnd::Complete).is_end_stream());
+        assert!(!body(&[], false, ResponseEnd::UpstreamAbort(RecordedCut::Close)).is_end_stream());
     }
 }

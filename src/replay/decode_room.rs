@@ -24,14 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why an answer is not delivered.
 #[derive(Debug)]
-pub(super) enum Undelivered {
+pub(super) enum DeliveryError {
     /// It cannot be given in the form that is asked for: why.
     OtherForm(String),
     /// There is no room for it now; it needs as many units.
     NoRoom(u32),
 }
 
-impl From<String> for Undelivered {
+impl From<String> for DeliveryError {
     fn from(why: String) -> Self {
         Self::OtherForm(why)
     }
@@ -46,7 +46,7 @@ pub(super) struct DecodeRoom {
 
 /// A part of the room, given back when this is dropped.
 #[derive(Debug)]
-pub(super) struct Reserved(OwnedSemaphorePermit);
+pub(super) struct ReservedRoom(OwnedSemaphorePermit);
 
 impl Default for DecodeRoom {
     fn default() -> Self {
@@ -64,11 +64,15 @@ impl DecodeRoom {
     /// Reserves what decoding `length` bytes of this coding takes at most.
     ///
     /// # Errors
-    /// [`Undelivered::NoRoom`] where so much is not free.
-    pub(super) fn reserve(&self, coding: &str, length: usize) -> Result<Reserved, Undelivered> {
+    /// [`DeliveryError::NoRoom`] where so much is not free.
+    pub(super) fn reserve(
+        &self,
+        coding: &str,
+        length: usize,
+    ) -> Result<ReservedRoom, DeliveryError> {
         let needed = units(WHILE_DECODING * most_decoded(coding, length)).min(self.units);
         let permit = Arc::clone(&self.free).try_acquire_many_owned(needed);
-        permit.map(Reserved).map_err(|_| Undelivered::NoRoom(needed))
+        permit.map(ReservedRoom).map_err(|_| DeliveryError::NoRoom(needed))
     }
 
     /// Waits until so many units were free; `false` where that takes too long.
@@ -78,7 +82,7 @@ impl DecodeRoom {
     }
 }
 
-impl Reserved {
+impl ReservedRoom {
     /// Keeps what so many bytes need, and gives the rest back.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         let rest = self.0.num_permits().saturating_sub(units(bytes) as usize);

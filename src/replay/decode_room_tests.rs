@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::recording::RecordedRequest;
-use crate::recording::observed::Observed;
-use crate::replay::{Latency, Matcher, Replayer, Source, Terms};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::store::Recording;
 
 /// Looks whether something has come to its end.
@@ -22,7 +22,7 @@ fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
 async fn room_is_reserved_for_the_most_and_kept_for_what_it_was() {
     let room = DecodeRoom::new(WHILE_DECODING * LARGEST + LARGEST);
     let mut first = room.reserve("br", 10).unwrap();
-    let Err(Undelivered::NoRoom(units)) = room.reserve("gzip, gzip", 10) else { panic!() };
+    let Err(DeliveryError::NoRoom(units)) = room.reserve("gzip, gzip", 10) else { panic!() };
     assert_eq!(units as usize * UNIT, WHILE_DECODING * LARGEST);
     // A small body of gzip needs little.
     let small = room.reserve("gzip", 1000).unwrap();
@@ -37,7 +37,7 @@ async fn room_is_reserved_for_the_most_and_kept_for_what_it_was() {
 }
 
 /// A replayer of answers that each decode to so many bytes, with room for so many.
-fn replayer(length: usize, room: usize) -> (Replayer, Observed) {
+fn replayer(length: usize, room: usize) -> (ReplayEngine, NormalizedRequest) {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     gzip.write_all(&vec![b'0'; length]).unwrap();
     let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
@@ -52,8 +52,8 @@ fn replayer(length: usize, room: usize) -> (Replayer, Observed) {
     let path = folder.path().join("run.json");
     std::fs::write(&path, file.to_string()).unwrap();
     let recording = Recording::open(&path).unwrap();
-    let source = Source { label: "run".into(), recording };
-    let matcher = Matcher::new(vec![source], Terms::default()).unwrap();
+    let source = ReplaySource { label: "run".into(), recording };
+    let matcher = Matcher::new(vec![source], ReplayTerms::default()).unwrap();
     let request = RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
@@ -62,8 +62,8 @@ fn replayer(length: usize, room: usize) -> (Replayer, Observed) {
         other_headers: Default::default(),
         body: body.into(),
     };
-    let replayer = Replayer::new(matcher, Latency::None).with_room(DecodeRoom::new(room));
-    (replayer, Observed::new("openai".into(), request, &[]))
+    let replayer = ReplayEngine::new(matcher, Latency::None).with_room(DecodeRoom::new(room));
+    (replayer, NormalizedRequest::new("openai".into(), request, &[]))
 }
 
 #[tokio::test]

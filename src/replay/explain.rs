@@ -1,16 +1,16 @@
 //! The explanation of a miss: from a reason to all that can be told of it.
 
 use super::matcher::Matcher;
-use super::mismatch::{Nearest, RecordingMismatchError};
-use super::nearest;
-use super::reason::Reason;
-use crate::recording::observed::Observed;
+use super::mismatch::{NearestCall, RecordingMismatchError};
+use super::nearest_call;
+use super::reason::MissReason;
+use crate::recording::normalized_request::NormalizedRequest;
 
 /// Why a call gets no recorded answer, not yet explained.
 #[derive(Clone, Debug)]
-pub struct Miss {
+pub struct UnexplainedMiss {
     /// Why.
-    pub reason: Reason,
+    pub reason: MissReason,
     /// The take that was found and cannot be given in the form asked for, and why.
     pub(super) refused: Option<(usize, String)>,
 }
@@ -18,15 +18,19 @@ pub struct Miss {
 impl RecordingMismatchError {
     /// Explains why `observed` is not answered. It reads recorded calls again to
     /// find the nearest: it blocks, and belongs on no thread that serves.
-    pub fn explain(matcher: &Matcher, miss: &Miss, observed: &Observed) -> Self {
+    pub fn explain(
+        matcher: &Matcher,
+        miss: &UnexplainedMiss,
+        observed: &NormalizedRequest,
+    ) -> Self {
         let mut error = Self::of(matcher, miss, observed);
         if miss.refused.is_some() {
             return error;
         }
-        if let Some((unused, nearest)) = nearest::nearest(matcher, observed) {
+        if let Some((unused, nearest)) = nearest_call::nearest(matcher, observed) {
             // A recorded call that nothing has asked for yet, and this one in its place.
-            if error.reason == Reason::Unknown && unused {
-                error.reason = Reason::Drifted;
+            if error.reason == MissReason::Unknown && unused {
+                error.reason = MissReason::Drifted;
             }
             error.nearest = Some(nearest);
         }
@@ -34,7 +38,7 @@ impl RecordingMismatchError {
     }
 
     /// What is known without reading a recording again.
-    pub fn of(matcher: &Matcher, miss: &Miss, observed: &Observed) -> Self {
+    pub fn of(matcher: &Matcher, miss: &UnexplainedMiss, observed: &NormalizedRequest) -> Self {
         let rules = matcher.rules.first().cloned().unwrap_or_default();
         let refused = miss.refused.as_ref();
         Self {
@@ -50,7 +54,7 @@ impl RecordingMismatchError {
             recordings: matcher.labels.clone(),
             outside_key: observed.request.headers_outside_key(&observed.call, &rules),
             nearest: refused
-                .map(|(take, _)| Nearest::of(matcher, &matcher.takes[*take], Vec::new())),
+                .map(|(take, _)| NearestCall::of(matcher, &matcher.takes[*take], Vec::new())),
         }
     }
 }

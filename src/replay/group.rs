@@ -11,12 +11,12 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::name_ids::NameId;
-use super::pool::Progress;
+use super::pool::SessionCursor;
 use crate::identity::RequestKey;
 
 /// Takes that answer the same request.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct TakeGroup {
     first: u32,
     /// Kept for groups of several takes.
     several: Option<Box<Several>>,
@@ -34,11 +34,11 @@ struct Several {
 /// How far each session has come in the takes of one key.
 #[derive(Debug, Default)]
 struct Sessions {
-    unnamed: Progress,
-    named: BTreeMap<String, Progress>,
+    unnamed: SessionCursor,
+    named: BTreeMap<String, SessionCursor>,
 }
 
-impl Group {
+impl TakeGroup {
     /// A group of one take.
     pub(super) fn new(take: u32) -> Self {
         Self { first: take, several: None, progress: Mutex::default() }
@@ -88,7 +88,7 @@ impl Group {
     pub(super) fn with_progress<T>(
         &self,
         session: Option<&str>,
-        then: impl FnOnce(&mut Progress) -> T,
+        then: impl FnOnce(&mut SessionCursor) -> T,
     ) -> T {
         let mut sessions = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         let sessions = sessions.get_or_insert_default();
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn group_of_one_take_is_small() {
-        assert_eq!((size_of::<Group>(), size_of::<Keyed>()), (32, 40));
+        assert_eq!((size_of::<TakeGroup>(), size_of::<Keyed>()), (32, 40));
     }
 
     #[test]
     fn group_knows_the_takes_of_each_session() {
         let id = |number| NameId::new(number).unwrap();
         let session_of = |take: u32| (take % 2 == 1).then(|| id(take));
-        let mut group = Group::new(3);
+        let mut group = TakeGroup::new(3);
         assert_eq!((group.takes(), group.own(id(3), session_of)), (&[3][..], &[0][..]));
         assert_eq!(group.own(id(4), session_of), &[0; 0]);
         group.push(4, session_of);

@@ -3,8 +3,8 @@
 
 use super::matcher::Matcher;
 use super::pool::Repeat;
-use super::take::Take;
-use crate::fault::{Decided, Source};
+use super::take::ReplayTake;
+use crate::fault::{DecidedFault, FaultSource};
 use crate::identity::IdentityRules;
 
 /// The terms that one recording is replayed under.
@@ -58,19 +58,19 @@ impl Matcher {
     /// Whether a fault uses up the take behind it: one that stands in an entry in place of
     /// an answer does, and under strict terms any of an entry that the client may take for
     /// an answer.
-    pub fn is_used_by(&self, take: &Take, decided: &Decided) -> bool {
+    pub fn is_used_by(&self, take: &ReplayTake, decided: &DecidedFault) -> bool {
         let Some(trouble) = take.trouble() else { return false };
         let is_own = match decided.source {
-            Source::Entry => true,
-            Source::Chaos => trouble.rates().is_some_and(|rates| rates.say(&decided.rule)),
+            FaultSource::Entry => true,
+            FaultSource::Chaos => trouble.rates().is_some_and(|rates| rates.say(&decided.rule)),
             _ => false,
         };
-        let is_alone = trouble.is_alone() && decided.source == Source::Entry;
+        let is_alone = trouble.is_alone() && decided.source == FaultSource::Entry;
         is_alone || (is_own && self.faults_use_takes && decided.fault.may_succeed())
     }
 
     /// The takes that may answer another request than their entries show.
-    pub fn unchecked(&self) -> impl Iterator<Item = &Take> {
+    pub fn unchecked(&self) -> impl Iterator<Item = &ReplayTake> {
         self.takes.iter().filter(|take| take.is_unchecked())
     }
 }

@@ -45,7 +45,7 @@ pub enum Latency {
 
 /// When the parts of one answer are due, counted from the request's arrival.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Schedule {
+pub struct DeliverySchedule {
     /// One time a chunk; the head goes out with the first.
     pub chunks: Vec<Duration>,
     /// The end of the body.
@@ -62,10 +62,10 @@ impl Latency {
         latency_ms: Option<f64>,
         key: &impl Display,
         ordinal: usize,
-    ) -> Option<Schedule> {
+    ) -> Option<DeliverySchedule> {
         let all_at = |ms: f64| {
             let at = millis(ms);
-            Some(Schedule { chunks: vec![at; times.len()], end: at })
+            Some(DeliverySchedule { chunks: vec![at; times.len()], end: at })
         };
         match *self {
             Self::None => None,
@@ -86,7 +86,7 @@ impl Latency {
         latency_ms: Option<f64>,
         key: &impl Display,
         ordinal: usize,
-    ) -> Option<Schedule> {
+    ) -> Option<DeliverySchedule> {
         let total = match *self {
             Self::Replay { fallback_ms, .. } => latency_ms.map_or(fallback_ms, plausible),
             _ => 0.0,
@@ -102,7 +102,7 @@ impl Latency {
         &self,
         times: impl ExactSizeIterator<Item = f64> + Clone,
         call: usize,
-    ) -> Option<Schedule> {
+    ) -> Option<DeliverySchedule> {
         if let Self::Replay { speed, .. } = *self {
             return Some(paced(times, 0.0, speed));
         }
@@ -120,14 +120,14 @@ impl Latency {
 
 /// Chunks at these times and an end, in milliseconds, all divided by `speed`. None is due
 /// before the one in front of it.
-fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> Schedule {
+fn paced(times: impl Iterator<Item = f64>, end_ms: f64, speed: f64) -> DeliverySchedule {
     let mut last = Duration::ZERO;
     let due = |at_ms: f64| {
         last = last.max(millis(at_ms / speed));
         last
     };
     let chunks = times.map(due).collect();
-    Schedule { chunks, end: last.max(millis(end_ms / speed)) }
+    DeliverySchedule { chunks, end: last.max(millis(end_ms / speed)) }
 }
 
 /// A recorded time, or none where it cannot be one: what claims it goes out with what came
@@ -186,7 +186,7 @@ mod tests {
         assert!((spread - 20.0).abs() < 1.5, "spread {spread}");
     }
 
-    fn millis_of(schedule: &Schedule) -> (Vec<u128>, u128) {
+    fn millis_of(schedule: &DeliverySchedule) -> (Vec<u128>, u128) {
         (schedule.chunks.iter().map(Duration::as_millis).collect(), schedule.end.as_millis())
     }
 

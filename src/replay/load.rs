@@ -3,18 +3,18 @@
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-use super::form::Form;
-use super::group::Group;
-use super::matcher::{Matcher, Source};
+use super::exact_requests::ExactRequests;
+use super::group::TakeGroup;
+use super::matcher::{Matcher, ReplaySource};
+use super::mode::RecordedMode;
 use super::name_ids::NameId;
 use super::pool::Repeat;
-use super::recalled::Recalled;
-use super::take::{Origin, Take, Under};
+use super::take::{ReplayTake, TakeLabels, TakeOrigin};
 use crate::identity::{IdentityRules, RequestKey};
-use crate::provider::{self, Call};
-use crate::recording::sketch::Sketch;
-use crate::recording::{Entry, EntryName, Unchecked};
-use crate::store::{Entries, Recording, StoreError, Stored};
+use crate::provider::{self, RecognisedCall};
+use crate::recording::similarity::RequestSketch;
+use crate::recording::{Entry, EntryName, UncheckedReason};
+use crate::store::{EntryIter, Recording, StoreError, StoredEntry};
 
 /// Recordings of fewer entries are read by one thread.
 const ALONE: usize = 128;
@@ -68,7 +68,7 @@ const MOST_SOURCES: usize = 1 << 16;
 
 /// How recordings are replayed, beside what they say themselves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Terms<'a> {
+pub struct ReplayTerms<'a> {
     /// Add to the rules of each.
     pub rules: Option<&'a IdentityRules>,
     /// What a further identical call gets. `None` for the default: an error, and the
@@ -93,7 +93,7 @@ struct Rules {
 
 /// An entry that is to be added to the matcher.
 struct Loaded {
-    stored: Stored,
+    stored: StoredEntry,
     /// The number of its name.
     name: u32,
     /// Its text, where that is to be kept.
@@ -105,7 +105,7 @@ impl Matcher {
     ///
     /// # Errors
     /// The first entry that cannot be read or used; too many sources.
-    pub fn new(sources: Vec<Source>, terms: Terms<'_>) -> Result<Self, LoadError> {
+    pub fn new(sources: Vec<ReplaySource>, terms: ReplayTerms<'_>) -> Result<Self, LoadError> {
         if sources.len() > MOST_SOURCES {
             return Err(LoadError::TooMany(sources.len()));
         }
@@ -189,7 +189,7 @@ impl Matcher {
         loaded: Loaded,
     ) -> Result<(), LoadError> {
         let Loaded { stored, name: at, text } = loaded;
-        let Stored { name, take: number, entry, place } = stored;
+        let StoredEntry { name, take: number, entry, place } = stored;
         let (call, made) = self.recognise(&entry, rules).unzip();
         let made = made.flatten();
         let unchecked = self.why_unchecked(&name, &entry, call.as_ref(), made.as_ref(), rules);
@@ -203,12 +203,12 @@ impl Matcher {
         if key.is_none() && under.step.is_none() {
             return Ok(());
         }
-        let form = Form::of(&entry, call.as_ref());
+        let form = RecordedMode::of(&entry, call.as_ref());
         let sketch = entry.request.as_ref().zip(call.as_ref());
-        let sketch = sketch.map(|(request, call)| Sketch::of(request, call));
+        let sketch = sketch.map(|(request, call)| RequestSketch::of(request, call));
         let text = text.and_then(|text| self.texts.push(&text));
-        let origin = Origin { source, name: at, place, text };
-        let take = Take::new((&name, number), origin, under, form, sketch, entry);
+        let origin = TakeOrigin { source, name: at, place, text };
+        let take = ReplayTake::new((&name, number), origin, under, form, sketch, entry);
         let take = take.map_err(|why| LoadError::Fault {
             file: recording.file_of(&place),
             entry: name.take_key(number),
@@ -225,7 +225,7 @@ impl Matcher {
         let take = self.takes.len() as u32 - 1;
         let Self { groups, groups_by_key, steps, .. } = self;
         let new = || {
-            groups.push(Group::new(take));
+            groups.push(TakeGroup::new(take));
             groups.len() as u32 - 1
         };
         let (group, is_new) = match (key, step) {
@@ -255,10 +255,14 @@ impl Matcher {
 
     /// What an entry's request asks for; and its key, where that had to be made so that
     /// the request is known again.
-    fn recognise(&mut self, entry: &Entry, rules: Rules) -> Option<(Call, Option<RequestKey>)> {
+    fn recognise(
+        &mut self,
+        entry: &Entry,
+        rules: Rules,
+    ) -> Option<(RecognisedCall, Option<RequestKey>)> {
         let request = entry.request.as_ref()?;
         // Keys under more than one set of rules are made when they are asked for.
-        if self.rules.len() > 1 || !Recalled::holds(request) || self.recalled.is_full() {
+        if self.rules.len() > 1 || !ExactRequests::holds(request) || self.recalled.is_full() {
             return Some((request.recognise(), None));
         }
         let (call, key) = request.recognise_with_key(&self.rules[rules.effective]);
@@ -272,10 +276,10 @@ impl Matcher {
         &self,
         name: &EntryName,
         entry: &Entry,
-        call: Option<&Call>,
+        call: Option<&RecognisedCall>,
         made: Option<&RequestKey>,
         rules: Rules,
-    ) -> Option<Unchecked> {
+    ) -> Option<UncheckedReason> {
         let stored = &self.rules[rules.stored];
         let real = entry.request.as_ref().zip(call).map(|(request, call)| {
             let made = made.filter(|_| rules.stored == rules.effective);
@@ -290,7 +294,7 @@ impl Matcher {
         &self,
         name: &EntryName,
         entry: &Entry,
-        call: Option<&Call>,
+        call: Option<&RecognisedCall>,
         made: Option<RequestKey>,
         rules: Rules,
     ) -> Option<(usize, RequestKey)> {
@@ -331,14 +335,14 @@ impl Matcher {
     }
 
     /// What an entry was recorded under.
-    fn under(&mut self, name: &EntryName, entry: &Entry) -> Under {
+    fn under(&mut self, name: &EntryName, entry: &Entry) -> TakeLabels {
         if let Some(upstream) = &entry.upstream
             && !self.upstreams.contains(upstream)
         {
             self.upstreams.insert(upstream.clone());
         }
         let path = entry.request.as_ref().map(|request| provider::place(&request.path));
-        Under {
+        TakeLabels {
             step: name.step_id().map(|step| self.names.insert(step)),
             session: entry.session.as_deref().map(|session| self.names.insert(session)),
             upstream: entry.upstream.as_deref().map(|upstream| self.names.insert(upstream)),
@@ -360,7 +364,7 @@ fn loaded(
     small: u64,
 ) -> impl Iterator<Item = Result<Loaded, StoreError>> + Send {
     let mut entries = recording.entries();
-    let next = move |entries: &mut Entries<'_>| {
+    let next = move |entries: &mut EntryIter<'_>| {
         let stored = match entries.next()? {
             Ok(stored) => stored,
             Err(error) => return Some(Err(error)),

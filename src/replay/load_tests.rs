@@ -1,6 +1,6 @@
 use super::*;
-use crate::recording::observed::Observed;
-use crate::replay::{Miss, Reason, RecordingMismatchError};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::replay::{MissReason, RecordingMismatchError, UnexplainedMiss};
 
 /// More than are read by one thread, and more than are read again for a miss.
 const MANY: usize = 3 * ALONE;
@@ -35,10 +35,10 @@ fn matcher(text: &str) -> Result<Matcher, LoadError> {
     let path = folder.path().join("run.json");
     std::fs::write(&path, text).unwrap();
     let recording = Recording::open(&path)?;
-    Matcher::new(vec![Source { label: "run.json".into(), recording }], Terms::default())
+    Matcher::new(vec![ReplaySource { label: "run.json".into(), recording }], ReplayTerms::default())
 }
 
-fn observed(words: &str) -> Observed {
+fn observed(words: &str) -> NormalizedRequest {
     let request = crate::recording::entry::RecordedRequest {
         method: "POST".into(),
         path: "/v1/chat/completions".into(),
@@ -47,7 +47,7 @@ fn observed(words: &str) -> Observed {
         other_headers: Default::default(),
         body: body(words).into(),
     };
-    Observed::new("openai".into(), request, &[])
+    NormalizedRequest::new("openai".into(), request, &[])
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn every_entry_of_a_large_recording_is_there_in_its_order() {
         let call = observed(&words(at));
         let found = matcher.find(&call).unwrap().take;
         assert_eq!(matcher.name_of(found).to_string(), format!("call {at}"));
-        assert_eq!(matcher.find(&call).unwrap_err(), Reason::Exhausted);
+        assert_eq!(matcher.find(&call).unwrap_err(), MissReason::Exhausted);
     }
 }
 
@@ -82,12 +82,12 @@ fn the_nearest_of_many_calls_is_found_wherever_it_stands() {
         }
         let call = observed(&words(at).replacen("w", "changed", 1));
         let reason = matcher.find(&call).unwrap_err();
-        assert_eq!(reason, Reason::Unknown);
-        let miss = Miss { reason, refused: None };
+        assert_eq!(reason, MissReason::Unknown);
+        let miss = UnexplainedMiss { reason, refused: None };
         let error = RecordingMismatchError::explain(&matcher, &miss, &call);
         let nearest = error.nearest.unwrap();
         assert_eq!(nearest.name, format!("call {at}"));
         assert_eq!(nearest.differences.len(), 1);
-        assert_eq!(error.reason, if used { Reason::Unknown } else { Reason::Drifted });
+        assert_eq!(error.reason, if used { MissReason::Unknown } else { MissReason::Drifted });
     }
 }

@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 
 use super::entry_texts::EntryTexts;
-use super::form::Wanted;
-use super::group::{Group, KeyedGroups};
+use super::exact_requests::ExactRequests;
+use super::group::{KeyedGroups, TakeGroup};
+use super::mode::RequestedMode;
 use super::name_ids::{NameId, NameIds};
-use super::pool::{Kind, Members, Next, PoolKey, Repeat};
-use super::reason::Reason;
-use super::recalled::Recalled;
-use super::spot::{Mount, Spot};
-use super::steps::Steps;
-use super::take::Take;
+use super::pool::{PoolChoice, PoolKey, PoolKind, Repeat, TakeSet};
+use super::reason::MissReason;
+use super::step_index::StepIndex;
+use super::take::ReplayTake;
+use super::take_scope::{CallMount, TakeScope};
 use crate::identity::{IdentityRules, RequestKey};
-use crate::provider::{self, Call};
-use crate::recording::interned::Interned;
-use crate::recording::observed::Observed;
+use crate::provider::{self, RecognisedCall};
+use crate::recording::interned::InternedBytes;
+use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::{Entry, RecordedRequest};
 use crate::store::Recording;
 
@@ -44,7 +44,7 @@ impl MatchedBy {
 
 /// One recording to answer from.
 #[derive(Debug)]
-pub struct Source {
+pub struct ReplaySource {
     /// Its path, as the user gave it.
     pub label: String,
     /// The recording, open: what is not kept of it is read again where it is needed.
@@ -53,16 +53,16 @@ pub struct Source {
 
 /// A take found for a call.
 #[derive(Debug)]
-pub struct Hit<'a> {
+pub struct TakeMatch<'a> {
     /// The take.
-    pub take: &'a Take,
+    pub take: &'a ReplayTake,
     /// By what it was found.
     pub by: MatchedBy,
     /// Which take it is.
     pub(super) index: usize,
 }
 
-impl Hit<'_> {
+impl TakeMatch<'_> {
     /// Which take it is, to give it back by.
     pub fn index(&self) -> usize {
         self.index
@@ -72,23 +72,23 @@ impl Hit<'_> {
 /// All takes of all sources, and how far each session has come in them.
 #[derive(Debug, Default)]
 pub struct Matcher {
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<ReplaySource>,
     /// The labels of the sources.
     pub(super) labels: Vec<String>,
     pub(super) rules: Vec<IdentityRules>,
-    pub(super) takes: Vec<Take>,
+    pub(super) takes: Vec<ReplayTake>,
     /// The texts of small entries of large recordings.
     pub(super) texts: EntryTexts,
     pub(super) groups_by_key: KeyedGroups,
     /// By the step's id; and the groups of entries that hold no hash, served unchecked.
-    pub(super) steps: Steps,
-    pub(super) groups: Vec<Group>,
+    pub(super) steps: StepIndex,
+    pub(super) groups: Vec<TakeGroup>,
     /// Per take, its group.
     pub(super) homes: Vec<u32>,
     /// Per source.
     pub(super) repeat: Vec<Repeat>,
     /// The hashes that entries say their requests have, but for keys under the plain rules.
-    pub(super) hashes: Interned,
+    pub(super) hashes: InternedBytes,
     /// Steps, sessions, upstreams and mounts of paths, by their text.
     pub(super) names: NameIds,
     pub(super) upstreams: BTreeSet<String>,
@@ -97,16 +97,16 @@ pub struct Matcher {
     /// Whether a fault of an entry that does not end its call with an error uses up the take.
     pub(super) faults_use_takes: bool,
     /// The recorded requests, where all keys are made under one set of rules.
-    pub(super) recalled: Recalled,
+    pub(super) recalled: ExactRequests,
 }
 
 /// A call in the terms that takes are kept in.
 struct Asked<'a> {
-    observed: &'a Observed,
+    observed: &'a NormalizedRequest,
     session: Option<NameId>,
     step: Option<NameId>,
-    spot: Spot,
-    wanted: Wanted,
+    spot: TakeScope,
+    wanted: RequestedMode,
 }
 
 /// What came of looking through one pool of takes.
@@ -126,7 +126,10 @@ impl Matcher {
     /// What `request` asks for, and its key, where it is just what some recorded
     /// request is: it is not read for that. `None` where it is not, or where keys under
     /// several rules are needed.
-    pub fn recall(&self, request: &RecordedRequest) -> Option<(Call, (IdentityRules, RequestKey))> {
+    pub fn recall(
+        &self,
+        request: &RecordedRequest,
+    ) -> Option<(RecognisedCall, (IdentityRules, RequestKey))> {
         let [rules] = self.rules.as_slice() else { return None };
         let (call, key) = self.recalled.find(request)?;
         Some((call.clone(), (rules.clone(), key.clone())))
@@ -136,7 +139,7 @@ impl Matcher {
     ///
     /// # Errors
     /// Why no take is owed to it.
-    pub fn find(&self, observed: &Observed) -> Result<Hit<'_>, Reason> {
+    pub fn find(&self, observed: &NormalizedRequest) -> Result<TakeMatch<'_>, MissReason> {
         let group = |(index, rules): (usize, &IdentityRules)| {
             let key = observed.key(rules);
             self.groups_by_key.find(index, &key)
@@ -157,14 +160,14 @@ impl Matcher {
             return self.find_in_step(step, groups, &asked);
         }
         // A call without a step id prefers takes that were recorded without one.
-        let kinds = [Some(Kind::Plain), observed.step.is_none().then_some(Kind::Stepped)];
+        let kinds = [Some(PoolKind::Plain), observed.step.is_none().then_some(PoolKind::Stepped)];
         let mut reason = None;
         for group in groups {
             for kind in kinds.into_iter().flatten() {
                 match self.choose(*group, &asked, kind) {
                     Choice::Take(take) => return Ok(self.hit(take, MatchedBy::RequestHash)),
-                    Choice::Incomplete => reason = Some(Reason::Incomplete),
-                    Choice::Exhausted => reason = reason.or(Some(Reason::Exhausted)),
+                    Choice::Incomplete => reason = Some(MissReason::Incomplete),
+                    Choice::Exhausted => reason = reason.or(Some(MissReason::Exhausted)),
                     Choice::Empty => {}
                 }
             }
@@ -172,20 +175,19 @@ impl Matcher {
         Err(reason.unwrap_or_else(|| self.why_none(groups, &asked)))
     }
 
-    fn asked<'a>(&self, observed: &'a Observed) -> Asked<'a> {
+    fn asked<'a>(&self, observed: &'a NormalizedRequest) -> Asked<'a> {
         let id = |name: &str| self.names.find(name);
         let mount = match &observed.call.target {
-            Some(_) => Mount::Any,
-            None => {
-                id(provider::place(&observed.request.path)).map_or(Mount::Unknown, Mount::Known)
-            }
+            Some(_) => CallMount::Any,
+            None => id(provider::place(&observed.request.path))
+                .map_or(CallMount::Unknown, CallMount::Known),
         };
         Asked {
             observed,
             session: observed.session.as_deref().and_then(id),
             step: observed.step.as_deref().and_then(id),
-            spot: Spot { upstream: id(&observed.upstream), mount },
-            wanted: Wanted::of(observed),
+            spot: TakeScope { upstream: id(&observed.upstream), mount },
+            wanted: RequestedMode::of(observed),
         }
     }
 
@@ -196,28 +198,29 @@ impl Matcher {
         step: NameId,
         groups: &[u32],
         asked: &Asked<'_>,
-    ) -> Result<Hit<'_>, Reason> {
+    ) -> Result<TakeMatch<'_>, MissReason> {
         let mut exhausted = false;
         for group in groups.iter().copied().chain(self.steps.unchecked(step)) {
-            match self.choose(group, asked, Kind::Step(step)) {
+            match self.choose(group, asked, PoolKind::Step(step)) {
                 Choice::Take(take) => return Ok(self.hit(take, MatchedBy::StepId)),
                 Choice::Incomplete => {
-                    return Err(Reason::Incomplete);
+                    return Err(MissReason::Incomplete);
                 }
                 Choice::Exhausted => exhausted = true,
                 Choice::Empty => {}
             }
         }
         let turn_left = self.steps.takes(step).any(|take| !self.takes[take as usize].is_used());
-        let reason = if exhausted && !turn_left { Reason::Exhausted } else { Reason::Drifted };
+        let reason =
+            if exhausted && !turn_left { MissReason::Exhausted } else { MissReason::Drifted };
         Err(reason)
     }
 
     /// Uses up the first take of `group` that is of this kind and owed to this call.
-    fn choose(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Choice {
+    fn choose(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> Choice {
         let home = &self.groups[group as usize];
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
-        let repeat = |take: &Take| match take.is_fault_alone() {
+        let repeat = |take: &ReplayTake| match take.is_fault_alone() {
             true => Repeat::Last,
             false => self.repeat[take.source()],
         };
@@ -227,9 +230,9 @@ impl Matcher {
             progress.next(key, asked.wanted, repeat, members, take)
         });
         let position = match next {
-            Next::Take(position) => position,
-            Next::Exhausted => return Choice::Exhausted,
-            Next::Empty => return Choice::Empty,
+            PoolChoice::Take(position) => position,
+            PoolChoice::Exhausted => return Choice::Exhausted,
+            PoolChoice::Empty => return Choice::Empty,
         };
         let take = home.takes()[position] as usize;
         if self.takes[take].servable { Choice::Take(take) } else { Choice::Incomplete }
@@ -237,7 +240,7 @@ impl Matcher {
 
     /// The takes of `group` that are of this kind and may be given to this call:
     /// those of its own session, or else those of none.
-    fn members(&self, group: u32, asked: &Asked<'_>, kind: Kind) -> Members {
+    fn members(&self, group: u32, asked: &Asked<'_>, kind: PoolKind) -> TakeSet {
         let home = &self.groups[group as usize];
         let all = home.takes().len();
         let take = |position: usize| &self.takes[home.takes()[position] as usize];
@@ -245,26 +248,26 @@ impl Matcher {
             |position: usize| kind.holds(take(position)) && asked.spot.holds(take(position));
         if let Some(session) = asked.session {
             let own = home.own(session, |take| self.session_of(take));
-            let own = Members::of(own.iter().copied(), all, answers);
+            let own = TakeSet::of(own.iter().copied(), all, answers);
             if !own.is_empty() {
                 return own;
             }
         }
         let answers = |at: usize| take(at).under.session.is_none() && answers(at);
-        if let (Kind::Step(step), true) = (kind, home.takes().len() > 1)
+        if let (PoolKind::Step(step), true) = (kind, home.takes().len() > 1)
             && self.steps.count(step) < home.takes().len()
         {
             let here = self.steps.takes(step).filter(|turn| self.homes[*turn as usize] == group);
             let here = here.filter_map(|turn| home.position(turn));
-            return Members::of(here, all, answers);
+            return TakeSet::of(here, all, answers);
         }
-        Members::of(0..all as u32, all, answers)
+        TakeSet::of(0..all as u32, all, answers)
     }
 
-    fn hit(&self, index: usize, by: MatchedBy) -> Hit<'_> {
+    fn hit(&self, index: usize, by: MatchedBy) -> TakeMatch<'_> {
         let take = &self.takes[index];
         take.serve();
-        Hit { take, by, index }
+        TakeMatch { take, by, index }
     }
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
@@ -285,21 +288,21 @@ impl Matcher {
     }
 
     /// The group of a take, and its position there.
-    fn home(&self, take: usize) -> Option<(&Group, usize)> {
+    fn home(&self, take: usize) -> Option<(&TakeGroup, usize)> {
         let group = self.groups.get(*self.homes.get(take)? as usize)?;
         Some((group, group.position(take as u32)? as usize))
     }
 
     /// Why a request that no pool held is not answered.
-    fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> Reason {
+    fn why_none(&self, groups: &[u32], asked: &Asked<'_>) -> MissReason {
         let takes = groups.iter().flat_map(|&group| self.groups[group as usize].takes());
         let members = || takes.clone().map(|&take| &self.takes[take as usize]);
         if members().any(|take| asked.spot.holds(take)) {
-            return Reason::OtherSession;
+            return MissReason::OtherSession;
         }
         let upstream = asked.spot.upstream;
         if members().any(|take| take.under.upstream.is_some() && take.under.upstream != upstream) {
-            return Reason::OtherUpstream;
+            return MissReason::OtherUpstream;
         }
         let observed = asked.observed;
         let plain = IdentityRules::default();
@@ -307,15 +310,15 @@ impl Matcher {
         let index = self.rules.iter().position(|rules| *rules == plain);
         let known = self.hashes.find(&strict.to_bytes()).is_some()
             || index.is_some_and(|index| self.groups_by_key.find(index, &strict).is_some());
-        if known { Reason::OtherRules } else { Reason::Unknown }
+        if known { MissReason::OtherRules } else { MissReason::Unknown }
     }
 
     /// Reads the entry of a take again; `None` where that cannot be done any more.
-    pub(super) fn entry(&self, take: &Take) -> Option<Entry> {
+    pub(super) fn entry(&self, take: &ReplayTake) -> Option<Entry> {
         take.entry(&self.sources.get(take.source())?.recording, &self.texts)
     }
 
-    /// The entry of a take, read again by the take's [`Hit::index`]; `None` where that
+    /// The entry of a take, read again by the take's [`TakeMatch::index`]; `None` where that
     /// cannot be done any more.
     pub fn entry_of(&self, index: usize) -> Option<Entry> {
         self.entry(self.takes.get(index)?)
@@ -324,7 +327,7 @@ impl Matcher {
     /// The entry of a take, read again by its name and number; of the first recording that
     /// has it, or of that of this label.
     pub fn entry_named(&self, label: Option<&str>, name: &str, number: usize) -> Option<Entry> {
-        let is_it = |take: &&Take| {
+        let is_it = |take: &&ReplayTake| {
             let of = label.is_none_or(|label| self.labels[take.source()] == label);
             of && take.number() == number && self.name_of(take).is(name)
         };
@@ -332,7 +335,7 @@ impl Matcher {
     }
 
     /// The takes that no call was answered by, in file order.
-    pub fn unused(&self) -> impl Iterator<Item = &Take> {
+    pub fn unused(&self) -> impl Iterator<Item = &ReplayTake> {
         self.takes.iter().filter(|take| !take.is_used())
     }
 

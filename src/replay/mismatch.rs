@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use super::matcher::Matcher;
-use super::reason::Reason;
-use super::take::Take;
+use super::reason::MissReason;
+use super::take::ReplayTake;
 use crate::identity::{RequestKey, header};
 use crate::printable;
 
@@ -27,7 +27,7 @@ const HEADER: &str = "header ";
 
 /// One difference between the nearest recorded request and this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct RequestDifference {
     /// A JSON pointer into the body, or what else differs (`method`, `path`, …).
     pub place: String,
     /// The recorded value as JSON text; `None` where it was absent. A long one is
@@ -39,7 +39,7 @@ pub struct Difference {
 
 /// The recorded call nearest to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nearest {
+pub struct NearestCall {
     /// Its key in the recording.
     pub name: String,
     /// Which take of that key.
@@ -47,7 +47,7 @@ pub struct Nearest {
     /// The recording's path.
     pub recording: String,
     /// What differs; empty where the request itself is the same.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<RequestDifference>,
     /// How the two calls differ in headers that are not part of a key.
     pub outside_key: HeaderDelta,
 }
@@ -75,7 +75,7 @@ impl HeaderDelta {
 #[derive(Clone, Debug)]
 pub struct RecordingMismatchError {
     /// Why.
-    pub reason: Reason,
+    pub reason: MissReason,
     /// More about why, where the reason alone does not say it.
     pub detail: Option<String>,
     /// The request's key.
@@ -95,7 +95,7 @@ pub struct RecordingMismatchError {
     /// The recordings that were looked through.
     pub recordings: Vec<String>,
     /// The nearest recorded call.
-    pub nearest: Option<Nearest>,
+    pub nearest: Option<NearestCall>,
     /// The names of its headers that are not part of its key.
     pub outside_key: Vec<String>,
 }
@@ -161,13 +161,13 @@ impl RecordingMismatchError {
         let file = self.recordings.first().map_or("FILE", String::as_str);
         let record = format!("loomrec record -r {file} -- CMD");
         match self.reason {
-            Reason::Exhausted => format!(
+            MissReason::Exhausted => format!(
                 "The call was recorded fewer times than it is made now: record it again with `{record}`, or replay with `--repeat last`"
             ),
-            Reason::Incomplete => {
+            MissReason::Incomplete => {
                 format!("Its answer was not recorded whole: record it again with `{record}`")
             }
-            Reason::OtherSession => {
+            MissReason::OtherSession => {
                 "Send the session it was recorded in, or record this one".to_owned()
             }
             _ => {
@@ -180,7 +180,7 @@ impl RecordingMismatchError {
     /// What to do where a header differs.
     fn header_hint(&self) -> Option<String> {
         let differences = &self.nearest.as_ref()?.differences;
-        let named = |difference: &&Difference| difference.place.starts_with(HEADER);
+        let named = |difference: &&RequestDifference| difference.place.starts_with(HEADER);
         let difference = differences.iter().find(named)?;
         let name = difference.place.strip_prefix(HEADER)?;
         let why = match (&difference.recorded, header::variable(name)) {
@@ -231,9 +231,13 @@ impl RecordingMismatchError {
     }
 }
 
-impl Nearest {
+impl NearestCall {
     /// `take`, which differs in this.
-    pub(super) fn of(matcher: &Matcher, take: &Take, differences: Vec<Difference>) -> Self {
+    pub(super) fn of(
+        matcher: &Matcher,
+        take: &ReplayTake,
+        differences: Vec<RequestDifference>,
+    ) -> Self {
         let recording = matcher.labels[take.source()].clone();
         let (name, outside_key) = (matcher.name_of(take).to_string(), HeaderDelta::default());
         Self { name, take: take.number(), recording, differences, outside_key }
@@ -250,7 +254,7 @@ impl Nearest {
     }
 }
 
-impl Difference {
+impl RequestDifference {
     /// `/model: recorded "a" now "b"`, values shortened around the first change.
     pub fn text(&self) -> String {
         let is_hidden = |value: &Option<String>| value.as_deref() == Some(HIDDEN);
@@ -321,7 +325,7 @@ mod tests {
         assert!(recorded.contains("écatz") && now.contains("édogz"));
         assert!(recorded.chars().count() < KEPT + 4 && now.chars().count() < KEPT + 4);
         let difference =
-            Difference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
+            RequestDifference { place: "/a".into(), recorded: Some(recorded), now: Some(now) };
         assert!(difference.text().contains("cat") && difference.text().contains("dog"));
         assert_eq!(bounded(Some("1".into()), None), (Some("1".into()), None));
     }

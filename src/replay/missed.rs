@@ -1,7 +1,7 @@
 //! Keeps the requests of calls that no recording answers, to be sent live later.
 //!
-//! [`Missed::add`] appends a request to a recording of their own as soon as it is
-//! missed, so that a run that is killed loses none. [`Missed::finish`] then works out
+//! [`MissedRequests::add`] appends a request to a recording of their own as soon as it is
+//! missed, so that a run that is killed loses none. [`MissedRequests::finish`] then works out
 //! which takes they stand in the place of: only at the end is it known which takes no
 //! call asked for.
 
@@ -14,20 +14,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::matcher::Matcher;
 use super::mismatch::RecordingMismatchError;
-use super::reason::Reason;
+use super::reason::MissReason;
 use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::observed::Observed;
-use crate::recording::redact::Secrets;
-use crate::recording::{Entry, EntryName, Meta, Pending, Waiting};
-use crate::store::{self, Changes, Item, Kept, Packer, Recorder, Recording, RunChoice, StoreError};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::CallCredentials;
+use crate::recording::{Entry, EntryName, PendingChange, PendingKind, RecordingMeta};
+use crate::store::{
+    self, FrameEncoder, LogItem, Recording, RecordingAppender, RecordingChanges, RunChoice,
+    StoreError, TakeChange,
+};
 
 /// The requests that were missed in a run.
 #[derive(Debug)]
-pub struct Missed {
+pub struct MissedRequests {
     path: PathBuf,
     /// The rules that the first recording's keys are made under: it is to hold them.
     rules: IdentityRules,
-    packer: Packer,
+    packer: FrameEncoder,
     place: usize,
     /// How often one request is kept: as often as any was recorded.
     most: usize,
@@ -38,7 +41,7 @@ pub struct Missed {
 #[derive(Debug)]
 struct State {
     /// `None` once it is closed.
-    recorder: Option<Recorder>,
+    recorder: Option<RecordingAppender>,
     /// How often each request was kept, and in which sessions.
     kept: HashMap<(RequestKey, Option<String>), Copies>,
 }
@@ -49,7 +52,7 @@ struct Copies {
     sessions: BTreeSet<Option<String>>,
 }
 
-impl Missed {
+impl MissedRequests {
     /// Begins the file anew, for calls that `matcher` does not answer.
     ///
     /// # Errors
@@ -58,14 +61,14 @@ impl Missed {
         let first = matcher.sources.first().ok_or(MissedError::NoRecording)?;
         let rules = first.recording.meta().rules().clone();
         match Recording::open_merged(path) {
-            Ok(old) if old.meta().waits_for() == Some(Waiting::Answers) => {}
+            Ok(old) if old.meta().waits_for() == Some(PendingKind::Answers) => {}
             Err(StoreError::Missing { .. }) => {}
             Ok(_) => return Err(MissedError::Other { path: path.to_owned() }),
             Err(error) => return Err(error.into()),
         }
-        let meta = Meta::waiting(&rules, Waiting::Answers);
+        let meta = RecordingMeta::waiting(&rules, PendingKind::Answers);
         store::create(path, &meta, std::iter::empty::<Result<_, StoreError>>(), true)?;
-        let recorder = Recorder::open(path, &RunChoice::New, &rules)?;
+        let recorder = RecordingAppender::open(path, &RunChoice::New, &rules)?;
         let (packer, place) = (recorder.packer(false), recorder.place());
         let state = Mutex::new(State { recorder: Some(recorder), kept: HashMap::new() });
         let most = matcher.groups.iter().map(|group| group.takes().len()).max().unwrap_or(1);
@@ -77,7 +80,7 @@ impl Missed {
         &self.path
     }
 
-    /// Which recorder of its run this is: see [`Recorder::place`].
+    /// Which recorder of its run this is: see [`RecordingAppender::place`].
     pub fn place(&self) -> usize {
         self.place
     }
@@ -93,8 +96,8 @@ impl Missed {
     /// Storage that fails, a credential that stands in it.
     pub fn add(
         &self,
-        observed: &Observed,
-        secrets: &Arc<Secrets>,
+        observed: &NormalizedRequest,
+        secrets: &Arc<CallCredentials>,
         error: &RecordingMismatchError,
         recorded_at: String,
     ) -> Result<(), StoreError> {
@@ -108,7 +111,7 @@ impl Missed {
         };
         let mut state = self.state();
         let copies = state.kept.entry((error.key.clone(), observed.step.clone())).or_default();
-        let repeats = matches!(error.reason, Reason::Drifted | Reason::Unknown);
+        let repeats = matches!(error.reason, MissReason::Drifted | MissReason::Unknown);
         let fresh = !copies.sessions.contains(&observed.session);
         let wanted = fresh || (repeats && copies.count < self.most);
         if !wanted {
@@ -124,8 +127,9 @@ impl Missed {
             request: Some(observed.request.clone()),
             ..Entry::default()
         };
-        Pending { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
-        let mut parcel = self.packer.pack(&Item { name, entry, secrets: Arc::clone(secrets) })?;
+        PendingChange { reason: reason.to_owned(), replaces: None }.mark(&mut entry);
+        let mut parcel =
+            self.packer.pack(&LogItem { name, entry, secrets: Arc::clone(secrets) })?;
         copies.count += 1;
         copies.sessions.insert(observed.session.clone());
         match &mut state.recorder {
@@ -151,9 +155,9 @@ impl Missed {
             let failed = |source| StoreError::Write { path: self.path.clone(), source };
             return fs::remove_file(&self.path).map(|()| 0).map_err(failed);
         }
-        let mut changes = Changes::new()?;
+        let mut changes = RecordingChanges::new()?;
         let mut names: Vec<&EntryName> = Vec::new();
-        let mut takes: HashMap<&EntryName, Vec<Kept>> = HashMap::new();
+        let mut takes: HashMap<&EntryName, Vec<TakeChange>> = HashMap::new();
         for call in &calls {
             let known = takes.entry(&call.name).or_insert_with(|| {
                 names.push(&call.name);
@@ -168,7 +172,7 @@ impl Missed {
                 // Who was answered by the take is to be answered by the new one.
                 entry.session.clone_from(&call.session);
             }
-            known.push(Kept::Entry(Box::new(entry)));
+            known.push(TakeChange::Entry(Box::new(entry)));
         }
         for name in names {
             changes.set(name.clone(), takes.remove(name).unwrap_or_default())?;
@@ -180,16 +184,16 @@ impl Missed {
 
 /// What a pending call says of why it was missed; `None` for what a new answer does
 /// not mend.
-fn word(reason: Reason) -> Option<&'static str> {
+fn word(reason: MissReason) -> Option<&'static str> {
     Some(match reason {
-        Reason::Drifted => "drifted",
-        Reason::Unknown => "unknown",
-        Reason::Exhausted => "exhausted",
-        Reason::Incomplete => "incomplete",
-        Reason::OtherForm => "other_form",
-        Reason::OtherSession => "other_session",
-        Reason::OtherUpstream => "other_upstream",
-        Reason::OtherRules => return None,
+        MissReason::Drifted => "drifted",
+        MissReason::Unknown => "unknown",
+        MissReason::Exhausted => "exhausted",
+        MissReason::Incomplete => "incomplete",
+        MissReason::OtherForm => "other_form",
+        MissReason::OtherSession => "other_session",
+        MissReason::OtherUpstream => "other_upstream",
+        MissReason::OtherRules => return None,
     })
 }
 

@@ -1,24 +1,23 @@
 //! Replay: answers from recordings, strictly, with no way to the network.
 //!
-//! [`Replayer::answer`] finds the take that a request is owed and turns it into
+//! [`ReplayEngine::answer`] finds the take that a request is owed and turns it into
 //! a response of the recorded bytes, boundaries and (if asked) times; or it
-//! returns a [`Miss`], of which [`Replayer::explain`] makes a
+//! returns a [`UnexplainedMiss`], of which [`ReplayEngine::explain`] makes a
 //! [`RecordingMismatchError`] that says why there is none.
 //!
-//! With a [`Script`], [`Replayer::scripted`] answers what the recordings do not.
+//! With a [`Script`], [`ReplayEngine::scripted`] answers what the recordings do not.
 //!
 //! Of each entry only what matching and serving need is kept, its answer ready to
 //! be sent; the rest is read again from the recording where a miss is explained. Of
 //! small entries of a large recording the text is kept, which is less.
 
-mod answer;
-mod answering;
 pub mod body;
+mod declared_fault;
 mod decode_room;
-mod delivery;
+pub mod engine;
 mod entry_texts;
+mod exact_requests;
 mod explain;
-mod form;
 mod group;
 mod in_force;
 pub mod latency;
@@ -26,32 +25,33 @@ mod load;
 pub mod matcher;
 pub mod mismatch;
 pub mod missed;
+mod mode;
 mod name_ids;
-mod nearest;
-mod plain;
+mod nearest_call;
+mod plain_answer;
 mod pool;
+mod ready_response;
 pub mod reason;
-mod recalled;
-pub mod responder;
+mod response_draft;
 pub mod script;
-mod spot;
-mod steps;
+mod step_index;
 pub mod take;
+mod take_answer;
 mod take_name;
-mod trouble;
+mod take_scope;
 
-pub use answer::ENTRY;
 pub use body::ReplayBody;
-pub use explain::Miss;
+pub use declared_fault::DeclaredFault;
+pub use engine::{ReplayAnswer, ReplayEngine, ScriptAnswer};
+pub use explain::UnexplainedMiss;
 pub use in_force::{FaultyTake, SourceTerms};
 pub use latency::Latency;
-pub use load::{LoadError, Terms};
-pub use matcher::{Hit, MatchedBy, Matcher, Source};
+pub use load::{LoadError, ReplayTerms};
+pub use matcher::{MatchedBy, Matcher, ReplaySource, TakeMatch};
 pub use mismatch::RecordingMismatchError;
-pub use missed::Missed;
+pub use missed::MissedRequests;
 pub use pool::Repeat;
-pub use reason::Reason;
-pub use responder::{Answered, Replayer, Scripted};
-pub use script::{NoScriptedResponse, Notation, Script, ScriptError};
-pub use take::Take;
-pub use trouble::Trouble;
+pub use ready_response::ENTRY;
+pub use reason::MissReason;
+pub use script::{NoScriptedResponse, Script, ScriptError, ScriptNotation};
+pub use take::ReplayTake;

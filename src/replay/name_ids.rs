@@ -3,14 +3,14 @@
 
 use std::num::NonZeroU32;
 
-use crate::recording::interned::Interned;
+use crate::recording::interned::InternedBytes;
 
 /// The id of a name.
 pub(super) type NameId = NonZeroU32;
 
 /// Names by their text, and back.
 #[derive(Debug, Default)]
-pub(super) struct NameIds(Interned);
+pub(super) struct NameIds(InternedBytes);
 
 impl NameIds {
     /// Makes room for as many names.

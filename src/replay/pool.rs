@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::form::Wanted;
+use super::mode::RequestedMode;
 use super::name_ids::NameId;
-use super::spot::Spot;
-use super::take::Take;
+use super::take::ReplayTake;
+use super::take_scope::TakeScope;
 
 /// What a further identical call gets once its takes are used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +25,13 @@ pub enum Repeat {
 /// What tells the pools of one key from each other, within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PoolKey {
-    pub(super) kind: Kind,
-    pub(super) spot: Spot,
+    pub(super) kind: PoolKind,
+    pub(super) spot: TakeScope,
 }
 
 /// Which takes a call may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum PoolKind {
     /// Those that stand under no step id.
     Plain,
     /// Those that stand under any.
@@ -40,9 +40,9 @@ pub(super) enum Kind {
     Step(NameId),
 }
 
-impl Kind {
+impl PoolKind {
     /// Whether `take` is one of them.
-    pub(super) fn holds(self, take: &Take) -> bool {
+    pub(super) fn holds(self, take: &ReplayTake) -> bool {
         match self {
             Self::Plain => take.under.step.is_none(),
             Self::Stepped => take.under.step.is_some(),
@@ -53,7 +53,7 @@ impl Kind {
 
 /// How far one session has come in the takes of one key.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct SessionCursor {
     /// By position among the key's takes.
     used: Bits,
     /// Kept for keys of many takes only.
@@ -63,18 +63,18 @@ pub(super) struct Progress {
 /// The takes a call may be given, in order, and where the unused ones begin.
 #[derive(Debug)]
 struct Pool {
-    members: Members,
+    members: TakeSet,
     /// No member before this one is unused.
     first: usize,
     /// No member before this one is unused and of that form.
-    first_of: [usize; Wanted::COUNT],
+    first_of: [usize; RequestedMode::COUNT],
     /// The last member of that form, else the last; once it was asked for.
-    last_of: [Option<usize>; Wanted::COUNT],
+    last_of: [Option<usize>; RequestedMode::COUNT],
 }
 
 /// Positions among a key's takes, ascending.
 #[derive(Debug, PartialEq)]
-pub(super) enum Members {
+pub(super) enum TakeSet {
     /// All of so many.
     All(usize),
     /// Some of few.
@@ -89,7 +89,7 @@ pub(super) const FEW: usize = 16;
 
 /// What came of asking a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum PoolChoice {
     /// The take at this position.
     Take(usize),
     /// All are used.
@@ -98,7 +98,7 @@ pub(super) enum Next {
     Empty,
 }
 
-impl Progress {
+impl SessionCursor {
     /// Uses up the first unused take of a pool that has the form that is wanted,
     /// else the first unused, else what `repeat` says. `all` is the number of the
     /// key's takes, `members` finds the pool's among them, and `take` gives each by
@@ -106,11 +106,11 @@ impl Progress {
     pub(super) fn next<'t>(
         &mut self,
         (key, all): (PoolKey, usize),
-        wanted: Wanted,
-        repeat: impl Fn(&Take) -> Repeat,
-        members: impl FnOnce() -> Members,
-        take: impl Fn(usize) -> &'t Take + Copy,
-    ) -> Next {
+        wanted: RequestedMode,
+        repeat: impl Fn(&ReplayTake) -> Repeat,
+        members: impl FnOnce() -> TakeSet,
+        take: impl Fn(usize) -> &'t ReplayTake + Copy,
+    ) -> PoolChoice {
         let mut fresh;
         let pool = if all <= FEW {
             fresh = Pool::new(members());
@@ -118,14 +118,14 @@ impl Progress {
         } else {
             self.pools.entry(key).or_insert_with(|| Pool::new(members()))
         };
-        let Some(end) = pool.members.len().checked_sub(1) else { return Next::Empty };
+        let Some(end) = pool.members.len().checked_sub(1) else { return PoolChoice::Empty };
         if let Some(position) = pool.next(&self.used, wanted, take) {
             self.used.set(position);
-            return Next::Take(position);
+            return PoolChoice::Take(position);
         }
         match repeat(take(pool.members.position(end))) {
-            Repeat::Error => Next::Exhausted,
-            Repeat::Last => Next::Take(pool.last(wanted, take)),
+            Repeat::Error => PoolChoice::Exhausted,
+            Repeat::Last => PoolChoice::Take(pool.last(wanted, take)),
             Repeat::Cycle => {
                 for at in 0..=end {
                     self.used.clear(pool.members.position(at));
@@ -135,7 +135,7 @@ impl Progress {
                 let first = pool.members.position(0);
                 self.look_again_from(first);
                 self.used.set(position);
-                Next::Take(position)
+                PoolChoice::Take(position)
             }
         }
     }
@@ -164,8 +164,8 @@ impl Progress {
 }
 
 impl Pool {
-    fn new(members: Members) -> Self {
-        let (first_of, last_of) = ([0; Wanted::COUNT], [None; Wanted::COUNT]);
+    fn new(members: TakeSet) -> Self {
+        let (first_of, last_of) = ([0; RequestedMode::COUNT], [None; RequestedMode::COUNT]);
         Self { members, first: 0, first_of, last_of }
     }
 
@@ -173,8 +173,8 @@ impl Pool {
     fn next<'t>(
         &mut self,
         used: &Bits,
-        wanted: Wanted,
-        take: impl Fn(usize) -> &'t Take,
+        wanted: RequestedMode,
+        take: impl Fn(usize) -> &'t ReplayTake,
     ) -> Option<usize> {
         let members = &self.members;
         let unused = |at: &usize| !used.get(members.position(*at));
@@ -191,7 +191,7 @@ impl Pool {
 
     /// The position of the last member of the wanted form, else of the last one.
     /// There must be one.
-    fn last<'t>(&mut self, wanted: Wanted, take: impl Fn(usize) -> &'t Take) -> usize {
+    fn last<'t>(&mut self, wanted: RequestedMode, take: impl Fn(usize) -> &'t ReplayTake) -> usize {
         let members = &self.members;
         let fits = |at: &usize| take(members.position(*at)).form.fits(wanted);
         let end = members.len() - 1;
@@ -206,7 +206,7 @@ impl Pool {
     }
 }
 
-impl Members {
+impl TakeSet {
     /// Those of `positions`, ascending, that `is_one` says; there are `all` at all.
     pub(super) fn of(
         positions: impl Iterator<Item = u32>,

@@ -2,13 +2,13 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::super::load::Terms;
-use super::super::matcher::{Matcher, Source};
-use super::super::reason::Reason;
+use super::super::load::ReplayTerms;
+use super::super::matcher::{Matcher, ReplaySource};
+use super::super::reason::MissReason;
 use super::*;
-use crate::provider::{Call, Operation, Provider};
+use crate::provider::{Operation, Provider, RecognisedCall};
 use crate::recording::entry::RecordedRequest;
-use crate::recording::observed::Observed;
+use crate::recording::normalized_request::NormalizedRequest;
 use crate::store::Recording;
 
 /// A take as the tests describe it.
@@ -46,7 +46,7 @@ fn request(streamed: bool) -> RecordedRequest {
 }
 
 fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
-    let call = Call {
+    let call = RecognisedCall {
         provider: Provider::OpenAi,
         operation: Operation::ChatCompletions,
         model: None,
@@ -85,13 +85,13 @@ fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
     let path = folder.path().join("run.json");
     std::fs::write(&path, serde_json::Value::Object(file).to_string()).unwrap();
     let recording = Recording::open(&path).unwrap();
-    let terms = Terms { repeat: Some(repeat), ..Terms::default() };
-    Matcher::new(vec![Source { label: "run".into(), recording }], terms).unwrap()
+    let terms = ReplayTerms { repeat: Some(repeat), ..ReplayTerms::default() };
+    Matcher::new(vec![ReplaySource { label: "run".into(), recording }], terms).unwrap()
 }
 
-fn observed(call: Kept) -> Observed {
+fn observed(call: Kept) -> NormalizedRequest {
     let upstream = name("upstream", call.upstream).unwrap_or_else(|| "elsewhere".into());
-    let mut observed = Observed::new(upstream, request(call.streamed), &[]);
+    let mut observed = NormalizedRequest::new(upstream, request(call.streamed), &[]);
     observed.session = name("session", call.session);
     observed.step = name("step", call.step);
     observed
@@ -105,9 +105,9 @@ struct Plain<'m> {
 }
 
 impl Plain<'_> {
-    fn find(&mut self, call: &Observed) -> Result<usize, Reason> {
+    fn find(&mut self, call: &NormalizedRequest) -> Result<usize, MissReason> {
         let id = |name: &str| self.matcher.names.find(name);
-        let wanted = Wanted::of(call);
+        let wanted = RequestedMode::of(call);
         let session = call.session.as_deref().and_then(id);
         let upstream = id(&call.upstream);
         let step = call.step.as_deref().and_then(id);
@@ -158,11 +158,11 @@ impl Plain<'_> {
         let of_step = |at: &usize| takes[*at].under.step == step;
         let left = || (0..takes.len()).filter(of_step).any(|at| !takes[at].is_used());
         Err(match step {
-            Some(_) if exhausted && !left() => Reason::Exhausted,
-            Some(_) => Reason::Drifted,
-            None if exhausted => Reason::Exhausted,
-            None if any || (0..takes.len()).any(|at| here(&at)) => Reason::OtherSession,
-            None => Reason::OtherUpstream,
+            Some(_) if exhausted && !left() => MissReason::Exhausted,
+            Some(_) => MissReason::Drifted,
+            None if exhausted => MissReason::Exhausted,
+            None if any || (0..takes.len()).any(|at| here(&at)) => MissReason::OtherSession,
+            None => MissReason::OtherUpstream,
         })
     }
 }
@@ -249,20 +249,20 @@ fn looking_for_the_next_take_does_not_depend_on_how_many_are_used() {
         &matcher.takes[position]
     };
     let key = PoolKey {
-        kind: Kind::Plain,
-        spot: Spot { upstream: None, mount: super::super::spot::Mount::Any },
+        kind: PoolKind::Plain,
+        spot: TakeScope { upstream: None, mount: super::super::take_scope::CallMount::Any },
     };
-    let mut progress = Progress::default();
+    let mut progress = SessionCursor::default();
     for round in 1..=3 {
         for _ in 0..COUNT {
             let next = progress.next(
                 (key, COUNT),
-                Wanted::Complete,
+                RequestedMode::Complete,
                 |_| Repeat::Cycle,
-                || Members::All(COUNT),
+                || TakeSet::All(COUNT),
                 take,
             );
-            assert!(matches!(next, Next::Take(_)));
+            assert!(matches!(next, PoolChoice::Take(_)));
         }
         assert!(looked.get() <= 3 * round * COUNT, "{} in {round} rounds", looked.get());
     }

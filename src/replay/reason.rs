@@ -2,7 +2,7 @@
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum MissReason {
     /// No recorded call is like it.
     Unknown,
     /// A recorded call stands where this one is made, and differs.
@@ -21,7 +21,7 @@ pub enum Reason {
     OtherForm,
 }
 
-impl Reason {
+impl MissReason {
     /// All of them.
     pub const ALL: [Self; 8] = [
         Self::Unknown,

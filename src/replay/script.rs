@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 pub use read::value;
-pub(super) use render::Rendered;
+pub(super) use render::RenderedResponse;
 
 use crate::provider::Provider;
-use crate::recording::observed::Observed;
-use entry::{Entry, Failure};
+use crate::recording::normalized_request::NormalizedRequest;
+use entry::{ScriptEntry, ScriptFailure};
 
 /// A script, and how far each session has come in it.
 #[derive(Debug)]
 pub struct Script {
-    calls: Vec<Vec<Entry>>,
+    calls: Vec<Vec<ScriptEntry>>,
     retry: Option<Retry>,
     progress: Mutex<Progress>,
 }
@@ -32,7 +32,7 @@ pub struct Script {
 struct Retry {
     /// The first call that does not fail.
     until: u64,
-    failure: Failure,
+    failure: ScriptFailure,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ enum Turn {
 
 /// How a script's text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notation {
+pub enum ScriptNotation {
     /// JSON.
     Json,
     /// YAML.
@@ -115,8 +115,8 @@ pub enum NoScriptedResponse {
 
 /// An answer of a script.
 #[derive(Debug)]
-pub(super) struct Told {
-    pub(super) rendered: Rendered,
+pub(super) struct ScriptedResponse {
+    pub(super) rendered: RenderedResponse,
     /// Which call of the script, from 1; `None` for one that fails for now.
     pub(super) call: Option<usize>,
 }
@@ -126,11 +126,11 @@ impl Script {
     ///
     /// # Errors
     /// Where the text is not one: which call and entry, and what was expected there.
-    pub fn parse(text: &[u8], notation: Notation) -> Result<Self, ScriptError> {
+    pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
         read::script(text, notation)
     }
 
-    fn new(calls: Vec<Vec<Entry>>, retry: Option<Retry>) -> Self {
+    fn new(calls: Vec<Vec<ScriptEntry>>, retry: Option<Retry>) -> Self {
         Self { calls, retry, progress: Mutex::default() }
     }
 
@@ -167,20 +167,20 @@ impl Script {
     /// call is used up all the same.
     pub(super) fn answer(
         &self,
-        observed: &Observed,
+        observed: &NormalizedRequest,
         shape: Provider,
-    ) -> Result<Told, NoScriptedResponse> {
+    ) -> Result<ScriptedResponse, NoScriptedResponse> {
         let index = match (self.turn(observed.session.as_deref()), &self.retry) {
             (Turn::Later, Some(retry)) => {
-                let rendered = Rendered::failure(&retry.failure, observed, shape);
-                return Ok(Told { rendered, call: None });
+                let rendered = RenderedResponse::failure(&retry.failure, observed, shape);
+                return Ok(ScriptedResponse { rendered, call: None });
             }
             (Turn::Call(index), _) => index,
             _ => return Err(NoScriptedResponse::UsedUp { calls: self.calls.len() }),
         };
         let call = index + 1;
-        match Rendered::of(&self.calls[index], observed, shape, &format!("script#{call}")) {
-            Ok(rendered) => Ok(Told { rendered, call: Some(call) }),
+        match RenderedResponse::of(&self.calls[index], observed, shape, &format!("script#{call}")) {
+            Ok(rendered) => Ok(ScriptedResponse { rendered, call: Some(call) }),
             Err(why) => Err(NoScriptedResponse::Unfit { call, why }),
         }
     }

@@ -9,32 +9,32 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use super::answer::Prepared;
-use super::answering::{Answering, Words};
-use super::decode_room::{DecodeRoom, Undelivered};
+use super::declared_fault::DeclaredFault;
+use super::decode_room::{DecodeRoom, DeliveryError};
 use super::entry_texts::{EntryTexts, TextPlace};
-use super::form::{Form, Wanted};
+use super::mode::{RecordedMode, RequestedMode};
 use super::name_ids::NameId;
-use super::plain;
-use super::trouble::Trouble;
-use crate::provider::Usage;
-use crate::recording::encoding::Undecoded;
+use super::plain_answer;
+use super::ready_response::ReadyResponse;
+use super::take_answer::{PlainAnswer, TakeAnswer};
+use crate::provider::TokenUsage;
+use crate::recording::encoding::DecodeError;
 use crate::recording::entry::Entry;
-use crate::recording::observed::Observed;
-use crate::recording::sketch::Sketch;
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::similarity::RequestSketch;
 use crate::recording::{EntryName, encoding};
-use crate::store::{Place, Recording};
+use crate::store::{Recording, TakeRef};
 
 /// A take of a recording: one entry under one name.
 #[derive(Debug)]
-pub struct Take {
+pub struct ReplayTake {
     /// The number of its name in the recording.
     pub(super) name: u32,
     /// Which take of that name, from 1.
     number: u32,
     /// Which recording it comes from, as an index of the matcher's sources.
     source: u16,
-    pub(super) form: Form,
+    pub(super) form: RecordedMode,
     /// Whether the answer was recorded to its end.
     pub(super) servable: bool,
     /// Whether it may answer another request than its entry shows.
@@ -44,7 +44,7 @@ pub struct Take {
     /// Whether its body was seen to decode to too many bytes.
     is_too_large: AtomicBool,
     /// The ids of the names it was recorded under; what it does not say is `None`.
-    pub(super) under: Under,
+    pub(super) under: TakeLabels,
     /// What only some takes have.
     details: Option<Box<Details>>,
     held: Held,
@@ -54,32 +54,32 @@ pub struct Take {
 /// What an entry may say beside its answer.
 #[derive(Debug, Default)]
 struct Details {
-    usage: Usage,
+    usage: TokenUsage,
     cost_usd: f64,
     latency_ms: Option<f64>,
     /// What the nearest call is chosen by, where the request is recorded.
-    sketch: Option<Sketch>,
+    sketch: Option<RequestSketch>,
     /// What goes wrong with it.
-    trouble: Option<Trouble>,
+    trouble: Option<DeclaredFault>,
 }
 
 /// What is held of an entry, to answer with it and to read it again.
 #[derive(Debug)]
 enum Held {
     /// Its answer, and where its entry can be read again.
-    Ready(Box<(Answering, Place)>),
+    Ready(Box<(TakeAnswer, TakeRef)>),
     /// Where its text stands.
     Text(TextPlace),
 }
 
 /// Where an entry stands and how it is held.
-pub(super) struct Origin {
+pub(super) struct TakeOrigin {
     /// Which recording it comes from, as an index of the matcher's sources.
     pub(super) source: usize,
     /// The number of its name there.
     pub(super) name: u32,
     /// Where it can be read again.
-    pub(super) place: Place,
+    pub(super) place: TakeRef,
     /// Where its text stands, where that is kept instead of its answer.
     pub(super) text: Option<TextPlace>,
 }
@@ -89,7 +89,7 @@ pub(super) struct Origin {
 const QUICK: usize = 64 << 10;
 
 fn too_large() -> String {
-    format!("the body {}, and the caller asks for it in another form", Undecoded::TooLarge)
+    format!("the body {}, and the caller asks for it in another form", DecodeError::TooLarge)
 }
 
 /// Does work that may take long where no other call waits for it.
@@ -103,7 +103,7 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
 
 /// Ids of the matcher's names.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Under {
+pub(super) struct TakeLabels {
     /// The step id it stands under.
     pub(super) step: Option<NameId>,
     pub(super) session: Option<NameId>,
@@ -112,20 +112,20 @@ pub(super) struct Under {
     pub(super) mount: Option<NameId>,
 }
 
-impl Take {
+impl ReplayTake {
     /// What is needed of `entry`, which is this take of `name`.
     ///
     /// # Errors
     /// What is wrong with the fault that it declares.
     pub(super) fn new(
         (name, number): (&EntryName, usize),
-        origin: Origin,
-        under: Under,
-        form: Form,
-        sketch: Option<Sketch>,
+        origin: TakeOrigin,
+        under: TakeLabels,
+        form: RecordedMode,
+        sketch: Option<RequestSketch>,
         mut entry: Entry,
     ) -> Result<Self, String> {
-        let trouble = Trouble::of(&mut entry)?;
+        let trouble = DeclaredFault::of(&mut entry)?;
         let servable = entry.is_servable();
         let details = Details {
             usage: entry.usage.unwrap_or_default(),
@@ -134,9 +134,9 @@ impl Take {
             sketch,
             trouble,
         };
-        let answer = Answering::of(name, entry);
-        let (is_well, is_plain) = (answer.is_well(), matches!(answer, Answering::Words(_)));
-        let Origin { source, name, place, text } = origin;
+        let answer = TakeAnswer::of(name, entry);
+        let (is_well, is_plain) = (answer.is_well(), matches!(answer, TakeAnswer::Words(_)));
+        let TakeOrigin { source, name, place, text } = origin;
         Ok(Self {
             name,
             number: u32::try_from(number).unwrap_or(u32::MAX),
@@ -168,7 +168,7 @@ impl Take {
     }
 
     /// Tokens that the recorded call used.
-    pub fn usage(&self) -> Usage {
+    pub fn usage(&self) -> TokenUsage {
         self.details.as_ref().map(|details| details.usage).unwrap_or_default()
     }
 
@@ -183,7 +183,7 @@ impl Take {
     }
 
     /// What the nearest call is chosen by, where the request is recorded.
-    pub(super) fn sketch(&self) -> Option<&Sketch> {
+    pub(super) fn sketch(&self) -> Option<&RequestSketch> {
         self.details.as_ref()?.sketch.as_ref()
     }
 
@@ -205,11 +205,11 @@ impl Take {
         &self,
         texts: &EntryTexts,
         name: &dyn Fn() -> EntryName,
-        observed: &Observed,
-        wanted: Wanted,
+        observed: &NormalizedRequest,
+        wanted: RequestedMode,
         accept_encoding: Option<&str>,
         room: &DecodeRoom,
-    ) -> Result<Arc<Prepared>, Undelivered> {
+    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
         match &self.held {
             Held::Ready(ready) => {
                 self.change(&ready.0, name, observed, wanted, accept_encoding, room)
@@ -223,18 +223,18 @@ impl Take {
 
     fn change(
         &self,
-        answer: &Answering,
+        answer: &TakeAnswer,
         name: &dyn Fn() -> EntryName,
-        observed: &Observed,
-        wanted: Wanted,
+        observed: &NormalizedRequest,
+        wanted: RequestedMode,
         accept_encoding: Option<&str>,
         room: &DecodeRoom,
-    ) -> Result<Arc<Prepared>, Undelivered> {
+    ) -> Result<Arc<ReadyResponse>, DeliveryError> {
         let prepared = match answer {
-            Answering::Wire(prepared) => prepared,
-            Answering::Words(words) => return Ok(self.say(words, name, observed)?),
-            Answering::Nothing(why) => return Err((*why).to_owned().into()),
-            Answering::Unusable(why) => return Err(why.to_string().into()),
+            TakeAnswer::Wire(prepared) => prepared,
+            TakeAnswer::Words(words) => return Ok(self.say(words, name, observed)?),
+            TakeAnswer::Nothing(why) => return Err((*why).to_owned().into()),
+            TakeAnswer::Unusable(why) => return Err(why.to_string().into()),
         };
         let change_mode = self.form.must_change_mode(wanted);
         let reframe = self.form.must_reframe(wanted);
@@ -263,7 +263,7 @@ impl Take {
                 delivery.reframe(observed)?;
             }
             delivery.frame();
-            let prepared = Prepared::of(delivery, None);
+            let prepared = ReadyResponse::of(delivery, None);
             Ok(Arc::new(prepared.within(reserved)))
         };
         match prepared.coding().is_some() || prepared.bytes.len() > QUICK {
@@ -275,16 +275,16 @@ impl Take {
     /// What was said, in the shape of the caller's operation.
     fn say(
         &self,
-        words: &Words,
+        words: &PlainAnswer,
         name: &dyn Fn() -> EntryName,
-        observed: &Observed,
-    ) -> Result<Arc<Prepared>, String> {
+        observed: &NormalizedRequest,
+    ) -> Result<Arc<ReadyResponse>, String> {
         let seed = format!("{}#{}", name(), self.number);
         let mut answer = words.answer.clone();
         answer.model = answer.model.or_else(|| observed.call.model.clone());
         let at_ms = self.latency_ms().unwrap_or(0.0);
-        let delivery = plain::build(&answer, observed, &seed, at_ms)?;
-        Ok(Arc::new(Prepared::of(delivery, words.label.as_ref())))
+        let delivery = plain_answer::build(&answer, observed, &seed, at_ms)?;
+        Ok(Arc::new(ReadyResponse::of(delivery, words.label.as_ref())))
     }
 
     /// Whether it holds only what was said: its chunks have no times of their own.
@@ -293,13 +293,13 @@ impl Take {
     }
 
     /// The fault that its entry declares, and the rates of chance.
-    pub fn trouble(&self) -> Option<&Trouble> {
+    pub fn trouble(&self) -> Option<&DeclaredFault> {
         self.details.as_ref()?.trouble.as_ref()
     }
 
     /// Whether its fault comes at every call, there being no answer beside it.
     pub(super) fn is_fault_alone(&self) -> bool {
-        self.trouble().is_some_and(Trouble::is_alone)
+        self.trouble().is_some_and(DeclaredFault::is_alone)
     }
 
     /// Whether its answer is a good one: no error, and not cut.
@@ -340,7 +340,7 @@ impl Take {
 
 impl Details {
     fn is_empty(&self) -> bool {
-        self.usage == Usage::default()
+        self.usage == TokenUsage::default()
             && self.cost_usd == 0.0
             && self.latency_ms.is_none()
             && self.sketch.is_none()
@@ -349,11 +349,11 @@ impl Details {
 }
 
 /// The answer of an entry whose text was kept.
-fn answer_of(text: &[u8], name: &EntryName) -> Result<Answering, String> {
+fn answer_of(text: &[u8], name: &EntryName) -> Result<TakeAnswer, String> {
     let unreadable = || "its entry cannot be read any more".to_owned();
     let mut entry = Entry::read(text).map_err(|_| unreadable())?;
-    Trouble::of(&mut entry)?;
-    Ok(Answering::of(name, entry))
+    DeclaredFault::of(&mut entry)?;
+    Ok(TakeAnswer::of(name, entry))
 }
 
 #[cfg(test)]
@@ -362,6 +362,6 @@ mod tests {
 
     #[test]
     fn take_is_small() {
-        assert_eq!(size_of::<Take>(), 64);
+        assert_eq!(size_of::<ReplayTake>(), 64);
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 
 use super::matcher::Matcher;
-use super::take::Take;
+use super::take::ReplayTake;
 use crate::recording::EntryName;
 
 /// The name of a take.
 pub(super) struct TakeName<'a> {
     matcher: &'a Matcher,
-    take: &'a Take,
+    take: &'a ReplayTake,
 }
 
 impl TakeName<'_> {
@@ -29,16 +29,16 @@ impl fmt::Display for TakeName<'_> {
 
 impl Matcher {
     /// What a take is kept under.
-    pub fn name_of(&self, take: &Take) -> EntryName {
+    pub fn name_of(&self, take: &ReplayTake) -> EntryName {
         self.take_name(take).entry_name()
     }
 
     /// What a person calls a take: see [`EntryName::take_key`].
-    pub fn key_of(&self, take: &Take) -> String {
+    pub fn key_of(&self, take: &ReplayTake) -> String {
         self.name_of(take).take_key(take.number())
     }
 
-    pub(super) fn take_name<'a>(&'a self, take: &'a Take) -> TakeName<'a> {
+    pub(super) fn take_name<'a>(&'a self, take: &'a ReplayTake) -> TakeName<'a> {
         TakeName { matcher: self, take }
     }
 }

@@ -1,6 +1,6 @@
 //! What changes that wait for their review make of a recording.
 //!
-//! A [`Change`] is an entry that was fetched anew. [`standings`] says of each how it
+//! A [`ReviewChange`] is an entry that was fetched anew. [`standings`] says of each how it
 //! stands to the recording as that is now, and [`outcome`] what the recording becomes
 //! when some are accepted. Both know entries by what tells them apart, and hold none.
 
@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::recording::EntryName;
-use crate::recording::pending::Replaced;
+use crate::recording::pending::ReplacedTake;
 
 /// An entry that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ReviewChange {
     /// What tells it from others where it waits.
-    pub entry: Replaced,
+    pub entry: ReplacedTake,
     /// The take it is to stand for; `None` where it is a new one.
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedTake>,
 }
 
 /// How a change stands to the recording. Takes are meant by their places in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ChangeStanding {
     /// The take that it replaces is there.
     Replaces(usize),
     /// It replaces none.
@@ -34,7 +34,7 @@ pub enum Standing {
     Gone,
 }
 
-impl Standing {
+impl ChangeStanding {
     /// Whether the recording is not any more what the change was made for.
     pub fn is_conflict(self) -> bool {
         matches!(self, Self::Changed(_) | Self::Gone)
@@ -61,7 +61,7 @@ impl Standing {
 }
 
 /// Where the takes of each name stand; those of one name stand together.
-fn ranges(held: &[Replaced]) -> BTreeMap<&EntryName, Range<usize>> {
+fn ranges(held: &[ReplacedTake]) -> BTreeMap<&EntryName, Range<usize>> {
     let mut found: BTreeMap<&EntryName, Range<usize>> = BTreeMap::new();
     for (at, take) in held.iter().enumerate() {
         found.entry(&take.name).or_insert(at..at).end = at + 1;
@@ -70,17 +70,17 @@ fn ranges(held: &[Replaced]) -> BTreeMap<&EntryName, Range<usize>> {
 }
 
 /// Whether two are the same but for where they stand.
-fn is_like(one: &Replaced, other: &Replaced) -> bool {
+fn is_like(one: &ReplacedTake, other: &ReplacedTake) -> bool {
     one.request_hash == other.request_hash && one.recorded_at == other.recorded_at
 }
 
 /// How each change stands to the takes that a recording holds, in its order. `is_same`
 /// says whether a take holds the very entry of a change.
 pub fn standings(
-    held: &[Replaced],
-    changes: &[Change],
+    held: &[ReplacedTake],
+    changes: &[ReviewChange],
     mut is_same: impl FnMut(usize, usize) -> bool,
-) -> Vec<Standing> {
+) -> Vec<ChangeStanding> {
     let ranges = ranges(held);
     let of = |name: &EntryName| ranges.get(name).cloned().unwrap_or(0..0);
     // A take is the work of one change.
@@ -93,9 +93,9 @@ pub fn standings(
         all.push(match (same, &change.replaces) {
             (Some(take), _) => {
                 made.insert(take);
-                Standing::Made
+                ChangeStanding::Made
             }
-            (None, None) => Standing::Adds,
+            (None, None) => ChangeStanding::Adds,
             (None, Some(replaced)) => find(held, of(&replaced.name), replaced),
         });
     }
@@ -103,43 +103,43 @@ pub fn standings(
 }
 
 /// Where a take stands that is to be replaced.
-fn find(held: &[Replaced], of: Range<usize>, replaced: &Replaced) -> Standing {
+fn find(held: &[ReplacedTake], of: Range<usize>, replaced: &ReplacedTake) -> ChangeStanding {
     let there = replaced.take.checked_sub(1).and_then(|index| of.clone().nth(index));
     if let Some(at) = there.filter(|at| is_like(&held[*at], replaced)) {
-        return Standing::Replaces(at);
+        return ChangeStanding::Replaces(at);
     }
     // Takes before it may have gone; its time tells it then.
     let mut alike = of.filter(|at| is_like(&held[*at], replaced) && replaced.recorded_at.is_some());
     match (alike.next(), alike.next(), there) {
-        (Some(at), None, _) => Standing::Replaces(at),
-        (_, _, Some(at)) => Standing::Changed(at),
-        _ => Standing::Gone,
+        (Some(at), None, _) => ChangeStanding::Replaces(at),
+        (_, _, Some(at)) => ChangeStanding::Changed(at),
+        _ => ChangeStanding::Gone,
     }
 }
 
 /// What a recording becomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ReviewOutcome {
     /// The names that change.
-    pub names: Vec<Named>,
+    pub names: Vec<ReviewedName>,
     /// Takes that stay and get another number, with that number.
     pub moved: Vec<(usize, usize)>,
 }
 
 /// What becomes of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct ReviewedName {
     /// The name.
     pub name: EntryName,
     /// The name that goes, in whose place it stands.
     pub instead_of: Option<EntryName>,
     /// Its takes; without any, it goes.
-    pub takes: Vec<Source>,
+    pub takes: Vec<ReviewSource>,
 }
 
 /// Where a take comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ReviewSource {
     /// The recording.
     Held(usize),
     /// A change.
@@ -150,29 +150,29 @@ pub enum Source {
 /// replace one take the first has its place, the others go behind the takes of their
 /// names, as does one whose take is gone.
 pub fn outcome(
-    held: &[Replaced],
-    changes: &[Change],
-    standings: &[Standing],
+    held: &[ReplacedTake],
+    changes: &[ReviewChange],
+    standings: &[ChangeStanding],
     accepted: &[usize],
-) -> Outcome {
+) -> ReviewOutcome {
     let mut work = Work { held, ranges: ranges(held), slots: BTreeMap::new(), order: Vec::new() };
     let mut taken = BTreeSet::new();
     // For each name that takes moved away from: where to.
     let mut instead: Vec<(&EntryName, &EntryName)> = Vec::new();
-    for &at in accepted.iter().filter(|at| standings[**at] != Standing::Made) {
+    for &at in accepted.iter().filter(|at| standings[**at] != ChangeStanding::Made) {
         let new = &changes[at].entry.name;
         let place = standings[at].replaced().filter(|take| taken.insert(*take));
         let Some(take) = place else {
-            work.slots(new).push(Some(Source::New(at)));
+            work.slots(new).push(Some(ReviewSource::New(at)));
             continue;
         };
         let old = &held[take].name;
         let index = take - work.ranges.get(old).map_or(take, |range| range.start);
         if old == new {
-            work.slots(old)[index] = Some(Source::New(at));
+            work.slots(old)[index] = Some(ReviewSource::New(at));
         } else {
             work.slots(old)[index] = None;
-            work.slots(new).push(Some(Source::New(at)));
+            work.slots(new).push(Some(ReviewSource::New(at)));
             instead.push((old, new));
         }
     }
@@ -181,26 +181,26 @@ pub fn outcome(
 
 /// Names that change.
 struct Work<'a> {
-    held: &'a [Replaced],
+    held: &'a [ReplacedTake],
     ranges: BTreeMap<&'a EntryName, Range<usize>>,
     /// Their takes; none where one went.
-    slots: BTreeMap<&'a EntryName, Vec<Option<Source>>>,
+    slots: BTreeMap<&'a EntryName, Vec<Option<ReviewSource>>>,
     /// The names, the first that was changed first.
     order: Vec<&'a EntryName>,
 }
 
 impl<'a> Work<'a> {
-    fn slots(&mut self, name: &'a EntryName) -> &mut Vec<Option<Source>> {
+    fn slots(&mut self, name: &'a EntryName) -> &mut Vec<Option<ReviewSource>> {
         let range = self.ranges.get(name).cloned().unwrap_or(0..0);
         let order = &mut self.order;
         self.slots.entry(name).or_insert_with(|| {
             order.push(name);
-            range.map(|at| Some(Source::Held(at))).collect()
+            range.map(|at| Some(ReviewSource::Held(at))).collect()
         })
     }
 
-    fn finish(self, instead: &[(&'a EntryName, &'a EntryName)]) -> Outcome {
-        let mut out = Outcome::default();
+    fn finish(self, instead: &[(&'a EntryName, &'a EntryName)]) -> ReviewOutcome {
+        let mut out = ReviewOutcome::default();
         let is_gone = |name: &EntryName| {
             self.slots.get(name).is_some_and(|slots| slots.iter().all(Option::is_none))
         };
@@ -214,17 +214,17 @@ impl<'a> Work<'a> {
             }
         }
         for name in self.order.iter().copied().filter(|name| !followed.contains(name)) {
-            let takes: Vec<Source> =
+            let takes: Vec<ReviewSource> =
                 self.slots.get(name).into_iter().flatten().flatten().copied().collect();
             for (index, take) in takes.iter().enumerate() {
-                if let Source::Held(at) = *take
+                if let ReviewSource::Held(at) = *take
                     && self.held[at].take != index + 1
                 {
                     out.moved.push((at, index + 1));
                 }
             }
             let instead_of = heirs.get(name).map(|old| (*old).clone());
-            out.names.push(Named { name: name.clone(), instead_of, takes });
+            out.names.push(ReviewedName { name: name.clone(), instead_of, takes });
         }
         out
     }

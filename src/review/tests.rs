@@ -12,27 +12,27 @@ fn hash(digit: char) -> RequestKey {
 }
 
 /// A take that was recorded at a time.
-fn take(name: &str, take: usize, at: &str) -> Replaced {
+fn take(name: &str, take: usize, at: &str) -> ReplacedTake {
     let recorded_at = (!at.is_empty()).then(|| at.to_owned());
-    Replaced { name: step(name), take, request_hash: Some(hash('a')), recorded_at }
+    ReplacedTake { name: step(name), take, request_hash: Some(hash('a')), recorded_at }
 }
 
-fn change(entry: Replaced, replaces: Option<Replaced>) -> Change {
-    Change { entry, replaces }
+fn change(entry: ReplacedTake, replaces: Option<ReplacedTake>) -> ReviewChange {
+    ReviewChange { entry, replaces }
 }
 
-fn stand(held: &[Replaced], changes: &[Change]) -> Vec<Standing> {
+fn stand(held: &[ReplacedTake], changes: &[ReviewChange]) -> Vec<ChangeStanding> {
     standings(held, changes, |_, _| true)
 }
 
 /// What the recording becomes, in words: `plan<-draft: 1 +0`.
-fn told(held: &[Replaced], changes: &[Change], accepted: &[usize]) -> Vec<String> {
+fn told(held: &[ReplacedTake], changes: &[ReviewChange], accepted: &[usize]) -> Vec<String> {
     let outcome = outcome(held, changes, &stand(held, changes), accepted);
-    let word = |source: &Source| match source {
-        Source::Held(at) => format!(" {at}"),
-        Source::New(at) => format!(" +{at}"),
+    let word = |source: &ReviewSource| match source {
+        ReviewSource::Held(at) => format!(" {at}"),
+        ReviewSource::New(at) => format!(" +{at}"),
     };
-    let line = |named: &Named| {
+    let line = |named: &ReviewedName| {
         let instead = named.instead_of.as_ref().map_or(String::new(), |old| format!("<-{old}"));
         format!("{}{instead}:{}", named.name, named.takes.iter().map(word).collect::<String>())
     };
@@ -44,15 +44,15 @@ fn change_stands_for_the_take_it_was_made_for() {
     let held = [take("a", 1, "1"), take("b", 1, "2"), take("b", 2, "3")];
     let new = |at: &str| take("b", 1, at);
     let of = |replaces| stand(&held, &[change(new("9"), replaces)])[0];
-    assert_eq!(of(Some(take("b", 2, "3"))), Standing::Replaces(2));
-    assert_eq!(of(Some(take("b", 3, "3"))), Standing::Replaces(2), "a take before it went");
-    assert_eq!(of(Some(take("b", 2, "4"))), Standing::Changed(2));
-    assert_eq!(of(Some(take("b", 3, "4"))), Standing::Gone);
-    assert_eq!(of(Some(take("b", 0, "4"))), Standing::Gone);
-    assert_eq!(of(Some(take("c", 1, "1"))), Standing::Gone);
-    let other = Replaced { request_hash: Some(hash('b')), ..take("b", 2, "3") };
-    assert_eq!(of(Some(other)), Standing::Changed(2));
-    assert_eq!(of(None), Standing::Adds);
+    assert_eq!(of(Some(take("b", 2, "3"))), ChangeStanding::Replaces(2));
+    assert_eq!(of(Some(take("b", 3, "3"))), ChangeStanding::Replaces(2), "a take before it went");
+    assert_eq!(of(Some(take("b", 2, "4"))), ChangeStanding::Changed(2));
+    assert_eq!(of(Some(take("b", 3, "4"))), ChangeStanding::Gone);
+    assert_eq!(of(Some(take("b", 0, "4"))), ChangeStanding::Gone);
+    assert_eq!(of(Some(take("c", 1, "1"))), ChangeStanding::Gone);
+    let other = ReplacedTake { request_hash: Some(hash('b')), ..take("b", 2, "3") };
+    assert_eq!(of(Some(other)), ChangeStanding::Changed(2));
+    assert_eq!(of(None), ChangeStanding::Adds);
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn time_alone_tells_no_take_where_there_is_none() {
         let replaces = Some(take("a", number, ""));
         stand(&held, &[change(take("b", 1, "9"), replaces)])[0]
     };
-    assert_eq!(of(2), Standing::Replaces(1));
-    assert_eq!(of(3), Standing::Gone);
+    assert_eq!(of(2), ChangeStanding::Replaces(1));
+    assert_eq!(of(3), ChangeStanding::Gone);
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn change_that_is_there_already_is_made_and_only_once() {
     let held = [take("a", 1, "9")];
     let again = change(take("a", 1, "9"), Some(take("a", 1, "1")));
     let twice = [again.clone(), change(take("a", 2, "9"), None)];
-    assert_eq!(stand(&held, &twice), [Standing::Made, Standing::Adds]);
+    assert_eq!(stand(&held, &twice), [ChangeStanding::Made, ChangeStanding::Adds]);
     // It looks like it, and is another entry.
-    assert_eq!(standings(&held, &[again], |_, _| false), [Standing::Changed(0)]);
+    assert_eq!(standings(&held, &[again], |_, _| false), [ChangeStanding::Changed(0)]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ proptest! {
             let of_name = takes.iter().filter(|(of, _)| *of == at).enumerate();
             held.extend(of_name.map(|(n, (_, time))| take(name, n + 1, &time.to_string())));
         }
-        let changes: Vec<Change> = waiting
+        let changes: Vec<ReviewChange> = waiting
             .iter()
             .map(|(name, of, number, time, adds)| {
                 let replaces = (!adds).then(|| take(names[*of], *number, &time.to_string()));
@@ -144,11 +144,11 @@ proptest! {
         for named in &outcome.names {
             for take in &named.takes {
                 match take {
-                    Source::New(at) => {
+                    ReviewSource::New(at) => {
                         prop_assert_eq!(&changes[*at].entry.name, &named.name);
                         fresh.push(*at);
                     }
-                    Source::Held(at) => {
+                    ReviewSource::Held(at) => {
                         prop_assert_eq!(&held[*at].name, &named.name);
                         kept.push(*at);
                     }

@@ -15,12 +15,12 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
-use super::caller::Caller;
+use super::connection_activity::{ConnectionActivity, ConnectionVerdict};
+use super::connection_context::ConnectionContext;
 use super::limit::Admission;
-use super::patience::{Patience, Verdict};
 use super::side_poll::SidePoll;
-use super::socket::Socket;
-use super::{Gateway, excess, fault, handler, log};
+use super::socket::ClientSocket;
+use super::{Proxy, fault, handler, log, refused_connection};
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -31,7 +31,7 @@ const HEARING: Duration = Duration::from_secs(5);
 
 /// Serves connections of `listener` until `stop` is ready, then lets open
 /// responses finish within bounds.
-pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future<Output = ()>) {
+pub async fn run(listener: TcpListener, gateway: Arc<Proxy>, stop: impl Future<Output = ()>) {
     let (closing, _) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -56,14 +56,14 @@ pub async fn run(listener: TcpListener, gateway: Arc<Gateway>, stop: impl Future
 /// Finds a place for a connection, or closes it.
 fn accept(
     (stream, peer): (TcpStream, SocketAddr),
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Proxy>,
     closing: &watch::Sender<bool>,
 ) {
     match gateway.connections.admit() {
         Some(admission) => {
             serve((stream, peer), admission, Arc::clone(gateway), closing.subscribe());
         }
-        None => excess::count_excess(gateway),
+        None => refused_connection::count_excess(gateway),
     }
 }
 
@@ -71,7 +71,7 @@ fn accept(
 fn serve(
     (stream, peer): (TcpStream, SocketAddr),
     admission: Admission,
-    gateway: Arc<Gateway>,
+    gateway: Arc<Proxy>,
     closing: watch::Receiver<bool>,
 ) {
     // A refusal to turn off Nagle's algorithm costs time, not correctness.
@@ -85,10 +85,15 @@ fn serve(
         });
         return;
     }
-    let socket = Socket::new(stream);
+    let socket = ClientSocket::new(stream);
     let connection = socket.connection();
     let is_served = admission.is_served();
-    let caller = Caller::new(Arc::clone(&gateway), (peer, number), socket.connection(), is_served);
+    let caller = ConnectionContext::new(
+        Arc::clone(&gateway),
+        (peer, number),
+        socket.connection(),
+        is_served,
+    );
     let caller = Arc::new(caller);
     let mut open = gateway.journal.open();
     let silence = gateway.config.client_timeout;
@@ -121,13 +126,13 @@ fn serve(
 /// for too long, or until the run ends. Nothing of HTTP is kept while the client says nothing:
 /// what that takes is much more than the connection itself.
 async fn converse(
-    mut socket: Socket,
-    caller: Arc<Caller>,
+    mut socket: ClientSocket,
+    caller: Arc<ConnectionContext>,
     silence: Duration,
     mut closing: watch::Receiver<bool>,
 ) {
     let connection = socket.connection();
-    let mut patience = Patience::default();
+    let mut patience = ConnectionActivity::default();
     // The requests that had come when a part of a further one was there.
     let mut begun = None;
     loop {
@@ -158,9 +163,9 @@ async fn converse(
                     Pin::new(&mut *http).graceful_shutdown();
                 }
                 Turn::Look => match patience.look(&connection, Instant::now(), silence) {
-                    Verdict::Leave => return,
-                    Verdict::Rest if !is_closing && begun != connection.idle() => break,
-                    Verdict::Rest | Verdict::Wait => {}
+                    ConnectionVerdict::Leave => return,
+                    ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => break,
+                    ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
                 },
             }
         }
@@ -208,7 +213,11 @@ async fn next_turn(
 
 /// Whether the client says something, or leaves, before it has been silent for too long and
 /// before the run ends.
-async fn is_heard(socket: &Socket, silence: Duration, closing: &mut watch::Receiver<bool>) -> bool {
+async fn is_heard(
+    socket: &ClientSocket,
+    silence: Duration,
+    closing: &mut watch::Receiver<bool>,
+) -> bool {
     tokio::select! {
         readable = socket.readable() => readable.is_ok(),
         () = told(closing) => false,

@@ -28,7 +28,7 @@ pub struct AccessPolicy {
 
 /// Why a request is refused before it is read.
 #[derive(Debug)]
-pub(super) struct Denial {
+pub(super) struct AccessDenial {
     pub(super) status: StatusCode,
     /// What `x-loomrec-error` says.
     pub(super) kind: &'static str,
@@ -87,12 +87,12 @@ impl AccessPolicy {
     /// Admits a request, and returns the allowed web origin that it comes from, if any.
     ///
     /// # Errors
-    /// [`Denial`] for a host that loomrec does not serve and a page that may not call.
+    /// [`AccessDenial`] for a host that loomrec does not serve and a page that may not call.
     pub(super) fn admit<'a>(
         &self,
         uri: &Uri,
         headers: &'a HeaderMap,
-    ) -> Result<Option<&'a HeaderValue>, Denial> {
+    ) -> Result<Option<&'a HeaderValue>, AccessDenial> {
         let own = self.check_host(uri.authority(), headers)?;
         let Some(origin) = headers.get(header::ORIGIN) else {
             return self.check_site(headers).map(|()| None);
@@ -113,7 +113,7 @@ impl AccessPolicy {
         &self,
         target: Option<&Authority>,
         headers: &'a HeaderMap,
-    ) -> Result<Option<&'a str>, Denial> {
+    ) -> Result<Option<&'a str>, AccessDenial> {
         if target.is_some_and(has_user_name) {
             return Err(malformed("the request's target holds a user name, which it must not"));
         }
@@ -149,7 +149,7 @@ impl AccessPolicy {
 
     /// Refuses a request of a web page that says nothing of its origin: an image, a script,
     /// a form that is sent by GET, a link that was followed.
-    fn check_site(&self, headers: &HeaderMap) -> Result<(), Denial> {
+    fn check_site(&self, headers: &HeaderMap) -> Result<(), AccessDenial> {
         let Some(site) = headers.get(SEC_FETCH_SITE) else { return Ok(()) };
         let is_own = matches!(site.as_bytes(), b"same-origin" | b"none");
         match is_own || self.origins.iter().any(AllowedOrigin::is_any) {
@@ -168,16 +168,16 @@ fn has_user_name(target: &Authority) -> bool {
     target.as_str().contains('@')
 }
 
-fn malformed(message: &str) -> Denial {
+fn malformed(message: &str) -> AccessDenial {
     let (status, message) = (StatusCode::BAD_REQUEST, message.to_owned());
-    Denial { status, kind: "MalformedRequest", message }
+    AccessDenial { status, kind: "MalformedRequest", message }
 }
 
-fn forbidden(kind: &'static str, message: String) -> Denial {
-    Denial { status: StatusCode::FORBIDDEN, kind, message }
+fn forbidden(kind: &'static str, message: String) -> AccessDenial {
+    AccessDenial { status: StatusCode::FORBIDDEN, kind, message }
 }
 
-fn foreign_host(host: &str, name: &str) -> Denial {
+fn foreign_host(host: &str, name: &str) -> AccessDenial {
     let (host, name) = (quoted(host), quoted(name));
     forbidden(
         "ForbiddenHost",
@@ -188,7 +188,7 @@ fn foreign_host(host: &str, name: &str) -> Denial {
     )
 }
 
-fn foreign_page(origin: &HeaderValue) -> Denial {
+fn foreign_page(origin: &HeaderValue) -> AccessDenial {
     let origin = quoted(&String::from_utf8_lossy(origin.as_bytes()));
     let note = match origin.as_str() {
         "null" => " (\"null\" is also what any site's sandboxed frame sends)",
@@ -204,7 +204,7 @@ fn foreign_page(origin: &HeaderValue) -> Denial {
     )
 }
 
-fn foreign_site(site: &HeaderValue) -> Denial {
+fn foreign_site(site: &HeaderValue) -> AccessDenial {
     let site = quoted(&String::from_utf8_lossy(site.as_bytes()));
     forbidden(
         "ForbiddenOrigin",

@@ -4,13 +4,13 @@
 use http::{Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
-use super::caller::Caller;
-use super::door::Door;
+use super::connection_context::ConnectionContext;
+use super::control_access::ControlAccess;
 use super::inspector::{self, Asked};
-use super::journal::follow::{Follower, Wanted};
+use super::journal::follow::{JournalFollower, JournalQuery};
 use super::respond::{self, AnyBody};
-use super::tally::Tally;
-use super::{Gateway, log, metric};
+use super::run_counters::RunCounters;
+use super::{Proxy, log, metric};
 use crate::printable;
 
 /// Where the control endpoints live.
@@ -25,7 +25,7 @@ pub fn is_control(path: &str) -> bool {
 }
 
 /// Answers a control request.
-pub(super) async fn handle(caller: &Caller, request: Request<()>) -> Response<AnyBody> {
+pub(super) async fn handle(caller: &ConnectionContext, request: Request<()>) -> Response<AnyBody> {
     let response = match inspector::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
         None => answer(caller, &request),
@@ -35,7 +35,11 @@ pub(super) async fn handle(caller: &Caller, request: Request<()>) -> Response<An
 }
 
 /// Answers whoever looks at the run.
-async fn inspect(caller: &Caller, asked: Asked, request: &Request<()>) -> Response<AnyBody> {
+async fn inspect(
+    caller: &ConnectionContext,
+    asked: Asked,
+    request: &Request<()>,
+) -> Response<AnyBody> {
     let gateway = &caller.gateway;
     let query = request.uri().query().unwrap_or_default();
     let from = inspector::From { door: door(gateway), peer: caller.peer };
@@ -48,11 +52,11 @@ async fn inspect(caller: &Caller, asked: Asked, request: &Request<()>) -> Respon
 }
 
 /// Who is let in.
-fn door(gateway: &Gateway) -> Door<'_> {
-    Door { token: gateway.config.control_token.as_deref() }
+fn door(gateway: &Proxy) -> ControlAccess<'_> {
+    ControlAccess { token: gateway.config.control_token.as_deref() }
 }
 
-fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
+fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody> {
     let gateway = &*caller.gateway;
     if let Err(why) = door(gateway).admit(request.method(), request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
@@ -88,16 +92,16 @@ fn answer(caller: &Caller, request: &Request<()>) -> Response<AnyBody> {
 }
 
 /// The latest calls; with a query, the journal's lines from a place on, and those to come.
-fn journal(caller: &Caller, query: &str) -> Response<AnyBody> {
+fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
     let gateway = &caller.gateway;
-    let wanted = match Wanted::of(query) {
+    let wanted = match JournalQuery::of(query) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => {
             return reply(StatusCode::OK, &json!({ "calls": gateway.journal.recent() }));
         }
         Err(why) => return reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
     };
-    let Some(follower) = Follower::new(gateway, wanted, &caller.connection) else {
+    let Some(follower) = JournalFollower::new(gateway, wanted, &caller.connection) else {
         let why = "too many follow the journal already";
         return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
@@ -105,7 +109,7 @@ fn journal(caller: &Caller, query: &str) -> Response<AnyBody> {
 }
 
 /// What this run is doing.
-fn health(gateway: &Gateway) -> Value {
+fn health(gateway: &Proxy) -> Value {
     let mode = match (&gateway.recorder, &gateway.replayer) {
         (Some(_), Some(_)) => "record new episodes",
         (Some(_), None) => "record",
@@ -115,26 +119,26 @@ fn health(gateway: &Gateway) -> Value {
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "mode": mode,
-        "served": Tally::read(&gateway.tally.served),
-        "recorded": Tally::read(&gateway.tally.recorded),
-        "scripted": Tally::read(&gateway.tally.scripted),
-        "unscripted": Tally::read(&gateway.tally.unscripted),
+        "served": RunCounters::read(&gateway.tally.served),
+        "recorded": RunCounters::read(&gateway.tally.recorded),
+        "scripted": RunCounters::read(&gateway.tally.scripted),
+        "unscripted": RunCounters::read(&gateway.tally.unscripted),
         "missed": gateway.tally.missed(),
         "journal": gateway.journal.health(),
         "traces": gateway.spans.health(),
         "script_streams": {
-            "drained": Tally::read(&gateway.tally.streams_drained),
-            "left": Tally::read(&gateway.tally.streams_left),
+            "drained": RunCounters::read(&gateway.tally.streams_drained),
+            "left": RunCounters::read(&gateway.tally.streams_left),
         },
     })
 }
 
 /// The numbers of this run, in the form that the scraper asks for.
-fn metrics(gateway: &Gateway, request: &Request<()>) -> Response<AnyBody> {
+fn metrics(gateway: &Proxy, request: &Request<()>) -> Response<AnyBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
     let loaded = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
-    let told = metric::Told {
+    let told = metric::ScrapeInput {
         mode: gateway.mode(),
         loaded: loaded as u64,
         journal_lost: gateway.journal.lost(),

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::identity::QueryRules;
 use crate::record::capture::header_list;
-use crate::recording::redact::Secrets;
+use crate::recording::redact::CallCredentials;
 
 /// How many different ones are kept for connections to come.
 const KEPT: usize = 32;
@@ -19,19 +19,24 @@ const KEPT: usize = 32;
 const LONGEST: usize = 16 << 10;
 
 /// The credentials of requests with these headers and this query. Never printed.
-pub(super) struct Carried {
+pub(super) struct RequestCredentials {
     /// The names of all headers in their order; the values of those that can hold
     /// a credential.
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
     query: String,
     /// Whether they go to a known provider.
     is_known: bool,
-    secrets: Arc<Secrets>,
+    secrets: Arc<CallCredentials>,
 }
 
-impl Carried {
-    fn new(headers: &HeaderMap, query: &str, rules: QueryRules<'_>, more: &Secrets) -> Self {
-        let mut secrets = Secrets::of_request(&header_list(headers), query, rules);
+impl RequestCredentials {
+    fn new(
+        headers: &HeaderMap,
+        query: &str,
+        rules: QueryRules<'_>,
+        more: &CallCredentials,
+    ) -> Self {
+        let mut secrets = CallCredentials::of_request(&header_list(headers), query, rules);
         secrets.extend(more);
         let secrets = Arc::new(secrets);
         // Copies: a value is a part of the buffer its request was read into.
@@ -39,7 +44,7 @@ impl Carried {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
         };
         let headers = headers.iter().map(|(name, value)| {
-            (name.clone(), Secrets::may_be_in(name.as_str()).then(|| copy(value)))
+            (name.clone(), CallCredentials::may_be_in(name.as_str()).then(|| copy(value)))
         });
         let (headers, query) = (headers.collect(), query.to_owned());
         Self { headers, query, is_known: rules.is_known, secrets }
@@ -56,7 +61,7 @@ impl Carried {
     }
 
     /// The credentials, ready to be searched for.
-    pub(super) fn secrets(&self) -> Arc<Secrets> {
+    pub(super) fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.secrets)
     }
 
@@ -68,27 +73,27 @@ impl Carried {
 
 /// The credentials seen lately, for connections that are new.
 #[derive(Default)]
-pub(super) struct Credentials {
-    recent: RwLock<Vec<Arc<Carried>>>,
+pub(super) struct CredentialCache {
+    recent: RwLock<Vec<Arc<RequestCredentials>>>,
     /// What is sent to upstreams with every request.
-    pub(super) of_upstreams: Secrets,
+    pub(super) of_upstreams: CallCredentials,
 }
 
-impl Credentials {
+impl CredentialCache {
     /// What a request carries.
     pub(super) fn of(
         &self,
         headers: &HeaderMap,
         query: &str,
         rules: QueryRules<'_>,
-    ) -> Arc<Carried> {
+    ) -> Arc<RequestCredentials> {
         let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = recent.iter().find(|known| known.is_of(headers, query, rules.is_known))
         {
             return Arc::clone(known);
         }
         drop(recent);
-        let found = Arc::new(Carried::new(headers, query, rules, &self.of_upstreams));
+        let found = Arc::new(RequestCredentials::new(headers, query, rules, &self.of_upstreams));
         if found.is_small() {
             let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
             if recent.len() == KEPT {
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn credentials_are_shared_when_only_other_headers_differ() {
-        let credentials = Credentials::default();
+        let credentials = CredentialCache::default();
         let call = |length: &str, key: &str| {
             let headers = headers(&[("content-length", length), ("authorization", key)]);
             credentials.of(&headers, "a=b", QueryRules::KNOWN)
@@ -125,11 +130,11 @@ mod tests {
 
     #[test]
     fn credentials_are_not_shared_when_the_query_or_the_names_differ() {
-        let carried = Carried::new(
+        let carried = RequestCredentials::new(
             &headers(&[("x-api-key", "one-long-secret")]),
             "a=b",
             QueryRules::KNOWN,
-            &Secrets::default(),
+            &CallCredentials::default(),
         );
         assert!(carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=b", true));
         assert!(!carried.is_of(&headers(&[("x-api-key", "one-long-secret")]), "a=c", true));
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn no_more_are_kept_than_the_limit_when_every_request_carries_another() {
-        let credentials = Credentials::default();
+        let credentials = CredentialCache::default();
         for number in 0..KEPT * 2 {
             credentials.of(
                 &headers(&[("x-api-key", &format!("secret-{number:08}"))]),

@@ -10,25 +10,25 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 
-use super::account::Account;
-use super::asked::{Asked, note};
-use super::caller::Caller;
+use super::call_record::{OutcomeDetail, RequestSummary};
+use super::call_tracker::CallTracker;
 use super::clock::{arrival, timestamp_of};
-use super::fault::{self, Abandoned};
-use super::head::Raw;
-use super::known::Known;
-use super::live;
-use super::memo::Recalled;
+use super::connection_context::ConnectionContext;
+use super::fault::{self, AbandonedCall};
+use super::head_cache::RequestRef;
+use super::incoming_call::{IncomingCall, note};
+use super::live_call;
 use super::observe::STEP_HEADER;
-use super::request_body::{self, SLOWEST_RATE, Unread};
+use super::parsed_request::ParsedRequest;
+use super::request_body::{self, BodyReadError, SLOWEST_RATE};
+use super::request_cache::CachedRequest;
 use super::respond::{self, AnyBody, OutBody};
-use super::route::{NoPlace, Place};
-use super::seen::{Facts, More};
-use super::tally::Tally;
-use super::{Gateway, Notice, OnMiss, control, cors, excess, script};
+use super::route::{Route, RouteError};
+use super::run_counters::RunCounters;
+use super::{OnMiss, Proxy, UserNotice, control, cors, refused_connection, script};
 use crate::identity::QueryRules;
 use crate::provider::Provider;
-use crate::replay::{Answered, ENTRY, Miss, RecordingMismatchError, Replayer};
+use crate::replay::{ENTRY, RecordingMismatchError, ReplayAnswer, ReplayEngine, UnexplainedMiss};
 
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
@@ -37,16 +37,16 @@ const READ_BEFORE_PLACING: u64 = 1 << 20;
 /// Answers one request.
 ///
 /// # Errors
-/// [`Abandoned`] where a fault leaves it without an answer.
+/// [`AbandonedCall`] where a fault leaves it without an answer.
 pub async fn handle(
-    caller: &Arc<Caller>,
+    caller: &Arc<ConnectionContext>,
     request: Request<Incoming>,
-) -> Result<Response<OutBody>, Abandoned> {
+) -> Result<Response<OutBody>, AbandonedCall> {
     let gateway = &caller.gateway;
     let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(tie(excess::turn_away(gateway, &parts, body).await, None));
+        return Ok(tie(refused_connection::turn_away(gateway, &parts, body).await, None));
     }
     let is_here = gateway.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
@@ -84,7 +84,7 @@ pub async fn handle(
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
-fn admit(gateway: &Gateway, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+fn admit(gateway: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
         let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
                        (WebSocket) are refused rather than passed by unrecorded: point the \
@@ -125,22 +125,22 @@ struct Refusal {
 
 /// Says so to the caller and to the person at the terminal, without credentials.
 fn refuse(
-    caller: &Arc<Caller>,
+    caller: &Arc<ConnectionContext>,
     parts: &Parts,
     refusal: &Refusal,
-) -> (Response<AnyBody>, Arc<Account>) {
+) -> (Response<AnyBody>, Arc<CallTracker>) {
     let gateway = &*caller.gateway;
     let query = parts.uri.query().unwrap_or_default();
     let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
     let message = gateway.redactor.redact_text(&refusal.message, &secrets);
-    Tally::count(&gateway.tally.refused);
-    (gateway.notify)(Notice::Refused(&message));
+    RunCounters::count(&gateway.tally.refused);
+    (gateway.notify)(UserNotice::Refused(&message));
     let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
     let method = gateway.redactor.redact_text(parts.method.as_str(), &secrets);
-    let facts = Facts::refused(&method, &path, refusal.provider);
+    let facts = RequestSummary::refused(&method, &path, refusal.provider);
     let come = (Instant::now(), arrival(&gateway.clock));
-    let account = Account::new(caller, come, Arc::new(facts), &parts.headers, &secrets);
-    let more = More::value(json!({ "error": refusal.kind, "message": &*message }));
+    let account = CallTracker::new(caller, come, Arc::new(facts), &parts.headers, &secrets);
+    let more = OutcomeDetail::value(json!({ "error": refusal.kind, "message": &*message }));
     account.note("refused", Some(refusal.status), more, None);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
     (response, account)
@@ -149,10 +149,10 @@ fn refuse(
 /// Reads a request, and knows it again or observes it; or says why that cannot
 /// be. The head is taken out of `parts` only where it can.
 async fn read(
-    caller: &Arc<Caller>,
+    caller: &Arc<ConnectionContext>,
     parts: &mut Parts,
     body: Incoming,
-) -> Result<Box<Asked>, Refusal> {
+) -> Result<Box<IncomingCall>, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     let gateway = &*caller.gateway;
@@ -166,12 +166,12 @@ async fn read(
             let place = placed.take().map_or_else(|| place(gateway, parts), Ok)?;
             let time_out = gateway.config.client_timeout.as_secs();
             let (status, kind, message) = match unread {
-                Unread::Larger => (
+                BodyReadError::Larger => (
                     StatusCode::PAYLOAD_TOO_LARGE,
                     "RequestTooLarge",
                     format!("the request's body is over the limit of {max} bytes; see --max-body"),
                 ),
-                Unread::Late => (
+                BodyReadError::Late => (
                     StatusCode::REQUEST_TIMEOUT,
                     "RequestTimeout",
                     format!(
@@ -179,7 +179,7 @@ async fn read(
                          --client-timeout"
                     ),
                 ),
-                Unread::Slow => (
+                BodyReadError::Slow => (
                     StatusCode::REQUEST_TIMEOUT,
                     "RequestTimeout",
                     format!(
@@ -187,7 +187,7 @@ async fn read(
                          {time_out} seconds; see --client-timeout"
                     ),
                 ),
-                Unread::Broken => (
+                BodyReadError::Broken => (
                     StatusCode::BAD_REQUEST,
                     "IncompleteRequest",
                     "the request's body ended before its announced length".to_owned(),
@@ -200,12 +200,12 @@ async fn read(
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (facts, secrets) = (Arc::clone(&known.facts), &known.seen.secrets);
-    let account = Account::new(caller, (arrived, at), facts, &headers, secrets);
-    Ok(Box::new(Asked { known, method, headers, body, arrived, at, fault: None, account }))
+    let account = CallTracker::new(caller, (arrived, at), facts, &headers, secrets);
+    Ok(Box::new(IncomingCall { known, method, headers, body, arrived, at, fault: None, account }))
 }
 
 /// Where a request goes, or that it has no place.
-fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
+fn place(gateway: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
     if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         // RFC 9110, section 4.2.4: no client sends one.
         let message = "the request's target holds a user or a password: send them in a header";
@@ -219,8 +219,8 @@ fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
     gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
         provider: Provider::Unknown,
         status: match error {
-            NoPlace::Path { .. } => StatusCode::NOT_FOUND,
-            NoPlace::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+            RouteError::Path { .. } => StatusCode::NOT_FOUND,
+            RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
         },
         kind: "UnknownUpstream",
         message: format!("failed to {error}"),
@@ -229,19 +229,19 @@ fn place(gateway: &Gateway, parts: &Parts) -> Result<Place, Refusal> {
 
 /// What is known of a request: from an earlier time, else looked at now.
 fn know(
-    caller: &Caller,
+    caller: &ConnectionContext,
     parts: &Parts,
     body: &Bytes,
-    placed: Option<Place>,
-) -> Result<Arc<Known>, Refusal> {
+    placed: Option<Route>,
+) -> Result<Arc<ParsedRequest>, Refusal> {
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let gateway = &*caller.gateway;
     let observer = &gateway.observer;
-    let raw = Raw { method, uri, headers, body, named: observer.named() };
+    let raw = RequestRef { method, uri, headers, body, named: observer.named() };
     // What is recorded is mostly new, and what it needs is taken out of it.
     let recalled =
-        if gateway.replayer.is_some() { observer.memo.recall(&raw) } else { Recalled::New };
-    if let Recalled::Known(known) = recalled {
+        if gateway.replayer.is_some() { observer.memo.recall(&raw) } else { CachedRequest::New };
+    if let CachedRequest::Known(known) = recalled {
         return Ok(known);
     }
     let opening = caller.opening(&raw, || {
@@ -250,14 +250,14 @@ fn know(
         let secrets = caller.secrets(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
-    let recorded = gateway.replayer.as_ref().map(Replayer::matcher);
-    let Recalled::Again(print) = recalled else {
+    let recorded = gateway.replayer.as_ref().map(ReplayEngine::matcher);
+    let CachedRequest::Again(print) = recalled else {
         return Ok(Arc::new(observer.observe(&opening, body, recorded)));
     };
     // Not the buffer it was read into, which may be a lot larger.
     let body = Bytes::copy_from_slice(body);
     let known = Arc::new(observer.observe(&opening, &body, recorded));
-    observer.memo.keep(&print, &Raw { body: &body, ..raw }, Arc::clone(&known));
+    observer.memo.keep(&print, &RequestRef { body: &body, ..raw }, Arc::clone(&known));
     Ok(known)
 }
 
@@ -271,7 +271,7 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Has the engines of this run answer a request.
-pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Box<Asked>) -> Response<AnyBody> {
+pub(super) async fn answer(gateway: &Arc<Proxy>, asked: Box<IncomingCall>) -> Response<AnyBody> {
     let Some(replayer) = &gateway.replayer else { return unanswered(gateway, asked, None).await };
     let seen = &asked.known.seen;
     let (accept, arrived) = (accepted(&asked), asked.arrived.into());
@@ -289,45 +289,45 @@ pub(super) async fn answer(gateway: &Arc<Gateway>, asked: Box<Asked>) -> Respons
 }
 
 /// The content encodings that a caller takes.
-pub(super) fn accepted(asked: &Asked) -> Option<&str> {
+pub(super) fn accepted(asked: &IncomingCall) -> Option<&str> {
     asked.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok())
 }
 
 /// The recorded answer, held back until its first byte is due.
 pub(super) async fn served(
-    gateway: &Gateway,
-    asked: &Asked,
-    answered: Answered,
+    gateway: &Proxy,
+    asked: &IncomingCall,
+    answered: ReplayAnswer,
 ) -> Response<AnyBody> {
     gateway.tally.serve(answered.usage, answered.cost_usd);
     asked.account.serve(&answered);
     asked.wait_until(answered.response.body().first_due()).await;
     let response = answered.response.map(AnyBody::Replay);
-    let more = More::Entry(response.headers().get(ENTRY).cloned());
+    let more = OutcomeDetail::Entry(response.headers().get(ENTRY).cloned());
     note(asked, "served", Some(response.status()), more);
     response
 }
 
 /// What a call gets that no recording answers: it is recorded, where this run records.
 pub(super) async fn unanswered(
-    gateway: &Arc<Gateway>,
-    asked: Box<Asked>,
-    miss: Option<Miss>,
+    gateway: &Arc<Proxy>,
+    asked: Box<IncomingCall>,
+    miss: Option<UnexplainedMiss>,
 ) -> Response<AnyBody> {
     match (&gateway.replayer, miss) {
         (Some(replayer), Some(miss)) if gateway.recorder.is_none() => {
             missed(gateway, replayer, asked, miss).await
         }
-        _ => live::record(gateway, asked).await,
+        _ => live_call::record(gateway, asked).await,
     }
 }
 
 /// What a call without a recorded answer gets.
 async fn missed(
-    gateway: &Arc<Gateway>,
-    replayer: &Replayer,
-    asked: Box<Asked>,
-    miss: Miss,
+    gateway: &Arc<Proxy>,
+    replayer: &ReplayEngine,
+    asked: Box<IncomingCall>,
+    miss: UnexplainedMiss,
 ) -> Response<AnyBody> {
     let observed = asked.known.seen.storable();
     let scripted = replayer.scripted(observed, asked.shape(), asked.arrived.into());
@@ -335,33 +335,33 @@ async fn missed(
         return script::answer(gateway, &asked, scripted).await;
     }
     if let OnMiss::Forward(client) = &gateway.on_miss {
-        return live::pass(gateway, client, asked).await;
+        return live_call::pass(gateway, client, asked).await;
     }
     if matches!(gateway.on_miss, OnMiss::Default)
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
-        Tally::count(&gateway.tally.defaulted);
+        RunCounters::count(&gateway.tally.defaulted);
         asked.account.write(|seen| seen.matched_by = Some("default"));
-        note(&asked, "default", Some(response.status()), More::Nothing);
+        note(&asked, "default", Some(response.status()), OutcomeDetail::Nothing);
         return response.map(AnyBody::Replay);
     }
     let error = explain(gateway, replayer, miss, &asked).await;
     let response = respond::mismatch(asked.shape(), &error);
-    let more = More::Mismatch(Arc::new(error.to_json()));
+    let more = OutcomeDetail::Mismatch(Arc::new(error.to_json()));
     note(&asked, "missed", Some(response.status()), more);
-    (gateway.notify)(Notice::Missed(&error));
+    (gateway.notify)(UserNotice::Missed(&error));
     gateway.tally.miss(error);
     response
 }
 
 /// Counts a miss that the caller is not told of, having got a fault in place of any
 /// answer. What would have been answered in another way is none.
-pub(super) async fn count_miss(gateway: &Arc<Gateway>, asked: &Asked, miss: Miss) {
+pub(super) async fn count_miss(gateway: &Arc<Proxy>, asked: &IncomingCall, miss: UnexplainedMiss) {
     let Some(replayer) = &gateway.replayer else { return };
     let strict = gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error);
     if strict && replayer.script().is_none() {
         let error = explain(gateway, replayer, miss, asked).await;
-        (gateway.notify)(Notice::Missed(&error));
+        (gateway.notify)(UserNotice::Missed(&error));
         gateway.tally.miss(error);
     }
 }
@@ -369,10 +369,10 @@ pub(super) async fn count_miss(gateway: &Arc<Gateway>, asked: &Asked, miss: Miss
 /// Has a miss explained, and its request kept where that is wanted, on a thread that
 /// may wait for files.
 async fn explain(
-    gateway: &Arc<Gateway>,
-    replayer: &Replayer,
-    miss: Miss,
-    asked: &Asked,
+    gateway: &Arc<Proxy>,
+    replayer: &ReplayEngine,
+    miss: UnexplainedMiss,
+    asked: &IncomingCall,
 ) -> RecordingMismatchError {
     let _turn = replayer.turn().await;
     let observed = asked.known.seen.storable();
@@ -387,7 +387,7 @@ async fn explain(
             let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);
             if let Err(error) = kept {
                 let text = format!("a missed request is not kept: failed to {}", error.chain());
-                (gateway.notify)(Notice::Warning(&text));
+                (gateway.notify)(UserNotice::Warning(&text));
             }
         }
         Some(error)

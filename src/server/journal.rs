@@ -10,7 +10,7 @@ pub mod follow;
 pub mod line;
 mod queue;
 
-pub use file::{File, Rotation, parts};
+pub use file::{JournalFile, JournalRotation, parts};
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,10 +19,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::call_record::CallRecord;
 use super::clock::timestamp;
-use super::seen::Seen;
 use line::versioned;
-use queue::Queue;
+use queue::LineQueue;
 
 /// Lines kept in memory.
 const KEPT: usize = 1000;
@@ -32,11 +32,11 @@ const KEPT_BYTES: usize = 16 << 20;
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// Told of what went wrong with the file, once for each cause.
-pub type OnTold = Box<dyn Fn(&str) + Send>;
+pub type OnJournalError = Box<dyn Fn(&str) + Send>;
 
 /// What became of a fault.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct FaultMark {
     /// When, in microseconds since 1970.
     pub at: i64,
     /// Its number.
@@ -50,7 +50,7 @@ pub struct Mark {
     pub at_ms: f64,
 }
 
-impl Mark {
+impl FaultMark {
     /// As JSON.
     pub fn to_json(&self) -> Value {
         let Self { at, fault, what, by, at_ms } = self;
@@ -66,7 +66,7 @@ impl Mark {
 
 /// A connection that a fault befell before anything was asked on it.
 #[derive(Clone, Debug)]
-pub struct Befallen {
+pub struct ConnectionFault {
     /// When it came, in microseconds since 1970.
     pub at: i64,
     /// Its number, from 1.
@@ -75,7 +75,7 @@ pub struct Befallen {
     pub fault: Arc<Value>,
 }
 
-impl Befallen {
+impl ConnectionFault {
     /// As JSON.
     fn to_json(&self) -> Value {
         let Self { at, connection, fault } = self;
@@ -91,9 +91,9 @@ impl Befallen {
 /// What stands in a journal. Nearly all are calls.
 #[derive(Clone, Debug)]
 enum Item {
-    Call(Arc<Seen>),
-    Befallen(Box<Befallen>),
-    Mark(Box<Mark>),
+    Call(Arc<CallRecord>),
+    Befallen(Box<ConnectionFault>),
+    Mark(Box<FaultMark>),
 }
 
 impl Item {
@@ -157,9 +157,9 @@ impl Place {
 }
 
 /// A connection that is open.
-pub(super) struct Open(watch::Receiver<bool>);
+pub(super) struct OpenConnection(watch::Receiver<bool>);
 
-impl Open {
+impl OpenConnection {
     /// Returns once it is to end, whatever it is at.
     pub(super) async fn last_word(&mut self) {
         // A sender that is gone has told as well.
@@ -180,7 +180,7 @@ pub struct Journal {
     /// The last number given out.
     last: AtomicU64,
     /// Absent where no file is written.
-    queue: Option<Queue>,
+    queue: Option<LineQueue>,
     /// Whether nobody may follow any more.
     ended: AtomicBool,
     followers: Arc<()>,
@@ -191,13 +191,13 @@ pub struct Journal {
 impl Journal {
     /// A journal in memory, and in `file` where one is given. `told` hears of what goes
     /// wrong with it.
-    pub fn new(file: Option<(File, OnTold)>) -> Self {
+    pub fn new(file: Option<(JournalFile, OnJournalError)>) -> Self {
         Self {
             recent: (0..KEPT).map(|_| Place::default()).collect(),
             bytes: AtomicIsize::new(0),
             oldest: AtomicU64::new(1),
             last: AtomicU64::new(0),
-            queue: file.map(|(file, told)| Queue::start(file, told)),
+            queue: file.map(|(file, told)| LineQueue::start(file, told)),
             ended: AtomicBool::new(false),
             followers: Arc::default(),
             open: watch::channel(false).0,
@@ -205,7 +205,7 @@ impl Journal {
     }
 
     /// Adds the line of a call; gives back the call. What is left in its place is of no use.
-    pub fn add(&self, seen: &mut Seen) -> Arc<Seen> {
+    pub fn add(&self, seen: &mut CallRecord) -> Arc<CallRecord> {
         let weight = seen.weight();
         self.keep(weight, |old| {
             let seen = in_place_of(old, seen);
@@ -214,13 +214,13 @@ impl Journal {
     }
 
     /// Adds the line of a connection that asked for nothing.
-    pub fn add_befallen(&self, befallen: Befallen) {
-        self.keep(size_of::<Seen>(), |_| (Item::Befallen(Box::new(befallen)), ()));
+    pub fn add_befallen(&self, befallen: ConnectionFault) {
+        self.keep(size_of::<CallRecord>(), |_| (Item::Befallen(Box::new(befallen)), ()));
     }
 
     /// Adds what became of a fault.
-    pub fn mark(&self, mark: Mark) {
-        self.keep(size_of::<Seen>(), |_| (Item::Mark(Box::new(mark)), ()));
+    pub fn mark(&self, mark: FaultMark) {
+        self.keep(size_of::<CallRecord>(), |_| (Item::Mark(Box::new(mark)), ()));
     }
 
     /// Keeps a line of this weight in memory and has it written. Who makes it is given the one
@@ -285,7 +285,7 @@ impl Journal {
     }
 
     /// The line of this number, while it is in memory, and the call that it is of.
-    pub(super) fn find(&self, number: u64) -> Option<(Value, Option<Arc<Seen>>)> {
+    pub(super) fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
         let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
             Item::Call(seen) => Some(Arc::clone(seen)),
@@ -330,8 +330,8 @@ impl Journal {
     }
 
     /// Notes a connection that is open: its calls have their lines once this is dropped.
-    pub(super) fn open(&self) -> Open {
-        Open(self.open.subscribe())
+    pub(super) fn open(&self) -> OpenConnection {
+        OpenConnection(self.open.subscribe())
     }
 
     /// Ends the connections that are still open, so that their calls get their lines.
@@ -348,19 +348,19 @@ impl Journal {
     /// How many lines were not written, and why.
     pub fn close(&self) -> Result<(), String> {
         self.end_following();
-        self.queue.as_ref().map_or(Ok(()), Queue::close)
+        self.queue.as_ref().map_or(Ok(()), LineQueue::close)
     }
 }
 
 /// A call that is kept where an old line was: in the same memory, where nobody else has it.
-fn in_place_of(old: Option<Item>, seen: &mut Seen) -> Arc<Seen> {
+fn in_place_of(old: Option<Item>, seen: &mut CallRecord) -> Arc<CallRecord> {
     if let Some(Item::Call(mut old)) = old
         && let Some(place) = Arc::get_mut(&mut old)
     {
         std::mem::swap(place, seen);
         return old;
     }
-    let rest = Seen::new(seen.at, Arc::clone(&seen.facts), seen.mode);
+    let rest = CallRecord::new(seen.at, Arc::clone(&seen.facts), seen.mode);
     Arc::new(std::mem::replace(seen, rest))
 }
 

@@ -1,10 +1,14 @@
 use super::*;
 use crate::provider::Provider;
-use crate::record::Times;
-use crate::server::seen::{Exchange, Facts, More};
+use crate::record::UpstreamTimes;
+use crate::server::call_record::{ExchangeOutcome, OutcomeDetail, RequestSummary};
 
-pub(super) fn seen(at: i64) -> Seen {
-    Seen::new(at, Arc::new(Facts::refused("POST", "/v1/x", Provider::OpenAi)), "replay")
+pub(super) fn seen(at: i64) -> CallRecord {
+    CallRecord::new(
+        at,
+        Arc::new(RequestSummary::refused("POST", "/v1/x", Provider::OpenAi)),
+        "replay",
+    )
 }
 
 fn written(path: &std::path::Path) -> Vec<Value> {
@@ -14,10 +18,10 @@ fn written(path: &std::path::Path) -> Vec<Value> {
 }
 
 /// A journal in a file of a folder of its own, and what it tells.
-fn journal(rotation: Option<Rotation>) -> (Journal, std::path::PathBuf, tempfile::TempDir) {
+fn journal(rotation: Option<JournalRotation>) -> (Journal, std::path::PathBuf, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    let file = File::create(&path, rotation).unwrap();
+    let file = JournalFile::create(&path, rotation).unwrap();
     (Journal::new(Some((file, Box::new(|_| {})))), path, folder)
 }
 
@@ -47,8 +51,8 @@ fn a_call_that_somebody_reads_stays_as_it_is_when_others_come_in_its_place() {
 fn oldest_lines_go_when_lines_are_large() {
     let journal = Journal::new(None);
     for at in 0..100 {
-        let more = More::Mismatch(Arc::new(json!({ "reason": "x".repeat(1 << 20) })));
-        journal.add(&mut Seen { more, ..seen(at) });
+        let more = OutcomeDetail::Mismatch(Arc::new(json!({ "reason": "x".repeat(1 << 20) })));
+        journal.add(&mut CallRecord { more, ..seen(at) });
     }
     let held = journal.bytes.load(Ordering::Relaxed);
     assert!(held <= KEPT_BYTES as isize, "{held}");
@@ -66,8 +70,8 @@ fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
     let journal = Journal::new(None);
     (0..5_000).for_each(|at| drop(journal.add(&mut seen(at))));
     for at in 5_000..5_010 {
-        let more = More::value(json!("x".repeat(KEPT_BYTES)));
-        journal.add(&mut Seen { more, ..seen(at) });
+        let more = OutcomeDetail::value(json!("x".repeat(KEPT_BYTES)));
+        journal.add(&mut CallRecord { more, ..seen(at) });
         let lines = journal.recent();
         assert_eq!((lines.len(), &lines[0]["seq"]), (1, &json!(at + 1)));
     }
@@ -77,11 +81,13 @@ fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
 fn lines_weigh_what_their_texts_take() {
     let long = || Some("x".repeat(1000));
     let light = seen(0);
-    let facts = Facts { model: long(), step: long(), session: long(), ..(*light.facts).clone() };
+    let facts =
+        RequestSummary { model: long(), step: long(), session: long(), ..(*light.facts).clone() };
     let fault = Some(Arc::new(json!({ "type": "y".repeat(1000) })));
-    let exchange = Exchange { kept: true, times: Times::default(), answered_by: long() };
+    let exchange =
+        ExchangeOutcome { kept: true, times: UpstreamTimes::default(), answered_by: long() };
     let exchange = Some(Box::new(exchange));
-    let heavy = Seen { facts: Arc::new(facts), exchange, fault, ..light.clone() };
+    let heavy = CallRecord { facts: Arc::new(facts), exchange, fault, ..light.clone() };
     assert!(heavy.weight() >= light.weight() + 5_000, "{}", heavy.weight());
 }
 
@@ -100,7 +106,7 @@ fn file_holds_every_line_once_the_journal_is_closed() {
 fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
     let line = Numbered { number: 1, item: Item::Call(Arc::new(seen(0))), weight: 0 };
     let max_size = line.to_json().to_string().len() as u64 * 10;
-    let (journal, path, folder) = journal(Some(Rotation { max_size, keep: 2 }));
+    let (journal, path, folder) = journal(Some(JournalRotation { max_size, keep: 2 }));
     (0..500).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
     let parts = [file::part(&path, 2), file::part(&path, 1), path];
@@ -123,13 +129,13 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
     let path = folder.path().join("run.jsonl");
     std::fs::write(file::part(&path, 1), "{\"v\":1}\n").unwrap();
     std::fs::write(file::part(&path, 2), "mine").unwrap();
-    let rotation = Rotation { max_size: 1, keep: 3 };
-    let file = File::create(&path, Some(rotation)).unwrap();
+    let rotation = JournalRotation { max_size: 1, keep: 3 };
+    let file = JournalFile::create(&path, Some(rotation)).unwrap();
     assert!(!file::part(&path, 1).exists());
     std::fs::write(file::part(&path, 1), "mine too").unwrap();
     let told = Arc::<Mutex<Vec<String>>>::default();
     let heard = Arc::clone(&told);
-    let on_told: OnTold = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
+    let on_told: OnJournalError = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_told)));
     (0..3).for_each(|at| drop(journal.add(&mut seen(at))));
     journal.close().unwrap();
@@ -142,10 +148,10 @@ fn parts_of_an_earlier_run_go_and_what_is_no_part_stays() {
 
 #[test]
 fn lines_are_counted_and_said_once_when_the_file_takes_none() {
-    let file = File::create(std::path::Path::new("/dev/full"), None).unwrap();
+    let file = JournalFile::create(std::path::Path::new("/dev/full"), None).unwrap();
     let told = Arc::<Mutex<Vec<String>>>::default();
     let heard = Arc::clone(&told);
-    let on_told: OnTold = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
+    let on_told: OnJournalError = Box::new(move |text| heard.lock().unwrap().push(text.to_owned()));
     let journal = Journal::new(Some((file, on_told)));
     for at in 0..30 {
         journal.add(&mut seen(at));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracing::{Level, debug, enabled, info, trace};
 
-use super::seen::Seen;
+use super::call_record::CallRecord;
 
 /// Whether each call is told.
 pub fn tells_calls() -> bool {
@@ -15,7 +15,7 @@ pub fn tells_calls() -> bool {
 }
 
 /// A call is over.
-pub(super) fn call(seen: &Seen) {
+pub(super) fn call(seen: &CallRecord) {
     let facts = &*seen.facts;
     let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
     info!(

@@ -5,39 +5,39 @@
 
 mod accept;
 pub mod access;
-mod account;
-mod asked;
 mod authority;
-mod caller;
+pub mod call_record;
+mod call_tracker;
 pub mod clock;
+mod connection_activity;
+mod connection_context;
 pub mod control;
+mod control_access;
 mod cors;
 mod credential;
-mod door;
-mod excess;
 pub mod fault;
 pub mod handler;
-mod head;
+mod head_cache;
+mod incoming_call;
 pub mod inspector;
 pub mod journal;
-mod known;
 pub mod limit;
-mod live;
+mod live_call;
 pub mod log;
-mod memo;
 pub mod metric;
 pub mod observe;
-mod patience;
+mod parsed_request;
+mod refused_connection;
 mod request_body;
+mod request_cache;
 pub mod respond;
 pub mod route;
+pub mod run_counters;
 mod script;
-pub mod seen;
 mod side_poll;
 pub mod socket;
 pub mod span;
 mod stream;
-pub mod tally;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -45,22 +45,22 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use crate::record::Recorder;
+use crate::record::RecordEngine;
 use crate::recording::redact::Redactor;
-use crate::replay::{Missed, RecordingMismatchError, Replayer};
-use crate::upstream::Client;
+use crate::replay::{MissedRequests, RecordingMismatchError, ReplayEngine};
+use crate::upstream::UpstreamClient;
 pub use accept::run;
 use access::AccessPolicy;
-use fault::Faults;
+use call_record::CallRecord;
+use fault::FaultContext;
 use inspector::Inspector;
 use journal::Journal;
 use limit::ConnectionLimit;
 use metric::Metrics;
-use observe::Observer;
-use route::Routes;
-use seen::Seen;
+use observe::RequestObserver;
+use route::RouteTable;
+use run_counters::RunCounters;
 use span::Spans;
-use tally::Tally;
 
 /// What a call without a recorded answer gets.
 #[derive(Clone, Debug)]
@@ -70,12 +70,12 @@ pub enum OnMiss {
     /// The placeholder answer.
     Default,
     /// The live upstream's answer, not recorded.
-    Forward(Client),
+    Forward(UpstreamClient),
 }
 
 /// How the server behaves.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ServerConfig {
     /// What may call, and by which names.
     pub access: AccessPolicy,
     /// How long a client may keep a request's head or body waiting, and its connection idle.
@@ -92,7 +92,7 @@ pub struct Config {
 
 /// Something the person at the terminal should hear of at once.
 #[derive(Debug)]
-pub enum Notice<'a> {
+pub enum UserNotice<'a> {
     /// A call without a recorded answer.
     Missed(&'a RecordingMismatchError),
     /// An upstream gave no answer, or a request could not be placed or was too large.
@@ -102,38 +102,38 @@ pub enum Notice<'a> {
     /// Something that is well again, or was put right, and is worth knowing.
     Warning(&'a str),
     /// A call is over.
-    Call(&'a Seen),
+    Call(&'a CallRecord),
     /// An exchange was kept, but not whole: it will not be replayed.
     Incomplete(&'a str),
 }
 
-/// Told of every [`Notice`].
-pub type OnNotice = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
+/// Told of every [`UserNotice`].
+pub type OnNotice = Arc<dyn Fn(UserNotice<'_>) + Send + Sync>;
 
 /// Everything a request needs.
-pub struct Gateway {
+pub struct Proxy {
     /// Behaviour.
-    pub config: Config,
+    pub config: ServerConfig,
     /// How many connections there may be.
     pub connections: ConnectionLimit,
     /// Where requests go.
-    pub routes: Routes,
+    pub routes: RouteTable,
     /// What must never be stored or shown.
     pub redactor: Arc<Redactor>,
     /// What is made of a request before an engine has it.
-    pub observer: Observer,
+    pub observer: RequestObserver,
     /// The recording engine, where this run records.
-    pub recorder: Option<Arc<Recorder>>,
+    pub recorder: Option<Arc<RecordEngine>>,
     /// The replaying engine, where this run replays.
-    pub replayer: Option<Replayer>,
+    pub replayer: Option<ReplayEngine>,
     /// What a miss gets, where this run does not record it.
     pub on_miss: OnMiss,
     /// Where requests without a recorded answer are kept, where they are.
-    pub missed: Option<Arc<Missed>>,
+    pub missed: Option<Arc<MissedRequests>>,
     /// What goes wrong on purpose.
-    pub faults: Faults,
+    pub faults: FaultContext,
     /// The counts.
-    pub tally: Arc<Tally>,
+    pub tally: Arc<RunCounters>,
     /// The same and more, for scrapers.
     pub metrics: Arc<Metrics>,
     /// A line for each call.
@@ -148,7 +148,7 @@ pub struct Gateway {
     pub clock: AtomicI64,
 }
 
-impl Gateway {
+impl Proxy {
     /// What the run does, in a word.
     pub fn mode(&self) -> &'static str {
         match (&self.recorder, &self.replayer) {
@@ -160,10 +160,10 @@ impl Gateway {
 
     /// A call is over: everybody who counts or writes down calls learns of it here, once.
     /// What is left in its place is of no use.
-    pub(crate) fn over(&self, seen: &mut Seen) {
+    pub(crate) fn over(&self, seen: &mut CallRecord) {
         log::call(seen);
         self.metrics.over(seen);
-        (self.notify)(Notice::Call(seen));
+        (self.notify)(UserNotice::Call(seen));
         let seen = self.journal.add(seen);
         self.spans.add(&seen);
     }

@@ -7,17 +7,17 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
-use super::credential::{Carried, Credentials};
-use super::known::{Known, Seen};
-use super::memo::Memo;
-use super::route::Place;
-use super::seen::Facts;
+use super::call_record::RequestSummary;
+use super::credential::{CredentialCache, RequestCredentials};
+use super::parsed_request::{ParsedRequest, RedactedRequest};
+use super::request_cache::RequestCache;
+use super::route::Route;
 use crate::identity::{IdentityRules, QueryRules};
 use crate::provider::directory;
 use crate::recording::encoding::coding_of;
 use crate::recording::entry::RecordedRequest;
-use crate::recording::observed::Observed;
-use crate::recording::redact::{Placeholders, RedactedBody, Redactor, Secrets};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use crate::recording::request_text::{RequestText, request_text};
 use crate::replay::Matcher;
 
@@ -27,39 +27,39 @@ pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-sessio
 pub const STEP_HEADER: HeaderName = HeaderName::from_static("x-loomrec-step-id");
 
 /// What follows from the head of a request alone: freed of secrets, but for its place.
-pub(super) struct Opening {
-    place: Arc<Place>,
+pub(super) struct ParsedHead {
+    place: Arc<Route>,
     /// All but its body.
     request: RecordedRequest,
     session: Option<String>,
     step: Option<String>,
-    secrets: Arc<Secrets>,
+    secrets: Arc<CallCredentials>,
     placeholders: Placeholders,
     /// How the body is encoded.
     coding: Option<String>,
 }
 
 /// Observes the requests of a run.
-pub struct Observer {
+pub struct RequestObserver {
     redactor: Arc<Redactor>,
     /// The rules that the engines will ask for keys under.
     rules: Vec<IdentityRules>,
     /// The headers that any of these rules makes a part of keys.
     named: Vec<String>,
-    credentials: Credentials,
+    credentials: CredentialCache,
     /// Names of query parameters that are credentials, in lower case.
     credential_params: Vec<String>,
     /// The program's own header for the step of a call, in lower case.
     step_header: Option<String>,
-    pub(super) memo: Memo,
+    pub(super) memo: RequestCache,
 }
 
-impl Observer {
+impl RequestObserver {
     /// An observer that frees requests of what `redactor` finds, and makes their
     /// keys under `rules` ready.
     pub fn new(redactor: Arc<Redactor>, rules: Vec<IdentityRules>) -> Self {
         let named = rules.iter().flat_map(|rules| rules.headers().iter().cloned()).collect();
-        let (credentials, memo) = (Credentials::default(), Memo::default());
+        let (credentials, memo) = (CredentialCache::default(), RequestCache::default());
         let (credential_params, step_header) = (Vec::new(), None);
         Self { redactor, rules, named, credentials, credential_params, step_header, memo }
     }
@@ -102,19 +102,19 @@ impl Observer {
         headers: &HeaderMap,
         query: &str,
         rules: QueryRules<'_>,
-    ) -> Arc<Carried> {
+    ) -> Arc<RequestCredentials> {
         self.credentials.of(headers, query, rules)
     }
 
     /// Frees the head of a request of secrets. What it is made of: the headers that
-    /// [`looks_at`](super::known::looks_at) names.
+    /// [`looks_at`](super::parsed_request::looks_at) names.
     pub(super) fn open(
         &self,
-        place: Place,
+        place: Route,
         method: &Method,
         headers: &HeaderMap,
-        secrets: Arc<Secrets>,
-    ) -> Opening {
+        secrets: Arc<CallCredentials>,
+    ) -> ParsedHead {
         let clean = |text: &str| self.redactor.redact_name(text, &secrets);
         let named = |name: HeaderName| {
             let value = String::from_utf8_lossy(headers.get(name)?.as_bytes());
@@ -140,18 +140,18 @@ impl Observer {
         let step = named(STEP_HEADER);
         let (place, placeholders) = (Arc::new(place), numbered);
         let coding = coding_of(headers);
-        Opening { place, request, session, step, secrets, placeholders, coding }
+        ParsedHead { place, request, session, step, secrets, placeholders, coding }
     }
 
     /// Recognises a request and frees its body of secrets. What is just as it is
     /// `recorded` need not be read.
     pub(super) fn observe(
         &self,
-        opening: &Opening,
+        opening: &ParsedHead,
         body: &Bytes,
         recorded: Option<&Matcher>,
-    ) -> Known {
-        let Opening { place, request, session, step, secrets, placeholders, coding } = opening;
+    ) -> ParsedRequest {
+        let ParsedHead { place, request, session, step, secrets, placeholders, coding } = opening;
         let mut placeholders = placeholders.clone();
         let kind = request.content_type();
         // A body that is encoded is kept as it came unless something is found inside.
@@ -167,8 +167,8 @@ impl Observer {
             let request = RecordedRequest { body, ..request.clone() };
             let upstream = place.upstream.clone();
             let mut observed = match recorded.and_then(|matcher| matcher.recall(&request)) {
-                Some((call, key)) => Observed::recalled(upstream, request, call, key),
-                None => Observed::new(upstream, request, &self.rules),
+                Some((call, key)) => NormalizedRequest::recalled(upstream, request, call, key),
+                None => NormalizedRequest::new(upstream, request, &self.rules),
             };
             observed.session.clone_from(session);
             observed.step.clone_from(step);
@@ -181,8 +181,8 @@ impl Observer {
         };
         let scrubbed = opaque.or_else(|| whole.map(owned)).map(&build);
         let observed = build(owned(by_patterns));
-        let seen = Seen { observed, scrubbed, secrets: Arc::clone(secrets) };
-        let facts = Arc::new(Facts::of(seen.storable(), self.rules.first()));
-        Known { place: Arc::clone(place), seen, facts }
+        let seen = RedactedRequest { observed, scrubbed, secrets: Arc::clone(secrets) };
+        let facts = Arc::new(RequestSummary::of(seen.storable(), self.rules.first()));
+        ParsedRequest { place: Arc::clone(place), seen, facts }
     }
 }

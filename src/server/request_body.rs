@@ -19,7 +19,7 @@ pub(super) const SLOWEST_RATE: u32 = 1024;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum BodyReadError {
     /// It is larger than it may be.
     Larger,
     /// It ended before its length.
@@ -35,13 +35,17 @@ pub(super) enum Unread {
 /// that comes in one piece is not copied.
 ///
 /// # Errors
-/// [`Unread`], which says why not.
-pub(super) async fn collect<B>(mut body: B, max: usize, patience: Duration) -> Result<Bytes, Unread>
+/// [`BodyReadError`], which says why not.
+pub(super) async fn collect<B>(
+    mut body: B,
+    max: usize,
+    patience: Duration,
+) -> Result<Bytes, BodyReadError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     if body.size_hint().lower() > max as u64 {
-        return Err(Unread::Larger);
+        return Err(BodyReadError::Larger);
     }
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
@@ -50,7 +54,7 @@ where
         // Trailers are no part of a body.
         let Ok(data) = frame.into_data() else { continue };
         if first.len() + all.len() + data.len() > max {
-            return Err(Unread::Larger);
+            return Err(BodyReadError::Larger);
         }
         if first.is_empty() && all.is_empty() {
             first = data;
@@ -94,7 +98,7 @@ impl Pace {
     }
 
     /// The next frame. Time is looked at only where it is not there yet.
-    async fn next<B>(&mut self, body: &mut B) -> Result<Option<Frame<Bytes>>, Unread>
+    async fn next<B>(&mut self, body: &mut B) -> Result<Option<Frame<Bytes>>, BodyReadError>
     where
         B: Body<Data = Bytes> + Unpin,
     {
@@ -108,21 +112,21 @@ impl Pace {
                     .map_err(|_| late)?
             }
         };
-        let frame = frame.transpose().map_err(|_| Unread::Broken)?;
+        let frame = frame.transpose().map_err(|_| BodyReadError::Broken)?;
         let data = frame.as_ref().and_then(Frame::data_ref);
         self.read += data.map_or(0, Bytes::len) as u64;
         Ok(frame)
     }
 
     /// How long the next frame may take, and what it is when it takes longer.
-    fn time_left(&mut self, now: Instant) -> (Duration, Unread) {
+    fn time_left(&mut self, now: Instant) -> (Duration, BodyReadError) {
         let waited = now.saturating_duration_since(*self.since.get_or_insert(now));
         let earned =
             Duration::from_millis(self.read.saturating_mul(1000) / u64::from(SLOWEST_RATE));
         let left = self.patience.saturating_add(earned).saturating_sub(waited);
         match left < self.patience {
-            true => (left, Unread::Slow),
-            false => (self.patience, Unread::Late),
+            true => (left, BodyReadError::Slow),
+            false => (self.patience, BodyReadError::Late),
         }
     }
 }
@@ -159,7 +163,7 @@ mod tests {
         left: &[&'static str],
         behind: Poll<Option<()>>,
         max: usize,
-    ) -> Result<Bytes, Unread> {
+    ) -> Result<Bytes, BodyReadError> {
         let body = Pieces { left: left.to_vec(), behind };
         collect(body, max, Duration::from_millis(20)).await
     }
@@ -170,8 +174,8 @@ mod tests {
         assert_eq!(collected(&[], end, 0).await, Ok(Bytes::new()));
         assert_eq!(collected(&["ab"], end, 2).await, Ok("ab".into()));
         assert_eq!(collected(&["ab", "", "c"], end, 3).await, Ok("abc".into()));
-        assert_eq!(collected(&["ab", "c"], end, 2).await, Err(Unread::Larger));
-        assert_eq!(collected(&["ab"], Poll::Ready(Some(())), 9).await, Err(Unread::Broken));
+        assert_eq!(collected(&["ab", "c"], end, 2).await, Err(BodyReadError::Larger));
+        assert_eq!(collected(&["ab"], Poll::Ready(Some(())), 9).await, Err(BodyReadError::Broken));
     }
 
     /// A body of single bytes with a pause before each.
@@ -203,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn body_that_drips_is_not_waited_for() {
         let body = Drips { left: 200, pause: Box::pin(tokio::time::sleep(PAUSE)) };
-        assert_eq!(collect(body, 1000, 20 * PAUSE).await, Err(Unread::Slow));
+        assert_eq!(collect(body, 1000, 20 * PAUSE).await, Err(BodyReadError::Slow));
     }
 
     #[tokio::test]
@@ -211,21 +215,21 @@ mod tests {
         let second = Duration::from_secs(1);
         let start = Instant::now();
         let mut pace = Pace::new(60 * second);
-        assert_eq!(pace.time_left(start), (60 * second, Unread::Late));
-        assert_eq!(pace.time_left(start + 59 * second), (second, Unread::Slow));
+        assert_eq!(pace.time_left(start), (60 * second, BodyReadError::Late));
+        assert_eq!(pace.time_left(start + 59 * second), (second, BodyReadError::Slow));
         // A megabyte, which is 1024 seconds.
         pace.read = 1 << 20;
-        assert_eq!(pace.time_left(start + 1000 * second), (60 * second, Unread::Late));
-        assert_eq!(pace.time_left(start + 1024 * second), (60 * second, Unread::Late));
-        assert_eq!(pace.time_left(start + 1080 * second), (4 * second, Unread::Slow));
-        assert_eq!(pace.time_left(start + 2000 * second), (Duration::ZERO, Unread::Slow));
+        assert_eq!(pace.time_left(start + 1000 * second), (60 * second, BodyReadError::Late));
+        assert_eq!(pace.time_left(start + 1024 * second), (60 * second, BodyReadError::Late));
+        assert_eq!(pace.time_left(start + 1080 * second), (4 * second, BodyReadError::Slow));
+        assert_eq!(pace.time_left(start + 2000 * second), (Duration::ZERO, BodyReadError::Slow));
         pace.read = u64::MAX;
-        assert_eq!(pace.time_left(start), (60 * second, Unread::Late));
+        assert_eq!(pace.time_left(start), (60 * second, BodyReadError::Late));
     }
 
     #[tokio::test]
     async fn body_of_which_nothing_comes_any_more_is_not_waited_for() {
-        assert_eq!(collected(&["ab"], Poll::Pending, 9).await, Err(Unread::Late));
+        assert_eq!(collected(&["ab"], Poll::Pending, 9).await, Err(BodyReadError::Late));
         let silent = Pieces { left: vec!["ab"], behind: Poll::Pending };
         discard(silent, 9, Duration::from_millis(20)).await;
     }

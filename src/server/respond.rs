@@ -12,14 +12,14 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::time::{Sleep, sleep};
 
-use super::account::{Account, Sent};
-use super::fault::{FaultBody, Resumed};
-use super::journal::follow::Follower;
-use super::socket::Connection;
+use super::call_tracker::{CallTracker, SentProgress};
+use super::fault::{FaultBody, PrefixedBody};
+use super::journal::follow::JournalFollower;
+use super::socket::ConnectionHandle;
 use super::stream::StreamBody;
 use crate::provider::{self, Provider};
 use crate::record::tee::TeeBody;
-use crate::recording::entry::Cut;
+use crate::recording::entry::RecordedCut;
 use crate::replay::{RecordingMismatchError, ReplayBody};
 use crate::upstream;
 
@@ -38,23 +38,23 @@ pub enum AnyBody {
     /// A script's stream, counted when it is over.
     Script(StreamBody),
     /// A live response of which nothing is kept.
-    Live(upstream::Body),
+    Live(upstream::UpstreamBody),
     /// The journal as it grows.
-    Follow(Box<Follower>),
+    Follow(Box<JournalFollower>),
     /// Any of these, to which something happens.
     Fault(Box<FaultBody>),
     /// Any of these, of which the beginning was read before.
-    Resumed(Box<Resumed>),
+    Resumed(Box<PrefixedBody>),
 }
 
 impl Body for AnyBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         match self.get_mut() {
             Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
             Self::Tee(body) => Pin::new(body).poll_frame(cx),
@@ -103,16 +103,16 @@ pub struct OutBody(Box<Sending>);
 struct Sending {
     body: AnyBody,
     /// What of it has been sent, where it answers a call.
-    sent: Option<Sent>,
-    connection: Arc<Connection>,
+    sent: Option<SentProgress>,
+    connection: Arc<ConnectionHandle>,
     /// A cut that waits for the bytes before it to leave, and since when.
-    cut: Option<(Cut, u64)>,
+    cut: Option<(RecordedCut, u64)>,
     before_reset: Option<Pin<Box<Sleep>>>,
 }
 
 impl OutBody {
     /// `body` on `connection`.
-    fn new(body: AnyBody, connection: Arc<Connection>, sent: Option<Sent>) -> Self {
+    fn new(body: AnyBody, connection: Arc<ConnectionHandle>, sent: Option<SentProgress>) -> Self {
         Self(Box::new(Sending { body, sent, connection, cut: None, before_reset: None }))
     }
 }
@@ -125,7 +125,10 @@ impl Sending {
         sent.add(bytes, polled.is_none() || self.body.is_end_stream());
     }
 
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         if self.cut.is_none() {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 // An error makes the server drop what it has not yet written, so
@@ -147,7 +150,7 @@ impl Sending {
         let Some((cut, since)) = self.cut else { return Poll::Ready(None) };
         self.connection.cut();
         ready!(self.connection.poll_flushed(since, cx));
-        if cut == Cut::Reset {
+        if cut == RecordedCut::Reset {
             let wait = self.before_reset.get_or_insert_with(|| Box::pin(sleep(BEFORE_RESET)));
             ready!(wait.as_mut().poll(cx));
             self.connection.reset_at_end();
@@ -164,12 +167,12 @@ impl Drop for Sending {
 
 impl Body for OutBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         self.get_mut().0.poll_frame(cx)
     }
 
@@ -221,10 +224,10 @@ pub fn mismatch(provider: Provider, error_data: &RecordingMismatchError) -> Resp
 /// call's account.
 pub(super) fn tie(
     response: Response<AnyBody>,
-    connection: Arc<Connection>,
-    account: Option<Arc<Account>>,
+    connection: Arc<ConnectionHandle>,
+    account: Option<Arc<CallTracker>>,
 ) -> Response<OutBody> {
     let (status, length) = (response.status(), response.body().size_hint().exact());
-    let sent = account.map(|account| Sent::new(account, status, length));
+    let sent = account.map(|account| SentProgress::new(account, status, length));
     response.map(|body| OutBody::new(body, connection, sent))
 }

@@ -18,7 +18,7 @@ const ANTHROPIC_VERSION: &str = "anthropic-version";
 
 /// One upstream.
 #[derive(Clone, Debug)]
-pub struct Upstream {
+pub struct MountedUpstream {
     /// Its name: the first segment of the path.
     pub name: String,
     /// Where it is; `None` where the user has to say (`--upstream NAME=URL`).
@@ -29,9 +29,9 @@ pub struct Upstream {
 
 /// All upstreams of this run.
 #[derive(Clone, Debug, Default)]
-pub struct Routes {
+pub struct RouteTable {
     /// The named ones.
-    pub named: Vec<Upstream>,
+    pub named: Vec<MountedUpstream>,
     /// The single `--upstream URL`.
     pub single: Option<Url>,
     /// Whether calls of no known shape go to [`UNNAMED`] although no URL is given:
@@ -41,10 +41,10 @@ pub struct Routes {
 
 /// Where a request goes.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Route {
     /// The upstream's name.
     pub upstream: String,
-    /// Whether it is where the single `--upstream URL` says; see [`Routes::base`].
+    /// Whether it is where the single `--upstream URL` says; see [`RouteTable::base`].
     pub single: bool,
     /// The shape of its errors, where the request itself does not tell.
     pub provider: Provider,
@@ -58,7 +58,7 @@ pub struct Place {
 
 /// A request that no upstream is meant by.
 #[derive(Debug, thiserror::Error)]
-pub enum NoPlace {
+pub enum RouteError {
     /// Neither its path nor its shape names an upstream.
     #[error(
         "place {path:?}: its first segment is no upstream, and its shape tells none; \
@@ -86,7 +86,7 @@ pub enum NoPlace {
     },
 }
 
-impl NoPlace {
+impl RouteError {
     /// Not the target as it came: a password may stand in it.
     fn of_target(target: &Authority) -> Self {
         let port = target.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
@@ -95,12 +95,17 @@ impl NoPlace {
     }
 }
 
-impl Routes {
+impl RouteTable {
     /// Where a request goes. A target with a host is another's than loomrec's own.
     ///
     /// # Errors
-    /// [`NoPlace`] naming the upstreams there are.
-    pub fn place(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Place, NoPlace> {
+    /// [`RouteError`] naming the upstreams there are.
+    pub fn place(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Route, RouteError> {
         let (session, path) = split_session(uri.path());
         let query = uri.query().unwrap_or_default().to_owned();
         if let Some(target) = uri.authority() {
@@ -108,7 +113,7 @@ impl Routes {
                 return Ok(upstream.place(path, query, session));
             }
             if !self.single.as_ref().is_some_and(|base| is_at(base, target)) {
-                return Err(NoPlace::of_target(target));
+                return Err(RouteError::of_target(target));
             }
         }
         let (first, rest) = split_first(path);
@@ -120,20 +125,20 @@ impl Routes {
         let named = shape.and_then(|name| self.named.iter().find(|known| known.name == name));
         match (named, &self.single) {
             (Some(upstream), Some(_)) => {
-                Ok(Place { single: true, ..upstream.place(path, query, session) })
+                Ok(Route { single: true, ..upstream.place(path, query, session) })
             }
             (Some(upstream), None) => Ok(upstream.place(path, query, session)),
             (None, single) if single.is_some() || self.unnamed => {
                 let (name, provider) = (UNNAMED.to_owned(), Provider::Unknown);
-                let unnamed = Upstream { name, base: None, provider };
-                Ok(Place { single: true, ..unnamed.place(path, query, session) })
+                let unnamed = MountedUpstream { name, base: None, provider };
+                Ok(Route { single: true, ..unnamed.place(path, query, session) })
             }
-            (None, _) => Err(NoPlace::Path { path: path.to_owned(), known: self.names() }),
+            (None, _) => Err(RouteError::Path { path: path.to_owned(), known: self.names() }),
         }
     }
 
     /// Where the upstream of a place is, if that is known.
-    pub fn base(&self, place: &Place) -> Option<&Url> {
+    pub fn base(&self, place: &Route) -> Option<&Url> {
         if place.single {
             return self.single.as_ref();
         }
@@ -142,9 +147,9 @@ impl Routes {
 
     /// The upstream an absolute target names by its host: the host it has here, or the
     /// public one it is known by.
-    fn upstream_of(&self, target: &Authority) -> Option<&Upstream> {
-        let public = |upstream: &Upstream| {
-            let base = directory::Upstream::find(&upstream.name)?.base?;
+    fn upstream_of(&self, target: &Authority) -> Option<&MountedUpstream> {
+        let public = |upstream: &MountedUpstream| {
+            let base = directory::KnownUpstream::find(&upstream.name)?.base?;
             Url::parse(base).ok()
         };
         let is_here = |base: Option<&Url>| base.is_some_and(|base| is_at(base, target));
@@ -164,9 +169,9 @@ impl Routes {
     }
 }
 
-impl Upstream {
-    fn place(&self, path: &str, query: String, session: Option<String>) -> Place {
-        Place {
+impl MountedUpstream {
+    fn place(&self, path: &str, query: String, session: Option<String>) -> Route {
+        Route {
             upstream: self.name.clone(),
             single: false,
             provider: self.provider,
@@ -213,22 +218,22 @@ fn shape_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    fn routes() -> Routes {
-        let upstream = |name: &str, base: &str| Upstream {
+    fn routes() -> RouteTable {
+        let upstream = |name: &str, base: &str| MountedUpstream {
             name: name.to_owned(),
             base: Url::parse(base).ok(),
             provider: Provider::OpenAi,
         };
-        Routes {
+        RouteTable {
             named: vec![
                 upstream("openai", "https://api.openai.com"),
                 upstream("anthropic", "https://api.anthropic.com"),
             ],
-            ..Routes::default()
+            ..RouteTable::default()
         }
     }
 
-    fn place(routes: &Routes, uri: &str) -> Result<Place, NoPlace> {
+    fn place(routes: &RouteTable, uri: &str) -> Result<Route, RouteError> {
         routes.place(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
     }
 
@@ -277,7 +282,7 @@ mod tests {
             "http://api.openai.com:8080/openai/v1/x",
         ] {
             let error = place(&routes(), target).unwrap_err();
-            assert!(matches!(error, NoPlace::Host { .. }), "{target}: {error}");
+            assert!(matches!(error, RouteError::Host { .. }), "{target}: {error}");
         }
     }
 

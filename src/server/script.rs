@@ -5,32 +5,32 @@ use std::sync::Arc;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::asked::{Asked, note};
+use super::call_record::OutcomeDetail;
+use super::incoming_call::{IncomingCall, note};
 use super::respond::{self, AnyBody};
-use super::seen::More;
+use super::run_counters::RunCounters;
 use super::stream::StreamBody;
-use super::tally::Tally;
-use super::{Gateway, Notice};
-use crate::replay::{NoScriptedResponse, Scripted};
+use super::{Proxy, UserNotice};
+use crate::replay::{NoScriptedResponse, ScriptAnswer};
 
 /// The name of the error that a call behind the end of a script gets.
 const NONE: &str = "no_scripted_response";
 
 /// Goes with a response: which call of the script it is, from 1.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call(pub(super) usize);
+pub(super) struct ScriptedCall(pub(super) usize);
 
 /// What the script has for a call, held back until its first byte is due.
 pub(super) async fn answer(
-    gateway: &Gateway,
-    asked: &Asked,
-    scripted: Result<Scripted, NoScriptedResponse>,
+    gateway: &Proxy,
+    asked: &IncomingCall,
+    scripted: Result<ScriptAnswer, NoScriptedResponse>,
 ) -> Response<AnyBody> {
-    let Scripted { response, call, streamed } = match scripted {
+    let ScriptAnswer { response, call, streamed } = match scripted {
         Ok(scripted) => scripted,
         Err(why) => return refuse(gateway, asked, &why),
     };
-    Tally::count(&gateway.tally.scripted);
+    RunCounters::count(&gateway.tally.scripted);
     // Counted from here on: a client that leaves before the first byte has left, too.
     let counted = |body| StreamBody::new(body, Arc::clone(&gateway.tally));
     let mut response = match streamed {
@@ -44,9 +44,9 @@ pub(super) async fn answer(
     };
     asked.wait_until(due).await;
     if let Some(call) = call {
-        response.extensions_mut().insert(Call(call));
+        response.extensions_mut().insert(ScriptedCall(call));
     }
-    let more = More::value(json!({ "script": { "call": call } }));
+    let more = OutcomeDetail::value(json!({ "script": { "call": call } }));
     asked.account.write(|seen| seen.matched_by = Some("script"));
     note(asked, "scripted", Some(response.status()), more);
     response
@@ -54,13 +54,13 @@ pub(super) async fn answer(
 
 /// The error of a call that the script has no answer for. It is not to be made again:
 /// there would be none then, either.
-fn refuse(gateway: &Gateway, asked: &Asked, why: &NoScriptedResponse) -> Response<AnyBody> {
+fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &NoScriptedResponse) -> Response<AnyBody> {
     let message = why.to_string();
-    Tally::count(&gateway.tally.unscripted);
-    (gateway.notify)(Notice::Refused(&message));
+    RunCounters::count(&gateway.tally.unscripted);
+    (gateway.notify)(UserNotice::Refused(&message));
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    note(asked, "unscripted", Some(status), More::value(json!({ "error": message })));
+    note(asked, "unscripted", Some(status), OutcomeDetail::value(json!({ "error": message })));
     response
 }

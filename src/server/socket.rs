@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// What response bodies may know and ask of their connection.
 #[derive(Debug, Default)]
-pub struct Connection {
+pub struct ConnectionHandle {
     /// Requests whose head has come.
     begun: AtomicU64,
     /// Requests whose response is over.
@@ -37,7 +37,7 @@ pub struct Connection {
     waiting: Mutex<Option<Waker>>,
 }
 
-impl Connection {
+impl ConnectionHandle {
     /// A request's head has come.
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Connection {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// Ready once [`Connection::flushes`] has gone past `since`.
+    /// Ready once [`ConnectionHandle::flushes`] has gone past `since`.
     pub fn poll_flushed(&self, since: u64, cx: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.flushes() > since {
@@ -141,14 +141,14 @@ impl Connection {
 
 /// The socket of one connection.
 #[derive(Debug)]
-pub struct Socket {
+pub struct ClientSocket {
     stream: TcpStream,
-    connection: Arc<Connection>,
+    connection: Arc<ConnectionHandle>,
     /// What was read of it and put back.
     unread: Bytes,
 }
 
-impl Socket {
+impl ClientSocket {
     /// Wraps an accepted stream.
     pub fn new(stream: TcpStream) -> Self {
         Self { stream, connection: Arc::default(), unread: Bytes::new() }
@@ -169,12 +169,12 @@ impl Socket {
     }
 
     /// The handle that goes with every request of this connection.
-    pub fn connection(&self) -> Arc<Connection> {
+    pub fn connection(&self) -> Arc<ConnectionHandle> {
         Arc::clone(&self.connection)
     }
 }
 
-impl Drop for Socket {
+impl Drop for ClientSocket {
     fn drop(&mut self) {
         if self.connection.reset.load(Ordering::Acquire) {
             // Lingering for no time makes the close a reset. Where the system
@@ -184,7 +184,7 @@ impl Drop for Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for ClientSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -199,7 +199,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for ClientSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -8,20 +8,20 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::tally::Tally;
-use crate::recording::entry::Cut;
+use super::run_counters::RunCounters;
+use crate::recording::entry::RecordedCut;
 use crate::replay::ReplayBody;
 
 /// The body of a scripted stream, which is counted once, however it ends.
 pub struct StreamBody {
     body: ReplayBody,
     over: bool,
-    tally: Arc<Tally>,
+    tally: Arc<RunCounters>,
 }
 
 impl StreamBody {
     /// Counts in `tally` how `body` ends.
-    pub(super) fn new(body: ReplayBody, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(body: ReplayBody, tally: Arc<RunCounters>) -> Self {
         Self { body, over: false, tally }
     }
 
@@ -35,18 +35,18 @@ impl Drop for StreamBody {
     fn drop(&mut self) {
         let drained = self.over || self.body.is_end_stream();
         let tally = &self.tally;
-        Tally::count(if drained { &tally.streams_drained } else { &tally.streams_left });
+        RunCounters::count(if drained { &tally.streams_drained } else { &tally.streams_left });
     }
 }
 
 impl Body for StreamBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         self.over |= matches!(polled, Poll::Ready(None));
         polled

@@ -9,13 +9,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::error::StoreError;
-use super::merge::{Origin, Place};
-use super::source::Source;
-use super::window::Window;
+use super::merge::{EntryOrigin, TakeRef};
+use super::read_buffer::ReadBuffer;
+use super::snapshot::RecordingSnapshot;
 use crate::identity::IdentityRules;
 use crate::recording::format::{self, END};
-use crate::recording::outline::{Member, Role};
-use crate::recording::{EntryName, Meta};
+use crate::recording::outline::{MemberRole, OutlineMember};
+use crate::recording::{EntryName, RecordingMeta};
 
 /// How much is written, and how much is copied, at once.
 const PIECE: u64 = 256 * 1024;
@@ -25,14 +25,14 @@ const SEPARATOR: u64 = 4;
 
 /// Why a text was not written.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum ComposeError {
     /// Something could not be read.
     Read(StoreError),
     /// Something could not be written.
     Write(io::Error),
 }
 
-impl Failure {
+impl ComposeError {
     /// As an error about the file that was to be written.
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {
@@ -42,13 +42,13 @@ impl Failure {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for ComposeError {
     fn from(error: StoreError) -> Self {
         Self::Read(error)
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for ComposeError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
@@ -57,10 +57,10 @@ impl From<io::Error> for Failure {
 /// Writes the text of a recording with its plan carried out; with `rules`, it is made
 /// ours under them. Memory for one entry and the buffers is all it takes.
 pub(super) fn compose(
-    source: &Source,
+    source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), ComposeError> {
     let mut meta = source.outline.meta().clone();
     if let Some(rules) = rules {
         meta.adopt(rules);
@@ -71,7 +71,7 @@ pub(super) fn compose(
     let meta_end = source
         .outline
         .members()
-        .rposition(|member| matches!(member.role, Role::Meta(_)))
+        .rposition(|member| matches!(member.role, MemberRole::Meta(_)))
         .map_or(0, |last| last + 1);
     for (at, member) in members.enumerate() {
         if at == meta_end {
@@ -91,13 +91,13 @@ pub(super) fn compose(
 /// Writes the text of a recording that has one key: all takes of a step, or the one
 /// of a hash that `only` counts.
 pub(super) fn compose_takes(
-    source: &Source,
-    meta: &Meta,
+    source: &RecordingSnapshot,
+    meta: &RecordingMeta,
     name: &EntryName,
-    takes: &[Place],
+    takes: &[TakeRef],
     only: Option<usize>,
     out: &mut impl Write,
-) -> Result<(), Failure> {
+) -> Result<(), ComposeError> {
     let mut composer = Composer::new(source, out);
     for (key, value) in meta.keys() {
         composer.key_and_value(key, value)?;
@@ -108,33 +108,38 @@ pub(super) fn compose_takes(
 }
 
 struct Composer<'a, W: Write> {
-    source: &'a Source,
+    source: &'a RecordingSnapshot,
     out: BufWriter<W>,
     begun: bool,
     /// The file's text that is to be copied next, up to the member before.
     copying: Option<Range<u64>>,
     /// The first member of names whose takes change.
     first_of: HashMap<usize, usize>,
-    window: Window,
+    window: ReadBuffer,
 }
 
 impl<'a, W: Write> Composer<'a, W> {
-    fn new(source: &'a Source, out: W) -> Self {
+    fn new(source: &'a RecordingSnapshot, out: W) -> Self {
         let out = BufWriter::with_capacity(PIECE as usize, out);
-        let (first_of, window) = (HashMap::new(), Window::default());
+        let (first_of, window) = (HashMap::new(), ReadBuffer::default());
         Self { source, out, begun: false, copying: None, first_of, window }
     }
 
-    fn member(&mut self, at: usize, member: &Member, meta: &Meta) -> Result<(), Failure> {
+    fn member(
+        &mut self,
+        at: usize,
+        member: &OutlineMember,
+        meta: &RecordingMeta,
+    ) -> Result<(), ComposeError> {
         let outline = &self.source.outline;
         match member.role {
-            Role::Meta(key) => match meta.keys().get(outline.meta_key(key)) {
+            MemberRole::Meta(key) => match meta.keys().get(outline.meta_key(key)) {
                 Some(value) if outline.meta().keys().get(outline.meta_key(key)) != Some(value) => {
                     self.key_and_value(outline.meta_key(key), value)
                 }
                 _ => self.copy(member),
             },
-            Role::Takes { name, .. } => {
+            MemberRole::Takes { name, .. } => {
                 let (Some(takes), Some(known)) =
                     (self.source.plan.changed.get(&name), outline.name(name))
                 else {
@@ -154,7 +159,7 @@ impl<'a, W: Write> Composer<'a, W> {
     }
 
     /// The metadata that the file does not have.
-    fn new_keys(&mut self, meta: &Meta) -> Result<(), Failure> {
+    fn new_keys(&mut self, meta: &RecordingMeta) -> Result<(), ComposeError> {
         let known = self.source.outline.meta().keys();
         let is_filed = |key: &String| self.source.has_text() && known.contains_key(key);
         for (key, value) in meta.keys().iter().filter(|(key, _)| !is_filed(key)) {
@@ -163,7 +168,7 @@ impl<'a, W: Write> Composer<'a, W> {
         Ok(())
     }
 
-    fn key_and_value(&mut self, key: &str, value: &serde_json::Value) -> Result<(), Failure> {
+    fn key_and_value(&mut self, key: &str, value: &serde_json::Value) -> Result<(), ComposeError> {
         self.flush_copy()?;
         let mut text = Vec::new();
         format::begin_member(&mut text, !self.begun, key);
@@ -176,9 +181,9 @@ impl<'a, W: Write> Composer<'a, W> {
     fn takes(
         &mut self,
         name: &EntryName,
-        takes: &[Place],
+        takes: &[TakeRef],
         range: Range<usize>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ComposeError> {
         self.flush_copy()?;
         let is_list = format::is_list(name, takes.len());
         let mut text = Vec::new();
@@ -199,14 +204,14 @@ impl<'a, W: Write> Composer<'a, W> {
     }
 
     /// Whether the file has a take's text as it is to be: in a list, or by itself.
-    fn is_spelled(&self, place: &Place, is_list: bool) -> bool {
+    fn is_spelled(&self, place: &TakeRef, is_list: bool) -> bool {
         let member = self.source.outline.member_at(place.at);
-        place.origin == Origin::File
+        place.origin == EntryOrigin::File
             && member.is_some_and(|member| (member.value.start != place.at) == is_list)
     }
 
     /// Copies a member as it stands; one by another hand gets our separators.
-    fn copy(&mut self, member: &Member) -> Result<(), Failure> {
+    fn copy(&mut self, member: &OutlineMember) -> Result<(), ComposeError> {
         if let Some(copying) = &mut self.copying
             && member.tidy
             && member.at == copying.end + SEPARATOR
@@ -223,21 +228,21 @@ impl<'a, W: Write> Composer<'a, W> {
         Ok(())
     }
 
-    fn flush_copy(&mut self) -> Result<(), Failure> {
+    fn flush_copy(&mut self) -> Result<(), ComposeError> {
         let Some(range) = self.copying.take() else {
             return Ok(());
         };
         let mut at = range.start;
         while at < range.end {
             let length = PIECE.min(range.end - at);
-            let piece = Place { origin: Origin::File, at, length };
+            let piece = TakeRef { origin: EntryOrigin::File, at, length };
             self.out.write_all(self.source.text(&piece, &mut self.window)?)?;
             at += length;
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
+    fn finish(mut self) -> Result<(), ComposeError> {
         self.flush_copy()?;
         self.out.write_all(if self.begun { END } else { b"{}\n" })?;
         Ok(self.out.flush()?)

@@ -100,8 +100,8 @@ impl Disk {
     }
 
     /// Lets a file be written through [`Write`].
-    pub(super) fn writer<'a>(&'a self, file: &'a File) -> Writer<'a> {
-        Writer { disk: self, file }
+    pub(super) fn writer<'a>(&'a self, file: &'a File) -> DiskWriter<'a> {
+        DiskWriter { disk: self, file }
     }
 
     /// Cuts a file, or makes it longer.
@@ -201,12 +201,12 @@ impl Disk {
 }
 
 /// A file that is written through a [`Disk`].
-pub(super) struct Writer<'a> {
+pub(super) struct DiskWriter<'a> {
     disk: &'a Disk,
     file: &'a File,
 }
 
-impl Write for Writer<'_> {
+impl Write for DiskWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.disk.write_all(self.file, bytes).map(|()| bytes.len())
     }

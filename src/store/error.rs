@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::identity::IdentityRules;
 use crate::recording::FormatError;
-use crate::recording::packed::PackedError;
+use crate::recording::log_codec::PackedError;
 
 use super::regular_file::UnsafeFileError;
 
@@ -314,7 +314,7 @@ fn remedy(error: &io::Error) -> &'static str {
 
 /// What kind of failure it is, for the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorClass {
     /// A recording is missing, damaged or of a newer format: exit code 4.
     Unusable,
     /// A recording could not be kept whole: exit code 5.
@@ -364,7 +364,7 @@ impl StoreError {
     }
 
     /// What kind of failure it is.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::Missing { .. }
             | Self::NotAFile { .. }
@@ -380,7 +380,7 @@ impl StoreError {
             | Self::Format { .. }
             | Self::NewerLog { .. }
             | Self::Log { .. }
-            | Self::Read { .. } => Class::Unusable,
+            | Self::Read { .. } => ErrorClass::Unusable,
             Self::Write { .. }
             | Self::TooLong { .. }
             | Self::TooHeavy { .. }
@@ -390,8 +390,10 @@ impl StoreError {
             | Self::Lock { .. }
             | Self::Held { .. }
             | Self::Gone { .. }
-            | Self::Secret { .. } => Class::NotKept,
-            Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => Class::Usage,
+            | Self::Secret { .. } => ErrorClass::NotKept,
+            Self::NotAFolder { .. } | Self::OtherRules { .. } | Self::Exists { .. } => {
+                ErrorClass::Usage
+            }
         }
     }
 }

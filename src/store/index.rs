@@ -10,7 +10,7 @@ use super::error::StoreError;
 use super::log;
 use crate::recording::FormatError;
 use crate::recording::error::{no_text, not_object, not_utf8, syntax};
-use crate::recording::outline::{NoOutline, Outline, Outliner};
+use crate::recording::outline::{NoOutline, OutlineBuilder, RecordingOutline};
 use crate::recording::scan::NotSplit;
 
 /// How much is read at once.
@@ -21,11 +21,11 @@ const PIECE: usize = 64 * 1024;
 /// # Errors
 /// A file that cannot be read, or that is no recording: `path` is its name for
 /// people.
-pub(super) fn read(path: &Path, file: &File) -> Result<Outline, StoreError> {
+pub(super) fn read(path: &Path, file: &File) -> Result<RecordingOutline, StoreError> {
     let failed = |source| StoreError::read(path.to_owned(), source);
     // One of many small files needs no large piece.
     let length = file.metadata().map_err(failed)?.len();
-    let mut outliner = Outliner::expecting(length);
+    let mut outliner = OutlineBuilder::expecting(length);
     let piece = usize::try_from(length).map_or(PIECE, |length| length.clamp(4096, PIECE));
     let mut source = BufReader::with_capacity(piece, log::from(file, 0));
     let outline = loop {

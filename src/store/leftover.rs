@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::beside::{has_leftover, is_at};
+use super::compaction::{CompactionResult, fold};
 use super::disk::Disk;
 use super::error::StoreError;
-use super::fold::{Folded, fold};
-use super::lock::Lock;
-use super::note::Note;
-use super::paths::Paths;
+use super::lock::RecordingLock;
+use super::paths::RecordingPaths;
 use super::run::is_live;
+use super::sidecars::{has_leftover, is_at};
+use super::store_event::StoreEvent;
 
 /// How long the lock is waited for where nothing depends on it.
 const SHORT: Duration = Duration::from_secs(2);
@@ -19,14 +19,18 @@ const SHORT: Duration = Duration::from_secs(2);
 /// of it. `path` is the recording's name for people.
 ///
 /// # Errors
-/// As [`super::fold::run`].
-pub(super) fn merge(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>, StoreError> {
+/// As [`super::compaction::run`].
+pub(super) fn merge(
+    path: &Path,
+    paths: &RecordingPaths,
+    disk: &Disk,
+) -> Result<Vec<StoreEvent>, StoreError> {
     if !has_leftover(paths)? {
         return Ok(Vec::new());
     }
     let failed = |source| StoreError::lock(paths.lock.clone(), source);
     let found = is_at(&paths.lock)?;
-    let mut lock = Lock::new(&paths.lock, disk);
+    let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = match lock.acquire(SHORT) {
         // Whoever holds it is alive, and so is the log's recorder.
         Err(StoreError::Held { .. }) => return Ok(Vec::new()),
@@ -44,9 +48,9 @@ pub(super) fn merge(path: &Path, paths: &Paths, disk: &Disk) -> Result<Vec<Note>
             lock.remove(guard).map_err(failed)?;
         }
     }
-    let Folded { folded, mut notes, .. } = done?;
+    let CompactionResult { folded, mut notes, .. } = done?;
     if folded > 0 {
-        notes.push(Note::Folded { path: path.to_owned(), entries: folded });
+        notes.push(StoreEvent::Folded { path: path.to_owned(), entries: folded });
     }
     Ok(notes)
 }

@@ -1,8 +1,8 @@
 //! The exclusive lock on a recording: a sidecar file, since the recording itself
 //! is replaced by rename.
 //!
-//! Whoever holds a [`Guard`] may change the recording and the files beside it. A
-//! [`Lock`] keeps its file open between two turns, so a turn that nobody contends
+//! Whoever holds a [`LockGuard`] may change the recording and the files beside it. A
+//! [`RecordingLock`] keeps its file open between two turns, so a turn that nobody contends
 //! mostly costs two small system calls. The lock file may be removed by its holder:
 //! one who was waiting on it sees that its path no longer names what was locked,
 //! and starts over.
@@ -51,7 +51,7 @@ pub(super) type FileId = (u64, u64);
 
 /// One user of a recording's lock.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct RecordingLock {
     path: PathBuf,
     disk: Disk,
     open: Option<(Arc<File>, FileId)>,
@@ -62,11 +62,11 @@ pub(super) struct Lock {
 
 /// The lock, held until this is dropped.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct LockGuard {
     file: Arc<File>,
 }
 
-impl Drop for Guard {
+impl Drop for LockGuard {
     fn drop(&mut self) {
         // Explicitly: a copy of the file in a child that is just being started
         // would keep it locked otherwise.
@@ -74,7 +74,7 @@ impl Drop for Guard {
     }
 }
 
-impl Lock {
+impl RecordingLock {
     /// The lock at `path`; nothing is opened yet.
     pub(super) fn new(path: &Path, disk: &Disk) -> Self {
         Self { path: path.to_owned(), disk: disk.clone(), open: None, signed: None, checked: None }
@@ -86,7 +86,7 @@ impl Lock {
     /// # Errors
     /// A file that cannot be locked at all, or that someone else holds for longer
     /// than `wait`.
-    pub(super) fn acquire(&mut self, wait: Duration) -> Result<Guard, StoreError> {
+    pub(super) fn acquire(&mut self, wait: Duration) -> Result<LockGuard, StoreError> {
         self.checked = None;
         self.acquire_within(wait)
     }
@@ -97,11 +97,11 @@ impl Lock {
     ///
     /// # Errors
     /// As [`Self::acquire`].
-    pub(super) fn acquire_for_live_run(&mut self) -> Result<Guard, StoreError> {
+    pub(super) fn acquire_for_live_run(&mut self) -> Result<LockGuard, StoreError> {
         self.acquire_within(Duration::ZERO)
     }
 
-    fn acquire_within(&mut self, wait: Duration) -> Result<Guard, StoreError> {
+    fn acquire_within(&mut self, wait: Duration) -> Result<LockGuard, StoreError> {
         let failed = |source| StoreError::lock(self.path.clone(), source);
         let began = Instant::now();
         let deadline = began + wait;
@@ -123,7 +123,7 @@ impl Lock {
                     holder: holder(&self.path),
                 });
             }
-            let guard = Guard { file: Arc::clone(&file) };
+            let guard = LockGuard { file: Arc::clone(&file) };
             // Only one who waited may have waited for a file that its holder removed.
             if is_free && self.checked.is_some_and(|at| began.duration_since(at) < UNCHECKED) {
                 self.open = Some((file, id));
@@ -145,7 +145,7 @@ impl Lock {
     }
 
     /// Removes the lock's file. Only under its guard, which is let go of.
-    pub(super) fn remove(&mut self, guard: Guard) -> io::Result<()> {
+    pub(super) fn remove(&mut self, guard: LockGuard) -> io::Result<()> {
         self.open = None;
         let removed = self.disk.remove_if_there(&self.path);
         drop(guard);
@@ -173,34 +173,34 @@ impl Lock {
 ///
 /// # Errors
 /// A file that cannot be locked, or is none.
-pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<Existing, StoreError> {
+pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<ExistingLock, StoreError> {
     let failed = |source| StoreError::lock(path, source);
     let deadline = Instant::now() + wait;
     loop {
         let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
-            return Ok(Existing::Missing);
+            return Ok(ExistingLock::Missing);
         };
         let (id, file) = (id_of(&file.metadata().map_err(failed)?), Arc::new(file));
         if !lock_until(&file, deadline).map_err(failed)? {
-            return Ok(Existing::Held);
+            return Ok(ExistingLock::Held);
         }
-        let guard = Guard { file };
+        let guard = LockGuard { file };
         // Its holder may have removed it meanwhile.
         if id_at(path).map_err(failed)? == Some(id) {
-            return Ok(Existing::Acquired(guard));
+            return Ok(ExistingLock::Acquired(guard));
         }
     }
 }
 
 /// A lock as one finds it who only reads.
 #[derive(Debug)]
-pub(super) enum Existing {
+pub(super) enum ExistingLock {
     /// There is no file: nobody holds it.
     Missing,
     /// Someone else holds it, and has not let go of it in time.
     Held,
     /// It is the caller's until the guard is dropped.
-    Acquired(Guard),
+    Acquired(LockGuard),
 }
 
 /// Whether an error says that someone else holds the lock.

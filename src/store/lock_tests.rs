@@ -1,7 +1,7 @@
 use super::*;
 
-fn lock(path: &Path) -> Lock {
-    Lock::new(path, &Disk::real())
+fn lock(path: &Path) -> RecordingLock {
+    RecordingLock::new(path, &Disk::real())
 }
 
 fn path(dir: &tempfile::TempDir) -> PathBuf {

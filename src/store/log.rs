@@ -19,8 +19,8 @@
 //! a full disk, does not check and counts as never written.
 
 mod damage;
+pub(super) mod recover;
 mod scan;
-pub(super) mod sift;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -29,7 +29,7 @@ use std::os::unix::fs::FileExt as _;
 use sha2::{Digest as _, Sha256};
 
 use crate::identity::IdentityRules;
-use crate::recording::{EntryName, Meta};
+use crate::recording::{EntryName, RecordingMeta};
 
 pub(super) use scan::{Scanned, scan, scan_from};
 
@@ -111,18 +111,18 @@ pub(super) const ABOUT: Fingerprint = 0;
 
 /// Adds the frame that a log begins with.
 pub(super) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
-    let keys = serde_json::Value::Object(Meta::new(rules).keys().clone());
+    let keys = serde_json::Value::Object(RecordingMeta::new(rules).keys().clone());
     frame(ABOUT, keys.to_string().as_bytes(), out)
 }
 
 fn read_about(payload: &[u8]) -> Option<IdentityRules> {
     let keys = serde_json::from_slice(payload).ok()?;
-    Meta::parse(keys).ok().map(|meta| meta.rules().clone())
+    RecordingMeta::parse(keys).ok().map(|meta| meta.rules().clone())
 }
 
 /// Where a frame's payload stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FrameAt {
+pub(super) struct FramePlace {
     /// Where the payload begins in the log.
     pub(super) at: u64,
     /// Its length.
@@ -133,19 +133,19 @@ pub(super) struct FrameAt {
     pub(super) sum: u32,
 }
 
-impl FrameAt {
+impl FramePlace {
     /// Where the frame ends.
     pub(super) fn end(self) -> u64 {
         self.at + u64::from(self.len)
     }
 }
 
-fn reader(file: &File, at: u64, buffer: usize) -> BufReader<Place<'_>> {
-    BufReader::with_capacity(buffer, Place { file, at })
+fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCursor<'_>> {
+    BufReader::with_capacity(buffer, FileCursor { file, at })
 }
 
 /// A frame's payload.
-pub(super) fn payload(file: &File, frame: FrameAt) -> io::Result<Vec<u8>> {
+pub(super) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; frame.len as usize];
     file.read_exact_at(&mut bytes, frame.at)?;
     Ok(bytes)
@@ -211,17 +211,17 @@ fn filled(read: io::Result<()>) -> io::Result<bool> {
 }
 
 /// Reads a file from a place of its own, whatever its handle's is.
-pub(super) struct Place<'a> {
+pub(super) struct FileCursor<'a> {
     file: &'a File,
     at: u64,
 }
 
 /// A log's bytes from a place on.
-pub(super) fn from(file: &File, at: u64) -> Place<'_> {
-    Place { file, at }
+pub(super) fn from(file: &File, at: u64) -> FileCursor<'_> {
+    FileCursor { file, at }
 }
 
-impl Read for Place<'_> {
+impl Read for FileCursor<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;

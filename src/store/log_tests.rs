@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::recording::{Chunk, Entry, Layout, Payload, packed};
+use crate::recording::{Chunk, ChunkLayout, Entry, ResponsePayload, log_codec};
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().unwrap();
@@ -104,7 +104,10 @@ fn scan_goes_on_from_a_frame_and_stops_at_the_end() {
     let bytes = framed(&[b"one", b"two"]);
     let file = file(&bytes);
     let scanned = scan_from(&file, 35).unwrap();
-    assert_eq!(scanned.frames, [FrameAt { at: 67, len: 3, name: 7, sum: scanned.frames[0].sum }]);
+    assert_eq!(
+        scanned.frames,
+        [FramePlace { at: 67, len: 3, name: 7, sum: scanned.frames[0].sum }]
+    );
     assert_eq!(scanned.frames[0].end(), 70);
     assert_eq!(scan_from(&file, 70).unwrap().frames, []);
     assert_eq!(scan_from(&file, 99).unwrap().whole, 70);
@@ -130,9 +133,10 @@ fn entries(bodies: &[&[u8]]) -> (Vec<u8>, Vec<usize>) {
         let text = format!(r#"{{"content":"answer {number}","response":{{"status":200}}}}"#);
         let mut entry = Entry::parse(&serde_json::from_str(&text).unwrap()).unwrap();
         let chunks = vec![Chunk { at_ms: 1.0, data: Bytes::copy_from_slice(body) }];
-        entry.response.as_mut().unwrap().payload = Payload { layout: Layout::Whole, chunks };
+        entry.response.as_mut().unwrap().payload =
+            ResponsePayload { layout: ChunkLayout::Whole, chunks };
         let name = EntryName::step(&format!("step {number}")).unwrap();
-        frame(7, &packed::pack(&name, true, &entry), &mut bytes).unwrap();
+        frame(7, &log_codec::pack(&name, true, &entry), &mut bytes).unwrap();
         ends.push(bytes.len());
     }
     (bytes, ends)
@@ -254,7 +258,7 @@ proptest! {
 
 #[test]
 fn log_says_the_rules_of_its_keys_before_its_entries() {
-    let rules = IdentityRules::new(vec![crate::identity::Pointer::parse("/seed").unwrap()]);
+    let rules = IdentityRules::new(vec![crate::identity::JsonPointer::parse("/seed").unwrap()]);
     let mut bytes = Vec::new();
     begin(&rules, &mut bytes).unwrap();
     bytes.extend(framed(&[b"one"]));
@@ -276,7 +280,7 @@ fn log_that_grows_while_it_is_scanned_is_not_read_past_its_former_end() {
     frame(7, b"a whole frame", &mut bytes).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     let file = File::open(&path).unwrap();
-    let mut damage = damage::Damage::new(&file, former);
+    let mut damage = damage::DamageFinder::new(&file, former);
     assert_eq!(damage.resume(0, former).unwrap().at, former);
     let behind = damage.resume(0, bytes.len() as u64).unwrap();
     assert_eq!((behind.damaged.len(), behind.at), (1, former));

@@ -9,13 +9,13 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
-use crate::recording::outline::Outline;
-use crate::recording::packed::{Head, Standing};
+use crate::recording::log_codec::{PackedHead, TakeStanding};
+use crate::recording::outline::RecordingOutline;
 use crate::recording::{Entry, EntryName};
 
 /// Which file an entry stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum EntryOrigin {
     /// The recording itself.
     File,
     /// A log, by its number: the older first.
@@ -24,13 +24,13 @@ pub(super) enum Origin {
 
 /// Where an entry stands in the [`Recording`](super::Recording) it was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub(super) origin: Origin,
+pub struct TakeRef {
+    pub(super) origin: EntryOrigin,
     pub(super) at: u64,
     pub(super) length: u64,
 }
 
-impl Place {
+impl TakeRef {
     /// How many bytes the entry has there.
     pub fn bytes(&self) -> u64 {
         self.length
@@ -39,28 +39,28 @@ impl Place {
 
 /// An entry in a log.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
-    pub(super) head: Head,
-    pub(super) place: Place,
+pub(super) struct LogFrame {
+    pub(super) head: PackedHead,
+    pub(super) place: TakeRef,
 }
 
 /// What is different from the file alone.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
-    /// The takes of a name in the file, by its place in [`Outline::names`]. Names
+pub(super) struct LogMerge {
+    /// The takes of a name in the file, by its place in [`RecordingOutline::names`]. Names
     /// that are not here are as they are in the file.
-    pub(super) changed: HashMap<usize, Vec<Place>>,
+    pub(super) changed: HashMap<usize, Vec<TakeRef>>,
     /// The names of the file that are called otherwise from now on; their takes are
     /// among the changed ones.
     pub(super) renamed: HashMap<usize, EntryName>,
     /// The names that are not in the file, in order.
-    pub(super) new: Vec<(EntryName, Vec<Place>)>,
+    pub(super) new: Vec<(EntryName, Vec<TakeRef>)>,
     /// How many takes are left out: their calls failed, and a take of the same name is
     /// there whose call succeeded.
     pub(super) failures: usize,
 }
 
-impl Plan {
+impl LogMerge {
     /// Whether the file holds everything already.
     pub(super) fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.new.is_empty()
@@ -72,7 +72,7 @@ impl Plan {
 /// outline, and whether they differ from what stands there.
 ///
 /// The takes of an earlier run give way to a frame that is the first of its run, but
-/// never one whose call succeeded to one whose call failed: see [`Standing`].
+/// never one whose call succeeded to one whose call failed: see [`TakeStanding`].
 /// Any other takes its place behind the last take that was recorded no later, or
 /// at the end where it has no time, and is left out where that very entry is
 /// there already.
@@ -81,19 +81,19 @@ impl Plan {
 /// What `read` fails with; and, from `takes_of`, a name of the file that holds no
 /// entries.
 pub(super) fn plan<E>(
-    outline: &Outline,
-    frames: Vec<Frame>,
-    takes_of: impl Fn(usize) -> Result<(Vec<Place>, bool), E>,
-    read: impl Fn(&Place) -> Result<Entry, E>,
-) -> Result<Plan, E> {
-    let mut plan = Plan::default();
+    outline: &RecordingOutline,
+    frames: Vec<LogFrame>,
+    takes_of: impl Fn(usize) -> Result<(Vec<TakeRef>, bool), E>,
+    read: impl Fn(&TakeRef) -> Result<Entry, E>,
+) -> Result<LogMerge, E> {
+    let mut plan = LogMerge::default();
     if frames.is_empty() {
         return Ok(plan);
     }
     for (name, frames) in by_name(frames) {
         let known = outline.find_name(&name);
         // A first take whose call succeeded makes all before it give way, unread.
-        let first = frames.iter().rposition(|frame| frame.standing == Standing::First);
+        let first = frames.iter().rposition(|frame| frame.standing == TakeStanding::First);
         let (base, differs) = match known {
             Some(place) if first.is_none() => takes_of(place)?,
             _ => (Vec::new(), false),
@@ -123,11 +123,11 @@ pub(super) fn plan<E>(
 /// # Errors
 /// What `read` fails with.
 pub(super) fn settle<E>(
-    places: Vec<Place>,
-    read: impl Fn(&Place) -> Result<Entry, E>,
-) -> Result<(Vec<Place>, bool), E> {
-    let mut takes: Vec<(Option<String>, Place)> = Vec::with_capacity(places.len());
-    let mut known: HashMap<Digest, Vec<Place>> = HashMap::new();
+    places: Vec<TakeRef>,
+    read: impl Fn(&TakeRef) -> Result<Entry, E>,
+) -> Result<(Vec<TakeRef>, bool), E> {
+    let mut takes: Vec<(Option<String>, TakeRef)> = Vec::with_capacity(places.len());
+    let mut known: HashMap<Digest, Vec<TakeRef>> = HashMap::new();
     let before = places.len();
     for place in places {
         let entry = read(&place)?;
@@ -164,16 +164,16 @@ fn digest(entry: &Entry) -> Digest {
 /// A frame among those of its name.
 #[derive(Clone)]
 struct Of {
-    standing: Standing,
+    standing: TakeStanding,
     time: Option<String>,
-    place: Place,
+    place: TakeRef,
 }
 
 /// The frames of each name, the names in the order of their first frames.
-fn by_name(frames: Vec<Frame>) -> Vec<(EntryName, Vec<Of>)> {
+fn by_name(frames: Vec<LogFrame>) -> Vec<(EntryName, Vec<Of>)> {
     let mut groups: Vec<(EntryName, Vec<Of>)> = Vec::new();
     let mut places: HashMap<EntryName, usize> = HashMap::new();
-    for Frame { head, place } in frames {
+    for LogFrame { head, place } in frames {
         let of = Of { standing: head.standing, time: head.recorded_at, place };
         let next = groups.len();
         let group = *places.entry(head.name.clone()).or_insert(next);
@@ -198,7 +198,7 @@ struct Takes {
 }
 
 struct Take {
-    place: Place,
+    place: TakeRef,
     /// When it was recorded; the outer `None` where that has not been read yet.
     time: Option<Option<String>>,
     /// Whether a frame without a time was found to be this very entry.
@@ -209,12 +209,12 @@ struct Take {
 }
 
 impl Take {
-    fn new(place: Place, time: Option<Option<String>>) -> Self {
+    fn new(place: TakeRef, time: Option<Option<String>>) -> Self {
         Self { place, time, met: false, digest: None, failed: None }
     }
 
     /// What its entry says.
-    fn digest<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<Digest, E> {
+    fn digest<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<Digest, E> {
         match self.digest {
             Some(known) => Ok(known),
             None => Ok(*self.digest.insert(digest(&read(&self.place)?))),
@@ -222,7 +222,7 @@ impl Take {
     }
 
     /// Whether its call failed.
-    fn is_failure<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<bool, E> {
+    fn is_failure<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<bool, E> {
         match self.failed {
             Some(known) => Ok(known),
             None => Ok(*self.failed.insert(read(&self.place)?.is_failure())),
@@ -231,7 +231,7 @@ impl Take {
 }
 
 impl Takes {
-    fn of(base: Vec<Place>) -> Self {
+    fn of(base: Vec<TakeRef>) -> Self {
         let take = |place| Take::new(place, None);
         let (waiting, success) = (Vec::new(), base.is_empty().then_some(false));
         Self { base: base.len(), takes: base.into_iter().map(take).collect(), waiting, success }
@@ -241,20 +241,20 @@ impl Takes {
     fn put<E>(
         &mut self,
         frame: &Of,
-        read: &impl Fn(&Place) -> Result<Entry, E>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         match frame.standing {
-            Standing::First => {
+            TakeStanding::First => {
                 self.success = Some(true);
                 self.add(frame, read)
             }
-            Standing::Further => {
+            TakeStanding::Further => {
                 // Of a call that failed or not.
                 self.success = self.success.filter(|success| *success);
                 self.add(frame, read)
             }
-            Standing::FirstFailed | Standing::Failed => {
-                let first = frame.standing == Standing::FirstFailed;
+            TakeStanding::FirstFailed | TakeStanding::Failed => {
+                let first = frame.standing == TakeStanding::FirstFailed;
                 if first {
                     self.waiting.clear();
                 }
@@ -267,7 +267,7 @@ impl Takes {
                 }
                 Ok(self.add(frame, read)? | first)
             }
-            Standing::Recovered => {
+            TakeStanding::Recovered => {
                 if frame.time.is_some() && self.seat(frame, read)?.is_none() {
                     // It was merged before, and its run's failures with it.
                     self.waiting.clear();
@@ -293,7 +293,7 @@ impl Takes {
     }
 
     /// Whether the call of one of the takes succeeded.
-    fn has_success<E>(&mut self, read: &impl Fn(&Place) -> Result<Entry, E>) -> Result<bool, E> {
+    fn has_success<E>(&mut self, read: &impl Fn(&TakeRef) -> Result<Entry, E>) -> Result<bool, E> {
         if let Some(known) = self.success {
             return Ok(known);
         }
@@ -308,7 +308,7 @@ impl Takes {
         Ok(found)
     }
 
-    fn places(self) -> Vec<Place> {
+    fn places(self) -> Vec<TakeRef> {
         self.takes.into_iter().map(|take| take.place).collect()
     }
 
@@ -316,7 +316,7 @@ impl Takes {
     fn add<E>(
         &mut self,
         frame: &Of,
-        read: &impl Fn(&Place) -> Result<Entry, E>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         let new = Take::new(frame.place, Some(frame.time.clone()));
         if frame.time.is_none() {
@@ -335,7 +335,7 @@ impl Takes {
     fn seat<E>(
         &mut self,
         frame: &Of,
-        read: &impl Fn(&Place) -> Result<Entry, E>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<Option<usize>, E> {
         let mut at = self.takes.len();
         while at > 0 && *self.time(at - 1, read)? > frame.time {
@@ -362,14 +362,14 @@ impl Takes {
     fn meet<E>(
         &mut self,
         frame: &Of,
-        read: &impl Fn(&Place) -> Result<Entry, E>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<bool, E> {
         if self.base == 0 {
             return Ok(false);
         }
         let entry = read(&frame.place)?;
         let said = digest(&entry);
-        for take in self.takes.iter_mut().filter(|take| take.place.origin == Origin::File) {
+        for take in self.takes.iter_mut().filter(|take| take.place.origin == EntryOrigin::File) {
             if take.met || take.digest(read)? != said {
                 continue;
             }
@@ -384,7 +384,7 @@ impl Takes {
     fn time<E>(
         &mut self,
         at: usize,
-        read: &impl Fn(&Place) -> Result<Entry, E>,
+        read: &impl Fn(&TakeRef) -> Result<Entry, E>,
     ) -> Result<&Option<String>, E> {
         let take = &mut self.takes[at];
         let time = match take.time.take() {

@@ -2,32 +2,32 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use super::*;
-use crate::recording::outline::Outliner;
+use crate::recording::outline::OutlineBuilder;
 
 const TAKES: usize = 200;
 
-fn place(origin: Origin, at: usize) -> Place {
-    Place { origin, at: at as u64, length: 1 }
+fn place(origin: EntryOrigin, at: usize) -> TakeRef {
+    TakeRef { origin, at: at as u64, length: 1 }
 }
 
 /// Plans a log of many takes of one name over as many in the file; gives how many takes
 /// there are then, and how often an entry was read.
-fn planned(time: Option<&str>, standing: &[Standing], failed: bool) -> (usize, usize) {
-    let mut reader = Outliner::new();
+fn planned(time: Option<&str>, standing: &[TakeStanding], failed: bool) -> (usize, usize) {
+    let mut reader = OutlineBuilder::new();
     reader.feed(br#"{"a": {"content": "x"}}"#).unwrap();
     let outline = reader.finish().unwrap();
     let reads = Cell::new(0);
-    let frame = |at: usize| Frame {
-        head: Head {
+    let frame = |at: usize| LogFrame {
+        head: PackedHead {
             name: EntryName::step("a").unwrap(),
             standing: standing[at % standing.len()],
             recorded_at: time.map(str::to_owned),
         },
-        place: place(Origin::Log(0), at),
+        place: place(EntryOrigin::Log(0), at),
     };
-    let read = |place: &Place| -> Result<Entry, Infallible> {
+    let read = |place: &TakeRef| -> Result<Entry, Infallible> {
         reads.set(reads.get() + 1);
-        let from = if place.origin == Origin::File { "file" } else { "log" };
+        let from = if place.origin == EntryOrigin::File { "file" } else { "log" };
         let content = Some(format!("{from} {}", place.at));
         let recorded_at = time.map(str::to_owned);
         let mut entry = Entry { content, recorded_at, ..Entry::default() };
@@ -37,7 +37,7 @@ fn planned(time: Option<&str>, standing: &[Standing], failed: bool) -> (usize, u
         }
         Ok(entry)
     };
-    let base: Vec<Place> = (0..TAKES).map(|at| place(Origin::File, at)).collect();
+    let base: Vec<TakeRef> = (0..TAKES).map(|at| place(EntryOrigin::File, at)).collect();
     let takes_of = |_| Ok((base.clone(), false));
     let plan = plan(&outline, (0..TAKES).map(frame).collect(), takes_of, read).unwrap();
     (plan.changed.values().map(Vec::len).sum(), reads.get())
@@ -47,9 +47,9 @@ fn planned(time: Option<&str>, standing: &[Standing], failed: bool) -> (usize, u
 fn entries_of_one_time_are_read_a_few_times_each_however_many_they_are() {
     let time = Some("2026-01-01T00:00:00Z");
     for (time, standing, failed) in [
-        (time, &[Standing::Further][..], false),
-        (None, &[Standing::Further], false),
-        (time, &[Standing::Further, Standing::Failed], true),
+        (time, &[TakeStanding::Further][..], false),
+        (None, &[TakeStanding::Further], false),
+        (time, &[TakeStanding::Further, TakeStanding::Failed], true),
     ] {
         let (takes, reads) = planned(time, standing, failed);
         assert_eq!(takes, 2 * TAKES);
@@ -60,14 +60,14 @@ fn entries_of_one_time_are_read_a_few_times_each_however_many_they_are() {
 #[test]
 fn takes_of_one_time_that_are_settled_are_read_once_each() {
     let reads = Cell::new(0);
-    let read = |place: &Place| -> Result<Entry, Infallible> {
+    let read = |place: &TakeRef| -> Result<Entry, Infallible> {
         reads.set(reads.get() + 1);
         // Every take is there twice.
         let content = Some(format!("{}", place.at / 2));
         let recorded_at = Some("2026-01-01T00:00:00Z".to_owned());
         Ok(Entry { content, recorded_at, ..Entry::default() })
     };
-    let places = (0..TAKES).map(|at| place(Origin::File, at)).collect();
+    let places = (0..TAKES).map(|at| place(EntryOrigin::File, at)).collect();
     let (takes, doubled) = settle(places, read).unwrap();
     assert_eq!((takes.len(), doubled), (TAKES / 2, true));
     assert!(reads.get() <= 2 * TAKES, "{}", reads.get());

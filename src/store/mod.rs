@@ -1,65 +1,65 @@
 //! Recordings on disk: read whole, and kept up to date by any number of
 //! processes at once.
 //!
-//! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`Recorder`]
-//! adds to one: a [`Packer`] makes exchanges ready, each [`Recorder::keep`] appends to the log `FILE.log` under the
+//! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`RecordingAppender`]
+//! adds to one: a [`FrameEncoder`] makes exchanges ready, each [`RecordingAppender::keep`] appends to the log `FILE.log` under the
 //! exclusive lock of the sidecar `FILE.lock`, and folds bring the log into the file
-//! as a whole, so nothing is lost and a reader never sees half a file. [`Changes`] are
+//! as a whole, so nothing is lost and a reader never sees half a file. [`RecordingChanges`] are
 //! made to one that nobody records into; [`create`] makes one of entries. Everything
 //! here blocks.
 
-mod atomic;
-mod beside;
-mod body;
+mod base_text;
+mod compaction;
+mod compaction_job;
+mod compaction_schedule;
 mod compose;
+mod digest;
 mod disk;
 pub mod error;
-mod examine;
 mod file;
-mod fold;
+mod file_version;
+mod folder;
+mod frame_encoder;
 mod index;
-mod job;
+mod inspect;
 mod leftover;
 mod linked;
 mod lock;
 mod log;
+mod log_appender;
+mod memory_guard;
 mod merge;
 mod network;
-pub mod note;
-mod parcel;
 mod paths;
+mod read_buffer;
 mod reader;
 mod recorder;
 mod regular_file;
-mod rename;
+mod rename_entries;
 mod replaced_file;
 mod rewrite;
-mod room;
-mod rotate;
+mod rotation;
 mod run;
 mod salvage;
-mod schedule;
-mod source;
-mod split;
+mod secret_guard;
+mod sidecars;
+mod snapshot;
 mod spool;
-mod stamp;
-mod sum;
-mod tail;
-mod watch;
-mod window;
+pub mod store_event;
+mod temporary_file;
 
-pub use error::{Class, StoreError};
-pub use examine::{Examined, Leftover, files, leftovers, misnamed};
-pub use job::{FoldDone, FoldJob};
-pub use note::Note;
-pub use parcel::{Item, Packer, Parcel};
+pub use compaction_job::{CompactionDone, CompactionJob};
+pub use digest::sha256;
+pub use error::{ErrorClass, StoreError};
+pub use frame_encoder::{EncodedFrame, FrameEncoder, LogItem};
+pub use inspect::{InspectedFile, LeftoverFile, files, leftovers, misnamed};
+pub use log_appender::Durability;
 pub use paths::{beside_recording, is_folder};
-pub use reader::{Entries, Place, Recording, Stored, load};
-pub use recorder::Recorder;
+pub use reader::{EntryIter, Recording, StoredEntry, TakeRef, load};
+pub use recorder::RecordingAppender;
 pub use regular_file::{UnsafeFileError, UnsafeKind, open_output};
 pub use replaced_file::accept_replacing;
-pub use rewrite::{Changes, Kept, create};
+pub use rewrite::{RecordingChanges, TakeChange, create};
 pub use run::RunChoice;
-pub use salvage::{Lost, Salvage};
-pub use sum::sha256;
-pub use tail::Durability;
+pub use salvage::{LostBytes, SalvageResult};
+pub use store_event::StoreEvent;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{Recorder, RunChoice};
+use crate::store::{RecordingAppender, RunChoice};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -60,7 +60,7 @@ fn name_of(name: u8) -> EntryName {
 
 struct World {
     folder: Folder,
-    recorders: [Option<(Recorder, Plan)>; 3],
+    recorders: [Option<(RecordingAppender, Plan)>; 3],
     model: Model,
 }
 
@@ -109,7 +109,7 @@ impl World {
         let plan = Plan::new(dies, Failure::Crash);
         let disk = Disk::failing(&plan);
         let rules = IdentityRules::default();
-        match Recorder::open_on(disk, &self.folder.path, &RunChoice::New, &rules) {
+        match RecordingAppender::open_on(disk, &self.folder.path, &RunChoice::New, &rules) {
             Ok(recorder) => self.recorders[who] = Some((recorder, plan)),
             Err(error) => assert!(plan.has_failed(), "{error}"),
         }

@@ -6,12 +6,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::atomic;
 use super::regular_file;
+use super::temporary_file;
 
 /// What a recording is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum RecordingForm {
     /// One file.
     File,
     /// A folder, with a file an entry.
@@ -21,11 +21,11 @@ pub(super) enum Form {
 /// A recording and the files beside it. Only the recording itself is there when
 /// nobody records; the log, the folding log and torn tails after a crash, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Paths {
+pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
     pub(super) target: PathBuf,
     /// What that is, or is to be.
-    pub(super) form: Form,
+    pub(super) form: RecordingForm,
     /// Locked for moments, by whoever changes any of these.
     pub(super) lock: PathBuf,
     /// The present run of recorders.
@@ -36,7 +36,7 @@ pub(super) struct Paths {
     pub(super) folding: PathBuf,
 }
 
-impl Paths {
+impl RecordingPaths {
     /// The files of the recording that `path` names: a folder where there is one, or
     /// where it ends in a slash.
     ///
@@ -45,20 +45,20 @@ impl Paths {
     ///
     /// # Errors
     /// A folder that is not there; a file with a slash behind its name;
-    /// [`UnsafeFileError`] for a link that leads to nothing, or is not followed.
+    /// `UnsafeFileError` for a link that leads to nothing, or is not followed.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let slash = path.as_os_str().as_bytes().ends_with(b"/");
         // Without it: what stands beside a folder stands beside what a link leads to.
         let plain: PathBuf = path.components().collect();
-        let target = atomic::resolve(&plain)?;
+        let target = temporary_file::resolve(&plain)?;
         if plain.is_symlink() && (!target.exists() || regular_file::is_sidecar_name(&plain)) {
             regular_file::look_at(&plain)?;
         }
         let form = match fs::metadata(&target) {
-            Ok(metadata) if metadata.is_dir() => Form::Folder,
+            Ok(metadata) if metadata.is_dir() => RecordingForm::Folder,
             Ok(_) if slash => return Err(io::ErrorKind::NotADirectory.into()),
-            Err(error) if slash && error.kind() == io::ErrorKind::NotFound => Form::Folder,
-            _ => Form::File,
+            Err(error) if slash && error.kind() == io::ErrorKind::NotFound => RecordingForm::Folder,
+            _ => RecordingForm::File,
         };
         let beside = |suffix: &str| beside(&target, suffix);
         Ok(Self {
@@ -73,7 +73,7 @@ impl Paths {
 
     /// The folder they all stand in.
     pub(super) fn folder(&self) -> &Path {
-        atomic::folder(&self.target)
+        temporary_file::folder(&self.target)
     }
 
     /// Where changes wait that were made to the recording: for answers, and for review.
@@ -89,7 +89,7 @@ impl Paths {
 
 /// Whether a path names a recording that is a folder, or is to be one.
 pub fn is_folder(path: &Path) -> bool {
-    Paths::of(path).is_ok_and(|paths| paths.form == Form::Folder)
+    RecordingPaths::of(path).is_ok_and(|paths| paths.form == RecordingForm::Folder)
 }
 
 /// The path of a file beside a recording, named as the recording is: `suffix` behind its
@@ -131,7 +131,7 @@ mod tests {
         let link = dir.path().join("link.json");
         std::os::unix::fs::symlink("real.json", &link).unwrap();
         fs::write(&real, "{}").unwrap();
-        let paths = Paths::of(&link).unwrap();
+        let paths = RecordingPaths::of(&link).unwrap();
         assert_eq!(paths.target, real);
         assert_eq!(paths.folder(), real.parent().unwrap());
         for (path, name) in [
@@ -154,7 +154,7 @@ mod tests {
         {
             let link = dir.path().join(link);
             std::os::unix::fs::symlink(to, &link).unwrap();
-            let error = Paths::of(&link).unwrap_err();
+            let error = RecordingPaths::of(&link).unwrap_err();
             assert!(error.to_string().contains("symbolic link"), "{error}");
         }
     }

@@ -2,38 +2,38 @@
 //! beside it.
 //!
 //! [`Recording::entries`] gives one entry after the other, in the file's order;
-//! [`Recording::entry`] reads one again by its [`Place`]. A recording that is
+//! [`Recording::entry`] reads one again by its [`TakeRef`]. A recording that is
 //! open stays as it was when it was opened, whoever replaces the file since.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::body::{Body, State};
+use super::base_text::{BaseState, BaseText};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::leftover;
-use super::merge::Origin;
-pub use super::merge::Place;
-use super::note::Note;
-use super::paths::Paths;
+use super::merge::EntryOrigin;
+pub use super::merge::TakeRef;
+use super::paths::RecordingPaths;
+use super::read_buffer::ReadBuffer;
 use super::run;
-use super::source::Source;
-use super::window::Window;
-use crate::recording::outline::Outline;
-use crate::recording::{Cassette, Entry, EntryName, Meta};
+use super::snapshot::RecordingSnapshot;
+use super::store_event::StoreEvent;
+use crate::recording::outline::RecordingOutline;
+use crate::recording::{Entry, EntryName, RecordingDocument, RecordingMeta};
 
 /// A recording, open for reading.
 #[derive(Debug)]
 pub struct Recording {
-    source: Source,
-    notes: Vec<Note>,
+    source: RecordingSnapshot,
+    notes: Vec<StoreEvent>,
     /// What its text was when it was opened.
-    opened: State,
+    opened: BaseState,
 }
 
 /// One entry of a recording, and where it stands.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredEntry {
     /// What it is kept under.
     pub name: EntryName,
     /// Which take of that name, counted from 1.
@@ -41,16 +41,16 @@ pub struct Stored {
     /// The entry.
     pub entry: Entry,
     /// For reading it again.
-    pub place: Place,
+    pub place: TakeRef,
 }
 
 /// Reads a whole recording.
 ///
 /// # Errors
 /// As [`Recording::open`] and [`Recording::entries`].
-pub fn load(path: &Path) -> Result<Cassette, StoreError> {
+pub fn load(path: &Path) -> Result<RecordingDocument, StoreError> {
     let recording = Recording::open(path)?;
-    let mut cassette = Cassette::new(recording.meta().clone());
+    let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
         let stored = stored?;
         cassette.push(stored.name, stored.entry);
@@ -71,7 +71,7 @@ impl Recording {
         let mut recording = Self::look(path)?;
         if let Some(log) = run::abandoned_log(&paths)? {
             let (path, entries) = (path.to_owned(), recording.source.logged());
-            recording.notes.push(Note::Unmerged { path, log, entries });
+            recording.notes.push(StoreEvent::Unmerged { path, log, entries });
         }
         Ok(recording)
     }
@@ -111,7 +111,7 @@ impl Recording {
     /// # Errors
     /// As [`Recording::open`].
     pub fn look(path: &Path) -> Result<Self, StoreError> {
-        let source = Source::open(path, &paths_of(path)?)?;
+        let source = RecordingSnapshot::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;
         let failed = |source| StoreError::read(path.to_owned(), source);
@@ -120,12 +120,12 @@ impl Recording {
     }
 
     /// What was done to it on opening, and what lies beside it, for people.
-    pub fn notes(&self) -> &[Note] {
+    pub fn notes(&self) -> &[StoreEvent] {
         &self.notes
     }
 
     /// What it says about itself.
-    pub fn meta(&self) -> &Meta {
+    pub fn meta(&self) -> &RecordingMeta {
         self.source.outline.meta()
     }
 
@@ -151,14 +151,14 @@ impl Recording {
     /// read as it is asked for.
     ///
     /// An item is an error where the entry cannot be read or used; it is the last.
-    pub fn entries(&self) -> Entries<'_> {
-        Entries {
+    pub fn entries(&self) -> EntryIter<'_> {
+        EntryIter {
             source: &self.source,
             next: 0,
             takes: Vec::new().into_iter(),
             take: 0,
             name: None,
-            window: Window::default(),
+            window: ReadBuffer::default(),
         }
     }
 
@@ -166,7 +166,7 @@ impl Recording {
     ///
     /// # Errors
     /// A list of takes that cannot be read.
-    pub fn takes(&self, name: &EntryName) -> Result<Vec<Place>, StoreError> {
+    pub fn takes(&self, name: &EntryName) -> Result<Vec<TakeRef>, StoreError> {
         let source = &self.source;
         if let Some(at) = source.outline.find_name(name) {
             let changed = source.plan.changed.get(&at);
@@ -182,15 +182,15 @@ impl Recording {
     }
 
     /// What its text was when it was opened.
-    pub(super) fn opened(&self) -> &State {
+    pub(super) fn opened(&self) -> &BaseState {
         &self.opened
     }
 
     /// Its own text, and where everything stands in it; `None` where there is more to
     /// the recording than that.
-    pub(super) fn only_body(&self) -> Option<(&Body, &Outline)> {
+    pub(super) fn only_body(&self) -> Option<(&BaseText, &RecordingOutline)> {
         let body = self.source.body();
-        let alone = self.source.logged() == 0 && !matches!(body, Body::Nothing);
+        let alone = self.source.logged() == 0 && !matches!(body, BaseText::Nothing);
         alone.then_some((body, &self.source.outline))
     }
 
@@ -210,7 +210,7 @@ impl Recording {
     }
 
     /// The file that an entry stands in, for people: in a folder the entry's own.
-    pub fn file_of(&self, place: &Place) -> PathBuf {
+    pub fn file_of(&self, place: &TakeRef) -> PathBuf {
         self.source.file_of(place)
     }
 
@@ -218,14 +218,14 @@ impl Recording {
     ///
     /// # Errors
     /// A file that cannot be read, or was changed in place since.
-    pub fn entry(&self, place: &Place) -> Result<Entry, StoreError> {
-        self.source.entry(place, &mut Window::default())
+    pub fn entry(&self, place: &TakeRef) -> Result<Entry, StoreError> {
+        self.source.entry(place, &mut ReadBuffer::default())
     }
 }
 
 /// The recording's files.
-pub(super) fn paths_of(path: &Path) -> Result<Paths, StoreError> {
-    Paths::of(path).map_err(|source| match source.kind() {
+pub(super) fn paths_of(path: &Path) -> Result<RecordingPaths, StoreError> {
+    RecordingPaths::of(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
         io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
         _ => StoreError::read(path.to_owned(), source),
@@ -234,21 +234,21 @@ pub(super) fn paths_of(path: &Path) -> Result<Paths, StoreError> {
 
 /// The entries of a recording: see [`Recording::entries`].
 #[derive(Debug)]
-pub struct Entries<'a> {
-    source: &'a Source,
+pub struct EntryIter<'a> {
+    source: &'a RecordingSnapshot,
     /// The number of the next name: those of the file, then the new ones.
     next: usize,
     /// What is left of the present name's takes.
-    takes: std::vec::IntoIter<Place>,
+    takes: std::vec::IntoIter<TakeRef>,
     /// The number of the take that was given last.
     take: usize,
     name: Option<EntryName>,
-    window: Window,
+    window: ReadBuffer,
 }
 
-impl Entries<'_> {
+impl EntryIter<'_> {
     /// The next name and its takes; `None` behind the last.
-    fn next_name(&mut self) -> Option<(EntryName, Result<Vec<Place>, StoreError>)> {
+    fn next_name(&mut self) -> Option<(EntryName, Result<Vec<TakeRef>, StoreError>)> {
         let (source, place) = (self.source, self.next);
         self.next += 1;
         if let Some(name) = source.outline.name(place) {
@@ -269,10 +269,10 @@ impl Entries<'_> {
 
     /// The text of the entry that was given last, whose place this is; `None` where it
     /// does not stand in the file.
-    pub(crate) fn text(&mut self, place: &Place) -> Option<&[u8]> {
+    pub(crate) fn text(&mut self, place: &TakeRef) -> Option<&[u8]> {
         match place.origin {
-            Origin::File => self.source.text(place, &mut self.window).ok(),
-            Origin::Log(_) => None,
+            EntryOrigin::File => self.source.text(place, &mut self.window).ok(),
+            EntryOrigin::Log(_) => None,
         }
     }
 
@@ -281,15 +281,15 @@ impl Entries<'_> {
         self.take + self.takes.len()
     }
 
-    fn fail(&mut self, error: StoreError) -> Option<Result<Stored, StoreError>> {
+    fn fail(&mut self, error: StoreError) -> Option<Result<StoredEntry, StoreError>> {
         self.next = usize::MAX / 2;
         self.takes = Vec::new().into_iter();
         Some(Err(error))
     }
 }
 
-impl Iterator for Entries<'_> {
-    type Item = Result<Stored, StoreError>;
+impl Iterator for EntryIter<'_> {
+    type Item = Result<StoredEntry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -304,7 +304,9 @@ impl Iterator for Entries<'_> {
             };
             self.take += 1;
             return match self.source.entry(&place, &mut self.window) {
-                Ok(entry) => Some(Ok(Stored { name: name.clone(), take: self.take, entry, place })),
+                Ok(entry) => {
+                    Some(Ok(StoredEntry { name: name.clone(), take: self.take, entry, place }))
+                }
                 Err(error) => self.fail(error),
             };
         }

@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 
 use foldhash::HashSet;
 
+use super::compaction_job::{self, CompactionDone, CompactionJob};
+use super::compaction_schedule::CompactionSchedule;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::job::{self, FoldDone, FoldJob};
-use super::lock::{self, FileId, Lock};
+use super::file_version::FileVersion;
+use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem, RecordedTakes, failed_mark};
+use super::lock::{self, FileId, RecordingLock};
 use super::log::{self, Fingerprint};
+use super::log_appender::{Durability, LogAppender, OpenLog};
 use super::network;
-use super::note::Note;
-use super::parcel::{Item, Known, Packer, Parcel, failed_mark};
-use super::paths::Paths;
-use super::run::{Run, RunChoice};
-use super::schedule::Schedule;
-use super::stamp::Stamp;
-use super::tail::{Durability, Open, Tail};
-use super::watch::Watch;
+use super::paths::RecordingPaths;
+use super::run::{RunChoice, RunSeat};
+use super::secret_guard::SecretGuard;
+use super::store_event::StoreEvent;
 use crate::identity::IdentityRules;
-use crate::recording::redact::Secrets;
+use crate::recording::redact::CallCredentials;
 use crate::recording::{Entry, EntryName};
 
 mod follow;
@@ -42,59 +42,59 @@ const ROUNDS: usize = 3;
 
 /// A recording, open for adding to.
 ///
-/// What [`Recorder::keep`] has returned from is on disk. Dropping the recorder
-/// ends its part in the run, as [`Recorder::close`] does.
+/// What [`RecordingAppender::keep`] has returned from is on disk. Dropping the recorder
+/// ends its part in the run, as [`RecordingAppender::close`] does.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingAppender {
     /// As it was named, for messages.
     path: PathBuf,
-    paths: Paths,
+    paths: RecordingPaths,
     disk: Disk,
     rules: IdentityRules,
-    lock: Lock,
+    lock: RecordingLock,
     /// The lock's file when the run was last seen to be in order.
     settled: Option<FileId>,
     wait: Duration,
     /// `None` once it is closed.
-    run: Option<Run>,
-    tail: Tail,
+    run: Option<RunSeat>,
+    tail: LogAppender,
     /// What a log begins with.
     about: Vec<u8>,
     /// Logs that someone else removed, whose entries are still to be saved.
-    orphans: Vec<Open>,
-    watch: Arc<Watch>,
+    orphans: Vec<OpenLog>,
+    watch: Arc<SecretGuard>,
     /// The names that the recording held when it was opened: half of each fingerprint.
     held: Vec<u64>,
     /// What this recorder has kept.
     own: HashSet<Fingerprint>,
-    schedule: Schedule,
+    schedule: CompactionSchedule,
     /// The recording as it was when it was last known to be right.
-    stamp: Option<Stamp>,
+    stamp: Option<FileVersion>,
     /// The files in the recording's folder, where it is one.
     files: Vec<OsString>,
     /// Whether someone has cut a log short.
     suspicious: bool,
-    notes: Vec<Note>,
+    notes: Vec<StoreEvent>,
 }
 
-impl Recorder {
+impl RecordingAppender {
     /// Has every entry looked through for these credentials, too, before it is
     /// written.
-    pub fn watch(&self, secrets: &Secrets) {
+    pub fn watch(&self, secrets: &CallCredentials) {
         self.watch.keep(secrets);
     }
 
-    /// Makes exchanges ready for [`Recorder::keep`]. With `replace`, the takes that
+    /// Makes exchanges ready for [`RecordingAppender::keep`]. With `replace`, the takes that
     /// an earlier run left under a name give way to the first that this run records
     /// of it; without, all are kept.
-    pub fn packer(&self, replace: bool) -> Packer {
-        Packer::new(self.path.clone(), Arc::clone(&self.watch), replace)
+    pub fn packer(&self, replace: bool) -> FrameEncoder {
+        FrameEncoder::new(self.path.clone(), Arc::clone(&self.watch), replace)
     }
 
     /// Which recorder of its run this is, counted from 0: it tells apart what two
     /// of them record at the same moment.
     pub fn place(&self) -> usize {
-        self.run.as_ref().map_or(0, Run::place)
+        self.run.as_ref().map_or(0, RunSeat::place)
     }
 
     /// From now on what is kept is as safe as this.
@@ -102,11 +102,11 @@ impl Recorder {
         self.tail.set_durability(durability);
     }
 
-    /// Packs a batch and keeps it, as [`Recorder::keep`] does.
+    /// Packs a batch and keeps it, as [`RecordingAppender::keep`] does.
     ///
     /// # Errors
     /// [`StoreError::Secret`] where an entry holds a credential of this run: it is
-    /// left out, the others are kept. Others as [`Recorder::keep`]'s.
+    /// left out, the others are kept. Others as [`RecordingAppender::keep`]'s.
     pub fn append(
         &mut self,
         batch: Vec<(EntryName, Entry)>,
@@ -116,7 +116,7 @@ impl Recorder {
         let mut parcels = Vec::with_capacity(batch.len());
         let mut secret = Vec::new();
         for (name, entry) in batch {
-            match packer.pack(&Item { name, entry, secrets: Arc::default() }) {
+            match packer.pack(&LogItem { name, entry, secrets: Arc::default() }) {
                 Ok(parcel) => parcels.push(parcel),
                 Err(StoreError::Secret { names, .. }) => secret.extend(names),
                 Err(other) => return Err(other),
@@ -139,7 +139,7 @@ impl Recorder {
     /// A lock that is not to be had, storage that fails: nothing of the batch is
     /// known to be kept, what was kept before is untouched, and the next batch is
     /// tried afresh.
-    pub fn keep(&mut self, batch: &mut [impl AsMut<Parcel>]) -> Result<(), StoreError> {
+    pub fn keep(&mut self, batch: &mut [impl AsMut<EncodedFrame>]) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
@@ -147,10 +147,13 @@ impl Recorder {
         self.write(batch, guard)
     }
 
-    /// Keeps a batch, as [`Recorder::keep`] does, if that needs nobody to be waited
+    /// Keeps a batch, as [`RecordingAppender::keep`] does, if that needs nobody to be waited
     /// for and is sure to be quick; `None` where others hold the lock or the storage
     /// is slow.
-    pub fn keep_now(&mut self, batch: &mut [impl AsMut<Parcel>]) -> Option<Result<(), StoreError>> {
+    pub fn keep_now(
+        &mut self,
+        batch: &mut [impl AsMut<EncodedFrame>],
+    ) -> Option<Result<(), StoreError>> {
         if self.run.is_none() || !self.tail.is_quick() {
             return None;
         }
@@ -164,8 +167,8 @@ impl Recorder {
     /// Appends a batch.
     fn write(
         &mut self,
-        batch: &mut [impl AsMut<Parcel>],
-        guard: lock::Guard,
+        batch: &mut [impl AsMut<EncodedFrame>],
+        guard: lock::LockGuard,
     ) -> Result<(), StoreError> {
         self.catch_up()?;
         let Some(run) = &mut self.run else { return Ok(()) };
@@ -177,7 +180,7 @@ impl Recorder {
         for parcel in batch.iter_mut().map(AsMut::as_mut) {
             let knows = |mark| run.knows(mark) || seen.contains(&mark);
             let failed = knows(failed_mark(parcel.name));
-            let known = Known { taken: knows(parcel.name), failed };
+            let known = RecordedTakes { taken: knows(parcel.name), failed };
             frames.extend_from_slice(parcel.frame(known));
             may_go |= parcel.may_go();
             if !single {
@@ -197,7 +200,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn acquire(&mut self) -> Result<lock::Guard, StoreError> {
+    fn acquire(&mut self) -> Result<lock::LockGuard, StoreError> {
         let guard = self.lock.acquire(self.wait);
         self.wait = match &guard {
             Err(StoreError::Held { .. }) => SHORT_WAIT,
@@ -212,7 +215,7 @@ impl Recorder {
     }
 
     /// What is to be told, once each.
-    pub fn take_notes(&mut self) -> Vec<Note> {
+    pub fn take_notes(&mut self) -> Vec<StoreEvent> {
         std::mem::take(&mut self.notes)
     }
 
@@ -223,18 +226,18 @@ impl Recorder {
     }
 
     /// The work of a fold, for another thread. Its outcome goes to
-    /// [`Recorder::folded`] before the next fold begins.
-    pub fn fold(&mut self) -> FoldJob {
+    /// [`RecordingAppender::folded`] before the next fold begins.
+    pub fn fold(&mut self) -> CompactionJob {
         self.schedule.begun(Instant::now());
         self.job(false)
     }
 
-    fn job(&self, wait: bool) -> FoldJob {
+    fn job(&self, wait: bool) -> CompactionJob {
         let others = self.run.as_ref().is_some_and(|run| run.rotations() > 0);
         // A file that was gone as soon as it had been written has no stamp to differ from.
         let changed = || self.stamp.is_none() || self.stamp_now() != self.stamp;
         let doubt = self.suspicious || (others && changed());
-        FoldJob {
+        CompactionJob {
             path: self.path.clone(),
             paths: self.paths.clone(),
             disk: self.disk.clone(),
@@ -246,8 +249,8 @@ impl Recorder {
         }
     }
 
-    fn stamp_now(&self) -> Option<Stamp> {
-        Stamp::at(&self.paths.target).ok().flatten()
+    fn stamp_now(&self) -> Option<FileVersion> {
+        FileVersion::at(&self.paths.target).ok().flatten()
     }
 
     /// Takes note of a fold that could not begin.
@@ -261,7 +264,7 @@ impl Recorder {
     /// Why it could not be done: it is tried again later, and everything is still
     /// in the log. [`StoreError::Gone`] where someone deleted or replaced the recording;
     /// said once.
-    pub fn folded(&mut self, done: FoldDone) -> Result<bool, StoreError> {
+    pub fn folded(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
         let folded = match done.result {
             Ok(folded) => folded,
             Err(error) => {
@@ -281,10 +284,10 @@ impl Recorder {
             None => self.stamp_now(),
         };
         let lost = match (done.target, done.folder) {
-            (Some(target), _) => self.lost(target.read.map(Stamp::id), None, &mut gone),
+            (Some(target), _) => self.lost(target.read.map(FileVersion::id), None, &mut gone),
             (None, Some(seen)) => {
                 self.files = seen.files;
-                self.lost(seen.stamp.map(Stamp::id_of_folder), seen.names, &mut gone)
+                self.lost(seen.stamp.map(FileVersion::id_of_folder), seen.names, &mut gone)
             }
             (None, None) => None,
         };
@@ -345,7 +348,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for RecordingAppender {
     fn drop(&mut self) {
         // Nobody is left to tell; what stays behind does no harm.
         let _ = self.close();

@@ -3,9 +3,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
 use super::*;
-use crate::identity::Pointer;
-use crate::recording::Cassette;
-use crate::store::{Class, load};
+use crate::identity::JsonPointer;
+use crate::recording::RecordingDocument;
+use crate::store::{ErrorClass, load};
 
 pub(super) fn step(id: &str) -> EntryName {
     EntryName::step(id).unwrap()
@@ -15,16 +15,16 @@ pub(super) fn entry(content: &str) -> Entry {
     Entry { content: Some(content.to_owned()), ..Entry::default() }
 }
 
-pub(super) fn open(path: &Path) -> Recorder {
-    Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
+pub(super) fn open(path: &Path) -> RecordingAppender {
+    RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap()
 }
 
-fn fold(recorder: &mut Recorder) -> Result<bool, StoreError> {
+fn fold(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
     let job = recorder.fold();
     recorder.folded(job.run())
 }
 
-pub(super) fn contents(cassette: &Cassette) -> Vec<String> {
+pub(super) fn contents(cassette: &RecordingDocument) -> Vec<String> {
     cassette
         .entries()
         .map(|(name, take, entry)| {
@@ -75,7 +75,7 @@ fn named_run_is_joined_after_its_recorders_are_gone() {
     let path = dir.path().join("r.json");
     let named = |name: &str| {
         let choice = RunChoice::Named(name.to_owned());
-        Recorder::open(&path, &choice, &IdentityRules::default()).unwrap()
+        RecordingAppender::open(&path, &choice, &IdentityRules::default()).unwrap()
     };
     for (run, content) in [("ci", "1"), ("ci", "2"), ("other", "3")] {
         named(run).append(vec![(step("a"), entry(content))], true).unwrap();
@@ -158,7 +158,7 @@ fn damage_by_another_hand_is_left_alone_and_nothing_is_lost_for_it() {
     fold(&mut recorder).unwrap();
     fs::write(&path, "{\"a\": {").unwrap();
     recorder.append(vec![(step("b"), entry("3"))], true).unwrap();
-    assert_eq!(fold(&mut recorder).unwrap_err().class(), Class::Unusable);
+    assert_eq!(fold(&mut recorder).unwrap_err().class(), ErrorClass::Unusable);
     recorder.append(vec![(step("c"), entry("4"))], true).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"a\": {");
     fs::write(&path, "{\"a\": {\"content\": \"mended\"}}").unwrap();
@@ -193,10 +193,11 @@ fn damaged_recording_is_refused_at_open_and_left_alone() {
     let path = dir.path().join("r.json");
     for text in ["", "{\"a\": ", "{\"a\": {\"usage\": 1}}", "{\"_version\": 1}"] {
         fs::write(&path, text).unwrap();
-        let error = Recorder::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap_err();
-        assert_eq!(error.class(), Class::Unusable, "{text}");
+        let error =
+            RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Unusable, "{text}");
         assert!(error.to_string().contains("r.json"), "{error}");
-        assert_eq!(load(&path).unwrap_err().class(), Class::Unusable);
+        assert_eq!(load(&path).unwrap_err().class(), ErrorClass::Unusable);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
 }
@@ -216,13 +217,13 @@ fn missing_file_and_folder_have_their_own_errors() {
 fn other_rules_are_refused_unless_the_recording_is_empty() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
-    let rules = IdentityRules::new(vec![Pointer::parse("/seed").unwrap()]);
-    let open_with = |rules: &IdentityRules| Recorder::open(&path, &RunChoice::New, rules);
+    let rules = IdentityRules::new(vec![JsonPointer::parse("/seed").unwrap()]);
+    let open_with = |rules: &IdentityRules| RecordingAppender::open(&path, &RunChoice::New, rules);
     fs::write(&path, "{\"_version\": 2}").unwrap();
     open_with(&rules).unwrap().append(vec![(step("a"), entry("1"))], true).unwrap();
     assert_eq!(load(&path).unwrap().meta().rules(), &rules);
     let error = open_with(&IdentityRules::default()).unwrap_err();
-    assert_eq!(error.class(), Class::Usage);
+    assert_eq!(error.class(), ErrorClass::Usage);
     let text = error.to_string();
     assert!(text.contains("no rules") && text.contains("/seed"), "{text}");
     open_with(&rules).unwrap();
@@ -233,10 +234,11 @@ fn entry_with_a_credential_of_the_run_is_left_out_and_the_others_kept() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r.json");
     let mut recorder = open(&path);
-    recorder.watch(&Secrets::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], ""));
+    recorder
+        .watch(&CallCredentials::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], ""));
     let batch = vec![(step("a"), entry("the canary-key-42")), (step("b"), entry("2"))];
     let error = recorder.append(batch, true).unwrap_err();
-    assert_eq!(error.class(), Class::NotKept);
+    assert_eq!(error.class(), ErrorClass::NotKept);
     assert!(!error.to_string().contains("canary"), "{error}");
     assert_eq!(contents(&load(&path).unwrap()), ["b=2"]);
 }

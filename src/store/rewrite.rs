@@ -11,24 +11,24 @@ use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::Path;
 
-use super::atomic;
-use super::beside;
-use super::body::{Body, State};
+use super::base_text::{BaseState, BaseText};
+use super::compaction;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::fold;
+use super::folder::stage::{Stage, Staged};
 use super::linked;
-use super::lock::{self, Lock};
-use super::merge::{Place, Plan};
-use super::paths::{Form, Paths};
+use super::lock::{self, RecordingLock};
+use super::merge::{LogMerge, TakeRef};
+use super::paths::{RecordingForm, RecordingPaths};
 use super::reader::{Recording, paths_of};
 use super::run::is_live;
-use super::source::Source;
-use super::split::stage::{Stage, Staged};
-use super::spool::Spool;
+use super::sidecars;
+use super::snapshot::RecordingSnapshot;
+use super::spool::EntrySpool;
+use super::temporary_file;
 use crate::identity::IdentityRules;
-use crate::recording::outline::Outline;
-use crate::recording::{Entry, EntryName, Meta};
+use crate::recording::outline::RecordingOutline;
+use crate::recording::{Entry, EntryName, RecordingMeta};
 
 mod create;
 
@@ -36,17 +36,17 @@ pub use create::create;
 
 /// A take of a changed name.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum TakeChange {
     /// An entry of the recording, as it stands there.
-    Place(Place),
+    Place(TakeRef),
     /// Another one.
     Entry(Box<Entry>),
 }
 
 /// What is to become of a recording.
 #[derive(Debug)]
-pub struct Changes {
-    spool: Spool,
+pub struct RecordingChanges {
+    spool: EntrySpool,
     names: Vec<Change>,
     known: HashMap<EntryName, usize>,
     rules: Option<IdentityRules>,
@@ -58,17 +58,17 @@ struct Change {
     name: EntryName,
     /// The name it stands in the place of.
     instead_of: Option<EntryName>,
-    takes: Vec<Place>,
+    takes: Vec<TakeRef>,
 }
 
-impl Changes {
+impl RecordingChanges {
     /// No change yet.
     ///
     /// # Errors
     /// No room for temporary files.
     pub fn new() -> Result<Self, StoreError> {
         let (names, known) = Default::default();
-        Ok(Self { spool: Spool::new()?, names, known, rules: None })
+        Ok(Self { spool: EntrySpool::new()?, names, known, rules: None })
     }
 
     /// Whether nothing is to be changed.
@@ -81,7 +81,7 @@ impl Changes {
     ///
     /// # Errors
     /// An entry that is too large; no room for temporary files.
-    pub fn set(&mut self, name: EntryName, takes: Vec<Kept>) -> Result<(), StoreError> {
+    pub fn set(&mut self, name: EntryName, takes: Vec<TakeChange>) -> Result<(), StoreError> {
         self.put(name, None, takes)
     }
 
@@ -94,7 +94,7 @@ impl Changes {
         &mut self,
         old: EntryName,
         new: EntryName,
-        takes: Vec<Kept>,
+        takes: Vec<TakeChange>,
     ) -> Result<(), StoreError> {
         if old == new {
             return self.put(new, None, takes);
@@ -107,7 +107,7 @@ impl Changes {
     ///
     /// # Errors
     /// An entry that is too large; no room for temporary files.
-    pub fn push(&mut self, name: &EntryName, take: Kept) -> Result<(), StoreError> {
+    pub fn push(&mut self, name: &EntryName, take: TakeChange) -> Result<(), StoreError> {
         let place = self.place(name, take)?;
         match self.known.get(name) {
             Some(&at) => self.names[at].takes.push(place),
@@ -126,15 +126,15 @@ impl Changes {
         &mut self,
         name: EntryName,
         instead_of: Option<EntryName>,
-        takes: Vec<Kept>,
+        takes: Vec<TakeChange>,
     ) -> Result<(), StoreError> {
-        let takes: Result<Vec<Place>, _> =
+        let takes: Result<Vec<TakeRef>, _> =
             takes.into_iter().map(|take| self.place(&name, take)).collect();
         self.insert(name, instead_of, takes?);
         Ok(())
     }
 
-    fn insert(&mut self, name: EntryName, instead_of: Option<EntryName>, takes: Vec<Place>) {
+    fn insert(&mut self, name: EntryName, instead_of: Option<EntryName>, takes: Vec<TakeRef>) {
         match self.known.get(&name) {
             Some(&at) => {
                 let known = &mut self.names[at];
@@ -148,16 +148,16 @@ impl Changes {
         }
     }
 
-    fn place(&mut self, name: &EntryName, take: Kept) -> Result<Place, StoreError> {
+    fn place(&mut self, name: &EntryName, take: TakeChange) -> Result<TakeRef, StoreError> {
         match take {
-            Kept::Place(place) => Ok(place),
-            Kept::Entry(entry) => self.spool.put(name, &entry),
+            TakeChange::Place(place) => Ok(place),
+            TakeChange::Entry(entry) => self.spool.put(name, &entry),
         }
     }
 
     /// The plan that carries this out.
-    fn plan(&self, outline: &Outline) -> Plan {
-        let mut plan = Plan::default();
+    fn plan(&self, outline: &RecordingOutline) -> LogMerge {
+        let mut plan = LogMerge::default();
         for Change { name, instead_of, takes } in &self.names {
             let stands_at = outline.find_name(name);
             let stood_at = instead_of.as_ref().and_then(|old| outline.find_name(old));
@@ -186,7 +186,7 @@ impl Recording {
     /// [`StoreError::Busy`] while someone records into it, [`StoreError::Changed`]
     /// where it is not what was opened any more; a link that leads to no recording;
     /// storage that fails. The file is then as it was.
-    pub fn rewrite(&self, changes: &Changes) -> Result<bool, StoreError> {
+    pub fn rewrite(&self, changes: &RecordingChanges) -> Result<bool, StoreError> {
         if changes.is_empty() {
             return Ok(false);
         }
@@ -198,10 +198,10 @@ impl Recording {
         };
         let failed = |source| StoreError::read(path.to_owned(), source);
         let before = self.opened();
-        if State::at(&paths)? != *before {
+        if BaseState::at(&paths)? != *before {
             return Err(StoreError::Changed { path: path.to_owned() });
         }
-        let source = Source::rewriting(
+        let source = RecordingSnapshot::rewriting(
             path,
             body.try_clone().map_err(failed)?,
             outline.clone(),
@@ -227,9 +227,9 @@ impl Recording {
         let failed = |source| StoreError::write(paths.target.clone(), source);
         commit(&paths, &disk, before, true, || {
             match before {
-                State::Nothing => {}
-                State::File(_) => disk.remove(&paths.target).map_err(failed)?,
-                State::Split(files) => {
+                BaseState::Nothing => {}
+                BaseState::File(_) => disk.remove(&paths.target).map_err(failed)?,
+                BaseState::Split(files) => {
                     let each = |(name, _): &(_, _)| disk.remove(&paths.target.join(name));
                     files.iter().try_for_each(each).map_err(failed)?;
                     // Other files that stand in it are not ours to remove.
@@ -249,15 +249,15 @@ impl Recording {
 /// Writes what `source` makes of a recording, and puts it in its place where that is
 /// as it was.
 fn replace(
-    paths: &Paths,
-    source: &Source,
+    paths: &RecordingPaths,
+    source: &RecordingSnapshot,
     rules: Option<&IdentityRules>,
-    meta: Option<&Meta>,
-    before: &State,
+    meta: Option<&RecordingMeta>,
+    before: &BaseState,
 ) -> Result<(), StoreError> {
     let disk = Disk::real();
     let failed = |source| StoreError::write(paths.target.clone(), source);
-    if let Body::Split(split) = source.body() {
+    if let BaseText::Split(split) = source.body() {
         let tag = format!("{:x}", RandomState::new().build_hasher().finish());
         disk.create_folder(&paths.target).map_err(failed)?;
         let staged = Staged::write(
@@ -273,14 +273,14 @@ fn replace(
     // What a crash leaves is swept away by the next recorder.
     let fresh = tempfile::Builder::new()
         .prefix(&format!(".{name}."))
-        .suffix(atomic::SUFFIX)
+        .suffix(temporary_file::SUFFIX)
         .make_in(paths.folder(), |path| disk.create_new(path))
         .map_err(failed)?;
-    fold::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
+    compaction::write_to(fresh.as_file(), &paths.target, &disk, rules, source)?;
     let fresh = fresh.into_temp_path();
     commit(paths, &disk, before, false, || {
         disk.rename(&fresh, &paths.target).map_err(failed)?;
-        disk.sync_folder(atomic::folder(&paths.target)).map_err(failed)
+        disk.sync_folder(temporary_file::folder(&paths.target)).map_err(failed)
     })?;
     // It stands in its place.
     let _ = fresh.keep();
@@ -290,22 +290,22 @@ fn replace(
 /// Does what changes the recording, where nobody is in the way. With `last`, the lock
 /// goes with it.
 pub(super) fn commit(
-    paths: &Paths,
+    paths: &RecordingPaths,
     disk: &Disk,
-    before: &State,
+    before: &BaseState,
     last: bool,
     change: impl Fn() -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let at_lock = |source| StoreError::lock(paths.lock.clone(), source);
-    let found = beside::is_at(&paths.lock)?;
-    let mut lock = Lock::new(&paths.lock, disk);
+    let found = sidecars::is_at(&paths.lock)?;
+    let mut lock = RecordingLock::new(&paths.lock, disk);
     let guard = lock.acquire(lock::WAIT)?;
     let done = (|| {
         // What is in a log is not in the file that was read.
-        if is_live(&paths.run).map_err(at_lock)? || beside::has_leftover(paths)? {
+        if is_live(&paths.run).map_err(at_lock)? || sidecars::has_leftover(paths)? {
             return Err(StoreError::Busy { path: paths.target.clone() });
         }
-        if State::at(paths)? != *before {
+        if BaseState::at(paths)? != *before {
             return Err(StoreError::Changed { path: paths.target.clone() });
         }
         change()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::recording::format;
-use crate::store::{Recorder, RunChoice, load};
+use crate::store::{RecordingAppender, RunChoice, load};
 
 const FILE: &str = r#"{
   "_version": 2,
@@ -42,8 +42,8 @@ fn step(id: &str) -> EntryName {
     EntryName::step(id).unwrap()
 }
 
-fn entry(text: &str) -> Kept {
-    Kept::Entry(Box::new(said(text)))
+fn entry(text: &str) -> TakeChange {
+    TakeChange::Entry(Box::new(said(text)))
 }
 
 fn said(text: &str) -> Entry {
@@ -64,8 +64,8 @@ fn what_is_not_changed_keeps_its_very_text() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
     let kept = recording.entries().nth(2).unwrap().unwrap();
-    let mut changes = Changes::new().unwrap();
-    changes.set(step("b"), vec![entry("new"), Kept::Place(kept.place)]).unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
+    changes.set(step("b"), vec![entry("new"), TakeChange::Place(kept.place)]).unwrap();
     assert!(recording.rewrite(&changes).unwrap());
     let text = folder.text();
     assert!(text.contains("\"a\": {\"content\": \"one\",   \"odd\": 1}"), "{text}");
@@ -79,7 +79,7 @@ fn what_is_not_changed_keeps_its_very_text() {
 fn names_go_come_and_are_called_otherwise_where_they_stand() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.rename(step("b"), step("bee"), vec![entry("z")]).unwrap();
     changes.set(step("c"), Vec::new()).unwrap();
     changes.set(step("nowhere"), Vec::new()).unwrap();
@@ -93,7 +93,7 @@ fn names_go_come_and_are_called_otherwise_where_they_stand() {
 fn first_of_two_that_replace_one_has_its_place_and_the_other_goes_to_the_end() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.rename(step("a"), step("first"), vec![entry("1")]).unwrap();
     changes.rename(step("a"), step("second"), vec![entry("2")]).unwrap();
     changes.rename(step("b"), step("c"), vec![entry("joined")]).unwrap();
@@ -105,7 +105,7 @@ fn first_of_two_that_replace_one_has_its_place_and_the_other_goes_to_the_end() {
 fn nothing_is_written_when_nothing_changes() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
-    assert!(!recording.rewrite(&Changes::new().unwrap()).unwrap());
+    assert!(!recording.rewrite(&RecordingChanges::new().unwrap()).unwrap());
     assert_eq!(folder.text(), FILE);
 }
 
@@ -113,10 +113,10 @@ fn nothing_is_written_when_nothing_changes() {
 fn rewriting_is_refused_while_a_recorder_lives() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("a"), Vec::new()).unwrap();
     let rules = IdentityRules::default();
-    let mut recorder = Recorder::open(&folder.path, &RunChoice::New, &rules).unwrap();
+    let mut recorder = RecordingAppender::open(&folder.path, &RunChoice::New, &rules).unwrap();
     let refused = recording.rewrite(&changes);
     assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
     recorder.append(vec![(step("d"), said("kept"))], true).unwrap();
@@ -135,7 +135,7 @@ fn rewriting_is_refused_when_the_file_was_changed_since() {
     let other = FILE.replace("three", "3");
     fs::write(folder.dir.path().join("other"), &other).unwrap();
     fs::rename(folder.dir.path().join("other"), &folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("a"), Vec::new()).unwrap();
     let refused = recording.rewrite(&changes);
     assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
@@ -149,7 +149,7 @@ fn rewriting_is_refused_when_the_file_was_changed_in_place_since() {
     let recording = Recording::open(&folder.path).unwrap();
     let other = FILE.replace("three", "3");
     fs::write(&folder.path, &other).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("a"), Vec::new()).unwrap();
     let refused = recording.rewrite(&changes);
     assert!(matches!(refused, Err(StoreError::Changed { .. })), "{refused:?}");
@@ -162,11 +162,11 @@ fn rewriting_is_refused_when_the_file_was_changed_in_place_since() {
 fn file_that_agentloom_wrote_stays_its_own_when_it_is_rewritten() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("c"), vec![entry("3")]).unwrap();
     recording.rewrite(&changes).unwrap();
     assert!(!Recording::open(&folder.path).unwrap().meta().is_loomrec());
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set_rules(IdentityRules::default());
     Recording::open(&folder.path).unwrap().rewrite(&changes).unwrap();
     assert!(Recording::open(&folder.path).unwrap().meta().is_loomrec());
@@ -177,14 +177,14 @@ fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
     let folder = Folder::with(FILE);
     fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o640)).unwrap();
     let recording = Recording::open(&folder.path).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("a"), Vec::new()).unwrap();
     recording.rewrite(&changes).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder.path), 0o640);
     let new = folder.dir.path().join("new.json");
     let entries = [Ok::<_, StoreError>((step("a"), said("one")))];
-    assert_eq!(create(&new, &Meta::default(), entries.into_iter(), false).unwrap(), 1);
+    assert_eq!(create(&new, &RecordingMeta::default(), entries.into_iter(), false).unwrap(), 1);
     assert_eq!(mode(&new), 0o600);
 }
 
@@ -194,10 +194,10 @@ fn new_recording_is_what_its_entries_make_and_gives_way_only_when_told() {
     let entries =
         || [("x", "1"), ("y", "2"), ("x", "3")].map(|(name, text)| (step(name), said(text)));
     let given = || entries().into_iter().map(Ok::<_, StoreError>);
-    let refused = create(&folder.path, &Meta::default(), given(), false);
+    let refused = create(&folder.path, &RecordingMeta::default(), given(), false);
     assert!(matches!(refused, Err(StoreError::Exists { .. })), "{refused:?}");
     assert_eq!(folder.text(), FILE);
-    assert_eq!(create(&folder.path, &Meta::default(), given(), true).unwrap(), 3);
+    assert_eq!(create(&folder.path, &RecordingMeta::default(), given(), true).unwrap(), 3);
     let cassette = load(&folder.path).unwrap();
     assert_eq!(folder.text().as_bytes(), format::write(&cassette));
     assert_eq!(contents(&folder.path), ["x 1", "x#2 3", "y 2"]);
@@ -210,7 +210,7 @@ fn nothing_is_left_behind_when_the_entries_end_in_an_error() {
     let new = folder.dir.path().join("new.json");
     let missing = StoreError::Missing { path: new.clone() };
     let entries = [Ok((step("a"), said("one"))), Err(missing)];
-    assert!(create(&new, &Meta::default(), entries.into_iter(), false).is_err());
+    assert!(create(&new, &RecordingMeta::default(), entries.into_iter(), false).is_err());
     assert_eq!(folder.names(), ["r.json"]);
 }
 
@@ -219,7 +219,7 @@ fn recording_is_removed_with_what_belongs_to_it_unless_someone_needs_it() {
     let folder = Folder::with(FILE);
     let recording = Recording::open(&folder.path).unwrap();
     let rules = IdentityRules::default();
-    let mut recorder = Recorder::open(&folder.path, &RunChoice::New, &rules).unwrap();
+    let mut recorder = RecordingAppender::open(&folder.path, &RunChoice::New, &rules).unwrap();
     assert!(matches!(recording.remove(), Err(StoreError::Busy { .. })));
     recorder.close().unwrap();
     fs::write(folder.path.with_extension("json.lock"), "").unwrap();
@@ -242,7 +242,7 @@ fn recording_that_was_recorded_into_since_it_was_read_is_not_replaced() {
     };
     let (meta, entries) = (recording.meta().clone(), read(&recording));
     let mut recorder =
-        Recorder::open(&folder.path, &RunChoice::New, &IdentityRules::default()).unwrap();
+        RecordingAppender::open(&folder.path, &RunChoice::New, &IdentityRules::default()).unwrap();
     recorder.append(vec![(step("d"), said("recorded meanwhile"))], true).unwrap();
     recorder.close().unwrap();
     let replaced = recording.replace::<StoreError>(&meta, entries.into_iter().map(Ok));
@@ -259,7 +259,7 @@ fn what_a_link_leads_to_is_not_changed_where_it_is_no_recording() {
     let link = folder.dir.path().join("link.json");
     std::os::unix::fs::symlink("r.json", &link).unwrap();
     let recording = Recording::open(&link).unwrap();
-    let mut changes = Changes::new().unwrap();
+    let mut changes = RecordingChanges::new().unwrap();
     changes.set(step("a"), vec![entry("new")]).unwrap();
     assert!(matches!(recording.rewrite(&changes), Err(StoreError::Unsafe(_))));
     let one = std::iter::once(Ok((step("a"), said("new"))));

@@ -28,7 +28,7 @@ use super::disk::Disk;
 use super::lock::{self, FileId};
 use super::log::Fingerprint;
 use super::regular_file;
-use line::{Line, lines, read_line};
+use line::{RunLine, lines, read_line};
 
 mod abandoned;
 mod line;
@@ -38,7 +38,7 @@ pub(super) use abandoned::{abandoned_log, is_held};
 pub(super) use stale::is_of;
 
 /// Which file the recording is: its inode and its length; `None` where there is none.
-pub(super) type Target = Option<(u64, u64)>;
+pub(super) type RunTarget = Option<(u64, u64)>;
 
 /// So many of them are remembered.
 const TARGETS: usize = 16;
@@ -54,7 +54,7 @@ pub enum RunChoice {
 
 /// A place in a run.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct RunSeat {
     path: PathBuf,
     disk: Disk,
     /// Under a shared lock for as long as it is open.
@@ -71,12 +71,12 @@ pub(super) struct Run {
     /// Whether there was no live recorder then.
     alone: bool,
     /// Which file the recording has been, the newest last.
-    targets: VecDeque<Target>,
+    targets: VecDeque<RunTarget>,
     /// Up to where the file has been read.
     read_to: u64,
 }
 
-impl Run {
+impl RunSeat {
     /// Begins or joins a run. Only under the recording's lock.
     pub(super) fn enter(path: &Path, disk: &Disk, choice: &RunChoice) -> io::Result<Self> {
         let file = disk.open(path)?;
@@ -158,7 +158,7 @@ impl Run {
 
     /// Whether the run has made the recording this file, as far as that is known. The
     /// last few count: a fold may have died before it put the newest in its place.
-    pub(super) fn has_made(&self, target: Target) -> bool {
+    pub(super) fn has_made(&self, target: RunTarget) -> bool {
         self.targets.is_empty() || self.targets.contains(&target)
     }
 
@@ -168,7 +168,7 @@ impl Run {
     }
 
     /// From now on this file counts as the recording's.
-    pub(super) fn accept(&mut self, target: Target) {
+    pub(super) fn accept(&mut self, target: RunTarget) {
         if self.targets.len() >= TARGETS {
             self.targets.pop_front();
         }
@@ -219,12 +219,12 @@ impl Run {
 
     fn learn_line(&mut self, line: &[u8]) {
         match read_line(line) {
-            Some(Line::Name(name)) => {
+            Some(RunLine::Name(name)) => {
                 self.names.insert(name);
             }
-            Some(Line::Rotated(log)) => self.rotations.push(log),
-            Some(Line::Joined) => self.joined += 1,
-            Some(Line::Target(target)) => self.accept(target),
+            Some(RunLine::Rotated(log)) => self.rotations.push(log),
+            Some(RunLine::Joined) => self.joined += 1,
+            Some(RunLine::Target(target)) => self.accept(target),
             None => {}
         }
     }
@@ -317,7 +317,7 @@ pub(super) fn note_rotation(
 
 /// Notes which file the recording is, or is about to be. A run that is not there needs
 /// no note. Only under the recording's lock.
-pub(super) fn note_target(path: &Path, disk: &Disk, target: Target) -> io::Result<()> {
+pub(super) fn note_target(path: &Path, disk: &Disk, target: RunTarget) -> io::Result<()> {
     let line = serde_json::json!({ "target": target });
     note(path, disk, format!("{line}\n").as_bytes())
 }

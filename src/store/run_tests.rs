@@ -5,8 +5,8 @@ use super::*;
 const A: Fingerprint = 0xa;
 const B: Fingerprint = 0xb;
 
-fn enter(path: &Path) -> Run {
-    Run::enter(path, &Disk::real(), &RunChoice::New).unwrap()
+fn enter(path: &Path) -> RunSeat {
+    RunSeat::enter(path, &Disk::real(), &RunChoice::New).unwrap()
 }
 
 fn note(path: &Path, names: &[Fingerprint], log: FileId) {
@@ -69,7 +69,7 @@ fn line_that_was_cut_is_written_over() {
 fn recorder_whose_run_was_removed_goes_on_in_a_new_one_with_its_names() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
-    let mut one = Run::enter(&path, &Disk::real(), &RunChoice::Named("ci".into())).unwrap();
+    let mut one = RunSeat::enter(&path, &Disk::real(), &RunChoice::Named("ci".into())).unwrap();
     one.learn(A);
     fs::remove_file(&path).unwrap();
     one.stay().unwrap();
@@ -105,7 +105,7 @@ fn planted_file_is_read_within_bounds() {
     fs::write(&path, "{\"run\":\"mine\"}\n").unwrap();
     File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
     let mine = RunChoice::Named("mine".to_owned());
-    let error = Run::enter(&path, &Disk::real(), &mine).unwrap_err();
+    let error = RunSeat::enter(&path, &Disk::real(), &mine).unwrap_err();
     assert!(error.to_string().contains("larger than the file of any run"), "{error}");
 }
 
@@ -118,7 +118,7 @@ fn line_that_no_recorder_writes_is_passed_over() {
             format!("{{\"run\":\"mine\"}}\n{A:032x}\n{}\n{B:032x}\n", "x".repeat(length));
         fs::write(&path, &text).unwrap();
         let mine = RunChoice::Named("mine".to_owned());
-        let run = Run::enter(&path, &Disk::real(), &mine).unwrap();
+        let run = RunSeat::enter(&path, &Disk::real(), &mine).unwrap();
         assert!(run.knows(A) && run.knows(B), "{length}");
         text.push_str("{\"joined\":0}\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
@@ -126,7 +126,7 @@ fn line_that_no_recorder_writes_is_passed_over() {
         fs::write(&path, format!("{{\"run\":\"mine\"}}\n{A:032x}\n{}", "x".repeat(length)))
             .unwrap();
         drop(run);
-        let run = Run::enter(&path, &Disk::real(), &mine).unwrap();
+        let run = RunSeat::enter(&path, &Disk::real(), &mine).unwrap();
         assert!(run.knows(A), "{length}");
         let whole = format!("{{\"run\":\"mine\"}}\n{A:032x}\n{{\"joined\":0}}\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), whole, "{length}");

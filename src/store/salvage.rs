@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::StoreError;
-use super::examine::files;
 use super::file;
+use super::inspect::files;
 use super::log;
-use super::log::sift::{is_log, sift as sift_log};
+use super::log::recover::{is_log, sift as sift_log};
 use super::regular_file;
 use crate::identity::IdentityRules;
-use crate::recording::packed;
-use crate::recording::salvage::{Cut, Cutter, Piece, sift};
-use crate::recording::{Entry, EntryName, Meta};
-use frames::Frames;
+use crate::recording::log_codec;
+use crate::recording::salvage::{CutPiece, MemberCutter, SalvagePiece, sift};
+use crate::recording::{Entry, EntryName, RecordingMeta};
+use frames::FrameReader;
 
 /// How much is read at once.
 const PIECE: usize = 1024 * 1024;
@@ -32,13 +32,13 @@ const GLANCE: u64 = 4096;
 
 /// What can be read of a recording or a log.
 #[derive(Debug)]
-pub struct Salvage {
+pub struct SalvageResult {
     files: Vec<Source>,
     /// Whether it is a log.
     log: bool,
-    meta: Meta,
+    meta: RecordingMeta,
     found: Vec<Saved>,
-    lost: Vec<Lost>,
+    lost: Vec<LostBytes>,
 }
 
 /// A file that is read.
@@ -62,7 +62,7 @@ struct Saved {
 
 /// Bytes of which nothing can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostBytes {
     /// The file they are in, where the recording is a folder.
     pub file: Option<PathBuf>,
     /// The key they stand under, where that can be read.
@@ -79,7 +79,7 @@ pub struct Lost {
     pub in_part: bool,
 }
 
-impl Salvage {
+impl SalvageResult {
     /// Finds what can be read of a recording or a log.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Salvage {
         let missing = || StoreError::Missing { path: path.to_owned() };
         let file = file.ok_or_else(missing)?;
         let log = is_binary(path, &file).map_err(failed)?;
-        let meta = Meta::default();
+        let meta = RecordingMeta::default();
         let (found, lost) = (Vec::new(), Vec::new());
         let source = Source { path: path.to_owned(), file: None };
         let mut salvage = Self { files: vec![source], log, meta, found, lost };
@@ -132,7 +132,7 @@ impl Salvage {
     }
 
     /// What the file says about itself, as far as that can be read.
-    pub fn meta(&self) -> &Meta {
+    pub fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
@@ -152,7 +152,7 @@ impl Salvage {
     }
 
     /// What cannot be read.
-    pub fn lost(&self) -> &[Lost] {
+    pub fn lost(&self) -> &[LostBytes] {
         &self.lost
     }
 
@@ -171,7 +171,7 @@ impl Salvage {
             let bytes = bytes.map_err(failed)?;
             let changed = || failed(io::Error::other("it was changed meanwhile"));
             let entry = match self.log {
-                true => packed::unpack(&bytes).map_err(|_| changed())?.1,
+                true => log_codec::unpack(&bytes).map_err(|_| changed())?.1,
                 false => Entry::read(&bytes).map_err(|_| changed())?,
             };
             Ok((saved.name.clone(), entry))
@@ -191,7 +191,7 @@ impl Salvage {
 
     fn read_text(&mut self, file: &File) -> io::Result<()> {
         let mut source = BufReader::with_capacity(PIECE, log::from(file, 0));
-        let mut cutter = Cutter::default();
+        let mut cutter = MemberCutter::default();
         let mut text = Text { line: 1, keys: Map::new() };
         let mut begins = None;
         loop {
@@ -211,11 +211,18 @@ impl Salvage {
         }
         if begins == Some(false) {
             let why = "its beginning is lost, and whatever stood there".to_owned();
-            let lost =
-                Lost { file: None, key: None, at: 0, bytes: 0, line: Some(1), why, in_part: false };
+            let lost = LostBytes {
+                file: None,
+                key: None,
+                at: 0,
+                bytes: 0,
+                line: Some(1),
+                why,
+                in_part: false,
+            };
             self.lost.insert(0, lost);
         }
-        match Meta::parse(text.keys) {
+        match RecordingMeta::parse(text.keys) {
             Ok(meta) => self.meta = meta,
             Err(error) => self.lost.push(in_part(format!("its metadata cannot be used: {error}"))),
         }
@@ -227,11 +234,11 @@ impl Salvage {
         self.entries().any(|entry| entry.is_ok_and(|(_, entry)| entry.request.is_some()))
     }
 
-    fn add_cut(&mut self, cut: &Cut, text: &mut Text) {
+    fn add_cut(&mut self, cut: &CutPiece, text: &mut Text) {
         if cut.bytes.is_empty() {
             let why = "it is longer than any entry".to_owned();
             let (at, bytes, line) = (cut.at, cut.length, Some(text.line));
-            return self.lost.push(Lost {
+            return self.lost.push(LostBytes {
                 file: None,
                 key: None,
                 at,
@@ -244,13 +251,13 @@ impl Salvage {
         let (mut line, mut counted) = (text.line, 0);
         for piece in sift(&cut.bytes) {
             match piece {
-                Piece::Meta(key, value) => drop(text.keys.insert(key, value)),
-                Piece::Entry { name, take, range, keyless } => {
+                SalvagePiece::Meta(key, value) => drop(text.keys.insert(key, value)),
+                SalvagePiece::Entry { name, take, range, keyless } => {
                     if keyless {
                         let (at, line) = (cut.at + range.start as u64, None);
                         let why = "its key cannot be read: it is kept under its hash".to_owned();
                         let key = Some(name.to_string());
-                        self.lost.push(Lost {
+                        self.lost.push(LostBytes {
                             file: None,
                             key,
                             at,
@@ -263,12 +270,12 @@ impl Salvage {
                     let (at, length) = (cut.at + range.start as u64, range.len() as u64);
                     self.found.push(Saved { file: 0, name, take, at, length });
                 }
-                Piece::Lost { key, range, why } => {
+                SalvagePiece::Lost { key, range, why } => {
                     let before = cut.bytes.get(counted..range.start).unwrap_or_default();
                     line += memchr::memchr_iter(b'\n', before).count();
                     counted = counted.max(range.start);
                     let (at, bytes) = (cut.at + range.start as u64, range.len() as u64);
-                    self.lost.push(Lost {
+                    self.lost.push(LostBytes {
                         file: None,
                         key,
                         at,
@@ -285,20 +292,20 @@ impl Salvage {
 
     fn read_log(&mut self, file: &File) -> io::Result<()> {
         let sifted = sift_log(file)?;
-        self.meta = Meta::new(&sifted.rules.clone().unwrap_or_default());
+        self.meta = RecordingMeta::new(&sifted.rules.clone().unwrap_or_default());
         if sifted.rules.is_none() {
             self.lost.push(in_part(
                 "it does not say under which --ignore rules its keys were made: none are assumed",
             ));
         }
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         for frame in &sifted.frames {
-            match packed::unpack(&log::payload(file, *frame)?) {
+            match log_codec::unpack(&log::payload(file, *frame)?) {
                 Ok((head, _)) => frames.add(head, *frame),
                 Err(problem) => {
                     let (at, bytes) = (frame.at, u64::from(frame.len));
                     let (key, why) = (name_at(file, at, frame.end())?, problem.to_string());
-                    self.lost.push(Lost {
+                    self.lost.push(LostBytes {
                         file: None,
                         key,
                         at,
@@ -315,7 +322,15 @@ impl Salvage {
             let key = name_at(file, at + log::HEAD as u64, range.end)?;
             let why = "the call is damaged, or was cut while it was written".to_owned();
             let bytes = range.end - at;
-            self.lost.push(Lost { file: None, key, at, bytes, line: None, why, in_part: false });
+            self.lost.push(LostBytes {
+                file: None,
+                key,
+                at,
+                bytes,
+                line: None,
+                why,
+                in_part: false,
+            });
         }
         self.lost.sort_by_key(|lost| lost.at);
         self.found = frames.finish();
@@ -329,7 +344,7 @@ fn name_at(file: &File, at: u64, end: u64) -> io::Result<Option<String>> {
     if at >= end {
         return Ok(None);
     }
-    let head = packed::peek(&bytes(file, at..end)?);
+    let head = log_codec::peek(&bytes(file, at..end)?);
     Ok(head.ok().map(|head| head.name.to_string()))
 }
 
@@ -350,9 +365,9 @@ struct Text {
 }
 
 /// Something is lost that is no entry.
-fn in_part(why: impl Into<String>) -> Lost {
+fn in_part(why: impl Into<String>) -> LostBytes {
     let why = why.into();
-    Lost { file: None, key: None, at: 0, bytes: 0, line: None, why, in_part: true }
+    LostBytes { file: None, key: None, at: 0, bytes: 0, line: None, why, in_part: true }
 }
 
 /// Whether a file is a log rather than a text, whatever is damaged of it.

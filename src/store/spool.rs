@@ -10,12 +10,12 @@ use std::io;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::log::LONGEST;
-use super::merge::{Origin, Place};
-use super::room::has_room;
-use crate::recording::{Entry, EntryName, packed};
+use super::memory_guard::has_room;
+use super::merge::{EntryOrigin, TakeRef};
+use crate::recording::{Entry, EntryName, log_codec};
 
 /// Where a new entry stands: a recording that is rewritten has no other log.
-const SPOOL: Origin = Origin::Log(0);
+const SPOOL: EntryOrigin = EntryOrigin::Log(0);
 
 /// How often an entry's bytes are in memory at once while it goes into a file: packed,
 /// read again, and as text in a buffer that grows.
@@ -23,12 +23,12 @@ const COPIES: usize = 5;
 
 /// New entries, one behind the other.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(super) struct EntrySpool {
     file: File,
     length: u64,
 }
 
-impl Spool {
+impl EntrySpool {
     /// Without any.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Spool {
     /// # Errors
     /// One that is too large, for a recording or for the memory there is; no room for
     /// temporary files.
-    pub(super) fn put(&mut self, name: &EntryName, entry: &Entry) -> Result<Place, StoreError> {
+    pub(super) fn put(&mut self, name: &EntryName, entry: &Entry) -> Result<TakeRef, StoreError> {
         let weight = entry.weight();
         let (name_of, bytes) = (|| name.to_string(), weight as u64);
         if bytes > u64::from(LONGEST) {
@@ -52,9 +52,9 @@ impl Spool {
             return Err(StoreError::TooHeavy { name: name_of(), bytes });
         }
         let mut packed = Vec::new();
-        packed::pack_to(&mut packed, name, packed::Standing::Further, entry);
+        log_codec::pack_to(&mut packed, name, log_codec::TakeStanding::Further, entry);
         Disk::real().write_all_at(&self.file, &packed, self.length).map_err(unspooled)?;
-        let place = Place { origin: SPOOL, at: self.length, length: packed.len() as u64 };
+        let place = TakeRef { origin: SPOOL, at: self.length, length: packed.len() as u64 };
         self.length += place.length;
         Ok(place)
     }
@@ -86,7 +86,7 @@ mod tests {
             content: Some(String::from_utf8(vec![0; LONGEST as usize + 1]).unwrap()),
             ..Entry::default()
         };
-        let told = Spool::new().unwrap().put(&name, &entry).unwrap_err();
+        let told = EntrySpool::new().unwrap().put(&name, &entry).unwrap_err();
         assert!(matches!(told, StoreError::TooLong { .. }), "{told}");
     }
 }

@@ -9,8 +9,8 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::near::READ_BUFFER;
-use crate::recording::entry::Cut;
+use super::plain_client::READ_BUFFER;
+use crate::recording::entry::RecordedCut;
 
 /// A frame of up to this size does not keep a read buffer alive: it is copied out.
 /// A larger one is a good part of the buffer that it keeps.
@@ -21,7 +21,7 @@ const SHELF: usize = 4096;
 
 /// The body of a response; its error says how the connection under it was cut.
 #[derive(Debug)]
-pub struct Body {
+pub struct UpstreamBody {
     source: Source,
     /// It ends in a cut, wherever that seems to be: its head says it in two ways.
     is_ambiguous: bool,
@@ -33,7 +33,7 @@ enum Source {
     Away(reqwest::Body),
 }
 
-impl Body {
+impl UpstreamBody {
     /// A body from a connection without TLS.
     pub(super) fn near(incoming: Incoming) -> Self {
         let source = Source::Near { incoming, shelf: BytesMut::new() };
@@ -50,7 +50,10 @@ impl Body {
         Self { is_ambiguous: true, ..self }
     }
 
-    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    fn poll_source(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         match &mut self.source {
             Source::Near { incoming, shelf } => Pin::new(incoming).poll_frame(cx).map(|frame| {
                 let frame = frame?.map_err(|error| cut_of(&error));
@@ -61,17 +64,17 @@ impl Body {
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for UpstreamBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let frame = ready!(self.poll_source(cx));
         if frame.is_none() && std::mem::take(&mut self.is_ambiguous) {
-            return Poll::Ready(Some(Err(Cut::Close)));
+            return Poll::Ready(Some(Err(RecordedCut::Close)));
         }
         Poll::Ready(frame)
     }
@@ -112,14 +115,14 @@ fn settled(data: Bytes, shelf: &mut BytesMut) -> Bytes {
 }
 
 /// How the connection under a response body was cut.
-fn cut_of(error: &(dyn Error + 'static)) -> Cut {
+fn cut_of(error: &(dyn Error + 'static)) -> RecordedCut {
     let mut source = Some(error);
     while let Some(error) = source {
         let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
         if kind == Some(io::ErrorKind::ConnectionReset) {
-            return Cut::Reset;
+            return RecordedCut::Reset;
         }
         source = error.source();
     }
-    Cut::Close
+    RecordedCut::Close
 }

@@ -28,26 +28,26 @@ type Boxed<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
 /// Counts the connections that are opened.
 #[derive(Clone)]
-pub(super) struct Count {
+pub(super) struct ConnectionCounter {
     pub(super) opened: Arc<AtomicU64>,
 }
 
-/// A connector under [`Count`].
+/// A connector under [`ConnectionCounter`].
 #[derive(Clone)]
-pub(super) struct Counted<S> {
+pub(super) struct CountingConnector<S> {
     inner: S,
     opened: Arc<AtomicU64>,
 }
 
-impl<S> Layer<S> for Count {
-    type Service = Counted<S>;
+impl<S> Layer<S> for ConnectionCounter {
+    type Service = CountingConnector<S>;
 
-    fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, opened: Arc::clone(&self.opened) }
+    fn layer(&self, inner: S) -> CountingConnector<S> {
+        CountingConnector { inner, opened: Arc::clone(&self.opened) }
     }
 }
 
-impl<S, R> Service<R> for Counted<S>
+impl<S, R> Service<R> for CountingConnector<S>
 where
     S: Service<R>,
     S::Future: Send + 'static,
@@ -73,9 +73,9 @@ where
 
 /// Makes connections without TLS, set up as reqwest sets up its own.
 #[derive(Clone)]
-pub(super) struct Dial(HttpConnector);
+pub(super) struct PlainConnector(HttpConnector);
 
-impl Dial {
+impl PlainConnector {
     pub(super) fn new() -> Self {
         let mut http = HttpConnector::new();
         http.set_nodelay(true);
@@ -88,7 +88,7 @@ impl Dial {
     }
 }
 
-impl Service<Uri> for Dial {
+impl Service<Uri> for PlainConnector {
     type Response = TokioIo<TcpStream>;
     type Error = Box<dyn std::error::Error + Send + Sync>;
     type Future = Boxed<Self::Response, Self::Error>;

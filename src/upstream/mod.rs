@@ -2,14 +2,14 @@
 //! and tells how a connection ended.
 //!
 //! Nothing is decompressed, redirected or retried here: what the upstream said
-//! is what the caller gets. Only `record` builds a [`Client`]; replay has none.
+//! is what the caller gets. Only `record` builds a [`UpstreamClient`]; replay has none.
 //! There are two clients in it: hyper's own, where neither TLS nor a proxy is in
 //! the way, and reqwest.
 
 mod body;
 mod connect;
 mod framing;
-mod near;
+mod plain_client;
 mod target;
 
 use std::error::Error;
@@ -22,10 +22,10 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, Version};
 use hyper_util::client::proxy::matcher::Matcher;
 use url::Url;
 
-use connect::{CONNECT_TIMEOUT, Count};
-use near::Near;
+use connect::{CONNECT_TIMEOUT, ConnectionCounter};
+use plain_client::PlainClient;
 
-pub use body::Body;
+pub use body::UpstreamBody;
 pub use framing::AmbiguousFraming;
 
 /// Why an upstream gave no answer.
@@ -82,7 +82,7 @@ impl UpstreamError {
 
 /// A request to be sent on.
 #[derive(Debug)]
-pub struct Forward {
+pub struct UpstreamRequest {
     /// The upstream's name, for messages.
     pub upstream: String,
     /// Where it is.
@@ -101,19 +101,19 @@ pub struct Forward {
 
 /// A client with its connection pools.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct UpstreamClient {
     /// With TLS, or through the proxy that the environment names, where it names one.
     away: reqwest::Client,
     /// With TLS, for upstreams on this machine, which no proxy could reach.
     local: reqwest::Client,
     /// With neither.
-    near: Near,
+    near: PlainClient,
     /// The proxies that the environment names.
     proxies: Arc<Matcher>,
     connections: Arc<AtomicU64>,
 }
 
-impl Client {
+impl UpstreamClient {
     /// Builds the client. TLS roots come from the system (`SSL_CERT_FILE` is honoured).
     ///
     /// # Errors
@@ -132,13 +132,13 @@ impl Client {
                 .connect_timeout(CONNECT_TIMEOUT)
                 .tcp_nodelay(true)
                 .http1_only()
-                .connector_layer(Count { opened: Arc::clone(&connections) })
+                .connector_layer(ConnectionCounter { opened: Arc::clone(&connections) })
                 .build()
                 .map_err(|error| UpstreamError::Setup { detail: chain(&error) })
         };
         let away = build(reqwest::Client::builder())?;
         let local = build(reqwest::Client::builder().no_proxy())?;
-        let near = Near::new(Arc::clone(&connections));
+        let near = PlainClient::new(Arc::clone(&connections));
         // Read as reqwest reads them.
         let proxies = Arc::new(Matcher::from_system());
         Ok(Self { away, local, near, proxies, connections })
@@ -154,7 +154,10 @@ impl Client {
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] when no response head arrived.
-    pub async fn send(&self, mut forward: Forward) -> Result<Response<Body>, UpstreamError> {
+    pub async fn send(
+        &self,
+        mut forward: UpstreamRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamError> {
         let may_have_body = matches!(forward.method, Method::POST | Method::PUT | Method::PATCH);
         if forward.body.is_empty() && may_have_body {
             // Some servers answer 411 to a method that could have a body and does not say.
@@ -176,13 +179,13 @@ impl Client {
             None => response,
             Some(ambiguous) => {
                 response.extensions_mut().insert(ambiguous);
-                response.map(Body::cut_at_end)
+                response.map(UpstreamBody::cut_at_end)
             }
         })
     }
 
     /// Where `forward` goes, if neither TLS nor a proxy is on the way there.
-    fn near_of(&self, forward: &Forward) -> Result<Option<Uri>, UpstreamError> {
+    fn near_of(&self, forward: &UpstreamRequest) -> Result<Option<Uri>, UpstreamError> {
         if forward.base.scheme() != "http" {
             return Ok(None);
         }
@@ -191,8 +194,12 @@ impl Client {
         Ok(near.then_some(uri))
     }
 
-    async fn send_near(&self, uri: Uri, forward: Forward) -> Result<Response<Body>, UpstreamError> {
-        let Forward { upstream, base, method, mut headers, body, .. } = forward;
+    async fn send_near(
+        &self,
+        uri: Uri,
+        forward: UpstreamRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamError> {
+        let UpstreamRequest { upstream, base, method, mut headers, body, .. } = forward;
         // As reqwest does: the upstream sees the same whichever client it is.
         headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
         let mut request = Request::new(body.into());
@@ -203,12 +210,15 @@ impl Client {
             let detail = format!("error sending request: {}", chain(&error));
             UpstreamError::unreachable(&upstream, &base, detail)
         })?;
-        Ok(response.map(Body::near))
+        Ok(response.map(UpstreamBody::near))
     }
 
-    async fn send_away(&self, forward: Forward) -> Result<Response<Body>, UpstreamError> {
+    async fn send_away(
+        &self,
+        forward: UpstreamRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamError> {
         let url = target::url(&forward)?;
-        let Forward { upstream, base, method, headers, body, .. } = forward;
+        let UpstreamRequest { upstream, base, method, headers, body, .. } = forward;
         let mut request = reqwest::Request::new(method, url);
         *request.headers_mut() = headers;
         if !body.is_empty() {
@@ -218,7 +228,7 @@ impl Client {
         let response = client.execute(request).await.map_err(|error| {
             UpstreamError::unreachable(&upstream, &base, chain(&error.without_url()))
         })?;
-        Ok(Response::<reqwest::Body>::from(response).map(Body::away))
+        Ok(Response::<reqwest::Body>::from(response).map(UpstreamBody::away))
     }
 }
 

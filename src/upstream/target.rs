@@ -6,7 +6,7 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{Uri, uri};
 use url::{Position, Url};
 
-use super::{Forward, UpstreamError};
+use super::{UpstreamError, UpstreamRequest};
 
 /// What stands in addresses beside letters and digits and means nothing to them:
 /// no URL library writes it in another way.
@@ -23,7 +23,7 @@ pub(super) fn is_local(url: &Url) -> bool {
 }
 
 /// The full URL.
-pub(super) fn url(forward: &Forward) -> Result<Url, UpstreamError> {
+pub(super) fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
     let prefix = prefix(forward);
     // The base is not read again: its host is most of the work of reading a URL.
     let mut url = forward.base.clone();
@@ -38,7 +38,7 @@ pub(super) fn url(forward: &Forward) -> Result<Url, UpstreamError> {
 }
 
 /// The same as hyper takes it: scheme, host and port, path and query.
-pub(super) fn uri(forward: &Forward) -> Result<Uri, UpstreamError> {
+pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
     let host = forward.base.host_str().unwrap_or_default();
     let builder = Uri::builder().scheme(Scheme::HTTP);
     let builder = match forward.base.port() {
@@ -54,8 +54,8 @@ pub(super) fn uri(forward: &Forward) -> Result<Uri, UpstreamError> {
 }
 
 /// Path and query. A URL is made of them only where that could change something.
-fn path_and_query(forward: &Forward) -> Result<String, UpstreamError> {
-    let Forward { path, query, .. } = forward;
+fn path_and_query(forward: &UpstreamRequest) -> Result<String, UpstreamError> {
+    let UpstreamRequest { path, query, .. } = forward;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || PLAIN.contains(byte);
     let plain_query = |byte: &u8| *byte == b'?' || plain(byte);
     if !path.starts_with('/')
@@ -80,16 +80,16 @@ fn path_and_query(forward: &Forward) -> Result<String, UpstreamError> {
 }
 
 /// What the base puts before every path.
-fn prefix(forward: &Forward) -> &str {
+fn prefix(forward: &UpstreamRequest) -> &str {
     forward.base.path().trim_end_matches('/')
 }
 
 /// Whether a segment of the path is `.` or `..`, however it is written.
-fn has_dots(forward: &Forward) -> bool {
+fn has_dots(forward: &UpstreamRequest) -> bool {
     forward.path.split('/').any(|part| matches!(decoded(part).as_ref(), b"." | b".."))
 }
 
-fn dots(forward: &Forward) -> UpstreamError {
+fn dots(forward: &UpstreamRequest) -> UpstreamError {
     UpstreamError::Path {
         upstream: forward.upstream.clone(),
         path: forward.path.clone(),
@@ -110,8 +110,8 @@ mod tests {
 
     use super::*;
 
-    fn forward(base: &str, path: &str, query: &str) -> Forward {
-        Forward {
+    fn forward(base: &str, path: &str, query: &str) -> UpstreamRequest {
+        UpstreamRequest {
             upstream: "u".to_owned(),
             base: base.parse().unwrap(),
             method: Method::GET,

@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 
-use super::{Kind, Problem, Severity};
-use crate::provider::{self, Answer, Call, Framing, Operation};
-use crate::recording::encoding::Undecoded::{Damaged, Unknown};
-use crate::recording::encoding::{self, Decodable, LARGEST, Undecoded};
-use crate::recording::redact::{MARK, Placeholders, Redactor, Secrets};
+use super::{Problem, ProblemKind, Severity};
+use crate::provider::{self, Answer, Framing, Operation, RecognisedCall};
+use crate::recording::encoding::DecodeError::{Damaged, Unknown};
+use crate::recording::encoding::{self, DecodableBody, DecodeError, LARGEST};
+use crate::recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
 use crate::recording::{Entry, RecordedResponse};
 
 /// The bytes of an answer, decoded.
-pub(super) struct Body<'a> {
+pub(super) struct DecodedBody<'a> {
     pub(super) media: &'a str,
     pub(super) bytes: Bytes,
     /// How it is framed, where it is a stream.
@@ -18,10 +18,10 @@ pub(super) struct Body<'a> {
     /// Whether they are other bytes than those recorded.
     pub(super) decoded: bool,
     /// Why they are not all that the recorded bytes say.
-    pub(super) problem: Option<Undecoded>,
+    pub(super) problem: Option<DecodeError>,
 }
 
-impl<'a> Body<'a> {
+impl<'a> DecodedBody<'a> {
     /// The body of a response to a call of `operation`, as far as it decodes.
     pub(super) fn of(operation: Operation, response: &'a RecordedResponse) -> Self {
         let recorded = response.payload.bytes();
@@ -30,12 +30,12 @@ impl<'a> Body<'a> {
         let (bytes, decoded, problem) = match decodable {
             None => (recorded, false, None),
             // A text that is sent under the header of a coding by mistake.
-            Some(Decodable { problem: problem @ Some(Damaged | Unknown), .. })
+            Some(DecodableBody { problem: problem @ Some(Damaged | Unknown), .. })
                 if std::str::from_utf8(&recorded).is_ok() =>
             {
                 (recorded, false, problem)
             }
-            Some(Decodable { plain, problem }) => (plain.into(), true, problem),
+            Some(DecodableBody { plain, problem }) => (plain.into(), true, problem),
         };
         let media = header(response, "content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default().trim();
@@ -49,7 +49,7 @@ impl<'a> Body<'a> {
     }
 
     /// What it says.
-    pub(super) fn read(&self, call: &Call) -> Option<Answer> {
+    pub(super) fn read(&self, call: &RecognisedCall) -> Option<Answer> {
         match self.framing {
             None => provider::read_complete(call.operation, self.media, &self.bytes),
             framing => provider::read(call.operation, framing, &self.bytes),
@@ -66,8 +66,8 @@ pub(super) fn header<'a>(response: &'a RecordedResponse, name: &str) -> Option<&
 /// that said something else. An answer that says nothing leaves it as it is.
 pub(super) fn summed_up(
     entry: &Entry,
-    call: &Call,
-    body: Option<&Body<'_>>,
+    call: &RecognisedCall,
+    body: Option<&DecodedBody<'_>>,
     redactor: &Redactor,
 ) -> Option<(Entry, Vec<&'static str>)> {
     let response = entry.response.as_ref()?;
@@ -75,7 +75,7 @@ pub(super) fn summed_up(
         return None;
     }
     let mut answer = body?.read(call)?;
-    redactor.redact_summary(&mut answer, &Secrets::default(), &mut Placeholders::default());
+    redactor.redact_summary(&mut answer, &CallCredentials::default(), &mut Placeholders::default());
     let mut summed = entry.clone();
     let mut names = Vec::new();
     // What was taken out of the assembled text alone cannot be told from the pieces.
@@ -122,8 +122,8 @@ fn set<T>(
 /// Adds the fields that say something else than the recorded answer.
 pub(super) fn check(
     entry: &Entry,
-    call: &Call,
-    body: Option<&Body<'_>>,
+    call: &RecognisedCall,
+    body: Option<&DecodedBody<'_>>,
     redactor: &Redactor,
     found: &mut Vec<Problem>,
 ) {
@@ -132,7 +132,7 @@ pub(super) fn check(
         let text = format!("`{name}` is not what the recorded answer says");
         let remedy = "--fix takes it from the recorded answer; to change an answer, change the \
                       response, or make the entry one of words alone";
-        let problem = Problem::of_file(Kind::Answer, Severity::Error, text);
+        let problem = Problem::of_file(ProblemKind::Answer, Severity::Error, text);
         found.push(problem.at(format!("/{name}"), None).helped(remedy).mendable());
     }
 }

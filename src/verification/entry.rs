@@ -4,32 +4,32 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::answer::{self, Body};
-use super::place::lines_below;
-use super::secret::Search;
-use super::unit::Unit;
-use super::{Kind, Problem, Severity, end, field, header};
+use super::answer::{self, DecodedBody};
+use super::entry_place::EntryPlace;
+use super::pointer_place::lines_below;
+use super::secret::SecretSearch;
+use super::{Problem, ProblemKind, Severity, field, header, response_end};
 use crate::fault::Fault;
 use crate::identity::{self, IdentityRules, RequestKey};
-use crate::provider::{Call, Operation};
-use crate::recording::encoding::Undecoded;
-use crate::recording::entry::Unread;
-use crate::recording::redact::{self, Cleaned, RedactError, Redactor, Secrets};
-use crate::recording::{Entry, EntryError, EntryName, Unchecked, format};
+use crate::provider::{Operation, RecognisedCall};
+use crate::recording::encoding::DecodeError;
+use crate::recording::entry::EntryReadError;
+use crate::recording::redact::{self, CallCredentials, CleanedEntry, RedactError, Redactor};
+use crate::recording::{Entry, EntryError, EntryName, UncheckedReason, format};
 
 /// How many problems of one entry are told.
 const MOST: usize = 200;
 
 /// What the entries of a file are checked by.
 #[derive(Clone, Debug)]
-pub struct Checker {
+pub struct EntryChecker {
     /// The rules that the file's keys were made under; `None` where it does not say
     /// them in a way that is understood.
     pub rules: Option<IdentityRules>,
     pub(super) redactor: Arc<Redactor>,
 }
 
-impl Checker {
+impl EntryChecker {
     /// For a file of these rules.
     ///
     /// # Errors
@@ -39,14 +39,14 @@ impl Checker {
     }
 
     /// An entry as `redact` would leave it.
-    pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> Cleaned {
+    pub(super) fn cleaned(&self, name: &EntryName, entry: &Entry) -> CleanedEntry {
         let rules = self.rules.clone().unwrap_or_default();
         self.redactor.redact_entry(name, entry, &rules)
     }
 
     /// A key or a pointer without credentials.
     fn shown(&self, name: &str) -> String {
-        self.redactor.redact_name(name, &Secrets::default())
+        self.redactor.redact_name(name, &CallCredentials::default())
     }
 
     /// The same, for a file of other rules.
@@ -57,7 +57,7 @@ impl Checker {
 
 /// What was found in one entry.
 #[derive(Clone, Debug, Default)]
-pub struct Checked {
+pub struct CheckedEntry {
     /// What is wrong with it; the lines are counted from the entry's own, from 0.
     pub problems: Vec<Problem>,
     /// Whether it could be read as an entry.
@@ -67,9 +67,9 @@ pub struct Checked {
 }
 
 /// Checks the entry `unit` of a file, whose text this is.
-pub fn check(unit: &Unit, text: &[u8], checker: &Checker) -> Checked {
+pub fn check(unit: &EntryPlace, text: &[u8], checker: &EntryChecker) -> CheckedEntry {
     let mut found = Vec::new();
-    let mut checked = Checked::default();
+    let mut checked = CheckedEntry::default();
     match std::str::from_utf8(text) {
         Err(_) => found.push(shape("the bytes are not UTF-8")),
         Ok(text) => {
@@ -96,7 +96,7 @@ pub fn check(unit: &Unit, text: &[u8], checker: &Checker) -> Checked {
 }
 
 fn shape(text: impl Into<String>) -> Problem {
-    Problem::of_file(Kind::Shape, Severity::Error, text)
+    Problem::of_file(ProblemKind::Shape, Severity::Error, text)
         .helped("restore the entry, or remove it and record the call again")
 }
 
@@ -110,12 +110,12 @@ fn read(text: &str, found: &mut Vec<Problem>) -> Option<Entry> {
             field::check(text, found);
             Some(entry)
         }
-        Err(Unread::Json(error)) => {
+        Err(EntryReadError::Json(error)) => {
             let line = Some(error.line().saturating_sub(1));
             found.push(shape(format!("it cannot be read: {error}")).at("", line));
             None
         }
-        Err(Unread::Entry(_)) => {
+        Err(EntryReadError::Entry(_)) => {
             field::check(text, found);
             fields(text, found);
             None
@@ -163,10 +163,10 @@ fn examine(
     name: &EntryName,
     entry: &Entry,
     text: &str,
-    checker: &Checker,
+    checker: &EntryChecker,
     found: &mut Vec<Problem>,
 ) {
-    let asked = Asked::of(entry, checker.rules.as_ref());
+    let asked = CheckedRequest::of(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
     let key = asked.as_ref().and_then(|asked| asked.key.as_ref());
     let key = key.map(|key| key_of_its_time(name, entry, key, checker));
@@ -175,26 +175,26 @@ fn examine(
     unchecked(name, entry, key, checker.rules.as_ref(), found);
     broken_by_redaction(entry, found);
     let operation = call.map_or(Operation::Other, |call| call.operation);
-    let body = entry.response.as_ref().map(|response| Body::of(operation, response));
+    let body = entry.response.as_ref().map(|response| DecodedBody::of(operation, response));
     if let Some(why) = body.as_ref().and_then(|body| body.problem) {
         let text = format!("the body {why}");
         let remedy = "record the call again, or remove the entry";
         let severity = match why {
-            Undecoded::TooLarge => Severity::Error,
-            Undecoded::Cut | Undecoded::Damaged | Undecoded::Unknown => Severity::Warning,
+            DecodeError::TooLarge => Severity::Error,
+            DecodeError::Cut | DecodeError::Damaged | DecodeError::Unknown => Severity::Warning,
         };
-        let problem = Problem::of_file(Kind::Answer, severity, text);
+        let problem = Problem::of_file(ProblemKind::Answer, severity, text);
         found.push(problem.at("/response", None).helped(remedy));
     }
-    let whole = body.as_ref().and_then(Body::whole);
+    let whole = body.as_ref().and_then(DecodedBody::whole);
     if let Some(call) = call {
         answer::check(entry, call, whole, &checker.redactor, found);
     }
-    end::check(entry, call, whole, found);
+    response_end::check(entry, call, whole, found);
     header::check(entry, found);
     fault(entry, found);
     let cleaned = checker.cleaned(name, entry);
-    Search::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
+    SecretSearch::of(&checker.redactor, entry, body.as_ref(), &cleaned, text, found);
 }
 
 /// Adds what is wrong with an entry's fault; one that is declared well is a note.
@@ -202,10 +202,10 @@ fn fault(entry: &Entry, found: &mut Vec<Problem>) {
     found.extend(entry.fault.as_ref().map(|value| match Fault::read(value) {
         Ok(fault) => {
             let text = format!("a fault of the entry: {}", fault.name());
-            Problem::of_file(Kind::Fault, Severity::Note, text).at("/fault", None)
+            Problem::of_file(ProblemKind::Fault, Severity::Note, text).at("/fault", None)
         }
         Err(error) => {
-            let problem = Problem::of_file(Kind::Fault, Severity::Error, error.why.clone());
+            let problem = Problem::of_file(ProblemKind::Fault, Severity::Error, error.why.clone());
             let pointer = format!("/fault{}", error.pointer);
             problem.at(pointer, None).helped("see docs/faults.md for the faults there are")
         }
@@ -213,12 +213,12 @@ fn fault(entry: &Entry, found: &mut Vec<Problem>) {
 }
 
 /// What a recorded request asks for, and what it hashes to.
-pub(super) struct Asked {
-    pub(super) call: Call,
+pub(super) struct CheckedRequest {
+    pub(super) call: RecognisedCall,
     pub(super) key: Option<RequestKey>,
 }
 
-impl Asked {
+impl CheckedRequest {
     /// Of an entry's request, where it has one. Its body is read once.
     pub(super) fn of(entry: &Entry, rules: Option<&IdentityRules>) -> Option<Self> {
         let request = entry.request.as_ref()?;
@@ -236,7 +236,7 @@ pub(super) fn key_of_its_time(
     name: &EntryName,
     entry: &Entry,
     key: &RequestKey,
-    checker: &Checker,
+    checker: &EntryChecker,
 ) -> RequestKey {
     let under = match name {
         EntryName::Hash(under) => Some(under),
@@ -261,11 +261,13 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
     match (under, said, request) {
         (Some(under), Some(said), Some(real)) if under != said && real == said => {
             let text = format!("its key is not its `request_hash`, {}", said.short());
-            found.push(error(Kind::Key, text).helped("--fix puts it under its hash").mendable());
+            found.push(
+                error(ProblemKind::Key, text).helped("--fix puts it under its hash").mendable(),
+            );
         }
         (Some(under), Some(said), real) if under != said => {
             let text = "it is not the hash that the entry stands under".to_owned();
-            let problem = error(Kind::Hash, text).at("/request_hash", None);
+            let problem = error(ProblemKind::Hash, text).at("/request_hash", None);
             found.push(match real {
                 Some(real) if real == under => {
                     problem.helped("--fix sets it to the hash of the request").mendable()
@@ -277,7 +279,7 @@ fn hash(name: &EntryName, entry: &Entry, request: Option<&RequestKey>, found: &m
             let text =
                 format!("the request hashes to {}, not to what the entry says", real.short());
             let at = if said.is_some() { "/request_hash" } else { "/request" };
-            found.push(error(Kind::Hash, text).at(at, None).helped(CHANGED));
+            found.push(error(ProblemKind::Hash, text).at(at, None).helped(CHANGED));
         }
         _ => {}
     }
@@ -294,11 +296,14 @@ fn unchecked(
 ) {
     let Some(rules) = rules else { return };
     let why = entry.unchecked(name, request, rules);
-    if let Some(why @ (Unchecked::AnyRequest | Unchecked::NothingLeft | Unchecked::FaultAnswers)) =
-        why
+    if let Some(
+        why @ (UncheckedReason::AnyRequest
+        | UncheckedReason::NothingLeft
+        | UncheckedReason::FaultAnswers),
+    ) = why
     {
         let text = format!("the entry {}", why.as_str());
-        let problem = Problem::of_file(Kind::Unchecked, Severity::Warning, text);
+        let problem = Problem::of_file(ProblemKind::Unchecked, Severity::Warning, text);
         found.push(
             problem.helped(
                 "record the call again; replay --strict refuses it without --allow-unchecked",
@@ -313,7 +318,7 @@ fn broken_by_redaction(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(request) = &entry.request else { return };
     if redact::is_broken_by_redaction(request.content_type(), &request.body) {
         let text = "its body was broken by redaction, and its key stands for other requests too";
-        let problem = Problem::of_file(Kind::Hash, Severity::Error, text);
+        let problem = Problem::of_file(ProblemKind::Hash, Severity::Error, text);
         found.push(problem.at("/request", None).helped("record the call again"));
     }
 }

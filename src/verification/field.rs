@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::place::{members, token};
-use super::{Kind, Problem, Severity};
+use super::pointer_place::{members, token};
+use super::{Problem, ProblemKind, Severity};
 use crate::identity::{self, JsonError};
 use crate::recording::entry::KNOWN;
 use crate::spelling::nearest;
@@ -45,7 +45,7 @@ pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
             object(&inner, known, &token(name), found);
         }
     }
-    if !found.iter().any(|problem| problem.kind == Kind::Duplicate) {
+    if !found.iter().any(|problem| problem.kind == ProblemKind::Duplicate) {
         found.extend(deeper_duplicate(text));
     }
 }
@@ -55,7 +55,7 @@ fn deeper_duplicate(text: &str) -> Option<Problem> {
     let Err(JsonError::DuplicateKey { at }) = identity::parse(text.as_bytes()) else { return None };
     let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at)?).count();
     let said = "an object that ends on this line holds a field twice: only the last is read";
-    let problem = Problem::of_file(Kind::Duplicate, Severity::Error, said);
+    let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, said);
     Some(problem.at("", Some(line)).helped("remove one of them"))
 }
 
@@ -71,7 +71,7 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
         if !seen.insert(name) {
             let text =
                 format!("the field `{}` stands there twice: only the last is read", short(name));
-            let problem = Problem::of_file(Kind::Duplicate, Severity::Error, text);
+            let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text);
             found.push(problem.at(pointer, None).helped("remove one of them"));
         } else if !known.contains(&name) {
             let hint = match nearest(name, known) {
@@ -79,7 +79,7 @@ fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: 
                 None => String::new(),
             };
             let text = format!("the field `{}` is not known{hint}", short(name));
-            let problem = Problem::of_file(Kind::Field, Severity::Warning, text);
+            let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
             let remedy = "correct its name, or remove it; it is kept as it is, and does nothing";
             found.push(problem.at(pointer, None).helped(remedy));
         }

@@ -3,8 +3,8 @@
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::place::token;
-use super::{Kind, Problem, Severity};
+use super::pointer_place::token;
+use super::{Problem, ProblemKind, Severity};
 use crate::recording::Entry;
 use crate::recording::response_header::{
     MOST_HEADERS, is_never_recorded, is_sendable, keeps_waiting, leads_away,
@@ -15,7 +15,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
     let Some(response) = &entry.response else { return };
     if response.headers.len() > MOST_HEADERS {
         let text = format!("the answer has more than {MOST_HEADERS} headers: it is never replayed");
-        let problem = Problem::of_file(Kind::Header, Severity::Error, text);
+        let problem = Problem::of_file(ProblemKind::Header, Severity::Error, text);
         found.push(problem.at("/response/headers", None).helped("record the call again"));
         return;
     }
@@ -44,7 +44,7 @@ pub(super) fn check(entry: &Entry, found: &mut Vec<Problem>) {
         } else {
             continue;
         };
-        let problem = Problem::of_file(Kind::Header, severity, text);
+        let problem = Problem::of_file(ProblemKind::Header, severity, text);
         let pointer = format!("/response/headers{}", token(name));
         found.push(problem.at(pointer, None).helped("remove the header, or record the call again"));
     }

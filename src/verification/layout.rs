@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::place::token;
-use super::unit::{KeyPlace, Units};
-use super::{Kind, Problem, Severity};
+use super::entry_place::{EntryPlaces, KeyPlace};
+use super::pointer_place::token;
+use super::{Problem, ProblemKind, Severity};
 use crate::identity::IdentityRules;
-use crate::recording::names::Names;
-use crate::recording::scan::{Found, Shape};
-use crate::recording::{EntryName, FormatError, Meta, Waiting};
+use crate::recording::name_set::NameSet;
+use crate::recording::scan::{FoundMember, ValueShape};
+use crate::recording::{EntryName, FormatError, PendingKind, RecordingMeta};
 use crate::spelling::nearest;
 
 /// The top-level keys that mean something.
@@ -20,18 +20,18 @@ const IDENTITY: [&str; 4] = ["version", "ignore", "headers", "ignore_headers"];
 
 /// A file as far as it is understood without reading its entries.
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub struct FileLayout {
     /// What is wrong with it.
     pub problems: Vec<Problem>,
     /// Its keys that are no metadata.
     keys: Vec<TakeKey>,
     /// Its entries, in order.
-    pub units: Units,
+    pub units: EntryPlaces,
     /// The rules its keys were made under; `None` where it does not say them in a way
     /// that is understood.
     pub rules: Option<IdentityRules>,
     /// What its entries wait for.
-    pub waits_for: Option<Waiting>,
+    pub waits_for: Option<PendingKind>,
     /// Why its metadata cannot be used.
     pub unusable: Option<FormatError>,
     /// Whether loomrec has written it.
@@ -51,12 +51,12 @@ struct TakeKey {
     index: u32,
 }
 
-/// Makes a [`Layout`] of members as they are found.
+/// Makes a [`FileLayout`] of members as they are found.
 #[derive(Debug, Default)]
 pub(crate) struct LayoutReader {
-    layout: Layout,
+    layout: FileLayout,
     /// The members that are metadata.
-    meta: Vec<Found>,
+    meta: Vec<FoundMember>,
     meta_keys: HashSet<String>,
     /// The takes of hashes: the numbers of their names, and their own.
     takes: HashSet<(u32, u32)>,
@@ -64,7 +64,7 @@ pub(crate) struct LayoutReader {
 
 impl LayoutReader {
     /// Adds the next member.
-    pub(crate) fn add(&mut self, member: Found) {
+    pub(crate) fn add(&mut self, member: FoundMember) {
         let layout = &mut self.layout;
         layout.foreign += usize::from(!member.tidy);
         if member.key.starts_with('_') {
@@ -94,7 +94,7 @@ impl LayoutReader {
     }
 
     /// The layout of a file that holds a part of a recording: takes may be missing in it.
-    pub(crate) fn finish_part(self) -> Layout {
+    pub(crate) fn finish_part(self) -> FileLayout {
         let Self { mut layout, meta, .. } = self;
         let others = std::mem::take(&mut layout.problems);
         layout.metadata(&meta);
@@ -103,7 +103,7 @@ impl LayoutReader {
     }
 
     /// The layout of a file that is a recording.
-    pub(crate) fn finish(self) -> Layout {
+    pub(crate) fn finish(self) -> FileLayout {
         let mut layout = self.finish_part();
         let gaps = gaps_among(layout.keys.clone(), &layout.units.names);
         layout.problems.extend(gaps.into_iter().map(|(_, problem)| problem));
@@ -115,7 +115,7 @@ fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-impl Layout {
+impl FileLayout {
     /// Its keys that are no metadata, and the lines they stand in.
     pub fn keys(&self) -> impl Iterator<Item = (String, usize)> {
         self.keys.iter().filter_map(|key| {
@@ -124,7 +124,7 @@ impl Layout {
         })
     }
 
-    fn metadata(&mut self, found: &[Found]) {
+    fn metadata(&mut self, found: &[FoundMember]) {
         let mut keys = Map::new();
         let mut lines = BTreeMap::new();
         for member in found {
@@ -133,14 +133,14 @@ impl Layout {
                 Ok(value) => drop(keys.insert(member.key.clone(), value)),
                 Err(error) => {
                     let text = format!("it cannot be read: {error}");
-                    let problem = Problem::of_file(Kind::Format, Severity::Error, text)
+                    let problem = Problem::of_file(ProblemKind::Format, Severity::Error, text)
                         .at(token(&member.key), Some(member.line));
                     self.problems.push(problem.helped("restore it from an older copy of the file"));
                 }
             }
         }
         self.spellings(&keys, &lines);
-        match Meta::parse(keys) {
+        match RecordingMeta::parse(keys) {
             Ok(meta) => {
                 self.loomrec = meta.is_loomrec();
                 self.rules = Some(meta.rules().clone());
@@ -154,7 +154,8 @@ impl Layout {
                 };
                 let key = pointer.split('/').nth(1).unwrap_or_default();
                 let line = lines.get(key).copied();
-                let problem = Problem::of_file(Kind::Format, Severity::Error, error.to_string());
+                let problem =
+                    Problem::of_file(ProblemKind::Format, Severity::Error, error.to_string());
                 self.problems.push(problem.at(pointer, line).helped(remedy));
                 self.unusable = Some(error);
             }
@@ -174,7 +175,7 @@ impl Layout {
                 let text = format!("the field is not known (is `{meant}` meant?)");
                 let pointer = format!("{at}{}", token(name));
                 let line = lines.get(pointer.split('/').nth(1).unwrap_or_default()).copied();
-                let problem = Problem::of_file(Kind::Field, Severity::Warning, text);
+                let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
                 let remedy = "correct its name, or remove it; it does nothing as it is";
                 self.problems.push(problem.at(pointer, line).helped(remedy));
             }
@@ -184,9 +185,9 @@ impl Layout {
         level("/_loomrec/identity", identity, &IDENTITY);
     }
 
-    fn twice(&mut self, member: &Found) {
+    fn twice(&mut self, member: &FoundMember) {
         let problem = Problem::of_file(
-            Kind::Duplicate,
+            ProblemKind::Duplicate,
             Severity::Error,
             "the key stands there a second time",
         )
@@ -199,27 +200,27 @@ impl Layout {
     fn step(&mut self, id: &str, line: usize) {
         if let Err(error) = EntryName::step(id) {
             let text = format!("no recorder would {error}");
-            let problem = Problem::of_file(Kind::Key, Severity::Warning, text);
+            let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text);
             let remedy = "a hash is 64 lower-case digits, its takes are HASH, HASH#2, …";
             self.problems.push(problem.at(token(id), Some(line)).within(id).helped(remedy));
         }
     }
 
-    fn takes(&mut self, member: Found, place: KeyPlace, take: u32, is_step: bool) {
-        let Found { key, line, value, shape, .. } = member;
+    fn takes(&mut self, member: FoundMember, place: KeyPlace, take: u32, is_step: bool) {
+        let FoundMember { key, line, value, shape, .. } = member;
         let mut push = |take, range, in_list| self.units.push(place, take, range, in_list);
         let told = match shape {
-            Shape::Object => return push(take, value, false),
-            Shape::List(items) if is_step => {
+            ValueShape::Object => return push(take, value, false),
+            ValueShape::List(items) if is_step => {
                 return items
                     .into_iter()
                     .zip(1..)
                     .for_each(|(range, take)| push(take, range, true));
             }
-            Shape::List(_) => "a list may only stand under a step id, and this is a hash",
-            Shape::Other => "it is neither an entry nor a list of entries",
+            ValueShape::List(_) => "a list may only stand under a step id, and this is a hash",
+            ValueShape::Other => "it is neither an entry nor a list of entries",
         };
-        let problem = Problem::of_file(Kind::Shape, Severity::Error, told)
+        let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, told)
             .at(token(&key), Some(line))
             .within(key);
         self.problems.push(problem.helped("mend or remove it"));
@@ -229,7 +230,7 @@ impl Layout {
 /// What is wrong with the numbers of takes, given every key of a recording and its line:
 /// those of a hash go from 1 on, without a gap. Each is told with the number of its key.
 pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Problem)> {
-    let mut names = Names::default();
+    let mut names = NameSet::default();
     let key = |(index, (key, line)): (usize, (&str, usize))| {
         let (name, take) = EntryName::of_key(key);
         let name = names.insert(&name).0;
@@ -239,7 +240,7 @@ pub fn gaps<'a>(keys: impl Iterator<Item = (&'a str, usize)>) -> Vec<(usize, Pro
     gaps_among(all, &names)
 }
 
-fn gaps_among(mut all: Vec<TakeKey>, names: &Names) -> Vec<(usize, Problem)> {
+fn gaps_among(mut all: Vec<TakeKey>, names: &NameSet) -> Vec<(usize, Problem)> {
     all.sort_unstable();
     all.dedup_by_key(|key| (key.name, key.take));
     let mut found = Vec::new();
@@ -250,7 +251,7 @@ fn gaps_among(mut all: Vec<TakeKey>, names: &Names) -> Vec<(usize, Problem)> {
         {
             let key = name.take_key(take as usize);
             let text = format!("there is a take {take}, and no take {missing}");
-            let problem = Problem::of_file(Kind::Key, Severity::Warning, text)
+            let problem = Problem::of_file(ProblemKind::Key, Severity::Warning, text)
                 .at(token(&key), Some(line as usize))
                 .within(key);
             found.push((index as usize, problem.helped("--fix numbers them in turn").mendable()));

@@ -1,27 +1,27 @@
 //! Whether a recording is what it says it is: its shape, its hashes, what its entries
 //! sum up, and what must not stand in it.
 //!
-//! A [`Layout`] is made of a file as a whole, [`check`] at one entry's text; both give
+//! A [`FileLayout`] is made of a file as a whole, [`check`] at one entry's text; both give
 //! [`Problem`]s. [`mend`] is an entry with what is mechanical put right: it never
 //! guesses, and a second [`check`] says nothing more of what it has mended.
 
 mod answer;
-mod end;
 mod entropy;
 mod entry;
+mod entry_place;
 mod field;
 mod header;
 mod layout;
-mod mend;
-mod place;
+mod pointer_place;
+mod repair;
+mod response_end;
 mod secret;
-mod unit;
 
-pub use entry::{Checked, Checker, check};
+pub use entry::{CheckedEntry, EntryChecker, check};
+pub use entry_place::{EntryPlace, EntryPlaces};
 pub(crate) use layout::LayoutReader;
-pub use layout::{Layout, gaps};
-pub use mend::{Mended, mend};
-pub use unit::{Unit, Units};
+pub use layout::{FileLayout, gaps};
+pub use repair::{MendedEntry, mend};
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ impl Severity {
 
 /// What a problem is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ProblemKind {
     /// The version, the format or the rules of the file.
     Format,
     /// A value of the wrong type.
@@ -88,7 +88,7 @@ pub enum Kind {
     Name,
 }
 
-impl Kind {
+impl ProblemKind {
     /// Its name, in lower case.
     pub fn word(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// What it is about.
-    pub kind: Kind,
+    pub kind: ProblemKind,
     /// How bad it is.
     pub severity: Severity,
     /// The file it is in, where the recording is a folder of them.
@@ -141,7 +141,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem of the file as a whole.
-    pub fn of_file(kind: Kind, severity: Severity, text: impl Into<String>) -> Self {
+    pub fn of_file(kind: ProblemKind, severity: Severity, text: impl Into<String>) -> Self {
         Self {
             kind,
             severity,

@@ -2,38 +2,38 @@
 
 use std::ops::Range;
 
-use super::answer::Body;
+use super::answer::DecodedBody;
 use super::entropy;
-use super::place::token;
-use super::{Kind, Problem, Severity};
+use super::pointer_place::token;
+use super::{Problem, ProblemKind, Severity};
 use crate::identity::{self, Json};
-use crate::recording::redact::{Cleaned, EntryPart, FoundSecret, Redactor, Unkept};
+use crate::recording::redact::{CleanedEntry, EntryPart, FoundSecret, Redactor, UnkeptReason};
 use crate::recording::request_text::stored_text;
-use crate::recording::{Chunk, Entry, Layout};
+use crate::recording::{Chunk, ChunkLayout, Entry};
 
 /// How many problems of one entry are told.
 const MOST: usize = 50;
 
 /// Looks for credentials, and notes where they stand.
-pub(super) struct Search<'a> {
+pub(super) struct SecretSearch<'a> {
     redactor: &'a Redactor,
     /// Whether `redact` would find nothing: then only chance is looked for.
     is_clean: bool,
     found: Vec<Problem>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> SecretSearch<'a> {
     /// Adds the credentials that stand in an entry, whose text in the file is `text`.
     pub(super) fn of(
         redactor: &'a Redactor,
         entry: &Entry,
-        body: Option<&Body<'_>>,
-        cleaned: &Cleaned,
+        body: Option<&DecodedBody<'_>>,
+        cleaned: &CleanedEntry,
         text: &str,
         found: &mut Vec<Problem>,
     ) {
         let is_clean = cleaned.changed.is_empty() && cleaned.left.is_none();
-        let mut search = Search { redactor, is_clean, found: Vec::new() };
+        let mut search = SecretSearch { redactor, is_clean, found: Vec::new() };
         search.request(entry, text);
         search.summary(entry);
         search.response(entry, body, text);
@@ -44,10 +44,11 @@ impl<'a> Search<'a> {
 
     /// Adds the parts that `redact` would change, and of which nothing was said: neither
     /// here nor, of headers that are not to be kept, in `known`.
-    fn rest(&mut self, cleaned: &Cleaned, known: &[Problem]) {
+    fn rest(&mut self, cleaned: &CleanedEntry, known: &[Problem]) {
         for part in &cleaned.changed {
             let is_about = |problem: &Problem| {
-                matches!(problem.kind, Kind::Secret | Kind::Header) && is_in(*part, problem)
+                matches!(problem.kind, ProblemKind::Secret | ProblemKind::Header)
+                    && is_in(*part, problem)
             };
             if self.found.iter().chain(known).any(is_about) {
                 continue;
@@ -62,7 +63,7 @@ impl<'a> Search<'a> {
                 format!("a credential, or the rest of one that was removed: {}", part.as_str());
             self.add_known(pointer.to_owned(), text, true);
         }
-        if cleaned.left == Some(Unkept::Spread) {
+        if cleaned.left == Some(UnkeptReason::Spread) {
             let text = "a credential that is spread over the answer".to_owned();
             self.add_known("/response".to_owned(), text, false);
         }
@@ -110,13 +111,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn response(&mut self, entry: &Entry, body: Option<&Body<'_>>, text: &str) {
+    fn response(&mut self, entry: &Entry, body: Option<&DecodedBody<'_>>, text: &str) {
         let Some(response) = &entry.response else { return };
         for (name, value) in &response.headers {
             self.plain("/response/headers", name.as_bytes());
             self.plain(&format!("/response/headers{}", token(name)), value.as_bytes());
         }
-        let whole = response.payload.layout != Layout::Chunks;
+        let whole = response.payload.layout != ChunkLayout::Chunks;
         let Some(body) = body else { return };
         if whole && !body.decoded && body.framing.is_none() {
             return self.body("/response", body.media, &body.bytes, text, false);
@@ -132,7 +133,7 @@ impl<'a> Search<'a> {
                     format!("/response/chunks/{chunk}/1")
                 }
             };
-            self.add(Kind::Secret, pointer, &masked(&secret.text));
+            self.add(ProblemKind::Secret, pointer, &masked(&secret.text));
         }
     }
 
@@ -154,14 +155,14 @@ impl<'a> Search<'a> {
         };
         for secret in &known {
             let (pointer, _) = place(&(secret.at..secret.at));
-            self.add(Kind::Secret, format!("{at}/{form}{pointer}"), &masked(&secret.text));
+            self.add(ProblemKind::Secret, format!("{at}/{form}{pointer}"), &masked(&secret.text));
         }
         let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
         for range in suspects.iter().filter(|range| !overlaps(range, &known)) {
             let (pointer, name) = place(range);
             if !entropy::is_open(&name.to_ascii_lowercase()) {
                 let masked = masked(&bytes[range.clone()]);
-                self.add(Kind::Entropy, format!("{at}/{form}{pointer}"), &masked);
+                self.add(ProblemKind::Entropy, format!("{at}/{form}{pointer}"), &masked);
             }
         }
     }
@@ -179,12 +180,12 @@ impl<'a> Search<'a> {
             false => self.redactor.find_in_body("application/json", bytes),
         };
         for secret in &known {
-            self.add(Kind::Secret, pointer.to_owned(), &masked(&secret.text));
+            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&secret.text));
         }
         let known: Vec<Range<usize>> = known.iter().map(FoundSecret::range).collect();
         let suspects = if chance { entropy::find(bytes) } else { Vec::new() };
         for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
-            self.add(Kind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
         }
     }
 
@@ -192,16 +193,16 @@ impl<'a> Search<'a> {
     fn either(&mut self, pointer: &str, bytes: &[u8], chance: Option<bool>) {
         let known = if self.is_clean { Vec::new() } else { self.redactor.find(bytes) };
         for range in &known {
-            self.add(Kind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
+            self.add(ProblemKind::Secret, pointer.to_owned(), &masked(&bytes[range.clone()]));
         }
         let suspects = if chance.is_some() { entropy::find(bytes) } else { Vec::new() };
         for range in suspects.into_iter().filter(|range| !overlaps(range, &known)) {
-            self.add(Kind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
+            self.add(ProblemKind::Entropy, pointer.to_owned(), &masked(&bytes[range]));
         }
     }
 
-    fn add(&mut self, kind: Kind, pointer: String, masked: &str) {
-        if kind == Kind::Secret {
+    fn add(&mut self, kind: ProblemKind, pointer: String, masked: &str) {
+        if kind == ProblemKind::Secret {
             return self.add_known(pointer, format!("a credential: {masked}"), true);
         }
         let text = format!("this may be a credential: {masked}");
@@ -220,7 +221,7 @@ impl<'a> Search<'a> {
             }
             false => "revoke it if it was ever valid; prune the entry, or record the call again",
         };
-        let problem = Problem::of_file(Kind::Secret, Severity::Error, text);
+        let problem = Problem::of_file(ProblemKind::Secret, Severity::Error, text);
         let problem = problem.at(pointer, None).helped(remedy);
         self.found.push(Problem { mendable, ..problem });
     }
@@ -253,9 +254,9 @@ pub(super) fn masked(secret: &[u8]) -> String {
 /// In which form a body stands in the entry's text at `at`.
 fn form(at: &str, text: &str) -> &'static str {
     let name = at.trim_start_matches('/');
-    let members = super::place::members(text).and_then(|members| {
+    let members = super::pointer_place::members(text).and_then(|members| {
         let (_, value) = members.into_iter().rev().find(|(key, _)| *key == name)?;
-        super::place::members(value)
+        super::pointer_place::members(value)
     });
     let members = members.unwrap_or_default();
     let stands = |form: &&str| members.iter().any(|(key, _)| key == form);
@@ -264,7 +265,7 @@ fn form(at: &str, text: &str) -> &'static str {
 
 /// The pointer to the text that is held at an address, and the name it is under.
 fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
-    let holds = |text: &crate::identity::Str<'_>| {
+    let holds = |text: &crate::identity::JsonStr<'_>| {
         let (source, _) = text.source();
         (text.place()..text.place() + source.len().max(1)).contains(&address)
     };

@@ -14,8 +14,8 @@ fn secret() -> String {
     ["sk-", "proj-", "Zq3vT9xLw2Rk8mNb5cHs7dJf4gPa6yUe1oIt0lXz"].concat()
 }
 
-fn checker() -> Checker {
-    Checker::new(Some(IdentityRules::default())).unwrap()
+fn checker() -> EntryChecker {
+    EntryChecker::new(Some(IdentityRules::default())).unwrap()
 }
 
 /// An entry as a recorder writes it, streamed, for a prompt and an answer.
@@ -49,19 +49,19 @@ fn entry(prompt: &str, answer: &str) -> (EntryName, Entry) {
     (EntryName::Hash(key), entry)
 }
 
-fn checked(name: &EntryName, entry: &Entry) -> Checked {
+fn checked(name: &EntryName, entry: &Entry) -> CheckedEntry {
     let mut text = Vec::new();
     format::write_entry(&mut text, entry, false);
     check_text(name, &text)
 }
 
-fn check_text(name: &EntryName, text: &[u8]) -> Checked {
+fn check_text(name: &EntryName, text: &[u8]) -> CheckedEntry {
     let range = 0..text.len() as u64;
-    let unit = Unit { name: name.clone(), take: 1, at: 0, line: 1, range, in_list: false };
+    let unit = EntryPlace { name: name.clone(), take: 1, at: 0, line: 1, range, in_list: false };
     check(&unit, text, &checker())
 }
 
-fn kinds(checked: &Checked) -> Vec<&'static str> {
+fn kinds(checked: &CheckedEntry) -> Vec<&'static str> {
     checked.problems.iter().map(|problem| problem.kind.word()).collect()
 }
 
@@ -92,7 +92,10 @@ fn each_field_of_the_summary_is_held_against_the_answer() {
         edit(&mut wrong);
         let problems = checked(&name, &wrong).problems;
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert_eq!((problems[0].kind, problems[0].pointer.as_str()), (Kind::Answer, pointer));
+        assert_eq!(
+            (problems[0].kind, problems[0].pointer.as_str()),
+            (ProblemKind::Answer, pointer)
+        );
         assert_eq!(mend(&name, &wrong, &checker(), false).unwrap().entry, right);
     }
 }
@@ -187,7 +190,7 @@ fn credential_in_a_compressed_request_is_told_and_taken_out() {
     entry.request_hash = Some(key.clone());
     let name = EntryName::Hash(key);
     let found = checked(&name, &entry);
-    let secrets = found.problems.iter().filter(|problem| problem.kind == Kind::Secret);
+    let secrets = found.problems.iter().filter(|problem| problem.kind == ProblemKind::Secret);
     let places: Vec<&str> = secrets.map(|problem| problem.pointer.as_str()).collect();
     assert_eq!(places, ["/request/base64"]);
     let mended = mend(&name, &entry, &checker(), true).unwrap();

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
+use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use serde_json::json;
 
 use crate::quantile::median;
@@ -63,7 +63,7 @@ fn body(piece: &str) -> Vec<u8> {
 fn speed(body: &[u8]) -> f64 {
     let headers = [("content-type".to_owned(), "application/json".to_owned())];
     let parts =
-        RequestParts { form: Form::Chat, method: "POST", query: "", headers: &headers, body };
+        RequestParts { form: KeyForm::Chat, method: "POST", query: "", headers: &headers, body };
     let rules = IdentityRules::default();
     let round = |_| {
         let (start, mut times) = (Instant::now(), 0);

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use loomrec::provider::Framing;
-use loomrec::provider::framing::{Frame, events};
+use loomrec::provider::framing::{EventFrame, events};
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer, chat_body, chat_events, message_events};
@@ -202,7 +202,7 @@ fn text_streams(pieces: &[&str]) -> Vec<Stream> {
 
 /// Gemini's array, and AWS's messages.
 fn framed_streams(pieces: &[&str]) -> Vec<Stream> {
-    let frame = |name, data: Value| Frame { name, data: Some(data), exception: false };
+    let frame = |name, data: Value| EventFrame { name, data: Some(data), exception: false };
     let converse = |text: &&str| {
         let data = json!({"contentBlockIndex": 0, "delta": {"text": text}});
         frame(Some("contentBlockDelta"), data)
@@ -213,7 +213,7 @@ fn framed_streams(pieces: &[&str]) -> Vec<Stream> {
         let data = json!({"bytes": STANDARD.encode(event.to_string()), "p": "abc"});
         frame(Some("chunk"), data)
     };
-    let stream = |path: &str, framing: Framing, media, frames: Vec<Frame>| {
+    let stream = |path: &str, framing: Framing, media, frames: Vec<EventFrame>| {
         (asked(path), media, framing.write(&frames))
     };
     let aws = "application/vnd.amazon.eventstream";

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use loomrec::identity::{Form, IdentityRules, RequestKey, RequestParts};
+use loomrec::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 use regex::Regex;
 
 const COMMANDS: [&str; 26] = [
@@ -288,9 +288,9 @@ fn worked_examples_of_keys_give_the_keys_they_name() {
     let header = ("content-type".to_owned(), "application/json".to_owned());
     let version = ("anthropic-version".to_owned(), "2023-06-01".to_owned());
     let keys = [
-        (Form::Chat, "gpt-4o-mini", "Do I need an umbrella in Paris?", ""),
+        (KeyForm::Chat, "gpt-4o-mini", "Do I need an umbrella in Paris?", ""),
         (
-            Form::Tagged { target: "anthropic.messages", delivery: true },
+            KeyForm::Tagged { target: "anthropic.messages", delivery: true },
             "claude-sonnet-4-5",
             "Hi",
             "\"max_tokens\":100,",

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use loomrec::provider::Framing;
-use loomrec::provider::framing::Frame;
+use loomrec::provider::framing::EventFrame;
 use serde_json::{Value, json};
 
 use crate::support::client::Call;
@@ -27,7 +27,8 @@ fn chat(stream: Option<bool>) -> Call {
 
 /// Bedrock's messages as it sends them, one for each event.
 fn messages() -> Vec<Vec<u8>> {
-    let frame = |name, data: Value| Frame { name: Some(name), data: Some(data), exception: false };
+    let frame =
+        |name, data: Value| EventFrame { name: Some(name), data: Some(data), exception: false };
     let delta = |text: &str| {
         frame(
             "contentBlockDelta",
@@ -134,7 +135,7 @@ fn invoked(text: &str) -> Vec<u8> {
     let event = json!({ "generation": text, "stop_reason": null }).to_string();
     let data = json!({ "bytes": STANDARD.encode(event) });
     Framing::EventStream
-        .write(&[Frame { name: Some("chunk"), data: Some(data), exception: false }])
+        .write(&[EventFrame { name: Some("chunk"), data: Some(data), exception: false }])
         .concat()
 }
 
@@ -143,7 +144,8 @@ fn a_key_that_bedrock_echoes_leaves_the_messages_and_these_still_decode() {
     let key = "ABCkey-canary-0123456789";
     let said = |text: &str| -> Vec<u8> {
         let delta = json!({ "contentBlockIndex": 0, "delta": { "text": text } });
-        let frame = Frame { name: Some("contentBlockDelta"), data: Some(delta), exception: false };
+        let frame =
+            EventFrame { name: Some("contentBlockDelta"), data: Some(delta), exception: false };
         Framing::EventStream.write(&[frame]).concat()
     };
     let mine = format!("I saw {key}.");

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use loomrec::provider::Framing;
-use loomrec::provider::framing::Frame;
+use loomrec::provider::framing::EventFrame;
 use serde_json::{Value, json};
 
 use crate::support::shape::{chat, chat_answer, chat_streamed};
@@ -26,7 +26,8 @@ fn streamed(customer: &str) -> Answer {
 /// AWS's frames that say it, in their own JSON and in a model's.
 fn framed(customer: &str) -> Answer {
     let native = STANDARD.encode(json!({"text": customer}).to_string());
-    let frame = |name, data: Value| Frame { name: Some(name), data: Some(data), exception: false };
+    let frame =
+        |name, data: Value| EventFrame { name: Some(name), data: Some(data), exception: false };
     let delta = json!({"contentBlockIndex": 0, "delta": {"text": customer}});
     let bytes = Framing::EventStream.write(&[
         frame("contentBlockDelta", delta),

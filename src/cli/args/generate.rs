@@ -16,12 +16,12 @@ Examples:
 pub struct GenerateArgs {
     /// What to write.
     #[command(subcommand)]
-    pub what: Generated,
+    pub what: GenerateKind,
 }
 
 /// What is written.
 #[derive(Debug, Subcommand)]
-pub enum Generated {
+pub enum GenerateKind {
     /// Completions for a shell, to stdout
     Completions {
         /// The shell

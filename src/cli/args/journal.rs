@@ -37,10 +37,10 @@ pub struct JournalArgs {
     pub session: Option<String>,
     /// Only calls whose answer came from there
     #[arg(long, value_enum)]
-    pub source: Option<SourceWord>,
+    pub source: Option<SourceArgument>,
     /// Only calls of this time or later: 2026-01-31T12:00:00Z, or 90s, 10m, 2h, 7d ago
-    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
-    pub since: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = TimeArgument::parse)]
+    pub since: Option<TimeArgument>,
     /// Go on with what is written from now on, until Ctrl-C
     #[arg(long, conflicts_with = "sum")]
     pub follow: bool,
@@ -54,7 +54,7 @@ pub struct JournalArgs {
 
 /// Where an answer came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SourceWord {
+pub enum SourceArgument {
     /// A recording
     Recording,
     /// The live upstream
@@ -71,14 +71,14 @@ pub enum SourceWord {
 
 /// A moment, given as such or by how long ago it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum TimeArgument {
     /// Microseconds since 1970.
     At(i64),
     /// So long before now.
     Ago(Duration),
 }
 
-impl Moment {
+impl TimeArgument {
     /// Reads one.
     ///
     /// # Errors
@@ -144,10 +144,10 @@ mod tests {
 
     #[test]
     fn moments_are_times_or_so_long_ago() {
-        assert_eq!(Moment::parse("1970-01-01T00:00:01.5Z"), Ok(Moment::At(1_500_000)));
-        assert_eq!(Moment::parse("2h"), Ok(Moment::Ago(Duration::from_secs(7200))));
+        assert_eq!(TimeArgument::parse("1970-01-01T00:00:01.5Z"), Ok(TimeArgument::At(1_500_000)));
+        assert_eq!(TimeArgument::parse("2h"), Ok(TimeArgument::Ago(Duration::from_secs(7200))));
         for wrong in ["", "h", "10", "-1h", "soon", "1é", "99999999999999999999d"] {
-            assert!(Moment::parse(wrong).is_err(), "{wrong}");
+            assert!(TimeArgument::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

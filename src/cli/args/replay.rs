@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use super::super::strict::SetAside;
+use super::super::set_aside::SetAside;
 use super::{ExpiryArgs, ServeArgs};
 
 /// `loomrec replay`.

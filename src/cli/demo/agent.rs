@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::super::exit::Failure;
+use super::super::exit::CommandFailure;
 use super::broken;
 use crate::provider::framing::events;
 use crate::provider::{self, Answer, Framing, Operation};
@@ -18,21 +18,21 @@ pub(super) const KEY: &str = "made-up-key-of-the-demo-0123456789";
 const MODEL: &str = "loomrec-demo";
 
 /// The program.
-pub(super) struct Agent {
+pub(super) struct DemoAgent {
     client: reqwest::Client,
     url: String,
 }
 
 /// What it saw in one run.
-pub(super) struct Run {
+pub(super) struct AgentRun {
     /// Its calls, in order.
-    pub(super) turns: Vec<Turn>,
+    pub(super) turns: Vec<AgentCall>,
     /// How long all of it took.
     pub(super) total_ms: f64,
 }
 
 /// One call, as the program saw it.
-pub(super) struct Turn {
+pub(super) struct AgentCall {
     /// What it was for.
     pub(super) asked: &'static str,
     /// The status.
@@ -51,15 +51,15 @@ pub(super) struct Turn {
     pub(super) said: String,
 }
 
-impl Run {
+impl AgentRun {
     /// The call that did not succeed.
-    pub(super) fn failed(&self) -> Option<&Turn> {
+    pub(super) fn failed(&self) -> Option<&AgentCall> {
         self.turns.iter().find(|turn| turn.status != 200)
     }
 
     /// Whether the program saw the same in both, byte for byte; times apart.
     pub(super) fn same_as(&self, other: &Self) -> bool {
-        let seen = |turn: &Turn| (turn.status, turn.media.clone(), turn.body.clone());
+        let seen = |turn: &AgentCall| (turn.status, turn.media.clone(), turn.body.clone());
         self.turns.iter().map(seen).eq(other.turns.iter().map(seen))
     }
 
@@ -69,24 +69,24 @@ impl Run {
     }
 }
 
-impl Agent {
+impl DemoAgent {
     /// The program, its base URL pointing at `origin`.
-    pub(super) fn new(origin: &str) -> Result<Self, Failure> {
+    pub(super) fn new(origin: &str) -> Result<Self, CommandFailure> {
         let client = reqwest::Client::builder().no_proxy().build();
         let client = client.map_err(|error| broken(&error.to_string()))?;
         Ok(Self { client, url: format!("{origin}/openai/v1/chat/completions") })
     }
 
     /// Runs it; it stops at the first call that fails.
-    pub(super) async fn run(self, prompt: &str) -> Result<Run, Failure> {
+    pub(super) async fn run(self, prompt: &str) -> Result<AgentRun, CommandFailure> {
         let started = Instant::now();
         let mut turns = Vec::new();
         let outcome = self.talk(prompt, &mut turns).await;
         outcome.map_err(|error| broken(&format!("a call of the agent: {error}")))?;
-        Ok(Run { turns, total_ms: since(started) })
+        Ok(AgentRun { turns, total_ms: since(started) })
     }
 
-    async fn talk(&self, prompt: &str, turns: &mut Vec<Turn>) -> Result<(), reqwest::Error> {
+    async fn talk(&self, prompt: &str, turns: &mut Vec<AgentCall>) -> Result<(), reqwest::Error> {
         let mut messages = vec![
             json!({ "role": "system", "content": "You answer briefly. Use tools for facts." }),
             json!({ "role": "user", "content": prompt }),
@@ -125,7 +125,7 @@ impl Agent {
         &self,
         asked: &'static str,
         request: &Value,
-        turns: &mut Vec<Turn>,
+        turns: &mut Vec<AgentCall>,
     ) -> Result<Option<Answer>, reqwest::Error> {
         let started = Instant::now();
         let mut response = self
@@ -148,7 +148,7 @@ impl Agent {
         let framing = media.starts_with("text/event-stream").then_some(Framing::Sse);
         let answer =
             provider::read(Operation::ChatCompletions, framing, &body).filter(|_| status == 200);
-        turns.push(Turn {
+        turns.push(AgentCall {
             asked,
             status,
             first_ms: first_ms.unwrap_or(last_ms),

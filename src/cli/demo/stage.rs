@@ -11,29 +11,29 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use url::Url;
 
-use super::super::exit::Failure;
-use super::super::{record, setup};
+use super::super::exit::CommandFailure;
+use super::super::{record, serve_setup};
 use super::broken;
 use crate::identity::IdentityRules;
 use crate::provider::Provider;
-use crate::record::writer::{Keeping, Writer};
-use crate::record::{Config, Recorder};
+use crate::record::writer::{KeepPolicy, RecordWriter};
+use crate::record::{RecordConfig, RecordEngine};
 use crate::recording::cost::PriceTable;
 use crate::recording::redact::Redactor;
-use crate::replay::{Latency, Matcher, Replayer, Source, Terms};
+use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
-use crate::server::fault::Faults;
+use crate::server::fault::FaultContext;
 use crate::server::inspector::Inspector;
 use crate::server::journal::Journal;
 use crate::server::limit::ConnectionLimit;
-use crate::server::metric::{About, Metrics};
-use crate::server::observe::Observer;
-use crate::server::route::{Routes, Upstream};
+use crate::server::metric::{Metrics, RunInfo};
+use crate::server::observe::RequestObserver;
+use crate::server::route::{MountedUpstream, RouteTable};
+use crate::server::run_counters::RunCounters;
 use crate::server::span::Spans;
-use crate::server::tally::Tally;
-use crate::server::{self, Gateway, OnMiss, OnNotice};
+use crate::server::{self, OnMiss, OnNotice, Proxy};
 use crate::store;
-use crate::upstream::Client;
+use crate::upstream::UpstreamClient;
 
 /// What is far above anything the demo sends.
 const LIMIT: usize = 1 << 20;
@@ -43,54 +43,57 @@ const CONNECTIONS: usize = 64;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A server of ours, running.
-pub(super) struct Stage {
+pub(super) struct DemoServer {
     /// Where it listens.
     pub(super) origin: String,
-    gateway: Arc<Gateway>,
+    gateway: Arc<Proxy>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
 
-impl Stage {
+impl DemoServer {
     /// Records into `file` what `upstream` answers.
-    pub(super) async fn record(file: &Path, upstream: &str) -> Result<Self, Failure> {
+    pub(super) async fn record(file: &Path, upstream: &str) -> Result<Self, CommandFailure> {
         let base = Url::parse(upstream).map_err(|error| broken(&error.to_string()))?;
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(RunCounters::default());
         let redactor = redactor()?;
         let rules = IdentityRules::default();
-        let recording = store::Recorder::open(file, &store::RunChoice::New, &rules)?;
+        let recording = store::RecordingAppender::open(file, &store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
         let counts = (Arc::clone(&tally), metrics());
         let told = record::on_told(counts.clone(), silent());
-        let writer = Writer::start(recording, Keeping::Successes, told)
+        let writer = RecordWriter::start(recording, KeepPolicy::Successes, told)
             .map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
-        let client = Client::new().map_err(|error| broken(&format!("failed to {error}")))?;
-        let config = Config { max_copy: LIMIT, drain: GRACE, rules, prices, place };
+        let client =
+            UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
+        let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
         let on_kept = record::on_kept(counts, silent());
-        let recorder = Recorder::new(config, client, writer, Arc::clone(&redactor), on_kept);
+        let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor), on_kept);
         Self::start(Some(base), redactor, tally, Some(Arc::new(recorder)), None).await
     }
 
     /// Answers from `file`, strictly.
-    pub(super) async fn replay(file: &Path) -> Result<Self, Failure> {
+    pub(super) async fn replay(file: &Path) -> Result<Self, CommandFailure> {
         let recording = store::Recording::open(file)?;
-        let source = Source { label: "demo.json".to_owned(), recording };
-        let replayer = Replayer::new(Matcher::new(vec![source], Terms::default())?, Latency::None);
+        let source = ReplaySource { label: "demo.json".to_owned(), recording };
+        let replayer =
+            ReplayEngine::new(Matcher::new(vec![source], ReplayTerms::default())?, Latency::None);
         Self::start(None, redactor()?, Arc::default(), None, Some(replayer)).await
     }
 
     async fn start(
         base: Option<Url>,
         redactor: Arc<Redactor>,
-        tally: Arc<Tally>,
-        recorder: Option<Arc<Recorder>>,
-        replayer: Option<Replayer>,
-    ) -> Result<Self, Failure> {
-        let openai = Upstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
+        tally: Arc<RunCounters>,
+        recorder: Option<Arc<RecordEngine>>,
+        replayer: Option<ReplayEngine>,
+    ) -> Result<Self, CommandFailure> {
+        let openai =
+            MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
         let rules = vec![IdentityRules::default()];
-        let gateway = Arc::new(Gateway {
-            config: server::Config {
+        let gateway = Arc::new(Proxy {
+            config: server::ServerConfig {
                 access: AccessPolicy::default(),
                 client_timeout: GRACE,
                 max_body: LIMIT,
@@ -99,14 +102,14 @@ impl Stage {
                 step_header: None,
             },
             connections: ConnectionLimit::new(CONNECTIONS),
-            routes: Routes { named: vec![openai], single: None, unnamed: false },
-            observer: Observer::new(Arc::clone(&redactor), rules),
+            routes: RouteTable { named: vec![openai], single: None, unnamed: false },
+            observer: RequestObserver::new(Arc::clone(&redactor), rules),
             redactor,
             recorder,
             replayer,
             on_miss: OnMiss::Error,
             missed: None,
-            faults: Faults::none(),
+            faults: FaultContext::none(),
             tally,
             metrics: metrics(),
             journal: Journal::new(None),
@@ -117,7 +120,7 @@ impl Stage {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.map_err(|error| broken(&error.to_string()))?;
-        let origin = setup::origin(&listener)?;
+        let origin = serve_setup::origin(&listener)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server::run(listener, Arc::clone(&gateway), async {
             // A dropped sender is a stop as well.
@@ -127,7 +130,7 @@ impl Stage {
     }
 
     /// Stops it; what it kept is on disk then.
-    pub(super) async fn close(self) -> Arc<Gateway> {
+    pub(super) async fn close(self) -> Arc<Proxy> {
         drop(self.stop);
         // The server's own end; a panic in it has been printed.
         drop(self.serving.await);
@@ -140,18 +143,18 @@ impl Stage {
 }
 
 /// Whether a run has nothing that could open a connection to an upstream.
-pub(super) fn has_no_client(gateway: &Gateway) -> bool {
+pub(super) fn has_no_client(gateway: &Proxy) -> bool {
     gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error)
 }
 
 /// No extra patterns.
-fn redactor() -> Result<Arc<Redactor>, Failure> {
+fn redactor() -> Result<Arc<Redactor>, CommandFailure> {
     Redactor::new(&[]).map(Arc::new).map_err(|error| broken(&format!("failed to {error}")))
 }
 
 /// Nobody scrapes it.
 fn metrics() -> Arc<Metrics> {
-    Arc::new(Metrics::new(About::default()))
+    Arc::new(Metrics::new(RunInfo::default()))
 }
 
 /// The demo tells what happens itself.

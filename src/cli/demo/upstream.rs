@@ -37,12 +37,12 @@ const ADVICE: &str =
 const SUMMARY: &str = "Light coat, umbrella, and shoes that do not mind the rain.";
 
 /// The server, running.
-pub(super) struct Upstream {
+pub(super) struct DemoUpstream {
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
-impl Upstream {
+impl DemoUpstream {
     /// Starts it on a free port.
     pub(super) async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;

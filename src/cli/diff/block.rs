@@ -1,44 +1,44 @@
 //! A single call that is compared, for commands that show one after the other.
 
-use super::call::{Call, State, Told};
-use super::human::{Human, shown};
-use crate::comparison::text::{Kind, lines};
-use crate::comparison::{self, Known, Part, Scope, Side};
+use super::call::{CallState, CallSummary, ComparedCall};
+use super::human::{HumanDiff, shown};
+use crate::comparison::text::{LineKind, lines};
+use crate::comparison::{self, CallDigest, CallHalf, ComparedSide, DiffScope};
 use crate::identity::IdentityRules;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, EntryName};
 
 /// One side: what it is kept under, and the entry.
 pub(in crate::cli) type Take<'e> = (&'e EntryName, usize, &'e Entry);
 
 /// A call that is compared, free of secrets.
-pub(in crate::cli) struct Block(Call);
+pub(in crate::cli) struct Block(ComparedCall);
 
 impl Block {
     /// Two entries that are taken for the same call; without `old`, a call that is new.
     pub(in crate::cli) fn of(
         old: Option<Take<'_>>,
         new: Take<'_>,
-        scope: &Scope,
+        scope: &DiffScope,
         redactor: &Redactor,
     ) -> Self {
-        let fresh = Side::of(new.0, new.2);
+        let fresh = ComparedSide::of(new.0, new.2);
         let tells = Some(told(new, &fresh, &scope.rules));
         let call = match old {
             Some(old) => {
-                let before = Side::of(old.0, old.2);
+                let before = ComparedSide::of(old.0, old.2);
                 let found = comparison::differences(&before, &fresh, scope);
                 let told = Some(told(old, &before, &scope.rules));
-                Call::new(State::of(&found), told, tells, None, found)
+                ComparedCall::new(CallState::of(&found), told, tells, None, found)
             }
-            None => Call::new(State::OnlyNew, None, tells, None, Vec::new()),
+            None => ComparedCall::new(CallState::OnlyNew, None, tells, None, Vec::new()),
         };
         Self(call.clean(redactor))
     }
 
     /// Whether the new answer says what the old one did.
     pub(in crate::cli) fn has_same_answer(&self) -> bool {
-        self.0.old.is_some() && self.0.count(Part::Answer) == 0
+        self.0.old.is_some() && self.0.count(CallHalf::Answer) == 0
     }
 
     /// The keys, the old and the new where they are different ones.
@@ -53,23 +53,23 @@ impl Block {
 
     /// The block for people, as `diff` has it of two recordings of these names.
     pub(in crate::cli) fn text(&self, old: &str, new: &str) -> String {
-        Human::new(old, new).block(&self.0)
+        HumanDiff::new(old, new).block(&self.0)
     }
 }
 
-fn told(take: Take<'_>, side: &Side<'_>, rules: &IdentityRules) -> Told {
-    Told::of(&Known::of(take.0.clone(), take.1, take.2, rules), side)
+fn told(take: Take<'_>, side: &ComparedSide<'_>, rules: &IdentityRules) -> CallSummary {
+    CallSummary::of(&CallDigest::of(take.0.clone(), take.1, take.2, rules), side)
 }
 
 /// Two texts line by line, what looks like a secret taken out.
 pub(in crate::cli) fn raw(old: &str, new: &str, redactor: &Redactor) -> String {
     let clean = |text: &str| {
-        let clean = redactor.redact(text.as_bytes(), &Secrets::default());
+        let clean = redactor.redact(text.as_bytes(), &CallCredentials::default());
         String::from_utf8_lossy(&clean).into_owned()
     };
     let mut found = lines(&clean(old), &clean(new));
     if old.is_empty() {
-        found.retain(|line| line.kind == Kind::New);
+        found.retain(|line| line.kind == LineKind::New);
         for piece in found.iter_mut().flat_map(|line| &mut line.pieces) {
             piece.changed = false;
         }

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::comparison::{By, Difference, Known, Part, Side};
+use crate::comparison::{CallDifference, CallDigest, CallHalf, ComparedSide, PairedBy};
 use crate::provider::Operation;
 use crate::recording::EntryName;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{CallCredentials, Redactor};
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CallState {
     /// Nothing that counts differs.
     Same,
     /// Something does.
@@ -23,9 +23,9 @@ pub(super) enum State {
     OnlyNew,
 }
 
-impl State {
+impl CallState {
     /// Whether calls with these differences are the same.
-    pub(super) fn of(found: &[Difference]) -> Self {
+    pub(super) fn of(found: &[CallDifference]) -> Self {
         match found.iter().any(|difference| difference.counts) {
             true => Self::Changed,
             false => Self::Same,
@@ -35,7 +35,7 @@ impl State {
 
 /// A call of one recording, in a few words.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct CallSummary {
     /// The key that `show` takes.
     pub(super) key: String,
     /// The key for people: a hash is cut to its first digits.
@@ -50,8 +50,8 @@ pub(super) struct Told {
     pub(super) cost: f64,
 }
 
-impl Told {
-    pub(super) fn of(known: &Known, side: &Side<'_>) -> Self {
+impl CallSummary {
+    pub(super) fn of(known: &CallDigest, side: &ComparedSide<'_>) -> Self {
         let entry = side.entry;
         let key = known.name.take_key(known.take);
         let short = match &known.name {
@@ -92,7 +92,7 @@ impl Told {
 }
 
 /// What an answer says on one line.
-fn answer(side: &Side<'_>) -> String {
+fn answer(side: &ComparedSide<'_>) -> String {
     let entry = side.entry;
     if let Some(content) = entry.content.as_deref().filter(|content| !content.trim().is_empty()) {
         return content.trim().to_owned();
@@ -108,22 +108,22 @@ fn answer(side: &Side<'_>) -> String {
 
 /// A call that is compared.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) state: State,
-    pub(super) old: Option<Told>,
-    pub(super) new: Option<Told>,
+pub(super) struct ComparedCall {
+    pub(super) state: CallState,
+    pub(super) old: Option<CallSummary>,
+    pub(super) new: Option<CallSummary>,
     /// Why the two are taken for one.
-    pub(super) by: Option<By>,
-    pub(super) differences: Vec<Difference>,
+    pub(super) by: Option<PairedBy>,
+    pub(super) differences: Vec<CallDifference>,
 }
 
-impl Call {
+impl ComparedCall {
     pub(super) fn new(
-        state: State,
-        old: Option<Told>,
-        new: Option<Told>,
-        by: Option<By>,
-        differences: Vec<Difference>,
+        state: CallState,
+        old: Option<CallSummary>,
+        new: Option<CallSummary>,
+        by: Option<PairedBy>,
+        differences: Vec<CallDifference>,
     ) -> Self {
         Self { state, old, new, by, differences }
     }
@@ -131,11 +131,11 @@ impl Call {
     /// The same with everything that looks like a secret replaced: recordings hold
     /// none, and such files may come from elsewhere.
     pub(super) fn clean(self, redactor: &Redactor) -> Self {
-        let secrets = Secrets::default();
+        let secrets = CallCredentials::default();
         let text = |text: &str| {
             String::from_utf8_lossy(&redactor.redact(text.as_bytes(), &secrets)).into_owned()
         };
-        let differences = self.differences.into_iter().map(|difference| Difference {
+        let differences = self.differences.into_iter().map(|difference| CallDifference {
             place: text(&difference.place),
             old: difference.old.map(|value| cleaned(value, &text)),
             new: difference.new.map(|value| cleaned(value, &text)),
@@ -150,17 +150,17 @@ impl Call {
     }
 
     /// The differences of one half that are to be shown.
-    pub(super) fn of(&self, part: Part) -> impl Iterator<Item = &Difference> {
+    pub(super) fn of(&self, part: CallHalf) -> impl Iterator<Item = &CallDifference> {
         self.differences.iter().filter(move |difference| difference.part == part)
     }
 
     /// How many differences of one half count.
-    pub(super) fn count(&self, part: Part) -> usize {
+    pub(super) fn count(&self, part: CallHalf) -> usize {
         self.of(part).filter(|difference| difference.counts).count()
     }
 
     /// The side that tells what the call is.
-    pub(super) fn told(&self) -> Option<&Told> {
+    pub(super) fn told(&self) -> Option<&CallSummary> {
         self.new.as_ref().or(self.old.as_ref())
     }
 

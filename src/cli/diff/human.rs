@@ -3,11 +3,11 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
-use super::call::{Call, State, Told, brief};
-use super::total::Total;
-use super::value::{Change, change, name, uncounted};
-use crate::comparison::text::{Kind, Line};
-use crate::comparison::{By, Difference, Part};
+use super::call::{CallState, CallSummary, ComparedCall, brief};
+use super::total::DiffTotals;
+use super::value::{ValueChange, change, name, uncounted};
+use crate::comparison::text::{DiffLine, LineKind};
+use crate::comparison::{CallDifference, CallHalf, PairedBy};
 
 /// Characters of an answer that is on one side only.
 const BRIEF: usize = 100;
@@ -15,13 +15,13 @@ const BRIEF: usize = 100;
 const SHOWN: usize = 40;
 
 /// Writes blocks.
-pub(super) struct Human {
+pub(super) struct HumanDiff {
     old: String,
     new: String,
     any: bool,
 }
 
-impl Human {
+impl HumanDiff {
     pub(super) fn new(old: &str, new: &str) -> Self {
         let safe = |label: &str| terminal::line(label).into_owned();
         Self { old: safe(old), new: safe(new), any: false }
@@ -29,8 +29,8 @@ impl Human {
 
     /// The block of a call, and what is compared before the first of them; `None` where
     /// nothing is to be said of it.
-    pub(super) fn call(&mut self, call: &Call) -> Option<String> {
-        if call.state == State::Same {
+    pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
+        if call.state == CallState::Same {
             return None;
         }
         let mut out = String::new();
@@ -44,24 +44,24 @@ impl Human {
     }
 
     /// The block of a call.
-    pub(super) fn block(&self, call: &Call) -> String {
+    pub(super) fn block(&self, call: &ComparedCall) -> String {
         let mut out = String::new();
         let keys = terminal::line(&call.keys()).into_owned();
         let words = terminal::line(call.words()).into_owned();
         match call.state {
-            State::OnlyOld => {
+            CallState::OnlyOld => {
                 let only = format!("only in {}", self.old);
                 out.push_str(&format!("{} {}  {words}  {}\n", "-".red(), keys.red(), only.red()));
             }
-            State::OnlyNew => {
+            CallState::OnlyNew => {
                 let only = format!("only in {}", self.new);
                 let sign = "+".green();
                 out.push_str(&format!("{sign} {}  {words}  {}\n", keys.green(), only.green()));
             }
             _ => {
                 let by = match call.by {
-                    Some(By::Nearest) => "  (nearest request)",
-                    Some(By::Place) => "  (at the same place)",
+                    Some(PairedBy::Nearest) => "  (nearest request)",
+                    Some(PairedBy::Place) => "  (at the same place)",
                     _ => "",
                 };
                 out.push_str(&format!(
@@ -72,10 +72,10 @@ impl Human {
                 ));
             }
         }
-        if let (State::OnlyOld | State::OnlyNew, Some(told)) = (call.state, call.told()) {
+        if let (CallState::OnlyOld | CallState::OnlyNew, Some(told)) = (call.state, call.told()) {
             out.push_str(&only(told));
         }
-        for (part, title) in [(Part::Request, "request"), (Part::Answer, "answer")] {
+        for (part, title) in [(CallHalf::Request, "request"), (CallHalf::Answer, "answer")] {
             let mut found = call.of(part).peekable();
             if found.peek().is_some() {
                 out.push_str(&format!("  {}\n", title.cyan()));
@@ -96,27 +96,27 @@ impl Human {
     }
 
     /// The last line.
-    pub(super) fn end(&self, total: &Total) -> String {
+    pub(super) fn end(&self, total: &DiffTotals) -> String {
         let before = if self.any { "\n" } else { "" };
         format!("{before}{}\n", total.words(&self.old, &self.new).bold())
     }
 }
 
 /// A call that one side has alone.
-fn only(told: &Told) -> String {
+fn only(told: &CallSummary) -> String {
     let answer = terminal::line(&brief(&told.answer, BRIEF)).into_owned();
     format!("    {}\n", answer.dimmed())
 }
 
 /// One difference, a few lines.
-fn block(out: &mut String, difference: &Difference) {
+fn block(out: &mut String, difference: &CallDifference) {
     let place = terminal::line(name(difference)).into_owned();
     match change(difference) {
-        Change::Short(old, new) => {
+        ValueChange::Short(old, new) => {
             let (old, new) = (terminal::line(&old), terminal::line(&new));
             out.push_str(&format!("    {place}: {} → {}\n", old.red(), new.green()));
         }
-        Change::Lines(lines) => {
+        ValueChange::Lines(lines) => {
             out.push_str(&format!("    {place}\n"));
             lines.iter().for_each(|line| out.push_str(&shown(line)));
         }
@@ -124,23 +124,23 @@ fn block(out: &mut String, difference: &Difference) {
 }
 
 /// A line with its sign, what changed in it underlined by colour.
-pub(super) fn shown(line: &Line) -> String {
+pub(super) fn shown(line: &DiffLine) -> String {
     let mut text = String::new();
     for piece in &line.pieces {
         let words = terminal::line(&piece.text).into_owned();
         text.push_str(&match (line.kind, piece.changed) {
-            (Kind::Old, true) => words.red().reversed().to_string(),
-            (Kind::Old, false) => words.red().to_string(),
-            (Kind::New, true) => words.green().reversed().to_string(),
-            (Kind::New, false) => words.green().to_string(),
-            (Kind::Same, _) => words,
-            (Kind::Gap, _) => words.dimmed().to_string(),
+            (LineKind::Old, true) => words.red().reversed().to_string(),
+            (LineKind::Old, false) => words.red().to_string(),
+            (LineKind::New, true) => words.green().reversed().to_string(),
+            (LineKind::New, false) => words.green().to_string(),
+            (LineKind::Same, _) => words,
+            (LineKind::Gap, _) => words.dimmed().to_string(),
         });
     }
     let sign = match line.kind {
-        Kind::Old => "-".red().to_string(),
-        Kind::New => "+".green().to_string(),
-        Kind::Same | Kind::Gap => " ".to_owned(),
+        LineKind::Old => "-".red().to_string(),
+        LineKind::New => "+".green().to_string(),
+        LineKind::Same | LineKind::Gap => " ".to_owned(),
     };
     format!("      {sign} {text}\n").replace(" \n", "\n")
 }

@@ -3,20 +3,20 @@
 use serde_json::{Map, Value, json};
 
 use super::super::terminal;
-use super::call::{Call, State, Told};
-use super::total::Total;
-use super::value::{Change, change};
-use crate::comparison::text::Kind;
-use crate::comparison::{Difference, Part};
+use super::call::{CallState, CallSummary, ComparedCall};
+use super::total::DiffTotals;
+use super::value::{ValueChange, change};
+use crate::comparison::text::LineKind;
+use crate::comparison::{CallDifference, CallHalf};
 
 /// Writes the object.
-pub(super) struct Json {
+pub(super) struct JsonDiff {
     old: String,
     new: String,
     any: bool,
 }
 
-impl Json {
+impl JsonDiff {
     pub(super) fn new(old: &str, new: &str) -> Self {
         Self { old: old.to_owned(), new: new.to_owned(), any: false }
     }
@@ -29,15 +29,15 @@ impl Json {
     }
 
     /// A call in which anything differs.
-    pub(super) fn call(&mut self, call: &Call) -> Option<String> {
-        if call.state == State::Same && call.differences.is_empty() {
+    pub(super) fn call(&mut self, call: &ComparedCall) -> Option<String> {
+        if call.state == CallState::Same && call.differences.is_empty() {
             return None;
         }
         let state = match call.state {
-            State::Same => "same",
-            State::Changed => "changed",
-            State::OnlyOld => "only_a",
-            State::OnlyNew => "only_b",
+            CallState::Same => "same",
+            CallState::Changed => "changed",
+            CallState::OnlyOld => "only_a",
+            CallState::OnlyNew => "only_b",
         };
         let value = json!({
             "state": state,
@@ -53,7 +53,7 @@ impl Json {
     }
 
     /// The end of the calls, and what they come to.
-    pub(super) fn end(&self, total: &Total) -> String {
+    pub(super) fn end(&self, total: &DiffTotals) -> String {
         let end = if self.any { "\n  ]" } else { "]" };
         let summary = format!("{:#}", total.to_json()).replace('\n', "\n  ");
         let same = total.is_same();
@@ -61,16 +61,16 @@ impl Json {
     }
 }
 
-fn told(told: &Told) -> Value {
+fn told(told: &CallSummary) -> Value {
     json!({ "key": told.key, "call": told.words })
 }
 
 /// A difference. A side that has nothing there is left out: `null` is a value.
-fn difference(difference: &Difference) -> Value {
+fn difference(difference: &CallDifference) -> Value {
     let mut out = Map::new();
     let part = match difference.part {
-        Part::Request => "request",
-        Part::Answer => "answer",
+        CallHalf::Request => "request",
+        CallHalf::Answer => "answer",
     };
     out.insert("part".into(), part.into());
     out.insert("place".into(), difference.place.as_str().into());
@@ -80,15 +80,15 @@ fn difference(difference: &Difference) -> Value {
         }
     }
     out.insert("counts".into(), difference.counts.into());
-    if let (Some(Value::String(_)), Some(Value::String(_)), Change::Lines(lines)) =
+    if let (Some(Value::String(_)), Some(Value::String(_)), ValueChange::Lines(lines)) =
         (&difference.old, &difference.new, change(difference))
     {
-        let signed = |line: crate::comparison::text::Line| {
+        let signed = |line: crate::comparison::text::DiffLine| {
             let sign = match line.kind {
-                Kind::Old => '-',
-                Kind::New => '+',
-                Kind::Same => ' ',
-                Kind::Gap => '@',
+                LineKind::Old => '-',
+                LineKind::New => '+',
+                LineKind::Same => ' ',
+                LineKind::Gap => '@',
             };
             Value::from(format!("{sign}{}", line.text()))
         };

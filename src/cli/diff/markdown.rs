@@ -2,11 +2,11 @@
 //! call to be opened.
 
 use super::super::terminal;
-use super::call::{Call, State, brief};
-use super::total::Total;
-use super::value::{Change, change, uncounted};
-use crate::comparison::Difference;
-use crate::comparison::text::Kind;
+use super::call::{CallState, ComparedCall, brief};
+use super::total::DiffTotals;
+use super::value::{ValueChange, change, uncounted};
+use crate::comparison::CallDifference;
+use crate::comparison::text::LineKind;
 
 /// Characters of a comment: what is beyond 65,536 is refused by GitHub.
 const LONGEST: usize = 60_000;
@@ -16,7 +16,7 @@ const LONGEST_CALL: usize = 20_000;
 const ROWS: usize = 100;
 
 /// Collects the table and the details.
-pub(super) struct Markdown {
+pub(super) struct MarkdownDiff {
     old: String,
     new: String,
     table: Vec<String>,
@@ -24,23 +24,23 @@ pub(super) struct Markdown {
     left_out: usize,
 }
 
-impl Markdown {
+impl MarkdownDiff {
     pub(super) fn new(old: &str, new: &str) -> Self {
         let (table, details) = Default::default();
         Self { old: old.to_owned(), new: new.to_owned(), table, details, left_out: 0 }
     }
 
-    pub(super) fn add(&mut self, call: &Call) {
+    pub(super) fn add(&mut self, call: &ComparedCall) {
         let what = match call.state {
-            State::Same => return,
-            State::Changed => "changed".to_owned(),
-            State::OnlyOld => format!("only in {}", code(&self.old)),
-            State::OnlyNew => format!("only in {}", code(&self.new)),
+            CallState::Same => return,
+            CallState::Changed => "changed".to_owned(),
+            CallState::OnlyOld => format!("only in {}", code(&self.old)),
+            CallState::OnlyNew => format!("only in {}", code(&self.new)),
         };
         if self.table.len() <= ROWS {
             let told = call.told();
             let answer = match call.state {
-                State::Changed => places(call),
+                CallState::Changed => places(call),
                 _ => told.map_or_else(String::new, |told| code(&brief(&told.answer, 60))),
             };
             self.table.push(format!(
@@ -51,7 +51,7 @@ impl Markdown {
         } else {
             self.table.push(String::new());
         }
-        if call.state != State::Changed {
+        if call.state != CallState::Changed {
             return;
         }
         let details = details(call);
@@ -62,7 +62,7 @@ impl Markdown {
         }
     }
 
-    pub(super) fn text(&self, total: &Total) -> String {
+    pub(super) fn text(&self, total: &DiffTotals) -> String {
         let (old, new) = (code(&self.old), code(&self.new));
         let mut out = format!("### {old} → {new}\n\n{}\n", total.words(&old, &new));
         if !self.table.is_empty() {
@@ -87,7 +87,7 @@ impl Markdown {
 }
 
 /// The places that differ, few enough for a cell.
-fn places(call: &Call) -> String {
+fn places(call: &ComparedCall) -> String {
     let counted: Vec<&str> = call
         .differences
         .iter()
@@ -103,7 +103,7 @@ fn places(call: &Call) -> String {
 }
 
 /// What changed in a call, to be opened.
-fn details(call: &Call) -> String {
+fn details(call: &ComparedCall) -> String {
     let mut body = String::new();
     for difference in call.differences.iter().filter(|difference| difference.counts) {
         changed(&mut body, difference);
@@ -123,18 +123,18 @@ fn details(call: &Call) -> String {
 }
 
 /// One difference.
-fn changed(body: &mut String, difference: &Difference) {
+fn changed(body: &mut String, difference: &CallDifference) {
     body.push_str(&format!("@@ {} @@\n", terminal::line(&difference.place)));
     match change(difference) {
-        Change::Short(old, new) => {
+        ValueChange::Short(old, new) => {
             body.push_str(&format!("-{}\n+{}\n", terminal::line(&old), terminal::line(&new)));
         }
-        Change::Lines(lines) => {
+        ValueChange::Lines(lines) => {
             for line in lines {
                 let sign = match line.kind {
-                    Kind::Old => '-',
-                    Kind::New => '+',
-                    Kind::Same | Kind::Gap => ' ',
+                    LineKind::Old => '-',
+                    LineKind::New => '+',
+                    LineKind::Same | LineKind::Gap => ' ',
                 };
                 body.push_str(&format!("{sign}{}\n", terminal::line(&line.text())));
             }

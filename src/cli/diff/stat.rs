@@ -1,33 +1,33 @@
 //! The comparison as a table: a line for each call that changed.
 
-use super::super::table::{Column, Table};
+use super::super::table::{Table, TableColumn};
 use super::super::terminal;
-use super::call::{Call, State};
-use super::total::Total;
-use crate::comparison::Part;
+use super::call::{CallState, ComparedCall};
+use super::total::DiffTotals;
+use crate::comparison::CallHalf;
 
 /// Collects the lines.
-pub(super) struct Stat {
+pub(super) struct DiffStat {
     old: String,
     new: String,
     rows: Vec<(bool, Vec<String>)>,
 }
 
-impl Stat {
+impl DiffStat {
     pub(super) fn new(old: &str, new: &str) -> Self {
         let safe = |label: &str| terminal::line(label).into_owned();
         Self { old: safe(old), new: safe(new), rows: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, call: &Call) {
+    pub(super) fn add(&mut self, call: &ComparedCall) {
         let what = match call.state {
-            State::Same => return,
-            State::Changed => "changed",
-            State::OnlyOld => "only in A",
-            State::OnlyNew => "only in B",
+            CallState::Same => return,
+            CallState::Changed => "changed",
+            CallState::OnlyOld => "only in A",
+            CallState::OnlyNew => "only in B",
         };
         let some = |count: usize| if count == 0 { "-".to_owned() } else { count.to_string() };
-        let (asked, answered) = (call.count(Part::Request), call.count(Part::Answer));
+        let (asked, answered) = (call.count(CallHalf::Request), call.count(CallHalf::Answer));
         let cells = vec![
             terminal::line(&call.keys()).into_owned(),
             terminal::line(call.words()).into_owned(),
@@ -35,18 +35,18 @@ impl Stat {
             some(asked),
             some(answered),
         ];
-        self.rows.push((call.state == State::OnlyOld, cells));
+        self.rows.push((call.state == CallState::OnlyOld, cells));
     }
 
-    pub(super) fn text(&self, total: &Total) -> String {
+    pub(super) fn text(&self, total: &DiffTotals) -> String {
         let mut out = String::new();
         if !self.rows.is_empty() {
             let mut table = Table::new(vec![
-                Column::left("KEY").shrinks_to(15),
-                Column::left("CALL").shrinks_to(12),
-                Column::left("WHAT"),
-                Column::right("REQUEST"),
-                Column::right("ANSWER"),
+                TableColumn::left("KEY").shrinks_to(15),
+                TableColumn::left("CALL").shrinks_to(12),
+                TableColumn::left("WHAT"),
+                TableColumn::right("REQUEST"),
+                TableColumn::right("ANSWER"),
             ]);
             self.rows.iter().for_each(|(marked, cells)| table.add(*marked, cells.clone()));
             out.push_str(&table.text(terminal::width()));

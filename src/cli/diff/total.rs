@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::super::amount::{dollars, rounded};
-use super::call::{Call, State};
+use super::call::{CallState, ComparedCall};
 
 /// Counts of calls, and what both sides cost.
 #[derive(Debug, Default)]
-pub(super) struct Total {
+pub(super) struct DiffTotals {
     pub(super) same: usize,
     /// Of these, calls in which something differs that does not count.
     pub(super) near: usize,
@@ -18,15 +18,15 @@ pub(super) struct Total {
     cost: (f64, f64),
 }
 
-impl Total {
-    pub(super) fn add(&mut self, call: &Call) {
+impl DiffTotals {
+    pub(super) fn add(&mut self, call: &ComparedCall) {
         match call.state {
-            State::Same => self.same += 1,
-            State::Changed => self.changed += 1,
-            State::OnlyOld => self.only_old += 1,
-            State::OnlyNew => self.only_new += 1,
+            CallState::Same => self.same += 1,
+            CallState::Changed => self.changed += 1,
+            CallState::OnlyOld => self.only_old += 1,
+            CallState::OnlyNew => self.only_new += 1,
         }
-        self.near += usize::from(call.state == State::Same && !call.differences.is_empty());
+        self.near += usize::from(call.state == CallState::Same && !call.differences.is_empty());
         if let Some(old) = &call.old {
             self.tokens.0 = self.tokens.0.saturating_add(old.tokens);
             self.cost.0 += old.cost;

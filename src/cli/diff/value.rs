@@ -4,22 +4,22 @@
 use serde_json::Value;
 
 use super::super::amount::{dollars, milliseconds};
-use crate::comparison::Difference;
-use crate::comparison::text::{Kind, Line, Piece, lines};
+use crate::comparison::CallDifference;
+use crate::comparison::text::{DiffLine, LineKind, LinePiece, lines};
 
 /// Characters of both values together that stand on one line.
 const SHORT: usize = 60;
 
 /// What is shown of a difference.
-pub(super) enum Change {
+pub(super) enum ValueChange {
     /// Both values, on one line.
     Short(String, String),
     /// Lines of both.
-    Lines(Vec<Line>),
+    Lines(Vec<DiffLine>),
 }
 
 /// What is to be shown of a difference.
-pub(super) fn change(difference: &Difference) -> Change {
+pub(super) fn change(difference: &CallDifference) -> ValueChange {
     let (old, new) = (difference.old.as_ref(), difference.new.as_ref());
     if let Some(short) = amounts(&difference.place, old, new) {
         return short;
@@ -30,22 +30,24 @@ pub(super) fn change(difference: &Difference) -> Change {
     if before.chars().count() + after.chars().count() <= SHORT
         && !(words && old.is_some() && new.is_some())
     {
-        return Change::Short(before, after);
+        return ValueChange::Short(before, after);
     }
-    Change::Lines(match (old, new) {
+    ValueChange::Lines(match (old, new) {
         (Some(old), Some(new)) => lines(&text(old), &text(new)),
-        (Some(old), None) => alone(Kind::Old, old),
-        (None, Some(new)) => alone(Kind::New, new),
+        (Some(old), None) => alone(LineKind::Old, old),
+        (None, Some(new)) => alone(LineKind::New, new),
         (None, None) => Vec::new(),
     })
 }
 
 /// What differs and does not count, in one line; `None` where there is no such thing.
-pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d Difference>) -> Option<String> {
+pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d CallDifference>) -> Option<String> {
     let told = all.filter(|difference| !difference.counts).map(|difference| {
         let (old, new) = match change(difference) {
-            Change::Short(old, new) => (old, new),
-            Change::Lines(_) => (inline(difference.old.as_ref()), inline(difference.new.as_ref())),
+            ValueChange::Short(old, new) => (old, new),
+            ValueChange::Lines(_) => {
+                (inline(difference.old.as_ref()), inline(difference.new.as_ref()))
+            }
         };
         format!("{} {old} → {new}", name(difference))
     });
@@ -54,12 +56,12 @@ pub(super) fn uncounted<'d>(all: impl Iterator<Item = &'d Difference>) -> Option
 }
 
 /// The place, as it stands below its title.
-pub(super) fn name(difference: &Difference) -> &str {
+pub(super) fn name(difference: &CallDifference) -> &str {
     difference.place.strip_prefix("answer/").unwrap_or(&difference.place)
 }
 
 /// Amounts, with their units.
-fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Change> {
+fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<ValueChange> {
     let number = |value: Option<&Value>| value.and_then(Value::as_f64);
     let (old, new) = (number(old), number(new));
     if old.is_none() && new.is_none() {
@@ -67,7 +69,7 @@ fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Chan
     }
     let written = |amount: fn(f64) -> String| {
         let told = |value: Option<f64>| value.map_or_else(|| "nothing".to_owned(), amount);
-        Change::Short(told(old), told(new))
+        ValueChange::Short(told(old), told(new))
     };
     match place {
         "answer/cost_usd" => Some(written(dollars)),
@@ -77,17 +79,17 @@ fn amounts(place: &str, old: Option<&Value>, new: Option<&Value>) -> Option<Chan
 }
 
 /// A value that one side has alone, all of its lines.
-fn alone(kind: Kind, value: &Value) -> Vec<Line> {
+fn alone(kind: LineKind, value: &Value) -> Vec<DiffLine> {
     let text = text(value);
     // Long lines are cut as those of a text are that another became.
-    let both = if kind == Kind::Old { lines(&text, "") } else { lines("", &text) };
-    let mut found: Vec<Line> = both.into_iter().filter(|line| line.kind == kind).collect();
+    let both = if kind == LineKind::Old { lines(&text, "") } else { lines("", &text) };
+    let mut found: Vec<DiffLine> = both.into_iter().filter(|line| line.kind == kind).collect();
     for piece in found.iter_mut().flat_map(|line| &mut line.pieces) {
         piece.changed = false;
     }
     if found.is_empty() {
-        let pieces = vec![Piece { changed: false, text: String::new() }];
-        found.push(Line { kind, pieces });
+        let pieces = vec![LinePiece { changed: false, text: String::new() }];
+        found.push(DiffLine { kind, pieces });
     }
     found
 }

@@ -8,11 +8,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
 use super::Finding;
-use super::around::{is_ours, set};
+use super::environment::{is_ours, set};
 use crate::cli::settings::Settings;
-use crate::cli::wrap;
-use crate::provider::directory::{UPSTREAMS, Upstream};
-use crate::upstream::{Client, Forward};
+use crate::cli::wrapped_command;
+use crate::provider::directory::{KnownUpstream, UPSTREAMS};
+use crate::upstream::{UpstreamClient, UpstreamRequest};
 
 /// How long an upstream is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ pub(super) async fn ask(
     current: &BTreeMap<String, String>,
     findings: &mut Vec<Finding>,
 ) {
-    let client = match Client::new() {
+    let client = match UpstreamClient::new() {
         Ok(client) => client,
         Err(error) => {
             let remedy = "look at SSL_CERT_FILE and at the proxies";
@@ -83,7 +83,7 @@ pub(super) async fn ask(
 /// command would go. A key belongs to the address that its SDK is pointed at, and goes
 /// to no other.
 fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMap<String, Url> {
-    let variables = wrap::custom_upstreams(current, &[]).into_iter();
+    let variables = wrapped_command::custom_upstreams(current, &[]).into_iter();
     let mut all: BTreeMap<_, _> = variables.map(|(name, base)| (name.to_owned(), base)).collect();
     // A server of ours has no upstream's models, and counts whoever asks.
     all.retain(|_, base| !is_ours(base));
@@ -100,8 +100,8 @@ fn addresses(settings: &Settings, current: &BTreeMap<String, String>) -> BTreeMa
 }
 
 async fn one(
-    client: &Client,
-    upstream: &Upstream,
+    client: &UpstreamClient,
+    upstream: &KnownUpstream,
     base: Url,
     key: Option<(&'static str, &str)>,
 ) -> Finding {
@@ -142,11 +142,11 @@ async fn one(
 }
 
 fn request(
-    upstream: &Upstream,
+    upstream: &KnownUpstream,
     base: Url,
     probe: Option<&Probe>,
     key: Option<(&str, &str)>,
-) -> Forward {
+) -> UpstreamRequest {
     let path = probe.map_or("/", |probe| probe.path);
     // An address for an SDK that takes it with its version has that already.
     let path = match path.strip_prefix("/v1") {
@@ -165,7 +165,7 @@ fn request(
             headers.insert(HeaderName::from_static("anthropic-version"), version);
         }
     }
-    Forward {
+    UpstreamRequest {
         upstream: upstream.name.to_owned(),
         base,
         method: Method::GET,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::recording::entry::End;
+use crate::recording::entry::ResponseEnd;
 use crate::store::{Recording, StoreError};
 
 /// How many rules are named.
@@ -30,7 +30,10 @@ pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
             Ok(stored) => {
                 entries += 1;
                 let end = stored.entry.response.as_ref().map(|response| response.end);
-                cut += usize::from(matches!(end, Some(End::ClientAbort | End::Truncated)));
+                cut += usize::from(matches!(
+                    end,
+                    Some(ResponseEnd::ClientAbort | ResponseEnd::Truncated)
+                ));
                 bare += usize::from(end.is_none());
             }
             Err(error) => {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::exit::{Failure, RECORDING};
+use super::super::exit::{CommandFailure, RECORDING};
 use super::label;
 use crate::server::journal::parts;
 
@@ -13,7 +13,7 @@ use crate::server::journal::parts;
 const LONGEST: u64 = 16 << 20;
 
 /// What comes next.
-pub(super) enum Next<'a> {
+pub(super) enum NextLine<'a> {
     /// A line.
     Line(&'a [u8]),
     /// The last line, which is not whole.
@@ -23,7 +23,7 @@ pub(super) enum Next<'a> {
 }
 
 /// A file that is being read.
-pub(super) struct Tail {
+pub(super) struct FollowedFile {
     path: PathBuf,
     file: BufReader<File>,
     /// The number of the line that is being read, from 1.
@@ -33,12 +33,12 @@ pub(super) struct Tail {
     told: bool,
 }
 
-impl Tail {
+impl FollowedFile {
     /// Opens a file.
     ///
     /// # Errors
     /// One that cannot be read.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path) -> Result<Self, CommandFailure> {
         let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
             true => Err(io::ErrorKind::IsADirectory.into()),
             false => Ok(BufReader::with_capacity(64 << 10, file)),
@@ -66,7 +66,7 @@ impl Tail {
     ///
     /// # Errors
     /// A file that cannot be read; a line that is too long.
-    pub(super) fn next(&mut self, end: bool) -> Result<Next<'_>, Failure> {
+    pub(super) fn next(&mut self, end: bool) -> Result<NextLine<'_>, CommandFailure> {
         if std::mem::take(&mut self.told) {
             self.line.clear();
             self.number += 1;
@@ -79,7 +79,7 @@ impl Tail {
             return Err(self.no_line("it is longer than any"));
         }
         if self.line.is_empty() || (!whole && !end) {
-            return Ok(Next::End);
+            return Ok(NextLine::End);
         }
         let is_cut = |line: &[u8]| {
             let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(line);
@@ -87,16 +87,16 @@ impl Tail {
         };
         // A run that was killed may have left half a line.
         if !whole && self.number > 1 && is_cut(&self.line) {
-            return Ok(Next::Cut);
+            return Ok(NextLine::Cut);
         }
         self.told = true;
-        Ok(Next::Line(&self.line))
+        Ok(NextLine::Line(&self.line))
     }
 
     /// The line that was read last is none of a journal.
-    pub(super) fn no_line(&self, why: &str) -> Failure {
+    pub(super) fn no_line(&self, why: &str) -> CommandFailure {
         let place = format!("{}, line {}", label(&self.path), self.number);
-        Failure::usage(format!("{place}: this is no line of a journal: {why}"))
+        CommandFailure::usage(format!("{place}: this is no line of a journal: {why}"))
     }
 
     /// The files that come after this one, where the journal `file` is another file by now;
@@ -121,7 +121,7 @@ impl Tail {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
+fn unreadable(path: &Path, error: &io::Error) -> CommandFailure {
     let hint = "; name the file that --journal wrote";
-    Failure::new(RECORDING, format!("failed to read {}: {error}{hint}", label(path)))
+    CommandFailure::new(RECORDING, format!("failed to read {}: {error}{hint}", label(path)))
 }

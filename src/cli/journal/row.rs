@@ -6,14 +6,14 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::super::amount::{dollars, milliseconds};
-use super::super::args::{JournalArgs, SourceWord};
+use super::super::args::{JournalArgs, SourceArgument};
 use super::super::terminal::{cut, line};
-use crate::server::seen::Source;
+use crate::server::call_record::AnswerSource;
 
 /// What is read of a line. A line of an older loomrec has less.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Line {
+pub(super) struct JournalRow {
     v: Option<u64>,
     pub(super) at: Option<String>,
     pub(super) outcome: Option<String>,
@@ -44,7 +44,7 @@ struct Mismatch {
     reason: Option<String>,
 }
 
-impl Line {
+impl JournalRow {
     /// Reads one.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Line {
 
     /// Where its answer came from.
     pub(super) fn source(&self) -> Option<&str> {
-        self.source.as_deref().or_else(|| Source::of(self.outcome()).word())
+        self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).word())
     }
 
     /// Whether it failed: an error, no answer, or one that was not sent to its end.
@@ -158,26 +158,26 @@ impl Line {
 }
 
 /// What is sought.
-pub(super) struct Sought<'a> {
+pub(super) struct RowFilter<'a> {
     args: &'a JournalArgs,
     /// Microseconds since 1970.
     from: Option<i64>,
 }
 
-impl<'a> Sought<'a> {
+impl<'a> RowFilter<'a> {
     /// What `args` seek, of this time or later.
     pub(super) fn new(args: &'a JournalArgs, from: Option<i64>) -> Self {
         Self { args, from }
     }
 
     /// Whether a line is a call that is sought.
-    pub(super) fn finds(&self, line: &Line) -> bool {
+    pub(super) fn finds(&self, line: &JournalRow) -> bool {
         let args = self.args;
         let is =
             |sought: &Option<String>, there: &Option<String>| sought.is_none() || sought == there;
         let source = || match args.source {
             None => true,
-            Some(SourceWord::None) => line.source().is_none(),
+            Some(SourceArgument::None) => line.source().is_none(),
             Some(sought) => line.source() == Some(word(sought)),
         };
         let time = || {
@@ -194,14 +194,14 @@ impl<'a> Sought<'a> {
     }
 }
 
-fn word(source: SourceWord) -> &'static str {
+fn word(source: SourceArgument) -> &'static str {
     match source {
-        SourceWord::Recording => "recording",
-        SourceWord::Upstream => "upstream",
-        SourceWord::Script => "script",
-        SourceWord::Default => "default",
-        SourceWord::Fault => "fault",
-        SourceWord::None => "none",
+        SourceArgument::Recording => "recording",
+        SourceArgument::Upstream => "upstream",
+        SourceArgument::Script => "script",
+        SourceArgument::Default => "default",
+        SourceArgument::Fault => "fault",
+        SourceArgument::None => "none",
     }
 }
 

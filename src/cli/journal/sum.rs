@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::amount::{dollars, milliseconds, rounded};
-use super::super::table::{Column, Table};
+use super::super::table::{Table, TableColumn};
 use super::super::terminal::line;
-use super::row::Line;
+use super::row::JournalRow;
 
 /// Groups that are told apart; what comes then is another.
 const GROUPS: usize = 10_000;
@@ -23,7 +23,7 @@ const PERCENTILES: [u64; 3] = [50, 90, 99];
 
 /// What calls come to.
 #[derive(Debug, Default)]
-pub(super) struct Sum {
+pub(super) struct JournalTotals {
     all: Measure,
     /// By upstream and model.
     groups: BTreeMap<(String, String), Measure>,
@@ -33,9 +33,9 @@ pub(super) struct Sum {
     faults: Words,
 }
 
-impl Sum {
+impl JournalTotals {
     /// Adds a call.
-    pub(super) fn add(&mut self, call: &Line) {
+    pub(super) fn add(&mut self, call: &JournalRow) {
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
         let mut key = (text(&call.upstream), text(&call.model));
         if self.groups.len() >= GROUPS && !self.groups.contains_key(&key) {
@@ -52,17 +52,17 @@ impl Sum {
     /// For people.
     pub(super) fn text(&self, width: Option<usize>) -> String {
         let mut table = Table::new(vec![
-            Column::left("UPSTREAM").shrinks_to(8),
-            Column::left("MODEL").shrinks_to(10),
-            Column::right("CALLS"),
-            Column::right("FAILED"),
-            Column::right("IN"),
-            Column::right("OUT"),
-            Column::right("COST"),
-            Column::right("P50"),
-            Column::right("P90").goes(2),
-            Column::right("P99"),
-            Column::right("1ST BYTE").goes(1),
+            TableColumn::left("UPSTREAM").shrinks_to(8),
+            TableColumn::left("MODEL").shrinks_to(10),
+            TableColumn::right("CALLS"),
+            TableColumn::right("FAILED"),
+            TableColumn::right("IN"),
+            TableColumn::right("OUT"),
+            TableColumn::right("COST"),
+            TableColumn::right("P50"),
+            TableColumn::right("P90").goes(2),
+            TableColumn::right("P99"),
+            TableColumn::right("1ST BYTE").goes(1),
         ]);
         for ((upstream, model), measure) in &self.groups {
             let mut cells = vec![line(upstream).into_owned(), line(model).into_owned()];
@@ -143,7 +143,7 @@ struct Measure {
 
 impl Measure {
     /// Adds a call. How long a failed one took says nothing of the others.
-    fn add(&mut self, call: &Line) {
+    fn add(&mut self, call: &JournalRow) {
         self.calls += 1;
         self.input = self.input.saturating_add(call.input_tokens.unwrap_or(0));
         self.output = self.output.saturating_add(call.output_tokens.unwrap_or(0));

@@ -9,21 +9,21 @@ fn args(words: &[&str]) -> JournalArgs {
     JournalArgs::from_arg_matches(&command.get_matches_from(words)).unwrap()
 }
 
-fn call(more: &Value) -> Line {
+fn call(more: &Value) -> JournalRow {
     let mut call = json!({
         "v": 1, "at": "2026-01-31T12:00:00.000001Z", "outcome": "served", "status": 200,
         "method": "POST", "path": "/v1/chat/completions", "upstream": "openai",
         "model": "gpt-4o", "session": "s", "total_ms": 10.0, "end": "complete", "source": "recording",
     });
     call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    Line::parse(call.to_string().as_bytes()).unwrap()
+    JournalRow::parse(call.to_string().as_bytes()).unwrap()
 }
 
 #[test]
 fn calls_are_found_by_all_that_is_sought() {
     let finds = |words: &[&str], from: Option<i64>, more: Value| {
         let args = args(words);
-        Sought::new(&args, from).finds(&call(&more))
+        RowFilter::new(&args, from).finds(&call(&more))
     };
     let plain = json!({});
     let all = ["--model", "gpt-4o", "--upstream", "openai", "--session", "s"];
@@ -51,10 +51,10 @@ fn calls_are_found_by_all_that_is_sought() {
 fn what_became_of_a_fault_is_no_call() {
     let mark = br#"{"v":1,"outcome":"fired","fault":1,"by":null,"at_ms":0.5}"#;
     let args = args(&[]);
-    assert!(!Sought::new(&args, None).finds(&Line::parse(mark).unwrap()));
+    assert!(!RowFilter::new(&args, None).finds(&JournalRow::parse(mark).unwrap()));
     let befallen = br#"{"v":1,"outcome":"faulted","connection":1,"fault":{"type":"drop"}}"#;
-    let line = Line::parse(befallen).unwrap();
-    assert!(Sought::new(&args, None).finds(&line) && line.failed());
+    let line = JournalRow::parse(befallen).unwrap();
+    assert!(RowFilter::new(&args, None).finds(&line) && line.failed());
     assert!(line.row(None).contains("connection 1  · fault drop"), "{}", line.row(None));
 }
 
@@ -85,14 +85,14 @@ fn lines_that_are_none_say_why() {
         ("{\"outcome\":\"a\",\"v\":2}", "version 2"),
         (&format!("{{\"a\":{}", "[".repeat(100_000)), "not JSON"),
     ] {
-        let why = Line::parse(text.as_bytes()).unwrap_err();
+        let why = JournalRow::parse(text.as_bytes()).unwrap_err();
         assert!(why.contains(told), "{why}");
     }
 }
 
 #[test]
 fn sums_are_right_whatever_the_order_and_bounded_in_groups() {
-    let mut sum = Sum::default();
+    let mut sum = JournalTotals::default();
     for ms in (1..=1000).rev() {
         let more =
             json!({ "total_ms": ms, "input_tokens": 2, "output_tokens": 3, "cost_usd": 0.5 });

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::super::amount::{dollars, milliseconds};
 use super::super::pricing::UNKNOWN;
 use super::super::terminal;
-use crate::provider::{Call, Operation};
-use crate::recording::{Cut, End, Entry, EntryName, RecordedResponse};
-use crate::store::Stored;
+use crate::provider::{Operation, RecognisedCall};
+use crate::recording::{Entry, EntryName, RecordedCut, RecordedResponse, ResponseEnd};
+use crate::store::StoredEntry;
 
 /// What stands where a recording does not say.
 const NOTHING: &str = "-";
@@ -24,13 +24,13 @@ pub(in crate::cli) struct Row {
     /// The entry.
     pub(in crate::cli) entry: Entry,
     /// What its request asks for, where the request is recorded.
-    pub(in crate::cli) call: Option<Call>,
+    pub(in crate::cli) call: Option<RecognisedCall>,
 }
 
 impl Row {
     /// One take, out of so many, as a row.
-    pub(in crate::cli) fn of(stored: Stored, takes: usize) -> Self {
-        let Stored { name, take, entry, .. } = stored;
+    pub(in crate::cli) fn of(stored: StoredEntry, takes: usize) -> Self {
+        let StoredEntry { name, take, entry, .. } = stored;
         let call = entry.request.as_ref().map(|request| request.recognise());
         Self { name, take, takes, entry, call }
     }
@@ -64,8 +64,9 @@ impl Row {
 
     /// Whether it deserves a look: no complete answer of success.
     pub(in crate::cli) fn is_trouble(&self) -> bool {
-        let bad =
-            |response: &RecordedResponse| response.status >= 400 || response.end != End::Complete;
+        let bad = |response: &RecordedResponse| {
+            response.status >= 400 || response.end != ResponseEnd::Complete
+        };
         self.entry.fault.is_some() || self.entry.response.as_ref().is_some_and(bad)
     }
 
@@ -182,26 +183,26 @@ pub(in crate::cli) fn media_type(response: &RecordedResponse) -> &str {
 }
 
 /// The word for an end that stands in the file.
-fn end_name(end: End) -> &'static str {
+fn end_name(end: ResponseEnd) -> &'static str {
     match end {
-        End::Complete => "complete",
-        End::UpstreamAbort(_) => "upstream_abort",
-        End::ClientAbort => "client_abort",
-        End::Truncated => "truncated",
+        ResponseEnd::Complete => "complete",
+        ResponseEnd::UpstreamAbort(_) => "upstream_abort",
+        ResponseEnd::ClientAbort => "client_abort",
+        ResponseEnd::Truncated => "truncated",
     }
 }
 
 /// The word for a cut that stands in the file.
-fn cut_name(end: End) -> Option<&'static str> {
+fn cut_name(end: ResponseEnd) -> Option<&'static str> {
     match end {
-        End::UpstreamAbort(Cut::Close) => Some("close"),
-        End::UpstreamAbort(Cut::Reset) => Some("reset"),
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => Some("close"),
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => Some("reset"),
         _ => None,
     }
 }
 
 /// How a response ended, as the file has it.
-pub(in crate::cli) fn end_words(end: End) -> String {
+pub(in crate::cli) fn end_words(end: ResponseEnd) -> String {
     match cut_name(end) {
         Some(cut) => format!("{} {cut}", end_name(end)),
         None => end_name(end).to_owned(),

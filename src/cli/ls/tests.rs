@@ -12,7 +12,7 @@ fn listed(text: &str, width: Option<usize>) -> String {
 
 /// The listing, made while this many rows are held.
 fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
-    let (recording, pricing) = (parsed(text), Pricing::builtin());
+    let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut out = Vec::new();
     let listing = Listing { recording: &recording, pricing: &pricing, held };
     listing.write(Path::new("run.json"), width, &mut out).unwrap();
@@ -21,7 +21,7 @@ fn listed_holding(text: &str, width: Option<usize>, held: usize) -> String {
 
 fn json_of(text: &str) -> String {
     let mut out = Vec::new();
-    super::json(&parsed(text), &Pricing::builtin(), &mut out).unwrap();
+    super::json(&parsed(text), &PriceSource::builtin(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -131,7 +131,7 @@ fn json_has_the_same_names_for_every_take() {
 #[test]
 fn hostile_names_cannot_reach_the_terminal() {
     let text = r#"{"a\u001b]0;x\u0007\nb": {"content": "", "model": "\u009b31m\u202e"}}"#;
-    let (recording, pricing) = (parsed(text), Pricing::builtin());
+    let (recording, pricing) = (parsed(text), PriceSource::builtin());
     let mut listing = Vec::new();
     Listing { recording: &recording, pricing: &pricing, held: HELD }
         .write(Path::new("x"), Some(80), &mut listing)

@@ -6,17 +6,17 @@
 
 use serde_json::Map;
 
-use super::report::{Report, counted};
-use super::side::{Names, Side, Sides};
+use super::report::{MergeReport, counted};
+use super::side::{MergeSide, MergeSides, SideNames};
 use super::{prefer, same_purpose};
 use crate::cli::args::{GitMergeArgs, LogFormat, OnConflict};
-use crate::cli::exit::{Failure, NO};
+use crate::cli::exit::{CommandFailure, NO};
 use crate::cli::output::Output;
 use crate::cli::terminal;
 use crate::identity::IdentityRules;
-use crate::merge::{self, Prefer};
+use crate::merge::{self, ConflictChoice};
 
-/// Our side, their side, and what both come from, as `Sides` has them.
+/// Our side, their side, and what both come from, as `MergeSides` has them.
 const OURS: usize = 0;
 const THEIRS: usize = 1;
 const BASE: usize = 2;
@@ -26,34 +26,36 @@ const BASE: usize = 2;
 /// # Errors
 /// Rules that both sides have changed (1); a side that is damaged or too new (4); our
 /// side cannot be written (5).
-pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     let output = Output::new(LogFormat::Human, false, false);
     let label = args.path.as_ref().unwrap_or(&args.ours).display().to_string();
     for side in [&args.base, &args.ours, &args.theirs] {
         if side.is_dir() {
-            return Err(Failure::usage(format!(
+            return Err(CommandFailure::usage(format!(
                 "{}: git merges the files of a folder one by one; loomrec merge takes folders",
                 side.display()
             )));
         }
     }
-    let named = |side: Result<Side, Failure>, word: &str| -> Result<Side, Failure> {
+    let named = |side: Result<MergeSide, CommandFailure>,
+                 word: &str|
+     -> Result<MergeSide, CommandFailure> {
         let label = format!("{label} ({word})");
-        let told = |failure: Failure| Failure {
+        let told = |failure: CommandFailure| CommandFailure {
             message: format!("{label}: {}", failure.message),
             ..failure
         };
         Ok(side.map_err(told)?.named(label.clone()))
     };
     let opened = vec![
-        named(Side::open(&args.ours, &output), "ours")?,
-        named(Side::open(&args.theirs, &output), "theirs")?,
-        named(Side::open_base(&args.base, &output), "base")?,
+        named(MergeSide::open(&args.ours, &output), "ours")?,
+        named(MergeSide::open(&args.theirs, &output), "theirs")?,
+        named(MergeSide::open_base(&args.base, &output), "base")?,
     ];
     same_purpose(&opened[..BASE])?;
     let rules = rules(&label, &opened)?;
-    let sides = Sides::new(opened, rules)?;
-    let mut report = Report::new(label.as_ref(), &sides);
+    let sides = MergeSides::new(opened, rules)?;
+    let mut report = MergeReport::new(label.as_ref(), &sides);
     let names = names(&sides, prefer(args.on_conflict), &mut report)?;
     report.count(&names);
     let (base, theirs) = match sides.is_empty(BASE) {
@@ -62,8 +64,10 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
     };
     let (keys, conflicts) = merge::keys(&base, sides.meta(OURS).keys(), &theirs);
     report.meta(conflicts);
-    let named =
-        |failure: Failure| Failure { message: format!("{label}: {}", failure.message), ..failure };
+    let named = |failure: CommandFailure| CommandFailure {
+        message: format!("{label}: {}", failure.message),
+        ..failure
+    };
     sides.write(&args.ours, &names, keys, true).map_err(named)?;
     report.written = true;
     let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
@@ -72,7 +76,11 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, Failure> {
 }
 
 /// Every name, call by call.
-fn names(sides: &Sides, prefer: Prefer, report: &mut Report) -> Result<Names, Failure> {
+fn names(
+    sides: &MergeSides,
+    prefer: ConflictChoice,
+    report: &mut MergeReport,
+) -> Result<SideNames, CommandFailure> {
     let mut names = sides.names(OURS).clone();
     let only_theirs =
         sides.names(THEIRS).iter().filter(|(name, _)| sides.names(OURS).of(name).is_empty());
@@ -87,14 +95,14 @@ fn names(sides: &Sides, prefer: Prefer, report: &mut Report) -> Result<Names, Fa
 }
 
 /// The rules as the side has them that changed them.
-fn rules(label: &str, sides: &[Side]) -> Result<IdentityRules, Failure> {
+fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailure> {
     let of = |side: usize| sides[side].meta().map(|meta| meta.rules().clone());
     let (ours, theirs, base) = (of(OURS), of(THEIRS), of(BASE));
     match (ours, theirs) {
         (ours, theirs) if ours == theirs => Ok(ours.unwrap_or_default()),
         (Some(ours), theirs) if theirs.is_none() || theirs == base => Ok(ours),
         (ours, Some(theirs)) if ours.is_none() || ours == base => Ok(theirs),
-        _ => Err(Failure::new(
+        _ => Err(CommandFailure::new(
             NO,
             format!(
                 "{label}: both sides changed its --ignore rules (ours: {}; theirs: {}), and ours \
@@ -108,7 +116,7 @@ fn rules(label: &str, sides: &[Side]) -> Result<IdentityRules, Failure> {
 }
 
 /// Says what came of it.
-fn tell(label: &str, report: &Report, failed: bool, output: &Output) {
+fn tell(label: &str, report: &MergeReport, failed: bool, output: &Output) {
     let label = terminal::line(label);
     let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
     let mut text = format!("loomrec: {label}: {} of theirs came over", counted(came));

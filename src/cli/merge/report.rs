@@ -4,16 +4,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::side::{Names, Sides};
+use super::side::{MergeSides, SideNames};
 use crate::cli::terminal;
-use crate::merge::{Conflict, Merged};
+use crate::merge::{MergeConflict, MergedName};
 use crate::recording::EntryName;
 
 /// How many conflicts are named to people.
 const NAMED: usize = 20;
 
 /// What came of a merge.
-pub(super) struct Report {
+pub(super) struct MergeReport {
     output: String,
     /// The recordings, how many takes each has, and how many of these stand.
     files: Vec<(String, usize, usize)>,
@@ -24,9 +24,9 @@ pub(super) struct Report {
     pub(super) written: bool,
 }
 
-impl Report {
+impl MergeReport {
     /// Of a merge into `output` that has not begun.
-    pub(super) fn new(output: &Path, sides: &Sides) -> Self {
+    pub(super) fn new(output: &Path, sides: &MergeSides) -> Self {
         let files = sides.labels().map(|(label, takes)| (label.to_owned(), takes, 0)).collect();
         let (conflicts, appended) = Default::default();
         let output = output.display().to_string();
@@ -34,12 +34,12 @@ impl Report {
     }
 
     /// Adds what became of a name.
-    pub(super) fn add(&mut self, name: &EntryName, merged: &Merged) {
+    pub(super) fn add(&mut self, name: &EntryName, merged: &MergedName) {
         for conflict in &merged.conflicts {
             let kind = match conflict {
-                Conflict::Changed => "changed",
-                Conflict::RemovedByFirst => "removed_by_first",
-                Conflict::RemovedByLast => "removed_by_last",
+                MergeConflict::Changed => "changed",
+                MergeConflict::RemovedByFirst => "removed_by_first",
+                MergeConflict::RemovedByLast => "removed_by_last",
             };
             self.conflicts.push((name.to_string(), kind));
         }
@@ -54,7 +54,7 @@ impl Report {
     }
 
     /// Counts where the takes are from that stand.
-    pub(super) fn count(&mut self, names: &Names) {
+    pub(super) fn count(&mut self, names: &SideNames) {
         for take in names.iter().flat_map(|(_, takes)| takes) {
             self.takes += 1;
             if let Some((_, _, kept)) = self.files.get_mut(take.at.file) {

@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::is_same;
-use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::output::Output;
-use crate::cli::setup;
-use crate::comparison::{self, Scope};
+use crate::cli::serve_setup;
+use crate::comparison::{self, DiffScope};
 use crate::identity::IdentityRules;
-use crate::merge::{At, Take};
+use crate::merge::{MergeTake, TakePosition};
 use crate::recording::rekey::NoRequest;
-use crate::recording::{Entry, EntryName, Meta};
-use crate::store::{Changes, Kept, create};
-use crate::store::{Place, Recording, StoreError};
+use crate::recording::{Entry, EntryName, RecordingMeta};
+use crate::store::{Recording, StoreError, TakeRef};
+use crate::store::{RecordingChanges, TakeChange, create};
 
 /// Names and their takes, in order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
-    list: Vec<(EntryName, Vec<Take>)>,
+pub(super) struct SideNames {
+    list: Vec<(EntryName, Vec<MergeTake>)>,
     known: HashMap<EntryName, usize>,
 }
 
-impl Names {
+impl SideNames {
     /// The takes of a name.
-    pub(super) fn of(&self, name: &EntryName) -> &[Take] {
+    pub(super) fn of(&self, name: &EntryName) -> &[MergeTake] {
         self.known.get(name).map_or(&[], |at| &self.list[*at].1)
     }
 
     /// Gives a name these takes; a new one goes to the end.
-    pub(super) fn set(&mut self, name: &EntryName, takes: Vec<Take>) {
+    pub(super) fn set(&mut self, name: &EntryName, takes: Vec<MergeTake>) {
         match self.known.get(name) {
             Some(&at) => self.list[at].1 = takes,
             None => {
@@ -42,7 +42,7 @@ impl Names {
         }
     }
 
-    fn push(&mut self, name: EntryName, take: Take) {
+    fn push(&mut self, name: EntryName, take: MergeTake) {
         match self.known.get(&name) {
             Some(&at) => self.list[at].1.push(take),
             None => self.set(&name, vec![take]),
@@ -50,38 +50,38 @@ impl Names {
     }
 
     /// All names with their takes.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&EntryName, &[Take])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&EntryName, &[MergeTake])> {
         self.list.iter().map(|(name, takes)| (name, takes.as_slice()))
     }
 }
 
 /// A recording that is merged.
-pub(super) struct Side {
+pub(super) struct MergeSide {
     path: PathBuf,
     /// `None` for an empty file, as git gives one where there was none.
     recording: Option<Recording>,
     /// As people know it.
     label: String,
-    places: Vec<(EntryName, Place)>,
-    names: Names,
+    places: Vec<(EntryName, TakeRef)>,
+    names: SideNames,
 }
 
-impl Side {
+impl MergeSide {
     /// Opens a recording.
-    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, Failure> {
-        let recording = Some(setup::open(path, output)?);
+    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+        let recording = Some(serve_setup::open(path, output)?);
         Ok(Self::of(path, recording))
     }
 
     /// The same for a recording that the merged one takes the place of.
-    pub(super) fn open_to_change(path: &Path, output: &Output) -> Result<Self, Failure> {
-        let recording = Some(setup::open_to_change(path, output)?);
+    pub(super) fn open_to_change(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+        let recording = Some(serve_setup::open_to_change(path, output)?);
         Ok(Self::of(path, recording))
     }
 
     /// The same, where an empty file is a recording without entries: what two sides come
     /// from that both have added.
-    pub(super) fn open_base(path: &Path, output: &Output) -> Result<Self, Failure> {
+    pub(super) fn open_base(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
         let is_empty = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0);
         if is_empty { Ok(Self::of(path, None)) } else { Self::open(path, output) }
     }
@@ -103,7 +103,7 @@ impl Side {
     }
 
     /// What it says about itself; `None` for an empty file.
-    pub(super) fn meta(&self) -> Option<&Meta> {
+    pub(super) fn meta(&self) -> Option<&RecordingMeta> {
         self.recording.as_ref().map(Recording::meta)
     }
 
@@ -115,18 +115,21 @@ impl Side {
 }
 
 /// All recordings that are merged.
-pub(super) struct Sides {
-    files: Vec<Side>,
+pub(super) struct MergeSides {
+    files: Vec<MergeSide>,
     rules: IdentityRules,
-    scope: Scope,
+    scope: DiffScope,
 }
 
-impl Sides {
+impl MergeSides {
     /// Reads the recordings; their keys are made under `rules`.
     ///
     /// # Errors
     /// An entry that cannot be read; a key that has to be made anew and cannot be.
-    pub(super) fn new(mut files: Vec<Side>, rules: IdentityRules) -> Result<Self, Failure> {
+    pub(super) fn new(
+        mut files: Vec<MergeSide>,
+        rules: IdentityRules,
+    ) -> Result<Self, CommandFailure> {
         for (file, side) in files.iter_mut().enumerate() {
             let Some(recording) = &side.recording else { continue };
             for (place, stored) in recording.entries().enumerate() {
@@ -136,18 +139,18 @@ impl Sides {
                     true => was.clone(),
                     false => entry.rekey(&was, &rules).map_err(|e| no_request(&side.label, &e))?,
                 };
-                let take = Take::of(At { file, place }, &name, &entry);
+                let take = MergeTake::of(TakePosition { file, place }, &name, &entry);
                 side.names.push(name, take);
                 side.places.push((was, stored.place));
             }
         }
-        let mut scope = Scope::default();
+        let mut scope = DiffScope::default();
         scope.rules = rules.clone();
         Ok(Self { files, rules, scope })
     }
 
     /// The names of a recording.
-    pub(super) fn names(&self, file: usize) -> &Names {
+    pub(super) fn names(&self, file: usize) -> &SideNames {
         &self.files[file].names
     }
 
@@ -157,8 +160,8 @@ impl Sides {
     }
 
     /// What a recording says about itself.
-    pub(super) fn meta(&self, file: usize) -> Meta {
-        self.files[file].meta().cloned().unwrap_or_else(|| Meta::new(&self.rules))
+    pub(super) fn meta(&self, file: usize) -> RecordingMeta {
+        self.files[file].meta().cloned().unwrap_or_else(|| RecordingMeta::new(&self.rules))
     }
 
     /// Whether a recording is an empty file.
@@ -167,7 +170,7 @@ impl Sides {
     }
 
     /// Reads a take again, under the key that it has now.
-    pub(super) fn entry(&self, at: At) -> Result<Entry, Failure> {
+    pub(super) fn entry(&self, at: TakePosition) -> Result<Entry, CommandFailure> {
         let side = &self.files[at.file];
         let (Some(recording), (was, place)) = (&side.recording, &side.places[at.place]) else {
             return Ok(Entry::default());
@@ -180,9 +183,15 @@ impl Sides {
     }
 
     /// Whether two takes say the same, times apart.
-    pub(super) fn same(&self, name: &EntryName, one: &Take, other: &Take) -> Result<bool, Failure> {
+    pub(super) fn same(
+        &self,
+        name: &EntryName,
+        one: &MergeTake,
+        other: &MergeTake,
+    ) -> Result<bool, CommandFailure> {
         let (one, other) = (self.entry(one.at)?, self.entry(other.at)?);
-        let sides = (comparison::Side::of(name, &one), comparison::Side::of(name, &other));
+        let sides =
+            (comparison::ComparedSide::of(name, &one), comparison::ComparedSide::of(name, &other));
         let found = comparison::differences(&sides.0, &sides.1, &self.scope);
         Ok(found.iter().all(|difference| !difference.counts))
     }
@@ -192,10 +201,10 @@ impl Sides {
     pub(super) fn write(
         &self,
         path: &Path,
-        names: &Names,
+        names: &SideNames,
         keys: Map<String, Value>,
         over: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let first = &self.files[0];
         if let Some(recording) = &first.recording
             && is_same(&first.path, path)
@@ -205,15 +214,18 @@ impl Sides {
         {
             return self.rewrite(recording, names);
         }
-        let mut meta = Meta::parse(keys).map_err(|error| {
-            Failure::new(RECORDING, format!("failed to read the recordings' metadata: {error}"))
+        let mut meta = RecordingMeta::parse(keys).map_err(|error| {
+            CommandFailure::new(
+                RECORDING,
+                format!("failed to read the recordings' metadata: {error}"),
+            )
         })?;
         meta.adopt(&self.rules);
         let entries = names.iter().flat_map(|(name, takes)| {
             takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
         });
         match self.files.iter().find(|side| is_same(&side.path, path)) {
-            Some(Side { recording: Some(recording), .. }) => recording.replace(&meta, entries),
+            Some(MergeSide { recording: Some(recording), .. }) => recording.replace(&meta, entries),
             _ => create(path, &meta, entries, over),
         }
         .map(drop)
@@ -221,21 +233,23 @@ impl Sides {
 
     /// Whether one of these takes comes from a recording of loomrec: it would not be
     /// replayed as strictly from one that another tool wrote.
-    fn has_ours(&self, names: &Names) -> bool {
-        let ours = |take: &Take| self.files[take.at.file].meta().is_some_and(Meta::is_loomrec);
+    fn has_ours(&self, names: &SideNames) -> bool {
+        let ours = |take: &MergeTake| {
+            self.files[take.at.file].meta().is_some_and(RecordingMeta::is_loomrec)
+        };
         names.iter().any(|(_, takes)| takes.iter().any(ours))
     }
 
     /// Changes the first recording into these takes.
-    fn rewrite(&self, recording: &Recording, names: &Names) -> Result<(), Failure> {
-        let mut changes = Changes::new()?;
+    fn rewrite(&self, recording: &Recording, names: &SideNames) -> Result<(), CommandFailure> {
+        let mut changes = RecordingChanges::new()?;
         let was = &self.files[0].names;
         for (name, takes) in names.iter().filter(|(name, takes)| was.of(name) != *takes) {
             changes.set(name.clone(), Vec::new())?;
             for take in takes {
                 let kept = match take.at.file {
-                    0 => Kept::Place(self.files[0].places[take.at.place].1),
-                    _ => Kept::Entry(Box::new(self.entry(take.at)?)),
+                    0 => TakeChange::Place(self.files[0].places[take.at.place].1),
+                    _ => TakeChange::Entry(Box::new(self.entry(take.at)?)),
                 };
                 changes.push(name, kept)?;
             }
@@ -245,14 +259,14 @@ impl Sides {
 }
 
 /// The failure of a key that cannot be made anew.
-fn no_request(label: &str, error: &NoRequest) -> Failure {
-    Failure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
+fn no_request(label: &str, error: &NoRequest) -> CommandFailure {
+    CommandFailure::new(RECORDING, format!("failed to read {label}: failed to {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Recorder, RunChoice};
+    use crate::store::{RecordingAppender, RunChoice};
 
     #[test]
     fn calls_that_are_recorded_while_recordings_are_merged_are_not_overwritten() {
@@ -265,10 +279,11 @@ mod tests {
         }
         for output in &paths {
             let opened =
-                paths.iter().map(|path| Side::of(path, Some(Recording::open(path).unwrap())));
-            let sides = Sides::new(opened.collect(), IdentityRules::default()).unwrap();
+                paths.iter().map(|path| MergeSide::of(path, Some(Recording::open(path).unwrap())));
+            let sides = MergeSides::new(opened.collect(), IdentityRules::default()).unwrap();
             let mut recorder =
-                Recorder::open(output, &RunChoice::New, &IdentityRules::default()).unwrap();
+                RecordingAppender::open(output, &RunChoice::New, &IdentityRules::default())
+                    .unwrap();
             let entry = Entry { content: Some("new".to_owned()), ..Entry::default() };
             recorder.append(vec![(EntryName::step("c").unwrap(), entry)], true).unwrap();
             recorder.close().unwrap();

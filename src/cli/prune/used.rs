@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::label;
 use crate::cli::args::PruneArgs;
-use crate::cli::exit::{Failure, RECORDING};
-use crate::cli::journal::whole::{Read, Whole};
+use crate::cli::exit::{CommandFailure, RECORDING};
+use crate::cli::journal::parts::{Read, Whole};
 use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
 use crate::store::sha256;
@@ -76,7 +76,7 @@ impl Numbers {
 
 /// The takes that were used.
 #[derive(Debug, Default)]
-pub(super) struct Used {
+pub(super) struct UsedTakes {
     /// Those that no receipt used; `None` where there is no receipt.
     unused: Option<HashSet<String>>,
     /// Names, or hashes, that a journal says were served: it does not tell their takes
@@ -86,13 +86,13 @@ pub(super) struct Used {
     ambiguous: HashSet<String>,
 }
 
-impl Used {
+impl UsedTakes {
     /// Reads what the flags name.
     ///
     /// # Errors
     /// A file that cannot be read; one that does not tell which takes of this recording
     /// a whole replay used, and why.
-    pub(super) fn read(args: &PruneArgs, recording: &Recording) -> Result<Self, Failure> {
+    pub(super) fn read(args: &PruneArgs, recording: &Recording) -> Result<Self, CommandFailure> {
         let mut used = Self::default();
         if args.unused.is_empty() && args.journal.is_empty() {
             return Ok(used);
@@ -130,11 +130,11 @@ impl Used {
         self.served.is_some()
     }
 
-    fn add_journal(&mut self, path: &Path) -> Result<(), Failure> {
+    fn add_journal(&mut self, path: &Path) -> Result<(), CommandFailure> {
         let (mut whole, served) = (Whole::open(path)?, self.served.get_or_insert_default());
         let mut numbers = Numbers::default();
         while whole.read()? != Read::End {
-            let wrong = |why: &str| Failure::usage(format!("{}: {why}", whole.place()));
+            let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", whole.place()));
             let none = "this is no line of a journal; name the file that --journal wrote";
             let told: Value = serde_json::from_slice(whole.line()).map_err(|_| wrong(none))?;
             let outcome = told.get("outcome").and_then(Value::as_str).ok_or_else(|| wrong(none))?;
@@ -163,7 +163,7 @@ impl Used {
         }
         match numbers.is_gapless() {
             true => Ok(()),
-            false => Err(Failure::usage(format!("{}: it {LOST}", label(path)))),
+            false => Err(CommandFailure::usage(format!("{}: it {LOST}", label(path)))),
         }
     }
 
@@ -182,11 +182,15 @@ impl Used {
 }
 
 /// The takes that a receipt says were not used.
-fn receipt(path: &Path, file: &Path, hash: Option<&str>) -> Result<HashSet<String>, Failure> {
+fn receipt(
+    path: &Path,
+    file: &Path,
+    hash: Option<&str>,
+) -> Result<HashSet<String>, CommandFailure> {
     let mut bytes = Vec::new();
     let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
     opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    let wrong = |why: &str| Failure::usage(format!("{}: {why}", label(path)));
+    let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", label(path)));
     let told: Told = serde_json::from_slice(&bytes).map_err(|error| {
         wrong(&format!("this is no receipt ({error}); name the file that --receipt wrote"))
     })?;
@@ -227,6 +231,6 @@ fn receipt(path: &Path, file: &Path, hash: Option<&str>) -> Result<HashSet<Strin
     Err(wrong(reason))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(RECORDING, format!("failed to read {}: {error}", label(path)))
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandFailure {
+    CommandFailure::new(RECORDING, format!("failed to read {}: {error}", label(path)))
 }

@@ -10,7 +10,7 @@ use crate::recording::EntryName;
 use crate::recording::redact::EntryPart;
 
 /// What became of one recording.
-pub(super) struct Report {
+pub(super) struct RedactReport {
     path: String,
     applied: bool,
     meta: bool,
@@ -29,7 +29,7 @@ struct Changed {
     rekeyed: bool,
 }
 
-impl Report {
+impl RedactReport {
     /// Of a recording that was looked through.
     pub(super) fn of(work: &Work, applied: bool) -> Self {
         let mut report = Self {
@@ -131,13 +131,13 @@ impl Report {
 }
 
 /// For people.
-pub(super) fn text(reports: &[Report], args: &RedactArgs) -> String {
-    let mut text: String = reports.iter().map(Report::text).collect();
+pub(super) fn text(reports: &[RedactReport], args: &RedactArgs) -> String {
+    let mut text: String = reports.iter().map(RedactReport::text).collect();
     let changes = reports.iter().any(|report| report.meta || !report.changed.is_empty());
     if changes && !args.apply {
         text.push_str("nothing is changed without --apply\n");
     }
-    let rekeyed = |report: &Report| report.changed.iter().any(|change| change.rekeyed);
+    let rekeyed = |report: &RedactReport| report.changed.iter().any(|change| change.rekeyed);
     if reports.iter().any(rekeyed) && !args.redact.is_empty() {
         text.push_str(
             "replay and record find these calls with the same --redact (or redact = [\"…\"] in \
@@ -148,6 +148,6 @@ pub(super) fn text(reports: &[Report], args: &RedactArgs) -> String {
 }
 
 /// For programs.
-pub(super) fn to_json(reports: &[Report]) -> Value {
-    json!({ "recordings": reports.iter().map(Report::to_json).collect::<Vec<_>>() })
+pub(super) fn to_json(reports: &[RedactReport]) -> Value {
+    json!({ "recordings": reports.iter().map(RedactReport::to_json).collect::<Vec<_>>() })
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::cli::args::ReplayArgs;
-use crate::cli::exit::Failure;
-use crate::cli::place;
+use crate::cli::exit::CommandFailure;
+use crate::cli::output_target;
 use crate::cli::receipt::Receipt;
 use crate::replay::missed::MissedError;
-use crate::replay::{Matcher, Missed};
-use crate::server::{Gateway, OnMiss};
+use crate::replay::{Matcher, MissedRequests};
+use crate::server::{OnMiss, Proxy};
 use crate::store::beside_recording;
 
 /// Begins the file, where one is asked for.
@@ -20,33 +20,33 @@ pub(super) fn begin(
     args: &ReplayArgs,
     on_miss: &OnMiss,
     matcher: &Matcher,
-) -> Result<Option<Arc<Missed>>, Failure> {
+) -> Result<Option<Arc<MissedRequests>>, CommandFailure> {
     let Some(path) = &args.pending else { return Ok(None) };
     if !matches!(on_miss, OnMiss::Error) || args.recordings.is_empty() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage(
             "--pending keeps the requests that are refused since no recording (-r) answers them: \
              leave --on-miss and --allow-default-fallback out, and name a recording",
         ));
     }
-    place::refuse_within("--pending", path, &args.recordings)?;
+    output_target::refuse_within("--pending", path, &args.recordings)?;
     let others = args.recordings.iter().chain(&args.serve.journal).chain(&args.serve.receipt);
-    if others.into_iter().any(|other| place::real(other) == place::real(path)) {
-        return Err(Failure::usage(format!(
+    if others.into_iter().any(|other| output_target::real(other) == output_target::real(path)) {
+        return Err(CommandFailure::usage(format!(
             "--pending {}: this is another file of this run; name one of its own, such as \
              FILE.pending",
             path.display()
         )));
     }
-    place::refuse_folder("--pending", path, "what waits for answers is one file")?;
-    match Missed::begin(path, matcher) {
+    output_target::refuse_folder("--pending", path, "what waits for answers is one file")?;
+    match MissedRequests::begin(path, matcher) {
         Ok(missed) => Ok(Some(Arc::new(missed))),
         Err(MissedError::Store(error)) => Err(error.into()),
-        Err(error) => Err(Failure::usage(format!("failed to {error}"))),
+        Err(error) => Err(CommandFailure::usage(format!("failed to {error}"))),
     }
 }
 
 /// Ends the file, and says in the receipt what to do now.
-pub(super) fn end(args: &ReplayArgs, gateway: &Gateway, receipt: &mut Receipt) {
+pub(super) fn end(args: &ReplayArgs, gateway: &Proxy, receipt: &mut Receipt) {
     let Some(recording) = args.recordings.first() else { return };
     let (Some(missed), Some(replayer)) = (&gateway.missed, &gateway.replayer) else {
         if receipt.missed > 0 && matches!(gateway.on_miss, OnMiss::Error) {

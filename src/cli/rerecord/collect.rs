@@ -3,22 +3,22 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::choice::Choice;
-use super::make::{Maker, Unsendable};
-use super::plan::Plan;
-use super::waiting::NewFile;
-use crate::cli::exit::Failure;
+use super::filter::RerecordFilter;
+use super::new_answers::NewAnswersFile;
+use super::plan::RerecordPlan;
+use super::request::{RequestMaker, UnsendableCall};
+use crate::cli::exit::CommandFailure;
 use crate::identity::RequestKey;
-use crate::record::again::{Lane, Order};
-use crate::recording::pending::Replaced;
-use crate::recording::{Entry, EntryName, Pending};
-use crate::store::{Place, Recording, Stored};
+use crate::record::rerecord::{RequestLane, RerecordRequest};
+use crate::recording::pending::ReplacedTake;
+use crate::recording::{Entry, EntryName, PendingChange};
+use crate::store::{Recording, StoredEntry, TakeRef};
 
 /// How a recorded call is called that was simply sent again.
 const RERECORDED: &str = "rerecorded";
 
 /// Where requests are read from.
-pub(super) struct Sources {
+pub(super) struct RequestSources {
     /// The recording.
     pub(super) file: Recording,
     /// What a replay missed; `None` where recorded calls are sent again.
@@ -27,26 +27,26 @@ pub(super) struct Sources {
 
 /// A call that is to be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct CallToSend {
     /// Where its request stands: in the pending file where there is one.
-    place: Place,
+    place: TakeRef,
     /// The name it stands under there.
     name: EntryName,
     /// What a person calls it.
     pub(super) label: String,
     /// What its new answer says of itself.
-    pending: Pending,
+    pending: PendingChange,
     /// The take it is compared with: of the recording.
-    before: Option<(EntryName, Place)>,
+    before: Option<(EntryName, TakeRef)>,
 }
 
 /// What there is to do.
 #[derive(Default)]
-pub(super) struct Collected {
+pub(super) struct CollectedCalls {
     /// The calls, by upstream and name.
-    pub(super) lanes: Vec<Lane<Item>>,
+    pub(super) lanes: Vec<RequestLane<CallToSend>>,
     /// Calls that cannot be sent, by why.
-    pub(super) unsendable: BTreeMap<Unsendable, Vec<String>>,
+    pub(super) unsendable: BTreeMap<UnsendableCall, Vec<String>>,
     /// Calls that the recording no longer is as they say: the replay is older.
     pub(super) stale: Vec<String>,
     /// Calls whose new answers are there already.
@@ -56,16 +56,20 @@ pub(super) struct Collected {
     /// What waits in the place of chosen calls, by its number there.
     pub(super) in_the_way: BTreeSet<usize>,
     /// What it comes to.
-    pub(super) plan: Plan,
+    pub(super) plan: RerecordPlan,
 }
 
-impl Sources {
+impl RequestSources {
     /// Makes the request of an item again, and everything around it.
     ///
     /// # Errors
     /// Why that cannot be, in words.
-    pub(super) fn order(&self, item: &Item, maker: &Maker) -> Result<Order, String> {
-        let read = |recording: &Recording, place: &Place| {
+    pub(super) fn order(
+        &self,
+        item: &CallToSend,
+        maker: &RequestMaker,
+    ) -> Result<RerecordRequest, String> {
+        let read = |recording: &Recording, place: &TakeRef| {
             recording.entry(place).map_err(|error| format!("failed to {}", error.chain()))
         };
         let entry = read(self.pending.as_ref().unwrap_or(&self.file), &item.place)?;
@@ -74,7 +78,7 @@ impl Sources {
             None => None,
         };
         let made = maker.make(&item.name, &entry).map_err(|why| why.to_string())?;
-        Ok(Order {
+        Ok(RerecordRequest {
             observed: made.observed,
             key: made.key,
             name: made.name,
@@ -91,17 +95,17 @@ impl Sources {
     /// An entry that cannot be read; a choice that means nothing.
     pub(super) fn collect(
         &self,
-        maker: &Maker,
-        choice: &mut Choice,
-        new: &NewFile,
-        plan: Plan,
+        maker: &RequestMaker,
+        choice: &mut RerecordFilter,
+        new: &NewAnswersFile,
+        plan: RerecordPlan,
         again: bool,
-    ) -> Result<Collected, Failure> {
+    ) -> Result<CollectedCalls, CommandFailure> {
         let mut gathering = Gathering {
             maker,
             new,
             again,
-            collected: Collected { plan, ..Collected::default() },
+            collected: CollectedCalls { plan, ..CollectedCalls::default() },
             lanes: HashMap::new(),
         };
         match &self.pending {
@@ -111,9 +115,9 @@ impl Sources {
                     if !choice.takes(&stored.name, stored.take, &stored.entry) {
                         continue;
                     }
-                    let replaced = Replaced::of(&stored.name, stored.take, &stored.entry);
+                    let replaced = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
                     let pending =
-                        Pending { reason: RERECORDED.to_owned(), replaces: Some(replaced) };
+                        PendingChange { reason: RERECORDED.to_owned(), replaces: Some(replaced) };
                     let before = Some((stored.name.clone(), stored.place));
                     gathering.add(&stored, pending, before, &stored.entry);
                 }
@@ -127,14 +131,14 @@ impl Sources {
     fn collect_pending(
         &self,
         pending: &Recording,
-        choice: &mut Choice,
+        choice: &mut RerecordFilter,
         gathering: &mut Gathering<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandFailure> {
         let known = Known::of(&self.file)?;
         for stored in pending.entries() {
             let stored = stored?;
-            let said = Pending::of(&stored.entry)
-                .unwrap_or_else(|| Pending { reason: "unknown".to_owned(), replaces: None });
+            let said = PendingChange::of(&stored.entry)
+                .unwrap_or_else(|| PendingChange { reason: "unknown".to_owned(), replaces: None });
             let chosen = choice.takes(&stored.name, stored.take, &stored.entry);
             if !chosen || !choice.takes_reason(&said.reason) {
                 continue;
@@ -166,15 +170,15 @@ impl Sources {
 
 /// What a recording holds.
 struct Known {
-    takes: HashMap<(EntryName, usize), Place>,
+    takes: HashMap<(EntryName, usize), TakeRef>,
     keys: HashSet<(EntryName, RequestKey)>,
 }
 
 impl Known {
-    fn of(file: &Recording) -> Result<Self, Failure> {
+    fn of(file: &Recording) -> Result<Self, CommandFailure> {
         let (mut takes, mut keys) = (HashMap::new(), HashSet::new());
         for stored in file.entries() {
-            let Stored { name, take, entry, place } = stored?;
+            let StoredEntry { name, take, entry, place } = stored?;
             keys.extend(entry.request_hash.map(|hash| (name.clone(), hash)));
             takes.insert((name, take), place);
         }
@@ -182,7 +186,7 @@ impl Known {
     }
 
     /// Whether a call that was missed is recorded by now.
-    fn has(&self, stored: &Stored) -> bool {
+    fn has(&self, stored: &StoredEntry) -> bool {
         let hash = stored.entry.request_hash.clone();
         hash.is_some_and(|hash| self.keys.contains(&(stored.name.clone(), hash)))
     }
@@ -190,10 +194,10 @@ impl Known {
 
 /// The gathering of calls.
 struct Gathering<'a> {
-    maker: &'a Maker,
-    new: &'a NewFile,
+    maker: &'a RequestMaker,
+    new: &'a NewAnswersFile,
     again: bool,
-    collected: Collected,
+    collected: CollectedCalls,
     /// The place of each name's lane.
     lanes: HashMap<EntryName, usize>,
 }
@@ -202,9 +206,9 @@ impl Gathering<'_> {
     /// Adds a call; `old` holds the tokens that such a call took.
     fn add(
         &mut self,
-        stored: &Stored,
-        pending: Pending,
-        before: Option<(EntryName, Place)>,
+        stored: &StoredEntry,
+        pending: PendingChange,
+        before: Option<(EntryName, TakeRef)>,
         old: &Entry,
     ) {
         let collected = &mut self.collected;
@@ -226,11 +230,11 @@ impl Gathering<'_> {
         collected.plan.add(&made, old);
         let upstream = made.observed.upstream;
         let (place, name) = (stored.place, stored.name.clone());
-        let item = Item { place, name: name.clone(), label, pending, before };
+        let item = CallToSend { place, name: name.clone(), label, pending, before };
         let next = collected.lanes.len();
         let lane = *self.lanes.entry(name).or_insert(next);
         if lane == next {
-            collected.lanes.push(Lane { upstream, items: Vec::new() });
+            collected.lanes.push(RequestLane { upstream, items: Vec::new() });
         }
         collected.lanes[lane].items.push(item);
     }

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::collect::Sources;
+use super::collect::RequestSources;
 use crate::cli::args::RerecordArgs;
-use crate::cli::exit::{Failure, RECORDING};
+use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::output::Output;
-use crate::cli::{place, setup};
-use crate::recording::Waiting;
+use crate::cli::{output_target, serve_setup};
+use crate::recording::PendingKind;
 use crate::store::{Recording, beside_recording};
 
 /// A receipt is read up to so many bytes.
@@ -20,7 +20,7 @@ const RECEIPT: u64 = 64 << 20;
 
 /// The files.
 #[derive(Debug, PartialEq)]
-pub(super) struct Origin {
+pub(super) struct OriginFiles {
     /// The recording.
     pub(super) file: PathBuf,
     /// What a replay missed.
@@ -29,12 +29,12 @@ pub(super) struct Origin {
     pub(super) new: PathBuf,
 }
 
-impl Origin {
+impl OriginFiles {
     /// What the flags name; `None` where a receipt says that nothing drifted.
     ///
     /// # Errors
     /// A receipt that cannot be used; no recording; one file in two roles.
-    pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(args: &RerecordArgs) -> Result<Option<Self>, CommandFailure> {
         let pending = match (&args.pending, &args.drifted) {
             (Some(pending), _) => Some(pending.clone()),
             (None, Some(receipt)) => match drifted(receipt)? {
@@ -51,22 +51,22 @@ impl Origin {
             Some(pending.with_file_name(stem))
         };
         let Some(file) = args.file.clone().or_else(beside) else {
-            return Err(Failure::usage(
+            return Err(CommandFailure::usage(
                 "name the recording as well: loomrec rerecord --pending FILE.pending FILE",
             ));
         };
         let new = args.output.clone().unwrap_or_else(|| beside_recording(&file, ".new"));
         let taken = [Some(&file), pending.as_ref()].into_iter().flatten();
         for other in taken {
-            if place::real(other) == place::real(&new) {
-                return Err(Failure::usage(format!(
+            if output_target::real(other) == output_target::real(&new) {
+                return Err(CommandFailure::usage(format!(
                     "-o {}: the new answers go into a file of their own",
                     new.display()
                 )));
             }
         }
-        place::refuse_within("-o", &new, [&file])?;
-        place::refuse_folder("-o", &new, "new answers wait in one file")?;
+        output_target::refuse_within("-o", &new, [&file])?;
+        output_target::refuse_folder("-o", &new, "new answers wait in one file")?;
         Ok(Some(Self { file, pending, new }))
     }
 
@@ -74,32 +74,32 @@ impl Origin {
     ///
     /// # Errors
     /// A file that cannot be read, or that is not what its role asks for.
-    pub(super) fn open(&self, output: &Output) -> Result<Sources, Failure> {
-        let file = setup::open(&self.file, output)?;
+    pub(super) fn open(&self, output: &Output) -> Result<RequestSources, CommandFailure> {
+        let file = serve_setup::open(&self.file, output)?;
         let path = self.file.display();
         match file.meta().waits_for() {
             None => {}
-            Some(Waiting::Answers) => {
-                return Err(Failure::usage(format!(
+            Some(PendingKind::Answers) => {
+                return Err(CommandFailure::usage(format!(
                     "{path} holds requests that a replay missed: name it with --pending {path}, \
                      and the recording itself"
                 )));
             }
-            Some(Waiting::Review) => {
-                return Err(Failure::usage(format!(
+            Some(PendingKind::Review) => {
+                return Err(CommandFailure::usage(format!(
                     "{path} holds new answers that wait for their review: name the recording itself"
                 )));
             }
         }
         let pending =
             self.pending.as_ref().map(|path| Self::open_pending(path, output)).transpose()?;
-        Ok(Sources { file, pending })
+        Ok(RequestSources { file, pending })
     }
 
-    fn open_pending(path: &Path, output: &Output) -> Result<Recording, Failure> {
-        let pending = setup::open(path, output)?;
-        if pending.meta().waits_for() != Some(Waiting::Answers) {
-            return Err(Failure::usage(format!(
+    fn open_pending(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+        let pending = serve_setup::open(path, output)?;
+        if pending.meta().waits_for() != Some(PendingKind::Answers) {
+            return Err(CommandFailure::usage(format!(
                 "--pending {path}: it was not written by loomrec replay --pending {path}",
                 path = path.display()
             )));
@@ -109,9 +109,12 @@ impl Origin {
 }
 
 /// The pending file that a receipt names; `None` where nothing drifted.
-fn drifted(path: &Path) -> Result<Option<PathBuf>, Failure> {
+fn drifted(path: &Path) -> Result<Option<PathBuf>, CommandFailure> {
     let wrong = |why: String| {
-        Failure::new(RECORDING, format!("failed to read the receipt {}: {why}", path.display()))
+        CommandFailure::new(
+            RECORDING,
+            format!("failed to read the receipt {}: {why}", path.display()),
+        )
     };
     let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let mut text = Vec::new();
@@ -132,7 +135,7 @@ fn drifted(path: &Path) -> Result<Option<PathBuf>, Failure> {
     // A receipt holds no requests: those are in the file that it names.
     let pending = receipt.pointer("/pending/path").and_then(Value::as_str);
     let pending = pending.filter(|pending| !pending.is_empty()).ok_or_else(|| {
-        Failure::usage(format!(
+        CommandFailure::usage(format!(
             "{}: the requests that drifted were not kept; replay with --pending FILE.pending, \
              then loomrec rerecord --pending FILE.pending FILE",
             path.display()

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::make::Made;
+use super::request::SendableRequest;
 use crate::cli::amount::{age, dollars, rounded, span};
-use crate::cli::table::{Column, Table};
+use crate::cli::table::{Table, TableColumn};
 use crate::cli::terminal;
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 use crate::recording::Entry;
 use crate::recording::cost::PriceTable;
 
@@ -28,20 +28,20 @@ struct Row {
 
 /// What a run comes to.
 #[derive(Clone, Default)]
-pub(super) struct Plan {
+pub(super) struct RerecordPlan {
     prices: Arc<PriceTable>,
     rows: BTreeMap<(String, String), Row>,
     oldest: Option<String>,
 }
 
-impl Plan {
+impl RerecordPlan {
     /// Nothing yet, at these prices.
     pub(super) fn at(prices: Arc<PriceTable>) -> Self {
         Self { prices, ..Self::default() }
     }
 
     /// Adds a call. `old` is one like it, or the missed one itself.
-    pub(super) fn add(&mut self, made: &Made, old: &Entry) {
+    pub(super) fn add(&mut self, made: &SendableRequest, old: &Entry) {
         let upstream = &made.observed.upstream;
         let asked = made.observed.call.model.clone();
         let was = old.request.as_ref().and_then(|request| request.recognise().model);
@@ -50,7 +50,7 @@ impl Plan {
         let model = asked.or_else(|| old.model.clone()).unwrap_or_else(|| "-".to_owned());
         let row = self.rows.entry((upstream.clone(), model)).or_default();
         row.calls += 1;
-        let usage = old.usage.filter(|usage| *usage != Usage::default());
+        let usage = old.usage.filter(|usage| *usage != TokenUsage::default());
         let cost = usage
             .zip(priced)
             .and_then(|(usage, priced)| self.prices.cost(Some(upstream), &priced, &usage));
@@ -97,12 +97,12 @@ impl Plan {
     /// The table for people.
     pub(super) fn text(&self) -> String {
         let mut table = Table::new(vec![
-            Column::left("UPSTREAM"),
-            Column::left("MODEL"),
-            Column::right("CALLS"),
-            Column::right("IN"),
-            Column::right("OUT"),
-            Column::right("COST"),
+            TableColumn::left("UPSTREAM"),
+            TableColumn::left("MODEL"),
+            TableColumn::right("CALLS"),
+            TableColumn::right("IN"),
+            TableColumn::right("OUT"),
+            TableColumn::right("COST"),
         ]);
         for ((upstream, model), row) in &self.rows {
             let number = |count: u64| if count == 0 { "-".to_owned() } else { count.to_string() };

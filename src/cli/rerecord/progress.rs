@@ -7,8 +7,8 @@ use indicatif::ProgressBar;
 use crate::cli::amount::dollars;
 use crate::cli::output::Output;
 use crate::cli::{progress, terminal};
-use crate::record::again::{Change, Outcome};
-use crate::server::tally::Tally;
+use crate::record::rerecord::{AnswerChange, RerecordOutcome};
+use crate::server::run_counters::RunCounters;
 
 /// How many failures are told one by one.
 const TOLD: usize = 20;
@@ -17,7 +17,7 @@ const LINES: usize = 20;
 
 /// What became of the calls so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct RerecordCounts {
     pub(super) answer: u64,
     pub(super) aside: u64,
     pub(super) same: u64,
@@ -30,7 +30,7 @@ pub(super) struct Counts {
     told: usize,
 }
 
-impl Counts {
+impl RerecordCounts {
     /// New answers that are on disk.
     pub(super) fn kept(&self) -> u64 {
         self.answer + self.aside + self.same + self.new
@@ -40,7 +40,7 @@ impl Counts {
         (self.kept() + self.unkept) as usize + self.failed.len()
     }
 
-    fn text(&self, tally: &Tally) -> String {
+    fn text(&self, tally: &RunCounters) -> String {
         let mut text = dollars(tally.more().cost_usd);
         for (count, word) in [
             (self.answer, "changed"),
@@ -56,17 +56,17 @@ impl Counts {
 }
 
 /// Follows a run.
-pub(super) struct Progress {
+pub(super) struct RerecordProgress {
     total: usize,
     bar: Option<Arc<ProgressBar>>,
     output: Output,
-    tally: Arc<Tally>,
-    counts: Mutex<Counts>,
+    tally: Arc<RunCounters>,
+    counts: Mutex<RerecordCounts>,
 }
 
-impl Progress {
+impl RerecordProgress {
     /// For so many calls.
-    pub(super) fn new(total: usize, output: &Output, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(total: usize, output: &Output, tally: Arc<RunCounters>) -> Self {
         let bar = output.may_draw().then(|| progress::bar(total as u64));
         let output = bar.iter().fold(output.clone(), |output, bar| output.above(Arc::clone(bar)));
         Self { total, bar, output, tally, counts: Mutex::default() }
@@ -77,24 +77,24 @@ impl Progress {
         self.output.clone()
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, RerecordCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note of what became of a call.
-    pub(super) fn done(&self, label: &str, outcome: Outcome) {
+    pub(super) fn done(&self, label: &str, outcome: RerecordOutcome) {
         let mut counts = self.counts();
         match outcome {
-            Outcome::Kept { retries, change } => {
+            RerecordOutcome::Kept { retries, change } => {
                 counts.retries += u64::from(retries > 0);
                 match change {
-                    Change::New => counts.new += 1,
-                    Change::Same => counts.same += 1,
-                    Change::Aside => counts.aside += 1,
-                    Change::Answer => counts.answer += 1,
+                    AnswerChange::New => counts.new += 1,
+                    AnswerChange::Same => counts.same += 1,
+                    AnswerChange::Aside => counts.aside += 1,
+                    AnswerChange::Answer => counts.answer += 1,
                 }
             }
-            Outcome::Failed { retries, why } => {
+            RerecordOutcome::Failed { retries, why } => {
                 counts.retries += u64::from(retries > 0);
                 let times =
                     if retries > 0 { format!(" ({} tries)", retries + 1) } else { String::new() };
@@ -107,8 +107,8 @@ impl Progress {
                 counts.failed.push((label.to_owned(), why));
             }
             // Why it is not kept has been told already, once.
-            Outcome::Unkept(_) => counts.unkept += 1,
-            Outcome::Stopped => counts.stopped += 1,
+            RerecordOutcome::Unkept(_) => counts.unkept += 1,
+            RerecordOutcome::Stopped => counts.stopped += 1,
         }
         let (over, text) = (counts.over(), counts.text(&self.tally));
         drop(counts);
@@ -125,7 +125,7 @@ impl Progress {
     }
 
     /// Ends it; gives the counts.
-    pub(super) fn finish(&self) -> Counts {
+    pub(super) fn finish(&self) -> RerecordCounts {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

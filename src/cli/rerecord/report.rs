@@ -4,27 +4,27 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::collect::Collected;
-use super::progress::Counts;
+use super::collect::CollectedCalls;
+use super::progress::RerecordCounts;
 use crate::cli::amount::{dollars, rounded};
 use crate::cli::{show, terminal};
-use crate::server::tally::More;
+use crate::server::run_counters::CounterDetail;
 
 /// What a run did.
-pub(super) struct Report<'a> {
+pub(super) struct RerecordReport<'a> {
     pub(super) file: &'a Path,
     pub(super) new: &'a Path,
     /// Whether new answers go where nobody looks for them unasked.
     pub(super) is_elsewhere: bool,
-    pub(super) collected: &'a Collected,
-    pub(super) counts: &'a Counts,
-    pub(super) more: &'a More,
+    pub(super) collected: &'a CollectedCalls,
+    pub(super) counts: &'a RerecordCounts,
+    pub(super) more: &'a CounterDetail,
     pub(super) connections: u64,
     /// Calls that were not come to.
     pub(super) left: usize,
 }
 
-impl Report<'_> {
+impl RerecordReport<'_> {
     /// Whether every call has its new answer.
     pub(super) fn is_ok(&self) -> bool {
         self.counts.failed.is_empty() && self.left == 0 && !self.is_unkept()
@@ -140,7 +140,7 @@ impl Report<'_> {
 }
 
 /// The calls that cannot be sent, as JSON.
-pub(super) fn left_out(collected: &Collected) -> Vec<Value> {
+pub(super) fn left_out(collected: &CollectedCalls) -> Vec<Value> {
     let each = collected.unsendable.iter();
     each.map(|(why, keys)| json!({ "why": why.to_string(), "keys": keys })).collect()
 }

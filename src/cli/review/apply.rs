@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::args::LogFormat;
-use super::super::exit::Failure;
+use super::super::exit::CommandFailure;
 use super::super::output::Output;
-use super::super::{setup, terminal};
-use super::desk::{Desk, is_there};
+use super::super::{serve_setup, terminal};
+use super::changes::{Desk, is_there};
 use super::view::command;
-use crate::recording::pending::{Pending, Replaced, Waiting};
+use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
 use crate::recording::{Entry, EntryName};
-use crate::review::{Outcome, Source, Standing, outcome};
-use crate::store::{Changes, Kept, Recording, StoreError, beside_recording};
+use crate::review::{ChangeStanding, ReviewOutcome, ReviewSource, outcome};
+use crate::store::{Recording, RecordingChanges, StoreError, TakeChange, beside_recording};
 
 /// What is to become of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub(in crate::cli) struct Done {
 #[derive(Debug)]
 pub(in crate::cli) enum Undone {
     /// None of them was.
-    Whole(Failure),
+    Whole(CommandFailure),
     /// The recording has what was accepted, and it waits still.
-    Half(Failure),
+    Half(CommandFailure),
 }
 
-impl From<Undone> for Failure {
+impl From<Undone> for CommandFailure {
     fn from(undone: Undone) -> Self {
         match undone {
             Undone::Whole(failure) | Undone::Half(failure) => failure,
@@ -61,7 +61,7 @@ impl Desk {
     /// A recording that is being recorded into, or is not any more what was opened; a
     /// storage that fails. Each file is as it was, or as it is to be.
     pub(in crate::cli) fn apply(&self, verdicts: &[Option<Verdict>]) -> Result<Done, Undone> {
-        let is_made = |at: &usize| self.standings[*at] == Standing::Made;
+        let is_made = |at: &usize| self.standings[*at] == ChangeStanding::Made;
         let all = 0..self.changes.len();
         let of = |verdict: Verdict| -> Vec<usize> {
             all.clone().filter(|at| verdicts[*at] == Some(verdict) && !is_made(at)).collect()
@@ -86,17 +86,17 @@ impl Desk {
     }
 
     /// A failure behind which the recording has what was accepted.
-    fn half(&self, failure: Failure) -> Failure {
+    fn half(&self, failure: CommandFailure) -> CommandFailure {
         let file = terminal::line(&self.file.display().to_string()).into_owned();
         let rest = command(self, "review");
         let text =
             format!("{}\n  {file} has what was accepted; {rest} does the rest", failure.message);
-        Failure::new(failure.code, text)
+        CommandFailure::new(failure.code, text)
     }
 
     /// Writes the recording.
-    fn write(&self, result: &Outcome) -> Result<(), StoreError> {
-        let mut changes = Changes::new()?;
+    fn write(&self, result: &ReviewOutcome) -> Result<(), StoreError> {
+        let mut changes = RecordingChanges::new()?;
         for named in &result.names {
             match &named.instead_of {
                 Some(old) => changes.rename(old.clone(), named.name.clone(), Vec::new())?,
@@ -104,8 +104,8 @@ impl Desk {
             }
             for take in &named.takes {
                 let kept = match *take {
-                    Source::Held(at) => Kept::Place(self.held_at[at]),
-                    Source::New(at) => Kept::Entry(Box::new(self.entry(at)?)),
+                    ReviewSource::Held(at) => TakeChange::Place(self.held_at[at]),
+                    ReviewSource::New(at) => TakeChange::Entry(Box::new(self.entry(at)?)),
                 };
                 changes.push(&named.name, kept)?;
             }
@@ -114,7 +114,7 @@ impl Desk {
     }
 
     /// Drops what was decided from where it waited; the file goes with the last.
-    fn forget(&self, gone: &BTreeSet<usize>, result: &Outcome) -> Result<(), Failure> {
+    fn forget(&self, gone: &BTreeSet<usize>, result: &ReviewOutcome) -> Result<(), CommandFailure> {
         if gone.len() == self.changes.len() {
             return Ok(self.waiting.remove()?);
         }
@@ -123,7 +123,7 @@ impl Desk {
         }
         let numbers: BTreeMap<usize, usize> = result.moved.iter().copied().collect();
         let renumbered = |at: usize| match self.standings[at] {
-            Standing::Replaces(take) => numbers.get(&take).copied(),
+            ChangeStanding::Replaces(take) => numbers.get(&take).copied(),
             _ => None,
         };
         let all = 0..self.changes.len();
@@ -131,7 +131,7 @@ impl Desk {
             all.clone().filter(|at| !gone.contains(at) && renumbered(*at).is_some()).collect();
         let touched: BTreeSet<&EntryName> =
             gone.union(&moved).map(|at| &self.changes[*at].entry.name).collect();
-        let mut changes = Changes::new()?;
+        let mut changes = RecordingChanges::new()?;
         for name in &touched {
             changes.set((*name).clone(), Vec::new())?;
         }
@@ -145,9 +145,9 @@ impl Desk {
                 Some(take) => {
                     let mut entry = self.waiting.entry(&place)?;
                     renumber(&mut entry, take);
-                    Kept::Entry(Box::new(entry))
+                    TakeChange::Entry(Box::new(entry))
                 }
-                None => Kept::Place(place),
+                None => TakeChange::Place(place),
             };
             changes.push(name, kept)?;
         }
@@ -156,13 +156,14 @@ impl Desk {
     }
 
     /// Drops the requests from `FILE.pending` whose answers were decided about.
-    fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), Failure> {
+    fn answered(&self, gone: &BTreeSet<usize>) -> Result<(), CommandFailure> {
         let path = beside_recording(&self.file, ".pending");
         if gone.is_empty() || !is_there(&path) {
             return Ok(());
         }
-        let requests = setup::open_to_change(&path, &Output::new(LogFormat::Human, false, false))?;
-        if requests.meta().waits_for() != Some(Waiting::Answers) {
+        let requests =
+            serve_setup::open_to_change(&path, &Output::new(LogFormat::Human, false, false))?;
+        if requests.meta().waits_for() != Some(PendingKind::Answers) {
             return Ok(());
         }
         let mut decided: Vec<usize> = gone.iter().copied().collect();
@@ -176,7 +177,7 @@ impl Desk {
 
 /// Says of an entry that the take it replaces has another number now.
 fn renumber(entry: &mut Entry, take: usize) {
-    if let Some(mut pending) = Pending::of(entry) {
+    if let Some(mut pending) = PendingChange::of(entry) {
         if let Some(replaced) = &mut pending.replaces {
             replaced.take = take;
         }
@@ -187,13 +188,13 @@ fn renumber(entry: &mut Entry, take: usize) {
 /// Drops requests that are answered; the file goes with the last.
 fn forget_requests(
     requests: &Recording,
-    mut is_answered: impl FnMut(&Replaced) -> bool,
+    mut is_answered: impl FnMut(&ReplacedTake) -> bool,
 ) -> Result<(), StoreError> {
     let (mut stay, mut all, mut touched) = (Vec::new(), 0, BTreeSet::new());
     for stored in requests.entries() {
         let stored = stored?;
         all += 1;
-        match is_answered(&Replaced::of(&stored.name, stored.take, &stored.entry)) {
+        match is_answered(&ReplacedTake::of(&stored.name, stored.take, &stored.entry)) {
             true => drop(touched.insert(stored.name)),
             false => stay.push((stored.name, stored.place)),
         }
@@ -204,12 +205,12 @@ fn forget_requests(
     if stay.is_empty() {
         return requests.remove();
     }
-    let mut changes = Changes::new()?;
+    let mut changes = RecordingChanges::new()?;
     for name in &touched {
         changes.set(name.clone(), Vec::new())?;
     }
     for (name, place) in stay.into_iter().filter(|(name, _)| touched.contains(name)) {
-        changes.push(&name, Kept::Place(place))?;
+        changes.push(&name, TakeChange::Place(place))?;
     }
     requests.rewrite(&changes).map(drop)
 }

@@ -7,15 +7,15 @@ use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::super::exit::{Failure, UNEXPECTED};
+use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::output::stdout;
 use super::super::terminal;
 use super::apply::Verdict;
-use super::desk::Desk;
-use super::key::{Key, Keys};
-use super::page::{fit, wrap};
-use super::screen::{Screen, stop};
-use super::session::{Item, Next, Session};
+use super::changes::Desk;
+use super::key::{KeyReader, ReviewKey};
+use super::lines::{fit, wrap};
+use super::screen::{ReviewScreen, stop};
+use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
 
 const HELP: &str = "\
@@ -39,7 +39,7 @@ q  quit: what was decided is carried out, all else goes on waiting
 const INTERRUPTED: u8 = 130;
 
 /// What was decided, and the exit code that goes with how it ended.
-pub(super) struct Ended {
+pub(super) struct ReviewEnd {
     pub(super) verdicts: Vec<Option<Verdict>>,
     pub(super) code: u8,
 }
@@ -72,12 +72,12 @@ fn typed() -> mpsc::Receiver<Vec<u8>> {
     receive
 }
 
-fn unusable(error: io::Error) -> Failure {
-    Failure::new(UNEXPECTED, format!("failed to use the terminal: {error}"))
+fn unusable(error: io::Error) -> CommandFailure {
+    CommandFailure::new(UNEXPECTED, format!("failed to use the terminal: {error}"))
 }
 
 impl Outside {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self, CommandFailure> {
         let of = |kind| signal(kind).map_err(unusable);
         Ok(Self {
             interrupt: of(SignalKind::interrupt())?,
@@ -96,17 +96,17 @@ impl Outside {
     }
 }
 
-fn session(desk: &Desk) -> Session {
-    let item = |change| Item {
+fn session(desk: &Desk) -> ReviewState {
+    let item = |change| ReviewItem {
         change,
         is_conflict: desk.standings[change].is_conflict(),
         is_failure: desk.replaces_success_by_failure(change),
     };
-    Session::new(desk.open_changes().into_iter().map(item).collect())
+    ReviewState::new(desk.open_changes().into_iter().map(item).collect())
 }
 
 /// Where the review stands, on one line.
-fn head(desk: &Desk, session: &Session) -> String {
+fn head(desk: &Desk, session: &ReviewState) -> String {
     let (accepted, rejected) = session.counts();
     let reason = session.item().map_or("", |item| &desk.reasons[item.change]);
     let verdict = match session.verdict() {
@@ -122,7 +122,7 @@ fn head(desk: &Desk, session: &Session) -> String {
 }
 
 /// What is to be read: the change, or what the keys do.
-fn body(view: &View<'_>, session: &Session) -> String {
+fn body(view: &View<'_>, session: &ReviewState) -> String {
     if session.help {
         return HELP.to_owned();
     }
@@ -141,7 +141,7 @@ struct Shown {
 
 impl Shown {
     /// The lines of what is to be read, no wider than this.
-    fn lines(&mut self, view: &View<'_>, session: &Session, width: usize) -> &[String] {
+    fn lines(&mut self, view: &View<'_>, session: &ReviewState, width: usize) -> &[String] {
         let made_of = Some((session.at, session.as_json, session.help, width));
         if self.made_of != made_of {
             self.lines = wrap(&body(view, session), width);
@@ -158,13 +158,13 @@ fn page(rows: usize) -> usize {
 
 /// Draws the screen.
 fn draw(
-    screen: &Screen,
+    screen: &ReviewScreen,
     desk: &Desk,
     view: &View<'_>,
-    session: &Session,
+    session: &ReviewState,
     shown: &mut Shown,
 ) -> io::Result<()> {
-    let (rows, columns) = Screen::size();
+    let (rows, columns) = ReviewScreen::size();
     let lines = shown.lines(view, session, columns);
     let page = page(rows);
     let top = session.top.min(lines.len().saturating_sub(page));
@@ -194,7 +194,7 @@ fn draw(
 }
 
 /// Reviews on the whole screen, by single keys.
-pub(super) async fn on_screen(desk: &Desk) -> Result<Ended, Failure> {
+pub(super) async fn on_screen(desk: &Desk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = Outside::new()?;
@@ -202,8 +202,8 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<Ended, Failure> {
     let mut resized = of(SignalKind::window_change())?;
     let mut stopped = of(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
     let mut goes_on = of(SignalKind::from_raw(Signal::CONT.as_raw()))?;
-    let mut screen = Screen::take().map_err(unusable)?;
-    let (mut typed, mut keys) = (typed(), Keys::default());
+    let mut screen = ReviewScreen::take().map_err(unusable)?;
+    let (mut typed, mut keys) = (typed(), KeyReader::default());
     let mut shown = Shown { made_of: None, lines: Vec::new() };
     let mut is_away = false;
     let code = 'review: loop {
@@ -215,13 +215,13 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<Ended, Failure> {
             bytes = typed.recv() => {
                 let Some(bytes) = bytes else { break 129 };
                 for key in keys.feed(&bytes) {
-                    let (rows, columns) = Screen::size();
+                    let (rows, columns) = ReviewScreen::size();
                     let lines = shown.lines(&view, &session, columns).len();
                     match session.press(key, page(rows), lines) {
-                        Next::Show => {}
-                        Next::Suspend => leaves = true,
-                        Next::End => break 'review 0,
-                        Next::Interrupted => break 'review INTERRUPTED,
+                        NextStep::Show => {}
+                        NextStep::Suspend => leaves = true,
+                        NextStep::End => break 'review 0,
+                        NextStep::Interrupted => break 'review INTERRUPTED,
                     }
                 }
             }
@@ -242,11 +242,11 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<Ended, Failure> {
         }
     };
     drop(screen);
-    Ok(Ended { verdicts: session.verdicts(desk.changes.len()), code })
+    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code })
 }
 
 /// Reviews line by line: a terminal that can do no more, a letter and Enter.
-pub(super) async fn by_line(desk: &Desk) -> Result<Ended, Failure> {
+pub(super) async fn by_line(desk: &Desk) -> Result<ReviewEnd, CommandFailure> {
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = Outside::new()?;
@@ -278,17 +278,17 @@ pub(super) async fn by_line(desk: &Desk) -> Result<Ended, Failure> {
             let mut letters = answer.trim().chars();
             let key = match (letters.next(), letters.next()) {
                 // Enter alone shows it again.
-                (None, _) => Key::Redraw,
-                (Some(letter), None) => Key::Char(letter),
-                _ => Key::Other,
+                (None, _) => ReviewKey::Redraw,
+                (Some(letter), None) => ReviewKey::Char(letter),
+                _ => ReviewKey::Other,
             };
             match session.press(key, usize::MAX, 0) {
-                Next::Show | Next::Suspend => {}
-                Next::End => break 'review 0,
-                Next::Interrupted => break 'review INTERRUPTED,
+                NextStep::Show | NextStep::Suspend => {}
+                NextStep::End => break 'review 0,
+                NextStep::Interrupted => break 'review INTERRUPTED,
             }
             shows = session.note.is_none();
         }
     };
-    Ok(Ended { verdicts: session.verdicts(desk.changes.len()), code })
+    Ok(ReviewEnd { verdicts: session.verdicts(desk.changes.len()), code })
 }

@@ -2,7 +2,7 @@
 
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum ReviewKey {
     /// A character.
     Char(char),
     /// Down a line, with Enter too.
@@ -34,18 +34,18 @@ const LONGEST: usize = 16;
 
 /// Reads keys out of bytes, wherever they were cut.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct KeyReader {
     /// The beginning of a sequence.
     begun: Vec<u8>,
 }
 
-impl Keys {
+impl KeyReader {
     /// The keys that end in these bytes.
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<Key> {
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Vec<ReviewKey> {
         bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
     }
 
-    fn byte(&mut self, byte: u8) -> Option<Key> {
+    fn byte(&mut self, byte: u8) -> Option<ReviewKey> {
         match self.begun.as_slice() {
             [] if byte == 0x1b => self.begin(byte),
             [] => plain(byte),
@@ -62,41 +62,41 @@ impl Keys {
             }
             begun if begun.len() >= LONGEST || byte < 0x20 => {
                 self.begun.clear();
-                Some(Key::Other)
+                Some(ReviewKey::Other)
             }
             _ => self.begin(byte),
         }
     }
 
-    fn begin(&mut self, byte: u8) -> Option<Key> {
+    fn begin(&mut self, byte: u8) -> Option<ReviewKey> {
         self.begun.push(byte);
         None
     }
 }
 
-fn plain(byte: u8) -> Option<Key> {
+fn plain(byte: u8) -> Option<ReviewKey> {
     Some(match byte {
-        b'\r' | b'\n' => Key::Down,
-        0x03 => Key::Interrupt,
-        0x04 => Key::Close,
-        0x0c => Key::Redraw,
-        0x1a => Key::Suspend,
-        0x20..=0x7e => Key::Char(char::from(byte)),
+        b'\r' | b'\n' => ReviewKey::Down,
+        0x03 => ReviewKey::Interrupt,
+        0x04 => ReviewKey::Close,
+        0x0c => ReviewKey::Redraw,
+        0x1a => ReviewKey::Suspend,
+        0x20..=0x7e => ReviewKey::Char(char::from(byte)),
         // What follows the first byte of a character is no key of its own.
         0x80..=0xbf => return None,
-        _ => Key::Other,
+        _ => ReviewKey::Other,
     })
 }
 
-fn sequence(parameters: &[u8], last: u8) -> Key {
+fn sequence(parameters: &[u8], last: u8) -> ReviewKey {
     match (parameters, last) {
-        (_, b'A') => Key::Up,
-        (_, b'B') => Key::Down,
-        (_, b'H') | (b"1" | b"7", b'~') => Key::Home,
-        (_, b'F') | (b"4" | b"8", b'~') => Key::End,
-        (b"5", b'~') => Key::PageUp,
-        (b"6", b'~') => Key::PageDown,
-        _ => Key::Other,
+        (_, b'A') => ReviewKey::Up,
+        (_, b'B') => ReviewKey::Down,
+        (_, b'H') | (b"1" | b"7", b'~') => ReviewKey::Home,
+        (_, b'F') | (b"4" | b"8", b'~') => ReviewKey::End,
+        (b"5", b'~') => ReviewKey::PageUp,
+        (b"6", b'~') => ReviewKey::PageDown,
+        _ => ReviewKey::Other,
     }
 }
 
@@ -110,35 +110,35 @@ mod tests {
     fn keys_are_the_same_wherever_their_bytes_are_cut() {
         let bytes = b"a\x1b[A\x1b[6~\x1bOB\x1b[1;5H\r \x03\x1bq\xc3\xa9Z\x1a\x04\x0c";
         let expected = [
-            Key::Char('a'),
-            Key::Up,
-            Key::PageDown,
-            Key::Down,
-            Key::Home,
-            Key::Down,
-            Key::Char(' '),
-            Key::Interrupt,
-            Key::Char('q'),
-            Key::Other,
-            Key::Char('Z'),
-            Key::Suspend,
-            Key::Close,
-            Key::Redraw,
+            ReviewKey::Char('a'),
+            ReviewKey::Up,
+            ReviewKey::PageDown,
+            ReviewKey::Down,
+            ReviewKey::Home,
+            ReviewKey::Down,
+            ReviewKey::Char(' '),
+            ReviewKey::Interrupt,
+            ReviewKey::Char('q'),
+            ReviewKey::Other,
+            ReviewKey::Char('Z'),
+            ReviewKey::Suspend,
+            ReviewKey::Close,
+            ReviewKey::Redraw,
         ];
-        assert_eq!(Keys::default().feed(bytes), expected);
-        let mut keys = Keys::default();
-        let single: Vec<Key> = bytes.iter().flat_map(|byte| keys.feed(&[*byte])).collect();
+        assert_eq!(KeyReader::default().feed(bytes), expected);
+        let mut keys = KeyReader::default();
+        let single: Vec<ReviewKey> = bytes.iter().flat_map(|byte| keys.feed(&[*byte])).collect();
         assert_eq!(single, expected);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_and_what_follows_is_understood(bytes: Vec<u8>) {
-            let mut keys = Keys::default();
+            let mut keys = KeyReader::default();
             keys.feed(&bytes);
             // Whatever was begun, this ends it.
             keys.feed(&[0; LONGEST + 2]);
-            prop_assert_eq!(keys.feed(b"a"), [Key::Char('a')]);
+            prop_assert_eq!(keys.feed(b"a"), [ReviewKey::Char('a')]);
         }
     }
 }

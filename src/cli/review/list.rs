@@ -5,22 +5,23 @@ use std::path::Path;
 
 use owo_colors::OwoColorize as _;
 
-use super::super::exit::{Failure, UNEXPECTED};
+use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::output::Output;
 use super::super::pager::Pager;
-use super::super::{setup, show, terminal};
-use super::desk::{Desk, is_there};
+use super::super::{serve_setup, show, terminal};
+use super::changes::{Desk, is_there};
 use super::view::{View, command, typed};
-use crate::recording::Waiting;
+use crate::recording::PendingKind;
 use crate::store::beside_recording;
 
 /// Prints all changes, one read after the other.
 ///
 /// # Errors
 /// An entry that cannot be read; a stdout that cannot be written.
-pub(super) fn print(desk: &Desk) -> Result<(), Failure> {
-    let unwritten =
-        |error: io::Error| Failure::new(UNEXPECTED, format!("failed to write to stdout: {error}"));
+pub(super) fn print(desk: &Desk) -> Result<(), CommandFailure> {
+    let unwritten = |error: io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
+    };
     let view = View::of(desk)?;
     let all = desk.open_changes();
     let mut out = Pager::open(false);
@@ -69,13 +70,13 @@ pub(super) fn print(desk: &Desk) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, Failure> {
+pub(super) fn requests(file: &Path, output: &Output) -> Result<usize, CommandFailure> {
     let path = beside_recording(file, ".pending");
     if !is_there(&path) {
         return Ok(0);
     }
-    let requests = setup::open(&path, output)?;
-    if requests.meta().waits_for() != Some(Waiting::Answers) {
+    let requests = serve_setup::open(&path, output)?;
+    if requests.meta().waits_for() != Some(PendingKind::Answers) {
         return Ok(0);
     }
     Ok(requests.entries().map(|stored| stored.map(drop)).collect::<Result<Vec<_>, _>>()?.len())

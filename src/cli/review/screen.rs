@@ -14,13 +14,13 @@ const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
 const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 
 /// The terminal, ours until this goes.
-pub(super) struct Screen {
+pub(super) struct ReviewScreen {
     before: Termios,
     is_ours: bool,
     has_colours: bool,
 }
 
-impl Screen {
+impl ReviewScreen {
     /// Takes the terminal.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for ReviewScreen {
     fn drop(&mut self) {
         self.leave();
     }

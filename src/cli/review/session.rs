@@ -1,11 +1,11 @@
 //! The review as a machine: keys in, decisions and what is to be shown out.
 
 use super::apply::Verdict;
-use super::key::Key;
+use super::key::ReviewKey;
 
 /// One change of a review.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
+pub(super) struct ReviewItem {
     /// Its place among all changes.
     pub(super) change: usize,
     /// Whether it can only be accepted by force.
@@ -17,7 +17,7 @@ pub(super) struct Item {
 
 /// What is to be done after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// Show.
     Show,
     /// End.
@@ -30,8 +30,8 @@ pub(super) enum Next {
 
 /// A review that is going on.
 #[derive(Debug)]
-pub(super) struct Session {
-    items: Vec<Item>,
+pub(super) struct ReviewState {
+    items: Vec<ReviewItem>,
     verdicts: Vec<Option<Verdict>>,
     /// The change that is shown.
     pub(super) at: usize,
@@ -48,16 +48,16 @@ pub(super) struct Session {
 const CONFLICT: &str = "a conflict: only accept --force takes it; r rejects it, s leaves it";
 const UNKNOWN: &str = "no such key; ? explains them";
 
-impl Session {
+impl ReviewState {
     /// A review of these changes.
-    pub(super) fn new(items: Vec<Item>) -> Self {
+    pub(super) fn new(items: Vec<ReviewItem>) -> Self {
         let verdicts = vec![None; items.len()];
         let (at, as_json, help, top, note) = Default::default();
         Self { items, verdicts, at, as_json, help, top, note }
     }
 
     /// The change that is shown; `None` where there is none at all.
-    pub(super) fn item(&self) -> Option<Item> {
+    pub(super) fn item(&self) -> Option<ReviewItem> {
         self.items.get(self.at).copied()
     }
 
@@ -87,39 +87,41 @@ impl Session {
     }
 
     /// Takes a key. `page` lines fit on the screen of the `lines` that there are.
-    pub(super) fn press(&mut self, key: Key, page: usize, lines: usize) -> Next {
+    pub(super) fn press(&mut self, key: ReviewKey, page: usize, lines: usize) -> NextStep {
         self.note = None;
         let last = lines.saturating_sub(page);
         let step = page.saturating_sub(1).max(1);
         match key {
-            Key::Interrupt => return Next::Interrupted,
-            Key::Suspend => return Next::Suspend,
-            Key::Close | Key::Char('q') => return Next::End,
-            Key::Down | Key::Char('j') => self.top = (self.top + 1).min(last),
-            Key::Up | Key::Char('k') => self.top = self.top.min(last).saturating_sub(1),
-            Key::PageDown | Key::Char(' ') => self.top = (self.top + step).min(last),
-            Key::PageUp | Key::Char('u') => self.top = self.top.min(last).saturating_sub(step),
-            Key::Home | Key::Char('g') => self.top = 0,
-            Key::End | Key::Char('G') => self.top = last,
-            Key::Redraw => {}
-            Key::Char('?') => self.turn(!self.help),
+            ReviewKey::Interrupt => return NextStep::Interrupted,
+            ReviewKey::Suspend => return NextStep::Suspend,
+            ReviewKey::Close | ReviewKey::Char('q') => return NextStep::End,
+            ReviewKey::Down | ReviewKey::Char('j') => self.top = (self.top + 1).min(last),
+            ReviewKey::Up | ReviewKey::Char('k') => self.top = self.top.min(last).saturating_sub(1),
+            ReviewKey::PageDown | ReviewKey::Char(' ') => self.top = (self.top + step).min(last),
+            ReviewKey::PageUp | ReviewKey::Char('u') => {
+                self.top = self.top.min(last).saturating_sub(step)
+            }
+            ReviewKey::Home | ReviewKey::Char('g') => self.top = 0,
+            ReviewKey::End | ReviewKey::Char('G') => self.top = last,
+            ReviewKey::Redraw => {}
+            ReviewKey::Char('?') => self.turn(!self.help),
             // Any other key leaves the explanation.
             _ if self.help => self.turn(false),
-            Key::Char('a') => return self.decide(Some(Verdict::Accept)),
-            Key::Char('r') => return self.decide(Some(Verdict::Reject)),
-            Key::Char('s') => return self.decide(None),
-            Key::Char('A') => return self.decide_rest(Some(Verdict::Accept)),
-            Key::Char('R') => return self.decide_rest(Some(Verdict::Reject)),
-            Key::Char('S') => return Next::End,
-            Key::Char('d') => {
+            ReviewKey::Char('a') => return self.decide(Some(Verdict::Accept)),
+            ReviewKey::Char('r') => return self.decide(Some(Verdict::Reject)),
+            ReviewKey::Char('s') => return self.decide(None),
+            ReviewKey::Char('A') => return self.decide_rest(Some(Verdict::Accept)),
+            ReviewKey::Char('R') => return self.decide_rest(Some(Verdict::Reject)),
+            ReviewKey::Char('S') => return NextStep::End,
+            ReviewKey::Char('d') => {
                 self.as_json = !self.as_json;
                 self.top = 0;
             }
-            Key::Char('b') if self.at == 0 => self.note = Some("this is the first change"),
-            Key::Char('b') => self.go(self.at - 1),
-            Key::Char(_) | Key::Other => self.note = Some(UNKNOWN),
+            ReviewKey::Char('b') if self.at == 0 => self.note = Some("this is the first change"),
+            ReviewKey::Char('b') => self.go(self.at - 1),
+            ReviewKey::Char(_) | ReviewKey::Other => self.note = Some(UNKNOWN),
         }
-        Next::Show
+        NextStep::Show
     }
 
     fn turn(&mut self, help: bool) {
@@ -131,23 +133,23 @@ impl Session {
     }
 
     /// Decides about the change that is shown, and goes on to the next.
-    fn decide(&mut self, verdict: Option<Verdict>) -> Next {
+    fn decide(&mut self, verdict: Option<Verdict>) -> NextStep {
         if verdict == Some(Verdict::Accept) && self.item().is_some_and(|item| item.is_conflict) {
             self.note = Some(CONFLICT);
-            return Next::Show;
+            return NextStep::Show;
         }
         if let Some(decided) = self.verdicts.get_mut(self.at) {
             *decided = verdict;
         }
         if self.at + 1 >= self.items.len() {
-            return Next::End;
+            return NextStep::End;
         }
         self.go(self.at + 1);
-        Next::Show
+        NextStep::Show
     }
 
     /// Decides about this change and all behind it that nothing was decided about.
-    fn decide_rest(&mut self, verdict: Option<Verdict>) -> Next {
+    fn decide_rest(&mut self, verdict: Option<Verdict>) -> NextStep {
         for at in self.at..self.items.len() {
             let item = self.items[at];
             let is_refused =
@@ -157,7 +159,7 @@ impl Session {
                 self.verdicts[at] = verdict;
             }
         }
-        Next::End
+        NextStep::End
     }
 }
 
@@ -165,23 +167,23 @@ impl Session {
 mod tests {
     use super::*;
 
-    fn session(conflicts: &[bool]) -> Session {
-        let item = |(change, is_conflict): (usize, &bool)| Item {
+    fn session(conflicts: &[bool]) -> ReviewState {
+        let item = |(change, is_conflict): (usize, &bool)| ReviewItem {
             change,
             is_conflict: *is_conflict,
             is_failure: false,
         };
-        Session::new(conflicts.iter().enumerate().map(item).collect())
+        ReviewState::new(conflicts.iter().enumerate().map(item).collect())
     }
 
     /// Types characters; gives what the last came to.
-    fn typed(session: &mut Session, keys: &str) -> Next {
-        let press = |_, key| session.press(Key::Char(key), 10, 5);
-        keys.chars().fold(Next::Show, press)
+    fn typed(session: &mut ReviewState, keys: &str) -> NextStep {
+        let press = |_, key| session.press(ReviewKey::Char(key), 10, 5);
+        keys.chars().fold(NextStep::Show, press)
     }
 
     /// What was decided, a letter for each change.
-    fn told(session: &Session) -> String {
+    fn told(session: &ReviewState) -> String {
         let letter = |verdict: &Option<Verdict>| match verdict {
             Some(Verdict::Accept) => 'a',
             Some(Verdict::Reject) => 'r',
@@ -193,21 +195,21 @@ mod tests {
     #[test]
     fn keys_decide_about_one_change_after_the_other() {
         for (keys, expected, next) in [
-            ("ar", "ar--", Next::Show),
-            ("aras", "ara-", Next::End),
-            ("abr", "r---", Next::Show),
-            ("arbbs", "-r--", Next::Show),
-            ("q", "----", Next::End),
-            ("aq", "a---", Next::End),
-            ("sA", "-aaa", Next::End),
-            ("rA", "raaa", Next::End),
-            ("aR", "arrr", Next::End),
-            ("rS", "r---", Next::End),
-            ("aabA", "aaaa", Next::End),
-            ("rrbbA", "araa", Next::End),
-            ("bbb", "----", Next::Show),
-            ("?aa", "a---", Next::Show),
-            ("xd?d", "----", Next::Show),
+            ("ar", "ar--", NextStep::Show),
+            ("aras", "ara-", NextStep::End),
+            ("abr", "r---", NextStep::Show),
+            ("arbbs", "-r--", NextStep::Show),
+            ("q", "----", NextStep::End),
+            ("aq", "a---", NextStep::End),
+            ("sA", "-aaa", NextStep::End),
+            ("rA", "raaa", NextStep::End),
+            ("aR", "arrr", NextStep::End),
+            ("rS", "r---", NextStep::End),
+            ("aabA", "aaaa", NextStep::End),
+            ("rrbbA", "araa", NextStep::End),
+            ("bbb", "----", NextStep::Show),
+            ("?aa", "a---", NextStep::Show),
+            ("xd?d", "----", NextStep::Show),
         ] {
             let mut session = session(&[false; 4]);
             assert_eq!(typed(&mut session, keys), next, "{keys}");
@@ -218,11 +220,11 @@ mod tests {
     #[test]
     fn conflict_is_not_accepted() {
         let mut session = session(&[true, false, true]);
-        assert_eq!(typed(&mut session, "a"), Next::Show);
+        assert_eq!(typed(&mut session, "a"), NextStep::Show);
         assert_eq!((session.at, session.note), (0, Some(CONFLICT)));
-        assert_eq!(typed(&mut session, "A"), Next::End);
+        assert_eq!(typed(&mut session, "A"), NextStep::End);
         assert_eq!(told(&session), "-a-");
-        assert_eq!(typed(&mut session, "R"), Next::End);
+        assert_eq!(typed(&mut session, "R"), NextStep::End);
         assert_eq!(told(&session), "rar");
     }
 
@@ -240,23 +242,23 @@ mod tests {
     fn text_moves_within_its_lines() {
         let mut session = session(&[false, false]);
         for (key, top) in [
-            (Key::Up, 0),
-            (Key::Down, 1),
-            (Key::Char(' '), 5),
-            (Key::PageDown, 9),
-            (Key::PageDown, 10),
-            (Key::Char('k'), 9),
-            (Key::Home, 0),
-            (Key::End, 10),
-            (Key::Char('u'), 6),
+            (ReviewKey::Up, 0),
+            (ReviewKey::Down, 1),
+            (ReviewKey::Char(' '), 5),
+            (ReviewKey::PageDown, 9),
+            (ReviewKey::PageDown, 10),
+            (ReviewKey::Char('k'), 9),
+            (ReviewKey::Home, 0),
+            (ReviewKey::End, 10),
+            (ReviewKey::Char('u'), 6),
         ] {
-            assert_eq!(session.press(key, 5, 15), Next::Show);
+            assert_eq!(session.press(key, 5, 15), NextStep::Show);
             assert_eq!(session.top, top, "{key:?}");
         }
-        session.press(Key::Char('s'), 5, 15);
+        session.press(ReviewKey::Char('s'), 5, 15);
         assert_eq!(session.top, 0);
         for page in [0, 1, usize::MAX] {
-            session.press(Key::PageDown, page, 0);
+            session.press(ReviewKey::PageDown, page, 0);
             assert_eq!(session.top, 0);
         }
     }
@@ -264,9 +266,9 @@ mod tests {
     #[test]
     fn review_ends_when_it_is_left() {
         for (key, next) in [
-            (Key::Interrupt, Next::Interrupted),
-            (Key::Close, Next::End),
-            (Key::Suspend, Next::Suspend),
+            (ReviewKey::Interrupt, NextStep::Interrupted),
+            (ReviewKey::Close, NextStep::End),
+            (ReviewKey::Suspend, NextStep::Suspend),
         ] {
             let mut session = session(&[false, false]);
             typed(&mut session, "a?");

@@ -3,23 +3,23 @@
 use owo_colors::OwoColorize as _;
 
 use super::super::diff::{Block, raw};
-use super::super::exit::{Failure, UNEXPECTED};
+use super::super::exit::{CommandFailure, UNEXPECTED};
 use super::super::ls::Row;
 use super::super::show::review::text as review_text;
 use super::super::{show, terminal};
-use super::desk::Desk;
-use crate::comparison::Scope;
+use super::changes::Desk;
+use crate::comparison::DiffScope;
 use crate::identity::RequestKey;
-use crate::recording::pending::Replaced;
+use crate::recording::pending::ReplacedTake;
 use crate::recording::redact::Redactor;
 use crate::recording::{Entry, EntryName};
-use crate::review::Standing;
-use crate::store::Stored;
+use crate::review::ChangeStanding;
+use crate::store::StoredEntry;
 
 /// Shows changes.
 pub(in crate::cli) struct View<'d> {
     desk: &'d Desk,
-    scope: Scope,
+    scope: DiffScope,
     redactor: Redactor,
     /// Both files, as blocks name them.
     labels: (String, String),
@@ -30,10 +30,10 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// None that is known of.
-    pub(in crate::cli) fn of(desk: &'d Desk) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of(desk: &'d Desk) -> Result<Self, CommandFailure> {
         let redactor = Redactor::new(&[])
-            .map_err(|error| Failure::new(UNEXPECTED, format!("failed to {error}")))?;
-        let mut scope = Scope::default();
+            .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
+        let mut scope = DiffScope::default();
         scope.rules = desk.meta().rules().clone();
         let labels = (desk.file.display().to_string(), desk.new.display().to_string());
         Ok(Self { desk, scope, redactor, labels })
@@ -43,7 +43,11 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(in crate::cli) fn text(&self, change: usize, as_json: bool) -> Result<String, Failure> {
+    pub(in crate::cli) fn text(
+        &self,
+        change: usize,
+        as_json: bool,
+    ) -> Result<String, CommandFailure> {
         let (desk, standing) = (self.desk, self.desk.standings[change]);
         let waiting = &desk.changes[change];
         let entry = desk.entry(change)?;
@@ -64,7 +68,7 @@ impl<'d> View<'d> {
         }
         if old.is_none() {
             let place = desk.changes_at[change];
-            let row = Row::of(Stored { name: name.clone(), take, entry, place }, 0);
+            let row = Row::of(StoredEntry { name: name.clone(), take, entry, place }, 0);
             // The first two lines say what the block does.
             let text = review_text(&row, &self.redactor);
             for line in text.trim_end().lines().skip(2) {
@@ -78,8 +82,8 @@ impl<'d> View<'d> {
     fn about(&self, change: usize) -> String {
         let desk = self.desk;
         let words = match desk.standings[change] {
-            Standing::Changed(_) => "what it is to replace has changed since",
-            Standing::Gone => "what it is to replace is not there any more",
+            ChangeStanding::Changed(_) => "what it is to replace has changed since",
+            ChangeStanding::Gone => "what it is to replace is not there any more",
             _ => return String::new(),
         };
         let was = desk.changes[change].replaces.as_ref().map_or_else(String::new, |replaced| {
@@ -95,7 +99,7 @@ impl<'d> View<'d> {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(in crate::cli) fn line(&self, change: usize) -> Result<String, Failure> {
+    pub(in crate::cli) fn line(&self, change: usize) -> Result<String, CommandFailure> {
         let desk = self.desk;
         let entry = desk.entry(change)?;
         let replaced = desk.replaced(change)?;
@@ -103,7 +107,7 @@ impl<'d> View<'d> {
         let old = replaced.as_ref().map(|(of, old)| (&of.name, of.take, old));
         let new = (&waiting.name, waiting.take, &entry);
         // What differs is not asked for.
-        let mut scope = Scope::default();
+        let mut scope = DiffScope::default();
         (scope.requests, scope.answers) = (false, false);
         let block = Block::of(old, new, &scope, &self.redactor);
         let text = format!("{}  {}", block.keys(), block.words());
@@ -112,7 +116,7 @@ impl<'d> View<'d> {
 }
 
 /// A take's key, a hash cut to its first digits.
-pub(in crate::cli) fn key(take: &Replaced) -> String {
+pub(in crate::cli) fn key(take: &ReplacedTake) -> String {
     match &take.name {
         EntryName::Hash(hash) if take.take > 1 => format!("{}#{}", hash.short(), take.take),
         EntryName::Hash(hash) => hash.short().to_owned(),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::exit::Failure;
-use crate::cli::journal::whole::{Read, Whole};
-use crate::recovery::Marks;
+use crate::cli::exit::CommandFailure;
+use crate::cli::journal::parts::{Read, Whole};
+use crate::recovery::FaultTimes;
 use crate::recovery::score::milliseconds;
 
 /// One fault that struck.
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Incident {
     /// How the program noticed.
     pub(in crate::cli) by: Option<String>,
     /// When what happened.
-    pub(in crate::cli) marks: Marks,
+    pub(in crate::cli) marks: FaultTimes,
 }
 
 impl Incident {
@@ -133,7 +133,7 @@ impl Reading {
     fn add_fault(&mut self, fault: &Map<String, Value>) -> Result<(), String> {
         let id = number(fault.get("id").unwrap_or(&Value::Null))?;
         let only_delays = fault.get("only_delays").and_then(Value::as_bool).unwrap_or(false);
-        let marks = Marks { only_delays, ..Marks::default() };
+        let marks = FaultTimes { only_delays, ..FaultTimes::default() };
         let count = |name: &str| fault.get(name).and_then(Value::as_u64);
         let incident = Incident {
             id,
@@ -178,7 +178,7 @@ impl Reading {
             let recovered = recovered.into_iter().min_by_key(|at| (*at < start, *at));
             // Who gave up has not got the answer that was only late.
             let only_delays = fault.marks.only_delays && !given_up.contains(&id);
-            fault.marks = Marks { start, detected, recovered, only_delays };
+            fault.marks = FaultTimes { start, detected, recovered, only_delays };
             found.incidents.push(fault);
         }
         let marks = noticed.values().map(Vec::len).chain(recovered.values().map(Vec::len));
@@ -206,7 +206,7 @@ fn twice(id: u64) -> String {
 ///
 /// # Errors
 /// A file that cannot be read, or is no journal: which line, and why.
-pub(super) fn read(path: &Path) -> Result<Reading, Failure> {
+pub(super) fn read(path: &Path) -> Result<Reading, CommandFailure> {
     let (mut whole, mut reading) = (Whole::open(path)?, Reading::default());
     loop {
         match whole.read()? {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Incident, Judged, reasons};
-use crate::recovery::Score;
+use super::{Incident, ScoredFaults, reasons};
+use crate::recovery::FaultScore;
 
 /// What every report begins with.
 pub(super) const BEGINNING: &[u8] =
@@ -11,7 +11,7 @@ pub(super) const BEGINNING: &[u8] =
 
 /// The report: a test case for each fault, and a failed one where there was nothing to
 /// keep a budget with.
-pub(super) fn report(judged: &Judged) -> String {
+pub(super) fn report(judged: &ScoredFaults) -> String {
     let mut cases: Vec<String> =
         judged.each().map(|(incident, score)| case(incident, score)).collect();
     let total = judged.verdict.total;
@@ -39,7 +39,7 @@ pub(super) fn report(judged: &Judged) -> String {
     )
 }
 
-fn case(incident: &Incident, score: &Score) -> String {
+fn case(incident: &Incident, score: &FaultScore) -> String {
     let from = incident.rule.as_deref().or(incident.source.as_deref()).unwrap_or("recovery");
     let report = &score.report;
     let took = report.time_to_recovery.filter(|_| score.counts).or(score.hang);

@@ -12,12 +12,12 @@ fn incidents(text: &str) -> Vec<Incident> {
     reading.finish().incidents
 }
 
-fn judged(text: &str, budget: Option<&str>) -> Judged {
-    let budget = budget.map(|text| Budget::parse(text).unwrap());
-    Judged::of(incidents(text), budget.as_ref())
+fn judged(text: &str, budget: Option<&str>) -> ScoredFaults {
+    let budget = budget.map(|text| RecoveryBudget::parse(text).unwrap());
+    ScoredFaults::of(incidents(text), budget.as_ref())
 }
 
-fn shown(judged: &Judged, width: Option<usize>) -> String {
+fn shown(judged: &ScoredFaults, width: Option<usize>) -> String {
     anstream::adapter::strip_str(&judged.text(width)).to_string()
 }
 

@@ -6,7 +6,7 @@ use super::Settings;
 
 /// What a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SettingType {
     /// `true` or `false`.
     Switch,
     /// One value.
@@ -22,11 +22,11 @@ pub fn settable(arg: &Arg) -> bool {
     named && arg.get_env().is_some() && !arg.is_hide_env_values_set()
 }
 
-pub(super) fn kind(arg: &Arg) -> Kind {
+pub(super) fn kind(arg: &Arg) -> SettingType {
     match arg.get_action() {
-        ArgAction::SetTrue | ArgAction::SetFalse => Kind::Switch,
-        ArgAction::Append => Kind::Many,
-        _ => Kind::One,
+        ArgAction::SetTrue | ArgAction::SetFalse => SettingType::Switch,
+        ArgAction::Append => SettingType::Many,
+        _ => SettingType::One,
     }
 }
 

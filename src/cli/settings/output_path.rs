@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 use super::Settings;
-use crate::cli::exit::Failure;
+use crate::cli::exit::CommandFailure;
 
 /// The settings that name output files, each with the command whose output it is; `None`
 /// for all commands.
@@ -31,7 +31,7 @@ pub fn refuse_outside(
     command: &str,
     matches: &ArgMatches,
     folder: &Path,
-) -> Result<(), Failure> {
+) -> Result<(), CommandFailure> {
     let Some(path) = &settings.path else { return Ok(()) };
     let own = folder.join(path);
     let roots = [own.parent().unwrap_or(folder), folder];
@@ -44,7 +44,7 @@ pub fn refuse_outside(
         for value in &entry.values {
             let end = destination(&folder.join(value));
             if !end.is_some_and(|end| roots.iter().any(|root| end.starts_with(root))) {
-                return Err(Failure::usage(format!(
+                return Err(CommandFailure::usage(format!(
                     "{}: {name} = {value:?} leads out of the project: name a file below {}, or \
                      give the path on the command line",
                     settings.place(entry),

@@ -7,9 +7,9 @@ use clap::Arg;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::apply::{Kind, kind, settable};
-use super::{Entry, line_of};
-use crate::cli::exit::Failure;
+use super::apply::{SettingType, kind, settable};
+use super::{Setting, line_of};
+use crate::cli::exit::CommandFailure;
 use crate::spelling::nearest;
 
 /// The commands whose settings may stand at the top.
@@ -23,10 +23,14 @@ pub(super) fn parse(
     path: &Path,
     text: &str,
     command: &clap::Command,
-) -> Result<Vec<Entry>, Failure> {
+) -> Result<Vec<Setting>, CommandFailure> {
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| line_of(text, &span));
-        Failure::usage(format!("{}:{line}: this is not TOML: {}", path.display(), error.message()))
+        CommandFailure::usage(format!(
+            "{}:{line}: this is not TOML: {}",
+            path.display(),
+            error.message()
+        ))
     })?;
     let file = File { path, text, command };
     let mut entries = Vec::new();
@@ -43,8 +47,8 @@ pub(super) fn parse(
 }
 
 /// Adds a setting. Upstreams can be given in two ways, which add up.
-fn add(entries: &mut Vec<Entry>, new: Entry) {
-    let same = |known: &&mut Entry| known.name == new.name && known.command == new.command;
+fn add(entries: &mut Vec<Setting>, new: Setting) {
+    let same = |known: &&mut Setting| known.name == new.name && known.command == new.command;
     match entries.iter_mut().find(same) {
         Some(known) => known.values.extend(new.values),
         None => entries.push(new),
@@ -60,9 +64,9 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn wrong(&self, span: &std::ops::Range<usize>, why: &str) -> Failure {
+    fn wrong(&self, span: &std::ops::Range<usize>, why: &str) -> CommandFailure {
         let line = line_of(self.text, span);
-        Failure::usage(format!("{}:{line}: {why}", self.path.display()))
+        CommandFailure::usage(format!("{}:{line}: {why}", self.path.display()))
     }
 
     /// The table of one command.
@@ -70,8 +74,8 @@ impl File<'_> {
         &self,
         key: &Key<'_>,
         table: &DeTable<'_>,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), Failure> {
+        entries: &mut Vec<Setting>,
+    ) -> Result<(), CommandFailure> {
         let name = key.get_ref();
         let known: Vec<&str> = self
             .command
@@ -99,7 +103,7 @@ impl File<'_> {
     }
 
     /// `[upstreams]`: an address for each name.
-    fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Entry, Failure> {
+    fn upstreams(&self, key: &Key<'_>, table: &DeTable<'_>) -> Result<Setting, CommandFailure> {
         let mut values = Vec::new();
         for (name, value) in table {
             let DeValue::String(address) = value.get_ref() else {
@@ -109,7 +113,7 @@ impl File<'_> {
             values.push(format!("{}={address}", name.get_ref()));
         }
         let line = line_of(self.text, &key.span());
-        Ok(Entry { command: None, name: "upstream".to_owned(), values, line })
+        Ok(Setting { command: None, name: "upstream".to_owned(), values, line })
     }
 
     /// One setting.
@@ -118,7 +122,7 @@ impl File<'_> {
         command: Option<&str>,
         key: &Key<'_>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Result<Entry, Failure> {
+    ) -> Result<Setting, CommandFailure> {
         let name = key.get_ref();
         let commands = self.command.get_subcommands().filter(|known| match command {
             Some(command) => known.get_name() == command,
@@ -149,18 +153,20 @@ impl File<'_> {
             false => values,
         };
         let line = line_of(self.text, &key.span());
-        Ok(Entry { command: command.map(str::to_owned), name: name.to_string(), values, line })
+        Ok(Setting { command: command.map(str::to_owned), name: name.to_string(), values, line })
     }
 }
 
 /// What a setting is set to; `None` where it is of the wrong type.
-fn values(value: &DeValue<'_>, kind: Kind) -> Option<Vec<String>> {
+fn values(value: &DeValue<'_>, kind: SettingType) -> Option<Vec<String>> {
     match (value, kind) {
-        (DeValue::Boolean(value), Kind::Switch) => Some(vec![value.to_string()]),
-        (DeValue::String(text), Kind::One | Kind::Many) => Some(vec![text.to_string()]),
-        (DeValue::Integer(number), Kind::One) => Some(vec![number.as_str().to_owned()]),
-        (DeValue::Float(number), Kind::One) => Some(vec![number.as_str().to_owned()]),
-        (DeValue::Array(items), Kind::Many) => items
+        (DeValue::Boolean(value), SettingType::Switch) => Some(vec![value.to_string()]),
+        (DeValue::String(text), SettingType::One | SettingType::Many) => {
+            Some(vec![text.to_string()])
+        }
+        (DeValue::Integer(number), SettingType::One) => Some(vec![number.as_str().to_owned()]),
+        (DeValue::Float(number), SettingType::One) => Some(vec![number.as_str().to_owned()]),
+        (DeValue::Array(items), SettingType::Many) => items
             .iter()
             .map(|item| match item.get_ref() {
                 DeValue::String(text) => Some(text.to_string()),
@@ -184,7 +190,7 @@ fn takes_text(arg: &Arg) -> bool {
 /// Why a flag does not take a value, as the command line has it: a word that is none of
 /// those there are, a number that is none.
 fn refused(arg: &Arg, value: &str) -> Option<String> {
-    if kind(arg) == Kind::Switch {
+    if kind(arg) == SettingType::Switch {
         return None;
     }
     let words: Vec<_> =
@@ -205,10 +211,10 @@ fn refused(arg: &Arg, value: &str) -> Option<String> {
 
 fn expected(name: &str, arg: &Arg) -> String {
     let what = match kind(arg) {
-        Kind::Switch => "true or false",
-        Kind::One if takes_text(arg) => "a text",
-        Kind::One => "one text or number",
-        Kind::Many => "a text, or a list of texts",
+        SettingType::Switch => "true or false",
+        SettingType::One if takes_text(arg) => "a text",
+        SettingType::One => "one text or number",
+        SettingType::Many => "a text, or a list of texts",
     };
     format!("{name}: expected {what}")
 }

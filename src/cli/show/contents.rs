@@ -3,7 +3,7 @@
 
 use crate::identity::RequestKey;
 use crate::recording::EntryName;
-use crate::store::{Place, Recording, StoreError};
+use crate::store::{Recording, StoreError, TakeRef};
 
 /// The names of a recording in its order.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(in crate::cli) struct Named {
 #[derive(Debug)]
 pub(in crate::cli) struct Standing {
     /// For reading its entry.
-    pub(in crate::cli) place: Place,
+    pub(in crate::cli) place: TakeRef,
     /// The hash that its entry says its request has.
     hash: Option<RequestKey>,
 }
@@ -44,7 +44,12 @@ impl Contents {
     }
 
     /// Adds the next take; those of one name stand together.
-    pub(in crate::cli) fn add(&mut self, name: &EntryName, place: Place, hash: Option<RequestKey>) {
+    pub(in crate::cli) fn add(
+        &mut self,
+        name: &EntryName,
+        place: TakeRef,
+        hash: Option<RequestKey>,
+    ) {
         let standing = Standing { place, hash };
         match self.names.last_mut().filter(|last| last.name == *name) {
             Some(last) => last.takes.push(standing),

@@ -4,7 +4,7 @@
 use serde::de::IgnoredAny;
 
 use crate::inspection::event as message;
-use crate::provider::framing::{self, Event};
+use crate::provider::framing::{self, StreamEvent};
 use crate::provider::{Framing, Operation};
 
 /// How many are named.
@@ -45,7 +45,7 @@ fn events(framing: Framing, bytes: &[u8]) -> Vec<String> {
 }
 
 /// What is wrong with an event.
-fn what(framing: Framing, event: &Event<'_>) -> Option<String> {
+fn what(framing: Framing, event: &StreamEvent<'_>) -> Option<String> {
     if event.failed {
         return Some(match event.name {
             Some(name) => format!("is an exception: {name}"),
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::provider::framing::Frame;
+    use crate::provider::framing::EventFrame;
 
     const STREAM: &str = "application/vnd.amazon.eventstream";
 
@@ -89,9 +89,13 @@ mod tests {
     }
 
     fn stream(data: &[Value]) -> Vec<Vec<u8>> {
-        let frames: Vec<Frame> = data
+        let frames: Vec<EventFrame> = data
             .iter()
-            .map(|data| Frame { exception: false, name: Some("chunk"), data: Some(data.clone()) })
+            .map(|data| EventFrame {
+                exception: false,
+                name: Some("chunk"),
+                data: Some(data.clone()),
+            })
             .collect();
         Framing::EventStream.write(&frames)
     }
@@ -119,7 +123,7 @@ mod tests {
         let chunks = stream(&[chunk("{}"), chunk("{\"a\":"), chunk("{}")]);
         let mut changed = chunks[0].clone();
         changed[20] ^= 1;
-        let exception = Frame::exception("throttlingException", json!({ "message": "no" }));
+        let exception = EventFrame::exception("throttlingException", json!({ "message": "no" }));
         let exception = Framing::EventStream.write(&[exception]).concat();
         let bytes =
             [&changed, &chunks[1], &exception, &chunks[2][..30]].map(<[u8]>::to_vec).concat();

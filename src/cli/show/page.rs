@@ -4,11 +4,13 @@ use owo_colors::OwoColorize as _;
 
 use super::super::amount::{dollars, milliseconds};
 use super::super::ls::{Row, end_words, media_type};
-use super::super::pricing::{Pricing, UNKNOWN};
+use super::super::pricing::{PriceSource, UNKNOWN};
 use super::super::terminal;
 use super::{damage, pretty, timeline};
-use crate::provider::{Framing, Operation, Usage};
-use crate::recording::{Cut, End, Entry, RecordedRequest, RecordedResponse, encoding};
+use crate::provider::{Framing, Operation, TokenUsage};
+use crate::recording::{
+    Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd, encoding,
+};
 
 /// Plain bytes of a compressed body, at most.
 const DECODED: usize = encoding::LARGEST;
@@ -146,7 +148,7 @@ fn answer(page: &mut Page, entry: &Entry) {
     page.fact("tokens", entry.usage.map(tokens).as_deref());
     let cost = match (entry.cost_usd, entry.usage) {
         (None, None) if entry.response.is_none() => None,
-        _ => Some(Pricing::builtin().cost(entry, entry.model.as_deref())),
+        _ => Some(PriceSource::builtin().cost(entry, entry.model.as_deref())),
     };
     // A failed call used nothing: that it cost nothing need not be said.
     let cost = cost.filter(|cost| *cost != Some(0.0) || entry.usage.is_some());
@@ -156,7 +158,7 @@ fn answer(page: &mut Page, entry: &Entry) {
 }
 
 /// Token counts in words.
-fn tokens(usage: Usage) -> String {
+fn tokens(usage: TokenUsage) -> String {
     let note = |parts: &[(u64, &str)]| {
         let parts: Vec<String> = parts
             .iter()
@@ -215,15 +217,15 @@ fn times(page: &mut Page, response: &RecordedResponse, width: Option<usize>) {
     let count = chunks.len();
     let noun = if count == 1 { "chunk" } else { "chunks" };
     let meaning = match response.end {
-        End::Complete => "",
-        End::UpstreamAbort(Cut::Close) => {
+        ResponseEnd::Complete => "",
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => {
             ": the upstream closed the connection before the end; replay does the same"
         }
-        End::UpstreamAbort(Cut::Reset) => {
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => {
             ": the upstream reset the connection; replay does the same"
         }
-        End::ClientAbort => ": the client left and the rest did not come; never served",
-        End::Truncated => ": larger than what is kept; never served",
+        ResponseEnd::ClientAbort => ": the client left and the rest did not come; never served",
+        ResponseEnd::Truncated => ": larger than what is kept; never served",
     };
     let bytes = response.payload.len();
     page.line(&format!("{count} {noun}, {bytes} bytes; end: {}{meaning}", end_words(response.end)));

@@ -4,11 +4,12 @@
 use serde_json::Value;
 
 use super::super::terminal;
-use crate::inspection::pretty::Layout;
+use crate::inspection::pretty::BodyLayout;
 
 /// A text above this many characters is cut (an image in base64 is far above it), a row
 /// above this many numbers too (an embedding has hundreds).
-const LAYOUT: Layout = Layout { body: usize::MAX, text: 4000, row: 8, clean: terminal::json };
+const LAYOUT: BodyLayout =
+    BodyLayout { body: usize::MAX, text: 4000, row: 8, clean: terminal::json };
 
 /// A body as indented lines, and what it is where that is not plain to see.
 pub(super) fn body(bytes: &[u8]) -> String {

@@ -10,7 +10,7 @@ use super::super::ls::{Row, end_words};
 use super::super::terminal;
 use crate::identity;
 use crate::provider::ToolCall;
-use crate::recording::redact::{Redactor, Secrets};
+use crate::recording::redact::{CallCredentials, Redactor};
 use crate::recording::{Entry, RecordedRequest, RecordedResponse};
 
 /// Characters of a text without blanks that are shown; of a longer one, its hash.
@@ -51,7 +51,7 @@ struct Page<'r> {
 impl Page<'_> {
     /// A line.
     fn line(&mut self, indent: &str, text: &str) {
-        let clean = self.redactor.redact(text.as_bytes(), &Secrets::default());
+        let clean = self.redactor.redact(text.as_bytes(), &CallCredentials::default());
         let clean = String::from_utf8_lossy(&clean);
         self.out.push_str(&format!("{indent}{}\n", terminal::line(&clean)));
     }

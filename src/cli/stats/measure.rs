@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::amount::{milliseconds, rounded};
 use super::super::pricing::sum_words;
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 
 /// The percentiles that are told.
 pub(super) const PERCENTILES: [u8; 3] = [50, 90, 99];
@@ -14,13 +14,13 @@ const NOTHING: &str = "-";
 
 /// One call, as far as it is measured.
 #[derive(Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct CallSample {
     /// Whether its answer was an error, or was cut.
     pub(super) failed: bool,
     /// Whether it came as a stream.
     pub(super) streamed: bool,
     /// Its tokens.
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
     /// Its cost; `None` where it has tokens and no price.
     pub(super) cost: Option<f64>,
     /// Milliseconds to the end of its answer.
@@ -31,20 +31,20 @@ pub(super) struct Sample {
 
 /// What a group of calls comes to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measure {
+pub(super) struct GroupStats {
     pub(super) calls: u64,
     pub(super) failed: u64,
     streamed: u64,
-    usage: Usage,
+    usage: TokenUsage,
     cost: f64,
     unpriced: u64,
     latency: Times,
     first_chunk: Times,
 }
 
-impl Measure {
+impl GroupStats {
     /// Adds a call. How long a failed one took says nothing of the others.
-    pub(super) fn add(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, sample: &CallSample) {
         self.calls += 1;
         self.failed += u64::from(sample.failed);
         self.streamed += u64::from(sample.streamed);
@@ -94,7 +94,7 @@ impl Measure {
             0 => String::new(),
             failed => format!(", {failed} failed"),
         };
-        let Usage { prompt_tokens, completion_tokens, .. } = self.usage;
+        let TokenUsage { prompt_tokens, completion_tokens, .. } = self.usage;
         format!(
             "{} {calls}{failed} · {prompt_tokens} tokens in, {completion_tokens} out · {}",
             self.calls,
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn sums_do_not_run_over() {
-        let usage = Usage { prompt_tokens: u64::MAX, ..Usage::default() };
-        let mut measure = Measure::default();
+        let usage = TokenUsage { prompt_tokens: u64::MAX, ..TokenUsage::default() };
+        let mut measure = GroupStats::default();
         for _ in 0..2 {
-            measure.add(&Sample { usage, ..Sample::default() });
+            measure.add(&CallSample { usage, ..CallSample::default() });
         }
         assert_eq!(measure.to_json()["tokens"]["prompt"], u64::MAX);
     }

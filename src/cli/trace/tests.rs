@@ -5,15 +5,15 @@ fn variables(pairs: &[(&str, &str)]) -> Variables {
 }
 
 #[track_caller]
-fn config(pairs: &[(&str, &str)]) -> Config {
-    let asked = asked(&variables(pairs), About::default()).unwrap().unwrap();
+fn config(pairs: &[(&str, &str)]) -> SpanConfig {
+    let asked = asked(&variables(pairs), SpanDetails::default()).unwrap().unwrap();
     assert_eq!(asked.warnings, [""; 0]);
     asked.config
 }
 
 #[track_caller]
 fn refusal(pairs: &[(&str, &str)]) -> String {
-    let asked = asked(&variables(pairs), About::default());
+    let asked = asked(&variables(pairs), SpanDetails::default());
     asked.err().map(|failure| failure.message).expect("it was taken")
 }
 
@@ -34,7 +34,7 @@ fn endpoint_is_as_the_protocol_has_it() {
     let insecure = [(PROTOCOL, "grpc"), (ENDPOINT, "c:1"), ("OTEL_EXPORTER_OTLP_INSECURE", "true")];
     assert_eq!(url(&insecure), "http://c:1/");
     let mixed = [(PROTOCOL, "grpc"), ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json")];
-    assert_eq!(config(&mixed).protocol, Protocol::Json);
+    assert_eq!(config(&mixed).protocol, SpanProtocol::Json);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_is_no_certificate_is_refused() {
 #[test]
 fn headers_and_compressions_that_are_none_are_warned_of_and_no_value_is_said() {
     let told = |name: &str, text: &str| {
-        asked(&variables(&[(name, text)]), About::default()).unwrap().unwrap().warnings
+        asked(&variables(&[(name, text)]), SpanDetails::default()).unwrap().unwrap().warnings
     };
     let (headers, compression) = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_COMPRESSION");
     for fine in ["authorization=Bearer%20abc", "a=b, C=d=e,", " x-y = z "] {
@@ -83,7 +83,7 @@ fn headers_and_compressions_that_are_none_are_warned_of_and_no_value_is_said() {
 #[test]
 fn traces_are_off_when_the_variables_say_so() {
     for off in [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")] {
-        assert!(asked(&variables(&[off]), About::default()).unwrap().is_none(), "{off:?}");
+        assert!(asked(&variables(&[off]), SpanDetails::default()).unwrap().is_none(), "{off:?}");
     }
     config(&[("OTEL_SDK_DISABLED", "1"), ("OTEL_TRACES_EXPORTER", "otlp")]);
 }
@@ -112,7 +112,7 @@ fn numbers_are_taken_and_what_is_none_is_warned_of() {
         ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
         ("OTEL_TRACES_SAMPLER", "traceidratio"),
     ] {
-        let asked = asked(&variables(&[bad]), About::default()).unwrap().unwrap();
+        let asked = asked(&variables(&[bad]), SpanDetails::default()).unwrap().unwrap();
         assert_eq!(asked.warnings.len(), 1, "{bad:?}");
         assert!(asked.warnings[0].starts_with(bad.0), "{:?}", asked.warnings);
     }

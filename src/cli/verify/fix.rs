@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::super::exit::Failure;
+use super::super::exit::CommandFailure;
 use super::{Done, Report};
 use crate::recording::EntryName;
-use crate::store::{Changes, Kept, Note, Place, Recording};
-use crate::verification::{Checker, Kind, Problem, Severity, mend};
+use crate::store::{Recording, RecordingChanges, StoreEvent, TakeChange, TakeRef};
+use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
 
 /// What becomes of one entry.
 struct Fate {
     old: EntryName,
     new: EntryName,
-    place: Place,
+    place: TakeRef,
     /// Whether it is mended, and not only moved or written anew.
     mended: bool,
 }
 
 /// What was done to a recording.
 #[derive(Debug, Default)]
-pub(super) struct Fixed {
+pub(super) struct FixReport {
     pub(super) done: Vec<Done>,
     /// What is lost of the log that was merged.
     pub(super) lost: Vec<Problem>,
@@ -33,9 +33,9 @@ pub(super) struct Fixed {
 pub(super) fn fix(
     path: &Path,
     before: &Report,
-    checker: &Checker,
+    checker: &EntryChecker,
     rehash: bool,
-) -> Result<Fixed, Failure> {
+) -> Result<FixReport, CommandFailure> {
     let recording = Recording::open_merged(path)?;
     let whole = |what: String| Done { key: None, what };
     let mut done: Vec<Done> =
@@ -51,7 +51,7 @@ pub(super) fn fix(
     }
     done.extend(numbered(before, &fates, &mut names).into_iter().map(whole));
     let respelt = recording.meta().is_loomrec()
-        && before.problems.iter().any(|problem| problem.kind == Kind::Spelling);
+        && before.problems.iter().any(|problem| problem.kind == ProblemKind::Spelling);
     if respelt {
         names.extend(fates.iter().map(|fate| fate.new.clone()));
         done.push(whole("wrote its entries as loomrec writes them".to_owned()));
@@ -66,21 +66,21 @@ pub(super) fn fix(
     for (file, name) in Recording::open(path)?.rename_files()? {
         done.push(whole(format!("renamed {} to {name}", file.display())));
     }
-    Ok(Fixed { done, lost })
+    Ok(FixReport { done, lost })
 }
 
 /// Entries of a log that could not be merged.
-fn set_aside(note: &Note) -> Problem {
-    let problem = Problem::of_file(Kind::Leftover, Severity::Error, note.to_string());
+fn set_aside(note: &StoreEvent) -> Problem {
+    let problem = Problem::of_file(ProblemKind::Leftover, Severity::Error, note.to_string());
     problem.helped("loomrec salvage saves what can be read of them; record those calls again")
 }
 
 /// What becomes of each entry, and what is done to it.
 fn fates(
     recording: &Recording,
-    checker: &Checker,
+    checker: &EntryChecker,
     rehash: bool,
-) -> Result<(Vec<Fate>, Vec<Done>), Failure> {
+) -> Result<(Vec<Fate>, Vec<Done>), CommandFailure> {
     let (mut fates, mut done) = (Vec::new(), Vec::new());
     for stored in recording.entries() {
         let stored = stored?;
@@ -104,7 +104,7 @@ fn fates(
 /// Adds the names whose takes are not numbered in turn; what is kept under a name is
 /// numbered as it is written.
 fn numbered(before: &Report, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
-    let gaps = before.problems.iter().filter(|problem| problem.kind == Kind::Key);
+    let gaps = before.problems.iter().filter(|problem| problem.kind == ProblemKind::Key);
     let gaps: BTreeSet<EntryName> = gaps
         .filter(|problem| problem.mendable && !problem.pointer.is_empty())
         .filter_map(|problem| problem.key.as_deref().map(|key| EntryName::of_key(key).0))
@@ -118,12 +118,12 @@ fn numbered(before: &Report, fates: &[Fate], names: &mut BTreeSet<EntryName>) ->
 /// The changes to the takes of these names.
 fn changes(
     recording: &Recording,
-    checker: &Checker,
+    checker: &EntryChecker,
     fates: &[Fate],
     names: &BTreeSet<EntryName>,
     (rehash, respelt): (bool, bool),
-) -> Result<Changes, Failure> {
-    let mut changes = Changes::new()?;
+) -> Result<RecordingChanges, CommandFailure> {
+    let mut changes = RecordingChanges::new()?;
     let mut takes: BTreeMap<&EntryName, Vec<&Fate>> = BTreeMap::new();
     let mut order: Vec<&EntryName> = Vec::new();
     for fate in fates.iter().filter(|fate| names.contains(&fate.new)) {
@@ -148,13 +148,13 @@ fn changes(
         }
         for fate in takes {
             if !fate.mended && !respelt {
-                changes.push(name, Kept::Place(fate.place))?;
+                changes.push(name, TakeChange::Place(fate.place))?;
                 continue;
             }
             let entry = recording.entry(&fate.place)?;
             let mended = mend(&fate.old, &entry, checker, rehash);
             let entry = mended.map_or(entry, |mended| mended.entry);
-            changes.push(name, Kept::Entry(Box::new(entry)))?;
+            changes.push(name, TakeChange::Entry(Box::new(entry)))?;
         }
     }
     for name in gone {

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::Report;
-use super::work::{entries, on_all_cores, unreadable};
+use super::file::{entries, on_all_cores, unreadable};
 use crate::identity::IdentityRules;
-use crate::recording::Waiting;
-use crate::store::{self, Examined, StoreError};
-use crate::verification::{Checker, Kind, Problem, Severity, gaps};
+use crate::recording::PendingKind;
+use crate::store::{self, InspectedFile, StoreError};
+use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, gaps};
 
 /// One file.
 #[derive(Default)]
@@ -19,11 +19,11 @@ struct Part {
     /// Its keys, and their lines.
     keys: Vec<(String, usize)>,
     /// What its key was made under, and what its entry waits for, where it says so.
-    own: Option<(IdentityRules, Option<Waiting>)>,
+    own: Option<(IdentityRules, Option<PendingKind>)>,
 }
 
 /// Everything that is wrong with the files of a folder.
-pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
+pub(super) fn look(files: &[PathBuf], checker: &EntryChecker, report: &mut Report) {
     let mut parts = on_all_cores(files, |path| part(path, checker));
     let label = |at: usize| files[at].display().to_string();
     let mut unread = 0;
@@ -34,7 +34,8 @@ pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
         report.foreign += if own.loomrec { own.foreign } else { 0 };
         report.loomrec |= own.loomrec;
         if let Some(why) = own.unreadable {
-            report.add(Problem::of_file(Kind::Shape, Severity::Error, why).in_file(label(at)));
+            report
+                .add(Problem::of_file(ProblemKind::Shape, Severity::Error, why).in_file(label(at)));
         }
         own.problems.into_iter().for_each(|problem| report.add(problem.in_file(label(at))));
     }
@@ -58,7 +59,7 @@ pub(super) fn look(files: &[PathBuf], checker: &Checker, report: &mut Report) {
 }
 
 /// Looks at one file.
-fn part(path: &Path, checker: &Checker) -> Part {
+fn part(path: &Path, checker: &EntryChecker) -> Part {
     let mut part = Part::default();
     if let Err(error) = read(path, checker, &mut part) {
         part.report.unreadable = Some(match error {
@@ -70,8 +71,8 @@ fn part(path: &Path, checker: &Checker) -> Part {
     part
 }
 
-fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreError> {
-    let file = Examined::open_part(path)?;
+fn read(path: &Path, checker: &EntryChecker, part: &mut Part) -> Result<(), StoreError> {
+    let file = InspectedFile::open_part(path)?;
     let mut layout = file.part()?;
     entries(&file, &mut layout, checker, &mut part.report)?;
     part.report.foreign += layout.foreign;
@@ -85,7 +86,7 @@ fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreErro
                 "a file in a recording's folder holds one entry, and this one holds {}",
                 keys.len()
             );
-            let problem = Problem::of_file(Kind::Shape, Severity::Error, text);
+            let problem = Problem::of_file(ProblemKind::Shape, Severity::Error, text);
             part.report.problems.push(problem.helped(
                 "move it away; loomrec convert makes a folder of a recording with several",
             ));
@@ -98,7 +99,7 @@ fn read(path: &Path, checker: &Checker, part: &mut Part) -> Result<(), StoreErro
 fn misnamed(path: &Path, key: &str) -> Option<Problem> {
     let name = store::misnamed(path, key)?;
     let text = format!("the file is not called as its key is: {name}");
-    let problem = Problem::of_file(Kind::Name, Severity::Warning, text).within(key);
+    let problem = Problem::of_file(ProblemKind::Name, Severity::Warning, text).within(key);
     Some(problem.helped("--fix renames it").mendable())
 }
 
@@ -110,7 +111,7 @@ fn twice(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> {
             let known = *first.entry(key).or_insert(at);
             if known != at {
                 let text = format!("the key stands in {} too", label(known));
-                let problem = Problem::of_file(Kind::Duplicate, Severity::Error, text)
+                let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text)
                     .at("", Some(*line))
                     .within(key.as_str())
                     .in_file(label(at));
@@ -132,7 +133,8 @@ fn disagreeing(parts: &[Part], label: impl Fn(usize) -> String) -> Vec<Problem> 
                  what is pending",
                 label(first)
             );
-            let problem = Problem::of_file(Kind::Format, Severity::Error, text).in_file(label(at));
+            let problem =
+                Problem::of_file(ProblemKind::Format, Severity::Error, text).in_file(label(at));
             problem.helped("restore it from an older copy, or move it away")
         })
         .collect()

@@ -7,11 +7,11 @@ use super::Report;
 
 /// The document while it is written.
 #[derive(Default)]
-pub(super) struct Json {
+pub(super) struct VerifyDocument {
     files: usize,
 }
 
-impl Json {
+impl VerifyDocument {
     /// One file.
     pub(super) fn file(&mut self, report: &Report) -> String {
         let before = if self.files == 0 { "{\"files\":[\n" } else { ",\n" };

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::{Rates, rate};
+use super::{ChaosRates, rate};
 use crate::fault::error::{FaultError, quoted, unknown};
 use crate::fault::field::LONGEST_MS;
 use crate::fault::kind::Fault;
@@ -14,7 +14,7 @@ const OWN: [&str; 7] =
 /// What aimock has of them.
 const THEIRS: [&str; 3] = ["drop", "malformed", "disconnect"];
 
-impl Rates {
+impl ChaosRates {
     /// The rates that a request's headers ask for: `x-loomrec-chaos-drop` and so on, and
     /// aimock's; ours win where both are given. `x-loomrec-chaos-fault: RATE=FAULT` may
     /// stand more than once.

@@ -6,13 +6,13 @@ use serde_json::json;
 use super::*;
 use crate::fault::read::tests::faults as any_fault;
 
-fn read(value: Value) -> Rates {
-    Rates::read(&value).unwrap()
+fn read(value: Value) -> ChaosRates {
+    ChaosRates::read(&value).unwrap()
 }
 
 #[track_caller]
 fn refused(value: Value, message: &str) {
-    assert_eq!(Rates::read(&value).expect_err("refused").to_string(), message, "{value}");
+    assert_eq!(ChaosRates::read(&value).expect_err("refused").to_string(), message, "{value}");
 }
 
 fn headers(given: &[(&'static str, &str)]) -> HeaderMap {
@@ -27,7 +27,7 @@ fn headers(given: &[(&'static str, &str)]) -> HeaderMap {
 fn rates_are_read_in_our_words_and_in_aimocks() {
     let ours = read(json!({ "drop": 0.5, "malformed": 0, "disconnect": 1, "rate_limit": 0.1 }));
     let theirs = read(json!({ "dropRate": 0.5, "malformedRate": 0.0, "disconnectRate": 1.0 }));
-    assert_eq!(theirs, Rates { rate_limit: None, ..ours.clone() });
+    assert_eq!(theirs, ChaosRates { rate_limit: None, ..ours.clone() });
     assert_eq!(ours.rate_limit, Some(0.1));
     let plain = read(json!({ "latency": 0.2 }));
     assert_eq!((plain.latency, plain.latency_ms), (Some(0.2), None));
@@ -80,7 +80,7 @@ fn faults_of_one_type_have_names_of_their_own() {
 
 #[test]
 fn headers_ask_for_rates_and_ours_win() {
-    let rates = Rates::of_headers(&headers(&[
+    let rates = ChaosRates::of_headers(&headers(&[
         ("x-aimock-chaos-drop", "0.25"),
         ("x-aimock-chaos-malformed", "1"),
         ("x-loomrec-chaos-drop", " 0.5 "),
@@ -99,13 +99,13 @@ fn headers_ask_for_rates_and_ours_win() {
         "faults": [{ "rate": 0.1, "fault": "http_error:503" }, { "rate": 0.2, "fault": "slow:5" }],
     });
     assert_eq!(rates, read(expected));
-    assert!(Rates::of_headers(&headers(&[("accept", "*/*")])).unwrap().is_empty());
+    assert!(ChaosRates::of_headers(&headers(&[("accept", "*/*")])).unwrap().is_empty());
 }
 
 #[test]
 fn header_that_cannot_be_is_named() {
     let told = |given: &[(&'static str, &str)]| {
-        Rates::of_headers(&headers(given)).expect_err("refused").to_string()
+        ChaosRates::of_headers(&headers(given)).expect_err("refused").to_string()
     };
     for value in ["1.5", "-0.1", "NaN", "inf", "", "half", "0,5"] {
         let expected =
@@ -157,12 +157,12 @@ fn actions_are_drawn_in_their_order_until_one_happens() {
     assert_eq!(rates.roll(|_| 0.5), None);
 }
 
-fn rates() -> impl Strategy<Value = Rates> {
+fn rates() -> impl Strategy<Value = ChaosRates> {
     let rate = || of(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0]);
     let faults = prop::collection::vec((0.0..=1.0, any_fault()), 0..3);
     ((rate(), rate(), rate(), rate()), rate(), of(0..9_999_u64), faults).prop_map(
         |((drop, malformed, disconnect, rate_limit), latency, latency_ms, faults)| {
-            let mut rates = Rates {
+            let mut rates = ChaosRates {
                 drop,
                 malformed,
                 disconnect,
@@ -180,14 +180,14 @@ fn rates() -> impl Strategy<Value = Rates> {
 proptest! {
     #[test]
     fn rates_read_back_when_they_are_written(rates in rates()) {
-        prop_assert_eq!(Rates::read(&rates.to_json()), Ok(rates));
+        prop_assert_eq!(ChaosRates::read(&rates.to_json()), Ok(rates));
     }
 
     #[test]
     fn what_is_said_above_stands(high in rates(), low in rates()) {
         let merged = high.over(&low);
-        prop_assert_eq!(high.over(&Rates::default()), high.clone());
-        prop_assert_eq!(Rates::default().over(&low), low.clone());
+        prop_assert_eq!(high.over(&ChaosRates::default()), high.clone());
+        prop_assert_eq!(ChaosRates::default().over(&low), low.clone());
         prop_assert_eq!(merged.over(&low), merged.clone());
         prop_assert_eq!(high.over(&merged), merged.clone());
         prop_assert_eq!(merged.drop, high.drop.or(low.drop));
@@ -196,7 +196,7 @@ proptest! {
 
     #[test]
     fn rate_of_one_always_happens_and_of_zero_never(draw in 0.0..=1.0_f64, name in 0..3_usize) {
-        let mut rates = Rates::default();
+        let mut rates = ChaosRates::default();
         *[&mut rates.drop, &mut rates.malformed, &mut rates.latency][name] = Some(0.0);
         prop_assert_eq!(rates.roll(|_| draw), None);
         *[&mut rates.drop, &mut rates.malformed, &mut rates.latency][name] = Some(1.0);

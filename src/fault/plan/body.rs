@@ -4,23 +4,23 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::identity::{self, Json, Pointer};
+use crate::identity::{self, Json, JsonPointer};
 
 /// A request's body, read as JSON when somebody first asks.
 #[derive(Debug)]
-pub struct Body<'a> {
+pub struct LazyBody<'a> {
     bytes: &'a [u8],
     /// `None` inside where the bytes are not plain JSON.
     json: OnceLock<Option<Json<'a>>>,
 }
 
-impl<'a> From<&'a [u8]> for Body<'a> {
+impl<'a> From<&'a [u8]> for LazyBody<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self { bytes, json: OnceLock::new() }
     }
 }
 
-impl<'a> Body<'a> {
+impl<'a> LazyBody<'a> {
     /// The body, where it is plain JSON.
     fn json(&self) -> Option<&Json<'a>> {
         self.json.get_or_init(|| identity::parse(self.bytes).ok()).as_ref()
@@ -29,14 +29,14 @@ impl<'a> Body<'a> {
 
 /// What a place of a body must hold.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expected {
+pub enum ExpectedValue {
     /// This value; numbers count by what they are worth.
     Value(Value),
     /// A text that has this within it, there or in what stands there.
     Contains(String),
 }
 
-impl Expected {
+impl ExpectedValue {
     /// `{"contains": "…"}`, or any other value as itself.
     pub(super) fn of(value: &Value) -> Self {
         let object = value.as_object().filter(|object| object.len() == 1);
@@ -55,7 +55,7 @@ impl Expected {
     }
 
     /// Whether a place of a body holds it. One that is not plain JSON holds nothing.
-    pub(super) fn holds_at(&self, place: &Pointer, body: &Body<'_>) -> bool {
+    pub(super) fn holds_at(&self, place: &JsonPointer, body: &LazyBody<'_>) -> bool {
         let Some(found) = body.json().and_then(|json| json.pointer(place)) else { return false };
         match self {
             Self::Value(value) => same(value, found),
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
 
     fn found(value: &Value, body: &str) -> bool {
-        let place = Pointer::parse("/a").unwrap();
-        Expected::of(value).holds_at(&place, &Body::from(body.as_bytes()))
+        let place = JsonPointer::parse("/a").unwrap();
+        ExpectedValue::of(value).holds_at(&place, &LazyBody::from(body.as_bytes()))
     }
 
     #[test]

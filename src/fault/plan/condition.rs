@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::body::{Body, Expected};
+use super::body::{ExpectedValue, LazyBody};
 use crate::fault::error::{FaultError, quoted, token, told, unknown};
-use crate::fault::field::{Fields, whole};
-use crate::identity::Pointer;
+use crate::fault::field::{FaultFields, whole};
+use crate::identity::JsonPointer;
 use crate::provider::{Operation, Provider};
 
 const FIELDS: [&str; 12] = [
@@ -29,7 +29,7 @@ const HASH: usize = 64;
 /// What a call must be for a rule to be for it. All that is given must hold; of a list,
 /// one is enough; what is empty is not asked.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Match {
+pub struct RuleMatch {
     /// The call's step id.
     pub step_id: Vec<String>,
     /// Beginnings of its key, in lower case.
@@ -53,7 +53,7 @@ pub struct Match {
     /// Which connection it came on, from 1 in the order of their coming.
     pub connection: Vec<u64>,
     /// What stands in its body.
-    pub body: Vec<(Pointer, Expected)>,
+    pub body: Vec<(JsonPointer, ExpectedValue)>,
 }
 
 /// What a rule may know of a call.
@@ -76,7 +76,7 @@ pub struct CallFacts<'a> {
     /// Its session.
     pub session: Option<&'a str>,
     /// Its body.
-    pub body: Body<'a>,
+    pub body: LazyBody<'a>,
     /// Which call of its key it is, from 1.
     pub call: u64,
     /// Which try it is since the key was last answered well, from 1.
@@ -85,14 +85,14 @@ pub struct CallFacts<'a> {
     pub connection: u64,
 }
 
-impl Match {
+impl RuleMatch {
     /// What `value` asks of a call.
     ///
     /// # Errors
     /// An unknown field; a value of the wrong type; a provider or an operation that
     /// there is none of; a number below 1; a pointer that is none.
     pub fn read(value: &Value) -> Result<Self, FaultError> {
-        let fields = Fields::of(value, "an object of what a call must be")?;
+        let fields = FaultFields::of(value, "an object of what a call must be")?;
         fields.only("match", &FIELDS)?;
         Ok(Self {
             step_id: words(fields, "step_id")?,
@@ -191,7 +191,7 @@ fn put<T: Clone + Into<Value>>(out: &mut Map<String, Value>, name: &str, values:
 
 /// The values of a field that may be one or a list, each read by `read`.
 fn each<T>(
-    fields: Fields<'_>,
+    fields: FaultFields<'_>,
     name: &str,
     expected: &str,
     read: impl Fn(&Value) -> Option<T>,
@@ -214,12 +214,12 @@ fn each<T>(
     values.iter().map(one).collect()
 }
 
-fn words(fields: Fields<'_>, name: &str) -> Result<Vec<String>, FaultError> {
+fn words(fields: FaultFields<'_>, name: &str) -> Result<Vec<String>, FaultError> {
     let read = |value: &Value| value.as_str().filter(|word| !word.is_empty()).map(str::to_owned);
     each(fields, name, "a word, or a list of words", read)
 }
 
-fn among(fields: Fields<'_>, name: &str, known: &[&str]) -> Result<Vec<String>, FaultError> {
+fn among(fields: FaultFields<'_>, name: &str, known: &[&str]) -> Result<Vec<String>, FaultError> {
     let found = words(fields, name)?;
     match found.iter().find(|word| !known.contains(&word.as_str())) {
         None => Ok(found),
@@ -227,12 +227,12 @@ fn among(fields: Fields<'_>, name: &str, known: &[&str]) -> Result<Vec<String>, 
     }
 }
 
-fn numbers(fields: Fields<'_>, name: &str) -> Result<Vec<u64>, FaultError> {
+fn numbers(fields: FaultFields<'_>, name: &str) -> Result<Vec<u64>, FaultError> {
     let read = |value: &Value| value.as_number().and_then(whole).filter(|number| *number > 0);
     each(fields, name, "a whole number from 1, or a list of them", read)
 }
 
-fn hashes(fields: Fields<'_>) -> Result<Vec<String>, FaultError> {
+fn hashes(fields: FaultFields<'_>) -> Result<Vec<String>, FaultError> {
     let read = |value: &Value| {
         let hash = value.as_str()?.to_ascii_lowercase();
         let fits = (SHORTEST..=HASH).contains(&hash.len());
@@ -242,14 +242,14 @@ fn hashes(fields: Fields<'_>) -> Result<Vec<String>, FaultError> {
     each(fields, "request_hash", expected, read)
 }
 
-fn body(fields: Fields<'_>) -> Result<Vec<(Pointer, Expected)>, FaultError> {
+fn body(fields: FaultFields<'_>) -> Result<Vec<(JsonPointer, ExpectedValue)>, FaultError> {
     let places = match fields.get("body") {
         None => return Ok(Vec::new()),
         Some(Value::Object(places)) => places,
         Some(_) => return Err(fields.wrong("body", "an object of JSON pointers and values")),
     };
-    let read = |(place, value): (&String, &Value)| match Pointer::parse(place) {
-        Ok(pointer) => Ok((pointer, Expected::of(value))),
+    let read = |(place, value): (&String, &Value)| match JsonPointer::parse(place) {
+        Ok(pointer) => Ok((pointer, ExpectedValue::of(value))),
         Err(_) => {
             let why = format!(
                 "{} is no JSON pointer to a place in the body, such as /messages/0/content \

@@ -28,12 +28,12 @@ fn call<'a>(body: &'a str) -> CallFacts<'a> {
 
 #[track_caller]
 fn refused(plan: Value, message: &str) {
-    assert_eq!(Plan::parse(&plan).expect_err("refused").to_string(), message, "{plan}");
+    assert_eq!(FaultPlan::parse(&plan).expect_err("refused").to_string(), message, "{plan}");
 }
 
 #[test]
 fn plan_is_read_as_it_is_written() {
-    let plan = Plan::parse(&json!({
+    let plan = FaultPlan::parse(&json!({
         "seed": 7,
         "rules": [
             { "name": "first answer fails", "match": { "step_id": "answer", "attempt": 1 },
@@ -61,7 +61,7 @@ fn plan_is_read_as_it_is_written() {
 #[test]
 fn seed_is_exact_when_it_is_large() {
     let seed = u64::MAX;
-    let plan = Plan::parse(&json!({ "seed": seed, "rules": [{ "fault": "hang" }] })).unwrap();
+    let plan = FaultPlan::parse(&json!({ "seed": seed, "rules": [{ "fault": "hang" }] })).unwrap();
     assert_eq!(plan.seed, Some(seed));
 }
 
@@ -76,7 +76,7 @@ fn refusal_names_the_rule_and_the_place() {
         rule(json!({ "fault": "hangg" })).clone(),
         &format!(
             "rule 2: /fault: unknown fault \"hangg\", did you mean \"hang\"?; there are: {}",
-            crate::fault::form::Form::all().join(", ")
+            crate::fault::form::FaultForm::all().join(", ")
         ),
     );
     refused(rule(json!({})), "rule 2: /fault: a rule needs it: what its calls get");
@@ -108,7 +108,7 @@ fn refusal_names_the_rule_and_the_place() {
 fn refusal_names_what_no_call_can_be() {
     let told = |when: Value| {
         let plan = json!({ "rules": [{ "match": when, "fault": "hang" }] });
-        Plan::parse(&plan).expect_err("refused").to_string()
+        FaultPlan::parse(&plan).expect_err("refused").to_string()
     };
     let number = "expected a whole number from 1, or a list of them";
     assert_eq!(told(json!({ "attempt": 0 })), format!("rule 1: /match/attempt: {number}, not 0"));
@@ -165,7 +165,7 @@ fn plan_is_refused_when_it_is_for_no_call() {
 #[test]
 fn all_that_is_given_must_hold() {
     let holds =
-        |when: Value| Match::read(&when).unwrap().holds(&call(r#"{"stream":true,"n":1.0}"#));
+        |when: Value| RuleMatch::read(&when).unwrap().holds(&call(r#"{"stream":true,"n":1.0}"#));
     for (field, is, other) in [
         ("step_id", json!("answer"), json!("question")),
         ("request_hash", json!("0123"), json!("0124")),
@@ -191,7 +191,7 @@ fn all_that_is_given_must_hold() {
 
 #[test]
 fn only_connection_is_known_before_a_request_has_come() {
-    let only = |when: Value| Match::read(&when).unwrap().only_connection();
+    let only = |when: Value| RuleMatch::read(&when).unwrap().only_connection();
     assert!(only(json!({ "connection": [1, 2] })));
     assert!(!only(json!({})));
     assert!(!only(json!({ "connection": 1, "attempt": 1 })));
@@ -202,7 +202,7 @@ fn only_connection_is_known_before_a_request_has_come() {
 fn provider_of_every_upstream_can_be_asked_for() {
     let providers = UPSTREAMS.iter().map(|upstream| upstream.provider.name());
     for name in providers.chain([Provider::Unknown.name()]) {
-        assert!(Match::read(&json!({ "provider": name })).is_ok(), "{name}");
+        assert!(RuleMatch::read(&json!({ "provider": name })).is_ok(), "{name}");
     }
 }
 
@@ -235,15 +235,15 @@ fn conditions() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn match_reads_back_when_it_is_written(when in conditions()) {
-        let read = Match::read(&when).unwrap();
-        prop_assert_eq!(Match::read(&read.to_json()), Ok(read));
+        let read = RuleMatch::read(&when).unwrap();
+        prop_assert_eq!(RuleMatch::read(&read.to_json()), Ok(read));
     }
 
     #[test]
     fn every_rule_of_a_plan_is_kept_in_its_order(faults in prop::collection::vec(faults(), 1..6)) {
         let rule = |fault: &Fault| json!({ "fault": fault.to_json() });
         let rules: Vec<Value> = faults.iter().map(rule).collect();
-        let plan = Plan::parse(&json!({ "rules": rules })).unwrap();
+        let plan = FaultPlan::parse(&json!({ "rules": rules })).unwrap();
         let read: Vec<Fault> = plan.rules.into_iter().map(|rule| rule.fault).collect();
         prop_assert_eq!(read, faults);
     }

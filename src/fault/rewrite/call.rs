@@ -5,16 +5,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::NotApplicable;
-use super::shape::{Shape, items, says};
+use super::shape::{AnswerShape, items, says};
 use crate::fault::ToolFault;
-use crate::fault::broken::broken;
+use crate::fault::broken_json::broken;
 use crate::fault::event::with_data;
 use crate::provider::Framing;
 use crate::provider::framing::events;
 
 /// What stands in a stream's events for arguments that are no JSON, and these.
 #[derive(Debug)]
-pub(super) struct Marked {
+pub(super) struct MarkedArguments {
     mark: String,
     text: String,
 }
@@ -34,10 +34,10 @@ struct Call<'a> {
 /// split.
 pub(super) fn break_call(
     mode: ToolFault,
-    shape: Shape,
+    shape: AnswerShape,
     streamed: bool,
     body: &mut Value,
-) -> Result<Option<Marked>, NotApplicable> {
+) -> Result<Option<MarkedArguments>, NotApplicable> {
     let whole = body.to_string();
     let call = first(shape, body).ok_or(NotApplicable::NoToolCall)?;
     let name = call.object.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -52,11 +52,11 @@ pub(super) fn break_call(
     };
     if mode == ToolFault::InvalidJson {
         let text = broken(&text);
-        let in_pieces = matches!(shape, Shape::Messages | Shape::Converse);
+        let in_pieces = matches!(shape, AnswerShape::Messages | AnswerShape::Converse);
         if streamed && in_pieces {
             let (number, mark) = mark(&whole);
             call.object.insert(call.slot.to_owned(), json!({ "~": number }));
-            return Ok(Some(Marked { mark, text }));
+            return Ok(Some(MarkedArguments { mark, text }));
         }
         call.object.insert(call.slot.to_owned(), text.into());
         return Ok(None);
@@ -86,29 +86,34 @@ fn of_another_type(value: Value) -> Value {
 }
 
 /// The first tool call that asks the program to do something.
-fn first(shape: Shape, body: &mut Value) -> Option<Call<'_>> {
+fn first(shape: AnswerShape, body: &mut Value) -> Option<Call<'_>> {
     match shape {
-        Shape::Choices => items(body, "/choices").find_map(in_choice),
-        Shape::Responses => items(body, "/output").find_map(|item| {
+        AnswerShape::Choices => items(body, "/choices").find_map(in_choice),
+        AnswerShape::Responses => items(body, "/output").find_map(|item| {
             let kinds = [("function_call", "arguments"), ("custom_tool_call", "input")];
             let (_, slot) = kinds.into_iter().find(|(kind, _)| says(item, "type", kind))?;
             of(item, slot)
         }),
-        Shape::Messages => items(body, "/content")
+        AnswerShape::Messages => items(body, "/content")
             .find(|block| says(block, "type", "tool_use"))
             .and_then(|block| of(block, "input")),
-        Shape::Gemini => items(body, "/candidates").find_map(|candidate| {
+        AnswerShape::Gemini => items(body, "/candidates").find_map(|candidate| {
             items(candidate, "/content/parts")
                 .find_map(|part| of(part.get_mut("functionCall")?, "args"))
         }),
-        Shape::Converse => items(body, "/output/message/content")
+        AnswerShape::Converse => items(body, "/output/message/content")
             .filter_map(|block| block.get_mut("toolUse"))
             .find(|call| !says(call, "type", "server_tool_use"))
             .and_then(|call| of(call, "input")),
-        Shape::Cohere | Shape::OllamaChat => items(body, "/message/tool_calls")
+        AnswerShape::Cohere | AnswerShape::OllamaChat => items(body, "/message/tool_calls")
             .find_map(|call| of(call.get_mut("function")?, "arguments")),
-        Shape::CohereText => items(body, "/tool_calls").find_map(|call| of(call, "parameters")),
-        Shape::OllamaGenerate | Shape::Llama | Shape::Titan | Shape::Outputs => None,
+        AnswerShape::CohereText => {
+            items(body, "/tool_calls").find_map(|call| of(call, "parameters"))
+        }
+        AnswerShape::OllamaGenerate
+        | AnswerShape::Llama
+        | AnswerShape::Titan
+        | AnswerShape::Outputs => None,
     }
 }
 
@@ -143,7 +148,11 @@ fn mark(whole: &str) -> (u64, String) {
 }
 
 /// The events of a stream with the text in the place of its mark.
-pub(super) fn unmarked(framing: Framing, chunks: Vec<Vec<u8>>, marked: &Marked) -> Vec<Vec<u8>> {
+pub(super) fn unmarked(
+    framing: Framing,
+    chunks: Vec<Vec<u8>>,
+    marked: &MarkedArguments,
+) -> Vec<Vec<u8>> {
     chunks
         .into_iter()
         .map(|chunk| unmarked_event(framing, &chunk, marked).unwrap_or(chunk))
@@ -151,7 +160,7 @@ pub(super) fn unmarked(framing: Framing, chunks: Vec<Vec<u8>>, marked: &Marked) 
 }
 
 /// The event anew where the mark is in it.
-fn unmarked_event(framing: Framing, chunk: &[u8], marked: &Marked) -> Option<Vec<u8>> {
+fn unmarked_event(framing: Framing, chunk: &[u8], marked: &MarkedArguments) -> Option<Vec<u8>> {
     let event = events(framing, chunk).find(|event| event.data.is_some())?;
     let mut data = event.json()?;
     let inner = data
@@ -173,7 +182,7 @@ fn unmarked_event(framing: Framing, chunk: &[u8], marked: &Marked) -> Option<Vec
 }
 
 /// Puts the text in the place of the mark; whether it was there.
-fn replace(value: &mut Value, marked: &Marked) -> bool {
+fn replace(value: &mut Value, marked: &MarkedArguments) -> bool {
     match value {
         Value::String(text) if *text == marked.mark => {
             *text = marked.text.clone();

@@ -2,12 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::shape::{Shape, items, says};
+use super::shape::{AnswerShape, items, says};
 use crate::provider::Answer;
 
 /// Changes a complete answer so. `content` takes the place of its text; `answer` is what
 /// it said.
-pub(super) fn cut_off(shape: Shape, content: Option<&str>, answer: &Answer, body: &mut Value) {
+pub(super) fn cut_off(
+    shape: AnswerShape,
+    content: Option<&str>,
+    answer: &Answer,
+    body: &mut Value,
+) {
     finish(shape, body);
     uncount(shape, body);
     let prompt = answer.usage.unwrap_or_default().prompt_tokens;
@@ -28,9 +33,9 @@ fn put(body: &mut Value, at: &str, value: Value) {
 }
 
 /// Puts the provider's word for a length that was reached where it says why it ended.
-fn finish(shape: Shape, body: &mut Value) {
+fn finish(shape: AnswerShape, body: &mut Value) {
     match shape {
-        Shape::Choices => {
+        AnswerShape::Choices => {
             for choice in items(body, "/choices") {
                 // Some of Bedrock's models call it as Anthropic does.
                 let other = choice.get("finish_reason").is_none();
@@ -43,7 +48,7 @@ fn finish(shape: Shape, body: &mut Value) {
                 put(choice, "/native_finish_reason", json!("length"));
             }
         }
-        Shape::Responses => {
+        AnswerShape::Responses => {
             body["status"] = json!("incomplete");
             body["incomplete_details"] = json!({ "reason": "max_output_tokens" });
             put(body, "/completed_at", Value::Null);
@@ -51,25 +56,29 @@ fn finish(shape: Shape, body: &mut Value) {
                 put(last, "/status", json!("incomplete"));
             }
         }
-        Shape::Messages => {
+        AnswerShape::Messages => {
             body["stop_reason"] = json!("max_tokens");
             put(body, "/stop_sequence", Value::Null);
         }
-        Shape::Gemini => {
+        AnswerShape::Gemini => {
             for candidate in items(body, "/candidates") {
                 candidate["finishReason"] = json!("MAX_TOKENS");
             }
         }
-        Shape::Converse => body["stopReason"] = json!("max_tokens"),
-        Shape::Cohere | Shape::CohereText => body["finish_reason"] = json!("MAX_TOKENS"),
-        Shape::OllamaChat | Shape::OllamaGenerate => body["done_reason"] = json!("length"),
-        Shape::Llama => body["stop_reason"] = json!("length"),
-        Shape::Titan => {
+        AnswerShape::Converse => body["stopReason"] = json!("max_tokens"),
+        AnswerShape::Cohere | AnswerShape::CohereText => {
+            body["finish_reason"] = json!("MAX_TOKENS")
+        }
+        AnswerShape::OllamaChat | AnswerShape::OllamaGenerate => {
+            body["done_reason"] = json!("length")
+        }
+        AnswerShape::Llama => body["stop_reason"] = json!("length"),
+        AnswerShape::Titan => {
             for result in items(body, "/results") {
                 result["completionReason"] = json!("LENGTH");
             }
         }
-        Shape::Outputs => {
+        AnswerShape::Outputs => {
             for output in items(body, "/outputs") {
                 output["stop_reason"] = json!("length");
             }
@@ -78,20 +87,24 @@ fn finish(shape: Shape, body: &mut Value) {
 }
 
 /// Makes the counts of output zero, where there are any.
-fn uncount(shape: Shape, body: &mut Value) {
+fn uncount(shape: AnswerShape, body: &mut Value) {
     let counts: &[&str] = match shape {
-        Shape::Choices => &["/usage/completion_tokens", "/x_groq/usage/completion_tokens"],
-        Shape::Responses | Shape::Messages => &["/usage/output_tokens"],
-        Shape::Gemini => {
+        AnswerShape::Choices => &["/usage/completion_tokens", "/x_groq/usage/completion_tokens"],
+        AnswerShape::Responses | AnswerShape::Messages => &["/usage/output_tokens"],
+        AnswerShape::Gemini => {
             &["/usageMetadata/candidatesTokenCount", "/usageMetadata/thoughtsTokenCount"]
         }
         // Nova's own answers have Converse's names.
-        Shape::Converse => &["/usage/outputTokens"],
-        Shape::Cohere => &["/usage/billed_units/output_tokens", "/usage/tokens/output_tokens"],
-        Shape::CohereText => &["/meta/billed_units/output_tokens", "/meta/tokens/output_tokens"],
-        Shape::OllamaChat | Shape::OllamaGenerate => &["/eval_count"],
-        Shape::Llama => &["/generation_token_count"],
-        Shape::Titan | Shape::Outputs => &["/totalOutputTextTokenCount"],
+        AnswerShape::Converse => &["/usage/outputTokens"],
+        AnswerShape::Cohere => {
+            &["/usage/billed_units/output_tokens", "/usage/tokens/output_tokens"]
+        }
+        AnswerShape::CohereText => {
+            &["/meta/billed_units/output_tokens", "/meta/tokens/output_tokens"]
+        }
+        AnswerShape::OllamaChat | AnswerShape::OllamaGenerate => &["/eval_count"],
+        AnswerShape::Llama => &["/generation_token_count"],
+        AnswerShape::Titan | AnswerShape::Outputs => &["/totalOutputTextTokenCount"],
     };
     for at in counts {
         put(body, at, json!(0));
@@ -117,9 +130,9 @@ fn uncount(shape: Shape, body: &mut Value) {
 }
 
 /// Puts a text in the place of what is said.
-fn say(shape: Shape, content: &str, body: &mut Value) {
+fn say(shape: AnswerShape, content: &str, body: &mut Value) {
     match shape {
-        Shape::Choices => {
+        AnswerShape::Choices => {
             for choice in items(body, "/choices") {
                 match choice.get_mut("message") {
                     Some(message) if message.is_object() => message["content"] = json!(content),
@@ -127,25 +140,25 @@ fn say(shape: Shape, content: &str, body: &mut Value) {
                 }
             }
         }
-        Shape::Responses => {
+        AnswerShape::Responses => {
             for item in items(body, "/output").filter(|item| says(item, "type", "message")) {
                 let part = json!({ "type": "output_text", "text": content, "annotations": [] });
                 blocks(item, "/content", part, |part| says(part, "type", "output_text"), |_| false);
             }
             put(body, "/output_text", json!(content));
         }
-        Shape::Messages | Shape::Cohere => {
-            let at = if shape == Shape::Messages { "/content" } else { "/message/content" };
+        AnswerShape::Messages | AnswerShape::Cohere => {
+            let at = if shape == AnswerShape::Messages { "/content" } else { "/message/content" };
             let block = json!({ "type": "text", "text": content });
             let thinks = |block: &Value| {
                 says(block, "type", "thinking") || says(block, "type", "redacted_thinking")
             };
-            if shape == Shape::Cohere && !body.pointer(at).is_some_and(Value::is_array) {
+            if shape == AnswerShape::Cohere && !body.pointer(at).is_some_and(Value::is_array) {
                 body["message"]["content"] = json!([]);
             }
             blocks(body, at, block, |block| says(block, "type", "text"), thinks);
         }
-        Shape::Gemini => {
+        AnswerShape::Gemini => {
             for candidate in items(body, "/candidates") {
                 let thinks = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
                 let is_text = |part: &Value| part.get("text").is_some() && !thinks(part);
@@ -155,19 +168,19 @@ fn say(shape: Shape, content: &str, body: &mut Value) {
                 blocks(candidate, "/content/parts", json!({ "text": content }), is_text, thinks);
             }
         }
-        Shape::Converse => {
+        AnswerShape::Converse => {
             let is_text = |block: &Value| {
                 block.get("text").is_some() || block.get("citationsContent").is_some()
             };
             let thinks = |block: &Value| block.get("reasoningContent").is_some();
             blocks(body, "/output/message/content", json!({ "text": content }), is_text, thinks);
         }
-        Shape::CohereText => body["text"] = json!(content),
-        Shape::OllamaChat => body["message"]["content"] = json!(content),
-        Shape::OllamaGenerate => body["response"] = json!(content),
-        Shape::Llama => body["generation"] = json!(content),
-        Shape::Titan => put(body, "/results/0/outputText", json!(content)),
-        Shape::Outputs => put(body, "/outputs/0/text", json!(content)),
+        AnswerShape::CohereText => body["text"] = json!(content),
+        AnswerShape::OllamaChat => body["message"]["content"] = json!(content),
+        AnswerShape::OllamaGenerate => body["response"] = json!(content),
+        AnswerShape::Llama => body["generation"] = json!(content),
+        AnswerShape::Titan => put(body, "/results/0/outputText", json!(content)),
+        AnswerShape::Outputs => put(body, "/outputs/0/text", json!(content)),
     }
 }
 

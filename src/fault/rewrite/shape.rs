@@ -6,7 +6,7 @@ use crate::provider::Operation;
 
 /// A shape of complete answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum AnswerShape {
     /// Chat completions, and the legacy ones.
     Choices,
     Responses,
@@ -27,7 +27,7 @@ pub(super) enum Shape {
     Outputs,
 }
 
-impl Shape {
+impl AnswerShape {
     /// The shape of this answer; `None` where it is none that says something.
     pub(super) fn of(operation: Operation, body: &Value) -> Option<Self> {
         let is_list = |at: &str| body.pointer(at).is_some_and(Value::is_array);

@@ -2,20 +2,26 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::{After, ToolFault, trial};
+use crate::fault::{FaultPoint, ToolFault, test_calls};
 use crate::provider::framing::events;
-use crate::provider::{Operation, ToolCall, Usage};
+use crate::provider::{Operation, TokenUsage, ToolCall};
 
 /// The calls whose answers can be changed, and whether these can call tools.
-fn all() -> Vec<(Asked<'static>, bool)> {
-    let of = |operation, framing| trial::asked(operation, "", framing);
-    let invoke =
-        |model| Asked { model: Some(model), ..of(Operation::Invoke, Framing::EventStream) };
-    let first = Asked { target: Some("/v1/chat"), ..of(Operation::CohereChat, Framing::Lines) };
+fn all() -> Vec<(ResponseFormat<'static>, bool)> {
+    let of = |operation, framing| test_calls::asked(operation, "", framing);
+    let invoke = |model| ResponseFormat {
+        model: Some(model),
+        ..of(Operation::Invoke, Framing::EventStream)
+    };
+    let first =
+        ResponseFormat { target: Some("/v1/chat"), ..of(Operation::CohereChat, Framing::Lines) };
     vec![
         (of(Operation::ChatCompletions, Framing::Sse), true),
-        (Asked { upstream: "groq", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
-        (Asked { upstream: "mistral", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
+        (ResponseFormat { upstream: "groq", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
+        (
+            ResponseFormat { upstream: "mistral", ..of(Operation::ChatCompletions, Framing::Sse) },
+            true,
+        ),
         (of(Operation::Completions, Framing::Sse), false),
         (of(Operation::Responses, Framing::Sse), true),
         (of(Operation::Messages, Framing::Sse), true),
@@ -45,11 +51,11 @@ fn answer(arguments: Option<Value>) -> Answer {
     Answer {
         content: "It is sunny.".to_owned(),
         model: Some("the-model".to_owned()),
-        usage: Some(Usage {
+        usage: Some(TokenUsage {
             prompt_tokens: 7,
             completion_tokens: 5,
             total_tokens: 12,
-            ..Usage::default()
+            ..TokenUsage::default()
         }),
         finish_reason: None,
         tool_calls: arguments.into_iter().map(call).collect(),
@@ -58,13 +64,18 @@ fn answer(arguments: Option<Value>) -> Answer {
 }
 
 /// An answer as it is recorded: complete, and as a stream.
-fn recorded(asked: &Asked<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
+fn recorded(asked: &ResponseFormat<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
     let complete = provider::write(asked, answer, "seed").unwrap();
     let stream = provider::to_stream(asked, &complete).unwrap().concat();
     [(None, complete), (Some(asked.framing), stream)]
 }
 
-fn rewritten(fault: &Fault, asked: &Asked<'_>, framing: Option<Framing>, body: &[u8]) -> Vec<u8> {
+fn rewritten(
+    fault: &Fault,
+    asked: &ResponseFormat<'_>,
+    framing: Option<Framing>,
+    body: &[u8],
+) -> Vec<u8> {
     let bodies = rewrite(fault, asked, framing, body).unwrap();
     if framing.is_none() {
         assert_eq!(bodies.len(), 1);
@@ -115,7 +126,7 @@ fn ids(body: &[u8]) -> String {
 
 #[test]
 fn each_provider_has_its_own_word_for_a_length() {
-    let word = |asked: Asked<'_>| {
+    let word = |asked: ResponseFormat<'_>| {
         let (_, body) = recorded(&asked, &answer(None))[0].clone();
         let changed = rewritten(&Fault::PartialResponse { content: None }, &asked, None, &body);
         provider::read(asked.operation, None, &changed).unwrap().finish_reason.unwrap()
@@ -152,7 +163,7 @@ fn each_provider_has_its_own_word_for_a_length() {
 
 #[test]
 fn a_partial_response_of_openai_ends_as_incomplete() {
-    let asked = trial::asked(Operation::Responses, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::Responses, "", Framing::Sse);
     let [(_, body), (framing, stream)] = recorded(&asked, &answer(None));
     let fault = Fault::PartialResponse { content: Some("It".to_owned()) };
     let complete: Value = serde_json::from_slice(&rewritten(&fault, &asked, None, &body)).unwrap();
@@ -172,7 +183,7 @@ fn a_partial_response_of_openai_ends_as_incomplete() {
 
 #[test]
 fn what_was_thought_stays_before_a_text_that_was_not_there() {
-    let asked = trial::asked(Operation::Messages, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::Messages, "", Framing::Sse);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let call = json!({"type": "tool_use", "id": "t", "name": "look", "input": {}});
     let body = json!({"id": "m", "content": [thought, call], "stop_reason": "tool_use",
@@ -218,8 +229,8 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
 #[test]
 fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
     for (asked, slot) in [
-        (trial::asked(Operation::Messages, "", Framing::Sse), "/delta/partial_json"),
-        (trial::asked(Operation::Converse, "", Framing::EventStream), "/delta/toolUse/input"),
+        (test_calls::asked(Operation::Messages, "", Framing::Sse), "/delta/partial_json"),
+        (test_calls::asked(Operation::Converse, "", Framing::EventStream), "/delta/toolUse/input"),
     ] {
         for (arguments, cut) in [(json!({"city": "Paris"}), "{\"city\":"), (json!({}), "{")] {
             let [_, (framing, stream)] = recorded(&asked, &answer(Some(arguments)));
@@ -235,7 +246,7 @@ fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
 
 #[test]
 fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
-    let asked = trial::asked(Operation::GenerateContent, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::GenerateContent, "", Framing::Sse);
     for (framing, body) in recorded(&asked, &answer(Some(json!({"city": "Paris"})))) {
         let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &body);
         let text = String::from_utf8(changed).unwrap();
@@ -245,7 +256,7 @@ fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
 
 #[test]
 fn calls_from_before_there_were_tools_are_broken_too() {
-    let asked = trial::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::ChatCompletions, "", Framing::Sse);
     let body = |message: Value| json!({"choices": [{"index": 0, "message": message}]}).to_string();
     let of = |message: Value, mode| {
         let changed = rewritten(&broken(mode), &asked, None, body(message).as_bytes());
@@ -261,7 +272,7 @@ fn calls_from_before_there_were_tools_are_broken_too() {
 
 #[test]
 fn a_list_of_another_type_is_a_text() {
-    let asked = trial::asked(Operation::Messages, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::Messages, "", Framing::Sse);
     let [(_, body), _] = recorded(&asked, &answer(Some(json!({"days": [1]}))));
     let changed = rewritten(&broken(ToolFault::WrongType), &asked, None, &body);
     let told = provider::read(asked.operation, None, &changed).unwrap();
@@ -270,7 +281,7 @@ fn a_list_of_another_type_is_a_text() {
 
 #[test]
 fn what_cannot_be_changed_says_why() {
-    let asked = trial::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::ChatCompletions, "", Framing::Sse);
     let why = |fault: &Fault, framing, body: &[u8]| {
         rewrite(fault, &asked, framing, body).unwrap_err().to_string()
     };
@@ -285,9 +296,9 @@ fn what_cannot_be_changed_says_why() {
     assert_eq!(why(&partial, None, b"{"), none);
     let cut = why(&partial, framing, &stream[..stream.len() / 2]);
     assert!(cut.contains("did not end well"), "{cut}");
-    let other = Fault::StreamStall { after: After::Unsaid, for_ms: None };
+    let other = Fault::StreamStall { after: FaultPoint::Unsaid, for_ms: None };
     assert!(why(&other, None, &plain).contains("stream_stall"));
-    let embeddings = trial::asked(Operation::Embeddings, "", Framing::Sse);
+    let embeddings = test_calls::asked(Operation::Embeddings, "", Framing::Sse);
     let body = br#"{"data": [{"embedding": [1.0]}]}"#;
     let vectors = rewrite(&partial, &embeddings, None, body).unwrap_err();
     assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });

@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use super::key::{chat, headers};
 use super::source;
 use crate::identity::{
-    Delta, Form, IdentityRules, Pointer, RequestKey, RequestParts, deltas, distance, parse,
-    request_deltas,
+    IdentityRules, JsonPointer, KeyForm, RequestDelta, RequestKey, RequestParts, deltas, distance,
+    parse, request_deltas,
 };
 
 fn rules(pointers: &[&str]) -> IdentityRules {
-    IdentityRules::new(pointers.iter().map(|text| Pointer::parse(text).unwrap()).collect())
+    IdentityRules::new(pointers.iter().map(|text| JsonPointer::parse(text).unwrap()).collect())
 }
 
 /// Deltas as `pointer: recorded -> now`, `-` for nothing.
-fn lines(found: Vec<Delta>) -> Vec<String> {
+fn lines(found: Vec<RequestDelta>) -> Vec<String> {
     let text = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     found
         .into_iter()
@@ -128,7 +128,7 @@ fn request_deltas_name_the_field_when_it_is_not_the_body() {
         headers(&[("anthropic-version", "1"), ("x-other", "a")]),
         headers(&[("anthropic-beta", "b"), ("x-other", "c")]),
     );
-    let form = |target| Form::Tagged { target, delivery: true };
+    let form = |target| KeyForm::Tagged { target, delivery: true };
     let recorded = RequestParts {
         form: form("/a"),
         method: "POST",
@@ -160,7 +160,7 @@ fn request_deltas_name_the_field_when_it_is_not_the_body() {
 #[test]
 fn request_deltas_name_the_body_when_it_is_bytes() {
     let list = headers(&[("content-type", "application/octet-stream")]);
-    let form = Form::Tagged { target: "/a", delivery: false };
+    let form = KeyForm::Tagged { target: "/a", delivery: false };
     let parts = |body| RequestParts { form, method: "POST", query: "", headers: &list, body };
     let found = request_deltas(&parts(b"ab"), &parts(b"abc"), &rules(&[]), 100);
     let places: Vec<_> = found.iter().map(|delta| delta.pointer.as_str()).collect();

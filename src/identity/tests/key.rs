@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::source;
 use crate::identity::{
-    Form, IdentityRules, Pointer, RequestKey, RequestParts, canonical_text, parse,
+    IdentityRules, JsonPointer, KeyForm, RequestKey, RequestParts, canonical_text, parse,
 };
 
 pub(super) fn chat(body: &[u8]) -> RequestParts<'_> {
-    RequestParts { form: Form::Chat, method: "POST", query: "", headers: &[], body }
+    RequestParts { form: KeyForm::Chat, method: "POST", query: "", headers: &[], body }
 }
 
 pub(super) fn chat_key(body: &str) -> String {
@@ -53,13 +53,13 @@ fn tagged_text_is_as_documented_when_every_part_is_there() {
     ];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let parts = RequestParts {
-        form: Form::Tagged { target: "anthropic.messages", delivery: true },
+        form: KeyForm::Tagged { target: "anthropic.messages", delivery: true },
         method: "POST",
         query: "beta=true&alt=sse",
         headers: &headers,
         body: br#"{"model":"c","stream":true,"metadata":{"run":"7","a":1}}"#,
     };
-    let rules = IdentityRules::new(vec![Pointer::parse("/metadata/run").unwrap()]);
+    let rules = IdentityRules::new(vec![JsonPointer::parse("/metadata/run").unwrap()]);
     let text = String::from_utf8(canonical_text(&parts, &rules)).unwrap();
     assert_eq!(
         text,
@@ -72,7 +72,7 @@ pub(super) fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 fn rules(pointers: &[&str]) -> IdentityRules {
-    IdentityRules::new(pointers.iter().map(|text| Pointer::parse(text).unwrap()).collect())
+    IdentityRules::new(pointers.iter().map(|text| JsonPointer::parse(text).unwrap()).collect())
 }
 
 fn chat_key_under(body: &str, ignore: &[&str]) -> RequestKey {
@@ -86,7 +86,7 @@ fn tagged_text(content_type: Option<&str>, body: &[u8]) -> String {
 }
 
 fn tagged_text_with(headers: &[(String, String)], body: &[u8]) -> String {
-    let form = Form::Tagged { target: "/x", delivery: false };
+    let form = KeyForm::Tagged { target: "/x", delivery: false };
     let parts = RequestParts { form, method: "POST", query: "", headers, body };
     String::from_utf8(canonical_text(&parts, &IdentityRules::default())).unwrap()
 }
@@ -248,7 +248,7 @@ fn body_is_null_when_it_is_empty() {
 #[test]
 fn delivery_counts_when_the_form_says_so() {
     let text = |delivery, query| {
-        let form = Form::Tagged { target: "t", delivery };
+        let form = KeyForm::Tagged { target: "t", delivery };
         let body = br#"{"stream": true, "a": {"stream": 1}}"#;
         let parts = RequestParts { form, method: "POST", query, headers: &[], body };
         String::from_utf8(canonical_text(&parts, &rules(&[]))).unwrap()
@@ -262,7 +262,7 @@ fn delivery_counts_when_the_form_says_so() {
 #[test]
 fn tagged_text_is_one_line_of_ascii_when_parts_are_hostile() {
     let list = headers(&[("anthropic-beta", "é\"\n"), ("content-type", "\"\\\u{1}")]);
-    let form = Form::Tagged { target: "/ü\"\u{7f}", delivery: false };
+    let form = KeyForm::Tagged { target: "/ü\"\u{7f}", delivery: false };
     let parts =
         RequestParts { form, method: "P\"", query: "a=\"\\ü", headers: &list, body: b"\xff" };
     let text = canonical_text(&parts, &rules(&[]));
@@ -286,7 +286,7 @@ proptest! {
     #[test]
     fn key_is_the_same_when_the_body_was_parsed_before(body in source::mutated(), text in any::<bool>(), chatty in any::<bool>()) {
         let list = headers(&[("content-type", if text { "text/plain" } else { "application/json" })]);
-        let form = if chatty { Form::Chat } else { Form::Tagged { target: "t", delivery: true } };
+        let form = if chatty { KeyForm::Chat } else { KeyForm::Tagged { target: "t", delivery: true } };
         let parts = RequestParts { form, method: "POST", query: "", headers: &list, body: &body };
         let rules = rules(&["/a", "/b/0"]);
         let parsed = parse(&body).ok();
@@ -296,7 +296,7 @@ proptest! {
     #[test]
     fn key_is_made_when_all_parts_are_random(body in prop::collection::vec(any::<u8>(), 0..80), query in "\\PC{0,30}", media in "\\PC{0,40}") {
         let list = headers(&[("content-type", &media)]);
-        let form = Form::Tagged { target: "t", delivery: true };
+        let form = KeyForm::Tagged { target: "t", delivery: true };
         let parts = RequestParts { form, method: "POST", query: &query, headers: &list, body: &body };
         prop_assert!(RequestKey::parse(RequestKey::of(&parts, &IdentityRules::default()).as_str()).is_some());
     }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::key::headers;
-use crate::identity::multipart::{Part, parse};
-use crate::identity::{Form, IdentityRules, RequestKey, RequestParts};
+use crate::identity::multipart::{MultipartPart, parse};
+use crate::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
 
 const AUDIO: &[u8] = b"RIFF\x00\xff--\r\n--almost\r\n\r\n";
 
@@ -21,7 +21,7 @@ fn body(boundary: &str, end: &str, audio: &[u8]) -> Vec<u8> {
 
 fn key(content_type: &str, body: &[u8]) -> RequestKey {
     let list = headers(&[("content-type", content_type)]);
-    let form = Form::Tagged { target: "/audio/transcriptions", delivery: true };
+    let form = KeyForm::Tagged { target: "/audio/transcriptions", delivery: true };
     let parts = RequestParts { form, method: "POST", query: "", headers: &list, body };
     RequestKey::of(&parts, &IdentityRules::default())
 }
@@ -99,7 +99,10 @@ fn parts_may_be_bare_when_they_need_no_headers() {
     .unwrap();
     assert_eq!(parts.iter().map(|part| part.length).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(parts[0].name, None);
-    assert_eq!(parse("multipart/form-data; boundary=b", b"--b--\r\n"), Some(Vec::<Part>::new()));
+    assert_eq!(
+        parse("multipart/form-data; boundary=b", b"--b--\r\n"),
+        Some(Vec::<MultipartPart>::new())
+    );
 }
 
 #[test]

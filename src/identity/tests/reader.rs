@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::source;
 use crate::identity::{
-    IdentityRules, Json, JsonError, Pointer, Str, canonical, deltas, distance, parse,
+    IdentityRules, Json, JsonError, JsonPointer, JsonStr, canonical, deltas, distance, parse,
 };
 
 fn nested(depth: usize) -> String {
@@ -85,7 +85,7 @@ fn values_are_found_when_asked_by_key_and_place() {
     let source =
         br#"{"b": [true, "x\ty", 9007199254740993], "\u0061/~": {"": null}, "plain": "p"}"#;
     let body = parse(source).unwrap();
-    let at = |place: &str| body.pointer(&Pointer::parse(place).unwrap());
+    let at = |place: &str| body.pointer(&JsonPointer::parse(place).unwrap());
     assert_eq!(at("/b/0").and_then(Json::as_bool), Some(true));
     assert_eq!(at("/b/1").and_then(Json::as_str).unwrap(), "x\ty");
     assert_eq!(at("/b/2").and_then(Json::as_number), Some("9007199254740993"));
@@ -115,7 +115,7 @@ fn strings_compare_by_meaning_when_spelt_differently() {
         Json::String(text) => *text,
         other => panic!("{other:?}"),
     };
-    assert_eq!(text(0), Str::from("abc"));
+    assert_eq!(text(0), JsonStr::from("abc"));
     assert!(text(0) < text(1));
     assert_eq!(text(2), r"a\u0062c");
     assert_ne!(text(0), text(2));

@@ -1,9 +1,9 @@
 //! Pointers, and what the rules leave out.
 
-use crate::identity::{IdentityRules, Pointer, PointerError};
+use crate::identity::{IdentityRules, JsonPointer, PointerError};
 
 fn rules(pointers: &[&str]) -> IdentityRules {
-    IdentityRules::new(pointers.iter().map(|text| Pointer::parse(text).unwrap()).collect())
+    IdentityRules::new(pointers.iter().map(|text| JsonPointer::parse(text).unwrap()).collect())
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn pointer_keeps_its_text_when_read_and_written() {
         ("/0/-/*", &["0", "-", "*"]),
         ("/é//x", &["é", "", "x"]),
     ] {
-        let pointer = Pointer::parse(text).unwrap();
+        let pointer = JsonPointer::parse(text).unwrap();
         assert_eq!(pointer.tokens(), tokens);
         assert_eq!(pointer.to_string(), text);
     }
@@ -23,22 +23,23 @@ fn pointer_keeps_its_text_when_read_and_written() {
 
 #[test]
 fn pointer_is_refused_with_a_hint_when_it_is_none() {
-    assert_eq!(Pointer::parse(""), Err(PointerError::Whole));
-    assert_eq!(Pointer::parse("a/b"), Err(PointerError::Start { text: "a/b".to_owned() }));
+    assert_eq!(JsonPointer::parse(""), Err(PointerError::Whole));
+    assert_eq!(JsonPointer::parse("a/b"), Err(PointerError::Start { text: "a/b".to_owned() }));
     for text in ["/a~", "/~2", "/~é", "/~/0"] {
-        assert_eq!(Pointer::parse(text), Err(PointerError::Tilde { text: text.to_owned() }));
+        assert_eq!(JsonPointer::parse(text), Err(PointerError::Tilde { text: text.to_owned() }));
     }
-    let message = Pointer::parse("metadata").unwrap_err().to_string();
+    let message = JsonPointer::parse("metadata").unwrap_err().to_string();
     assert!(message.contains("must begin with \"/\""), "{message}");
 }
 
 #[test]
 fn rules_are_sorted_and_single_when_made_and_joined() {
     let first = rules(&["/b", "/a/b", "/b", "/a!"]);
-    let texts =
-        |rules: &IdentityRules| rules.ignore().iter().map(Pointer::to_string).collect::<Vec<_>>();
+    let texts = |rules: &IdentityRules| {
+        rules.ignore().iter().map(JsonPointer::to_string).collect::<Vec<_>>()
+    };
     assert_eq!(texts(&first), ["/a/b", "/a!", "/b"]);
-    let more = first.with([Pointer::parse("/a").unwrap(), Pointer::parse("/b").unwrap()]);
+    let more = first.with([JsonPointer::parse("/a").unwrap(), JsonPointer::parse("/b").unwrap()]);
     assert_eq!(texts(&more), ["/a", "/a/b", "/a!", "/b"]);
     assert_eq!(rules(&["/x", "/y"]), rules(&["/y", "/x", "/x"]));
     assert_eq!(texts(&rules(&["/x"]).with_delivery()), ["/stream", "/stream_options", "/x"]);

@@ -8,22 +8,25 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::exchange::{Item, Left, Named};
-use super::super::read::{Finder, Problem};
-use crate::recording::{Entry, EntryName, Meta};
+use super::super::exchange::{FoundItem, NamedEntry, SkippedItem};
+use super::super::read::{ReadContext, ReadProblem};
+use crate::recording::{Entry, EntryName, RecordingMeta};
 
 /// What the answers of a step, or its only one, mean to AgentLoom.
 const REPEATS: &str = "that the last answer of a step repeats: replay --repeat last has it again";
 
 /// Reads a recording of AgentLoom's.
-pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
+pub(in super::super) fn read(
+    input: impl Read,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
     deserializer.deserialize_map(File { finder })?;
     Ok(deserializer.end()?)
 }
 
 struct File<'f, 'a> {
-    finder: &'f mut Finder<'a>,
+    finder: &'f mut ReadContext<'a>,
 }
 
 impl<'de> Visitor<'de> for File<'_, '_> {
@@ -73,7 +76,7 @@ fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
     let value: Value = serde_json::from_str(value.get()).map_err(|error| error.to_string())?;
     let found = value.to_string();
     let keys = Map::from_iter([(key.to_owned(), value)]);
-    match Meta::parse(keys) {
+    match RecordingMeta::parse(keys) {
         Ok(_) => Ok(()),
         Err(_) if found == "1" => Err("it is of version 1, whose entries are made in another \
             way; let AgentLoom record it again, which writes version 2, or record the program \
@@ -84,7 +87,7 @@ fn metadata(key: &str, value: &RawValue) -> Result<(), String> {
 }
 
 /// The entry under a key, or the entries of the list there.
-fn entries(key: &str, text: &str) -> Vec<Result<Item, String>> {
+fn entries(key: &str, text: &str) -> Vec<Result<FoundItem, String>> {
     if !text.starts_with('[') {
         return vec![entry(key, key.to_owned(), text)];
     }
@@ -95,13 +98,13 @@ fn entries(key: &str, text: &str) -> Vec<Result<Item, String>> {
     let (name, _) = EntryName::of_key(key);
     if name.step_id().is_none() {
         let reason = "a list under a hash, which AgentLoom cannot read either".to_owned();
-        return vec![Ok(Item::Left(Left::no_call(key.to_owned(), reason)))];
+        return vec![Ok(FoundItem::Left(SkippedItem::no_call(key.to_owned(), reason)))];
     }
     let turns = turns.iter().enumerate();
     turns.map(|(index, turn)| entry(key, name.take_key(index + 1), turn.get())).collect()
 }
 
-fn entry(key: &str, place: String, text: &str) -> Result<Item, String> {
+fn entry(key: &str, place: String, text: &str) -> Result<FoundItem, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         // It knows of this entry alone.
         let told = error.to_string();
@@ -123,7 +126,7 @@ fn entry(key: &str, place: String, text: &str) -> Result<Item, String> {
         lost.push(REPEATS);
     }
     let key = key.to_owned();
-    Ok(Item::Entry(Box::new(Named { place, key, entry, lost })))
+    Ok(FoundItem::Entry(Box::new(NamedEntry { place, key, entry, lost })))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 use std::ops::ControlFlow;
 
-use super::super::super::{Format, read as find};
+use super::super::super::{ForeignFormat, read as find};
 use super::*;
 
-fn found(text: &str) -> (Vec<Item>, Option<String>) {
+fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(Format::AgentLoom, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::AgentLoom, text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
@@ -30,7 +30,7 @@ fn entries_are_found_with_what_they_lack() {
     let told: Vec<(String, String, Vec<&str>)> = items
         .into_iter()
         .map(|item| match item {
-            Item::Entry(named) => {
+            FoundItem::Entry(named) => {
                 (named.place, named.entry.content.unwrap_or_default(), named.lost)
             }
             other => panic!("{other:?}"),
@@ -66,5 +66,5 @@ fn what_is_no_recording_of_version_2_is_refused_with_what_helps() {
 #[test]
 fn list_under_a_hash_is_left_out() {
     let (items, _) = found(&format!("{{\"{HASH}\": [{{}}]}}"));
-    assert!(matches!(&items[..], [Item::Left(left)] if left.reason.contains("under a hash")));
+    assert!(matches!(&items[..], [FoundItem::Left(left)] if left.reason.contains("under a hash")));
 }

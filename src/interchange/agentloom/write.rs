@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::super::write::{Sent, Written};
+use super::super::write::{EntryToWrite, WrittenEntry};
 use crate::provider::Operation;
-use crate::recording::{End, Entry};
+use crate::recording::{Entry, ResponseEnd};
 
 /// What AgentLoom reads of an entry.
 const FIELDS: [&str; 9] = [
@@ -34,7 +34,10 @@ impl Turns {
     ///
     /// # Errors
     /// Why AgentLoom cannot have it.
-    pub(in super::super) fn entry(&mut self, sent: &Sent<'_>) -> Result<Written, String> {
+    pub(in super::super) fn entry(
+        &mut self,
+        sent: &EntryToWrite<'_>,
+    ) -> Result<WrittenEntry, String> {
         let entry = sent.entry;
         if sent.step.is_none() && sent.key.contains('#') {
             return Err("AgentLoom has one answer for a hash: give the call a step id".to_owned());
@@ -62,7 +65,7 @@ impl Turns {
             }
         }
         self.count += 1;
-        Ok(Written { text: out, lost })
+        Ok(WrittenEntry { text: out, lost })
     }
 
     /// What was held back.
@@ -81,7 +84,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
         return Err("AgentLoom replays a fault as an empty answer".to_owned());
     }
     let Some(response) = &entry.response else { return Ok(()) };
-    if matches!(response.end, End::UpstreamAbort(_)) {
+    if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
         return Err("its answer was cut, which AgentLoom would replay as a whole one".to_owned());
     }
     if !(200..300).contains(&response.status) {

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::super::conversation;
-use super::super::exchange::Said;
-use crate::provider::{Answer, Usage};
+use super::super::exchange::TextAnswer;
+use crate::provider::{Answer, TokenUsage};
 
 /// When a fixture answers. What is `None` is not looked at.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Match {
+pub(super) struct FixtureMatch {
     /// Stands in the last thing the user said.
     pub(super) user: Option<String>,
     /// All stand in what the system says.
@@ -30,8 +30,8 @@ pub(super) struct Match {
 /// A fixture.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fixture {
-    pub(super) rule: Match,
-    pub(super) said: Result<Said, String>,
+    pub(super) rule: FixtureMatch,
+    pub(super) said: Result<TextAnswer, String>,
     pub(super) duration_ms: Option<f64>,
     /// Whether the request had a system prompt or tools, which it keeps hashes of.
     pub(super) had_more: bool,
@@ -47,7 +47,7 @@ impl Fixture {
     pub(super) fn of(value: &Value) -> Result<Self, String> {
         let fixture = value.as_object().ok_or("it is no object")?;
         let rule = match fixture.get("match") {
-            Some(Value::Object(rule)) => Match::of(rule)?,
+            Some(Value::Object(rule)) => FixtureMatch::of(rule)?,
             _ => return Err("missing field `match`, an object".to_owned()),
         };
         let Some(Value::Object(response)) = fixture.get("response") else {
@@ -71,7 +71,7 @@ impl Fixture {
     }
 }
 
-impl Match {
+impl FixtureMatch {
     fn of(rule: &Map<String, Value>) -> Result<Self, String> {
         let text = |name: &str| match rule.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -114,7 +114,7 @@ impl Match {
 fn said(
     response: &Map<String, Value>,
     lost: &mut Vec<&'static str>,
-) -> Result<Result<Said, String>, String> {
+) -> Result<Result<TextAnswer, String>, String> {
     let text = |name: &str| response.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(error) = response.get("error") {
         lost.push("the whole of error bodies: they are made of type and message");
@@ -135,11 +135,11 @@ fn said(
         let numbers = embedding.as_array().ok_or("`response.embedding` is no list")?;
         let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
         answer.embeddings = vec![numbers.ok_or("`response.embedding` holds more than numbers")?];
-        return Ok(Ok(Said::Answer(answer)));
+        return Ok(Ok(TextAnswer::Answer(answer)));
     }
     if let Some(Value::Object(heard)) = response.get("transcription") {
         answer.content = heard.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
-        return Ok(Ok(Said::Answer(answer)));
+        return Ok(Ok(TextAnswer::Answer(answer)));
     }
     let blocks = response.get("blocks").and_then(Value::as_array);
     let (content, calls) = (response.get("content"), response.get("toolCalls"));
@@ -159,7 +159,7 @@ fn said(
     }
     if blocks.is_some_and(|blocks| !blocks.is_empty()) {
         lost.push("the order of text and tool calls");
-        return Ok(Ok(Said::Answer(answer)));
+        return Ok(Ok(TextAnswer::Answer(answer)));
     }
     answer.content = match content {
         None | Some(Value::Null) => String::new(),
@@ -168,10 +168,10 @@ fn said(
     };
     let calls = calls.and_then(Value::as_array).into_iter().flatten();
     answer.tool_calls = calls.map(call).collect();
-    Ok(Ok(Said::Answer(answer)))
+    Ok(Ok(TextAnswer::Answer(answer)))
 }
 
-fn error(error: &Value, status: Option<&Value>) -> Result<Said, String> {
+fn error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
     let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let status = status.map_or(Some(500), Value::as_u64);
     let status = status.and_then(|status| u16::try_from(status).ok());
@@ -179,7 +179,7 @@ fn error(error: &Value, status: Option<&Value>) -> Result<Said, String> {
         return Err("its error has a status that no error has".to_owned());
     };
     let kind = word("code").or_else(|| word("type"));
-    Ok(Said::Error { status, kind, message: word("message") })
+    Ok(TextAnswer::Error { status, kind, message: word("message") })
 }
 
 fn call(call: &Value) -> crate::provider::ToolCall {
@@ -188,7 +188,7 @@ fn call(call: &Value) -> crate::provider::ToolCall {
 }
 
 /// Tokens, in the words of any provider.
-fn usage(usage: &Value) -> Option<Usage> {
+fn usage(usage: &Value) -> Option<TokenUsage> {
     let usage = usage.as_object()?;
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
     let prompt = count(&["prompt_tokens", "input_tokens", "promptTokenCount"]);
@@ -201,7 +201,7 @@ fn usage(usage: &Value) -> Option<Usage> {
     let inner = |outer: &str, name: &str| {
         usage.get(outer).and_then(|details| details.get(name)?.as_u64()).unwrap_or(0)
     };
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or_else(|| prompt.saturating_add(completion)),

@@ -10,5 +10,5 @@ mod rule;
 mod write;
 
 pub(super) use read::read;
-pub use rule::Rules;
+pub use rule::FixtureList;
 pub(super) use write::Matches;

@@ -6,15 +6,18 @@ use std::io::{BufReader, Read};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
-use super::super::exchange::{Item, Left, Request, Words};
-use super::super::read::{Finder, Problem};
-use super::fixture::{Fixture, Match};
+use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextExchange};
+use super::super::read::{ReadContext, ReadProblem};
+use super::fixture::{Fixture, FixtureMatch};
 
 /// Where a request that aimock recorded is taken to have gone.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
 
 /// Reads the fixtures of a file as far as they tell what was asked.
-pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
+pub(in super::super) fn read(
+    input: impl Read,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     fixtures(input, &mut |fixture| {
         let place = finder.place();
         Ok(finder.tell(item(fixture, place)))
@@ -25,7 +28,7 @@ pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Resul
 pub(super) fn fixtures(
     input: impl Read,
     visit: &mut dyn FnMut(Fixture) -> Result<bool, String>,
-) -> Result<(), Problem> {
+) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(BufReader::new(input));
     deserializer.deserialize_map(File { visit })?;
     Ok(deserializer.end()?)
@@ -91,20 +94,20 @@ impl<'de> Visitor<'de> for List<'_> {
 }
 
 /// The call of a fixture that aimock recorded, where it was nothing but one message.
-fn item(fixture: Fixture, place: String) -> Item {
+fn item(fixture: Fixture, place: String) -> FoundItem {
     let Fixture { rule, said, duration_ms, had_more, mut lost } = fixture;
-    let left = |reason: String| Item::Left(Left::no_call(place.clone(), reason));
+    let left = |reason: String| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
     let said = match said {
         Ok(said) => said,
         Err(reason) => return left(reason),
     };
-    let only = Match {
+    let only = FixtureMatch {
         user: rule.user.clone(),
         model: rule.model.clone(),
         turn: Some(0),
         has_tool_result: Some(false),
         endpoint: rule.endpoint.clone().filter(|endpoint| endpoint == "chat"),
-        ..Match::default()
+        ..FixtureMatch::default()
     };
     let (Some(user), Some(model)) = (&rule.user, &rule.model) else {
         return left(rule_only("it is a rule, which keeps no request"));
@@ -121,14 +124,22 @@ fn item(fixture: Fixture, place: String) -> Item {
     }
     lost.push("what else was asked for: requests are made of their last message and model");
     let asked = json!({ "model": model, "messages": [{ "role": "user", "content": user }] });
-    let request = Request {
+    let request = ForeignRequest {
         method: "POST".to_owned(),
         url: URL.to_owned(),
         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
         body: asked.to_string().into(),
     };
     let (own, started) = (None, None);
-    Item::Words(Box::new(Words { place, request, said, own, started, duration_ms, lost }))
+    FoundItem::Words(Box::new(TextExchange {
+        place,
+        request,
+        said,
+        own,
+        started,
+        duration_ms,
+        lost,
+    }))
 }
 
 fn rule_only(what: &str) -> String {

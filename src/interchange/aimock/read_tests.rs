@@ -1,24 +1,24 @@
 use std::ops::ControlFlow;
 
-use super::super::super::exchange::Said;
-use super::super::super::{Format, read as find};
+use super::super::super::exchange::TextAnswer;
+use super::super::super::{ForeignFormat, read as find};
 use super::*;
 
-fn found(text: &str) -> (Vec<Item>, Option<String>) {
+fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(Format::Aimock, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Aimock, text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
     (items, done.err().map(|error| error.to_string()))
 }
 
-fn only(fixture: &Value) -> Result<Words, String> {
+fn only(fixture: &Value) -> Result<TextExchange, String> {
     let (mut items, problem) = found(&json!({ "fixtures": [fixture] }).to_string());
     assert_eq!(problem, None);
     match items.remove(0) {
-        Item::Words(words) => Ok(*words),
-        Item::Left(left) => Err(left.reason),
+        FoundItem::Words(words) => Ok(*words),
+        FoundItem::Left(left) => Err(left.reason),
         other => panic!("{other:?}"),
     }
 }
@@ -37,11 +37,11 @@ fn recorded_fixture_of_one_message_is_a_call() {
     let body = r#"{"model":"gpt-4o-mini","messages":[{"role":"user","content":"hi"}]}"#;
     assert_eq!(words.request.body, body);
     assert_eq!(words.duration_ms, Some(12.5));
-    let Said::Answer(answer) = words.said else { panic!("{words:?}") };
+    let TextAnswer::Answer(answer) = words.said else { panic!("{words:?}") };
     assert_eq!((answer.content.as_str(), answer.usage.unwrap().total_tokens), ("Hello.", 5));
     let mut error = recorded();
     error["response"] = json!({ "error": { "message": "no", "type": "t" }, "status": 429 });
-    let Said::Error { status, kind, .. } = only(&error).unwrap().said else { panic!() };
+    let TextAnswer::Error { status, kind, .. } = only(&error).unwrap().said else { panic!() };
     assert_eq!((status, kind.as_deref()), (429, Some("t")));
 }
 

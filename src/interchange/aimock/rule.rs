@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 
 use serde_json::Value;
 
-use super::super::address::Addresses;
-use super::super::bounded::{Bounded, Meter};
+use super::super::address::UpstreamAddresses;
+use super::super::bounded::{BoundedReader, ReadMeter};
 use super::super::conversation::Conversation;
-use super::super::exchange::{Left, Own, Request, Words};
-use super::super::format::Format;
-use super::super::read::{Finder, Problem, ReadError};
-use super::fixture::{Fixture, Match};
+use super::super::exchange::{ForeignRequest, OwnDetails, SkippedItem, TextExchange};
+use super::super::format::ForeignFormat;
+use super::super::read::{ReadContext, ReadError, ReadProblem};
+use super::fixture::{Fixture, FixtureMatch};
 use super::read::fixtures;
 use crate::provider::Operation;
 use crate::recording::Entry;
@@ -25,7 +25,7 @@ const SIZE_LIMIT: u64 = 256 << 20;
 
 /// Fixtures in the order of their files.
 #[derive(Debug, Default)]
-pub struct Rules {
+pub struct FixtureList {
     rules: Vec<Rule>,
     size: u64,
 }
@@ -56,16 +56,16 @@ struct Asked {
     input: Option<String>,
 }
 
-impl Rules {
+impl FixtureList {
     /// Reads a file of fixtures, behind those that were read before.
     ///
     /// # Errors
     /// A file that is none, or too large to be held.
     pub fn read(&mut self, label: &str, input: impl Read) -> Result<(), ReadError> {
-        let meter = Meter::default();
+        let meter = ReadMeter::default();
         let mut go_on = |_| ControlFlow::Continue(());
-        let mut finder = Finder::new(&mut go_on, meter.clone(), "fixture");
-        let mut counted = Counted { inner: Bounded::new(input, meter), read: 0 };
+        let mut finder = ReadContext::new(&mut go_on, meter.clone(), "fixture");
+        let mut counted = Counted { inner: BoundedReader::new(input, meter), read: 0 };
         let (mut number, held) = (0, self.rules.len());
         let rules = &mut self.rules;
         let mut done = fixtures(&mut counted, &mut |fixture| {
@@ -80,9 +80,10 @@ impl Rules {
         });
         self.size += counted.read;
         if self.size > SIZE_LIMIT || self.rules.len() >= LIMIT {
-            done = Err(Problem::Form("there are too many fixtures to hold them all".to_owned()));
+            done =
+                Err(ReadProblem::Form("there are too many fixtures to hold them all".to_owned()));
         }
-        finder.ended(Format::Aimock, done)
+        finder.ended(ForeignFormat::Aimock, done)
     }
 
     /// What aimock would have said to a recorded request; `None` where it would have
@@ -92,8 +93,8 @@ impl Rules {
         key: &str,
         step: Option<&str>,
         entry: &Entry,
-        addresses: &Addresses,
-    ) -> Option<Words> {
+        addresses: &UpstreamAddresses,
+    ) -> Option<TextExchange> {
         let request = entry.request.as_ref()?;
         let call = request.recognise();
         let asked = Asked::of(&call, &request.body)?;
@@ -101,7 +102,7 @@ impl Rules {
         let answered = self.rules[at].fixture.rule.clone();
         self.rules[at].used = true;
         for rule in self.rules.iter_mut().filter(|_| answered.sequence.is_some()) {
-            let sibling = Match { sequence: answered.sequence, ..rule.fixture.rule.clone() };
+            let sibling = FixtureMatch { sequence: answered.sequence, ..rule.fixture.rule.clone() };
             if rule.fixture.rule.sequence.is_some() && sibling == answered {
                 rule.count += 1;
             }
@@ -109,16 +110,16 @@ impl Rules {
         let Rule { place, fixture, .. } = &self.rules[at];
         let said = fixture.said.clone().ok()?;
         let upstream = entry.upstream.clone().unwrap_or_else(|| "openai".to_owned());
-        Some(Words {
+        Some(TextExchange {
             place: format!("{key} by {place}"),
-            request: Request {
+            request: ForeignRequest {
                 method: request.method.clone(),
                 url: addresses.url(&upstream, &request.path, &request.query),
                 headers: request.headers.clone(),
                 body: request.body.clone(),
             },
             said,
-            own: Some(Own {
+            own: Some(OwnDetails {
                 upstream: Some(upstream),
                 path: Some(request.path.clone()),
                 session: entry.session.clone(),
@@ -131,13 +132,13 @@ impl Rules {
     }
 
     /// The fixtures that answered nothing.
-    pub fn unused(&self) -> impl Iterator<Item = Left> {
+    pub fn unused(&self) -> impl Iterator<Item = SkippedItem> {
         self.rules.iter().filter(|rule| !rule.used).map(|rule| {
             let reason = match &rule.fixture.said {
                 Ok(_) => "none of the requests is answered by it".to_owned(),
                 Err(reason) => reason.clone(),
             };
-            Left::no_call(rule.place.clone(), reason)
+            SkippedItem::no_call(rule.place.clone(), reason)
         })
     }
 
@@ -153,7 +154,7 @@ impl Rules {
 }
 
 impl Asked {
-    fn of(call: &crate::provider::Call, body: &[u8]) -> Option<Self> {
+    fn of(call: &crate::provider::RecognisedCall, body: &[u8]) -> Option<Self> {
         let json: Value = serde_json::from_slice(body).ok()?;
         let model = call.model.clone().unwrap_or_default();
         let format = json.get("response_format").and_then(|format| format.get("type")?.as_str());
@@ -184,7 +185,7 @@ impl Asked {
     }
 }
 
-impl Match {
+impl FixtureMatch {
     /// Whether a fixture answers a request, but for sequences.
     fn holds(&self, asked: &Asked) -> bool {
         let within = |needle: &Option<String>, text: Option<&String>| match needle {

@@ -3,8 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::recording::RecordedRequest;
 
-fn rules(fixtures: &Value) -> Rules {
-    let mut rules = Rules::default();
+fn rules(fixtures: &Value) -> FixtureList {
+    let mut rules = FixtureList::default();
     rules.read("", json!({ "fixtures": fixtures }).to_string().as_bytes()).unwrap();
     rules
 }
@@ -23,11 +23,11 @@ fn entry(messages: &Value) -> Entry {
 }
 
 /// What is said to a request.
-fn said(rules: &mut Rules, messages: &Value) -> Option<String> {
-    let words = rules.answer("k", Some("s"), &entry(messages), &Addresses::default())?;
+fn said(rules: &mut FixtureList, messages: &Value) -> Option<String> {
+    let words = rules.answer("k", Some("s"), &entry(messages), &UpstreamAddresses::default())?;
     assert_eq!(words.own.as_ref().unwrap().step.as_deref(), Some("s"));
     match words.said {
-        super::super::super::exchange::Said::Answer(answer) => Some(answer.content),
+        super::super::super::exchange::TextAnswer::Answer(answer) => Some(answer.content),
         other => panic!("{other:?}"),
     }
 }

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::super::conversation::{Conversation, arguments};
-use super::super::write::{Sent, Written};
-use crate::provider::{Call, Operation, Provider, Usage};
-use crate::recording::{End, Entry, RecordedRequest, RecordedResponse};
+use super::super::write::{EntryToWrite, WrittenEntry};
+use crate::provider::{Operation, Provider, RecognisedCall, TokenUsage};
+use crate::recording::{Entry, RecordedRequest, RecordedResponse, ResponseEnd};
 
 /// A rule, by its hash: the rules themselves are as long as prompts.
 type Mark = [u8; 16];
@@ -38,9 +38,9 @@ impl Matches {
     /// Why aimock cannot have it.
     pub(in super::super) fn entry(
         &mut self,
-        sent: &Sent<'_>,
+        sent: &EntryToWrite<'_>,
         request: &RecordedRequest,
-    ) -> Result<Written, String> {
+    ) -> Result<WrittenEntry, String> {
         let entry = sent.entry;
         let call = request.recognise();
         let mut rule = rule(&call, request)?;
@@ -66,7 +66,7 @@ impl Matches {
         if sent.step.is_some() || entry.session.is_some() {
             lost.push("step ids and sessions");
         }
-        Ok(Written { text: Value::Object(fixture).to_string(), lost })
+        Ok(WrittenEntry { text: Value::Object(fixture).to_string(), lost })
     }
 }
 
@@ -78,7 +78,7 @@ fn mark(rule: &Map<String, Value>) -> Mark {
 }
 
 /// What tells a call, as aimock's recorder writes it, and the system prompt.
-fn rule(call: &Call, request: &RecordedRequest) -> Result<Map<String, Value>, String> {
+fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, Value>, String> {
     let mut rule = Map::new();
     if call.operation == Operation::Embeddings {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
@@ -119,9 +119,13 @@ fn rule(call: &Call, request: &RecordedRequest) -> Result<Map<String, Value>, St
 }
 
 /// What is answered.
-fn response(entry: &Entry, call: &Call, lost: &mut Vec<&'static str>) -> Result<Value, String> {
+fn response(
+    entry: &Entry,
+    call: &RecognisedCall,
+    lost: &mut Vec<&'static str>,
+) -> Result<Value, String> {
     if let Some(response) = &entry.response {
-        if matches!(response.end, End::UpstreamAbort(_)) {
+        if matches!(response.end, ResponseEnd::UpstreamAbort(_)) {
             return Err("its answer was cut, which aimock would serve as a whole one".to_owned());
         }
         if response.status >= 300 {
@@ -187,7 +191,7 @@ fn embedding(entry: &Entry) -> Result<Value, String> {
     match first {
         Some(numbers @ Value::Array(_)) => Ok(json!({ "embedding": numbers })),
         Some(Value::String(packed)) => {
-            let bytes = super::super::field::decode_base64(&packed);
+            let bytes = super::super::lenient::decode_base64(&packed);
             let bytes = bytes.filter(|bytes| bytes.len() % 4 == 0);
             let bytes = bytes.ok_or_else(|| "its vector cannot be read".to_owned())?;
             let floats = bytes.chunks_exact(4).map(|four| {
@@ -202,8 +206,8 @@ fn embedding(entry: &Entry) -> Result<Value, String> {
 }
 
 /// Usage in the words of the provider: aimock does not translate them.
-fn tokens(usage: Usage, call: &Call) -> Value {
-    let Usage { prompt_tokens, completion_tokens, total_tokens, .. } = usage;
+fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
+    let TokenUsage { prompt_tokens, completion_tokens, total_tokens, .. } = usage;
     match (call.provider, call.operation) {
         (Provider::Gemini, _) => json!({
             "promptTokenCount": prompt_tokens,

@@ -9,7 +9,7 @@ mod responses;
 
 use serde_json::{Map, Value, json};
 
-use crate::provider::{Call, Operation, ToolCall};
+use crate::provider::{Operation, RecognisedCall, ToolCall};
 
 /// A conversation up to its answer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) struct Conversation {
 
 impl Conversation {
     /// What a request says; `None` where it is no conversation.
-    pub(super) fn of(call: &Call, body: &[u8]) -> Option<Self> {
+    pub(super) fn of(call: &RecognisedCall, body: &[u8]) -> Option<Self> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let body = body.as_object()?;
         let mut conversation = Self::default();

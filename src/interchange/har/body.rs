@@ -5,31 +5,31 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::field::{Lenient, decode_base64};
+use super::super::lenient::{LenientString, decode_base64};
 
 /// What a form lets stand unescaped.
 const FORM: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'*');
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Post {
+pub(super) struct HarPostData {
     pub(super) mime_type: Option<String>,
-    pub(super) text: Option<Lenient>,
-    pub(super) params: Option<Vec<Pair>>,
+    pub(super) text: Option<LenientString>,
+    pub(super) params: Option<Vec<HarPair>>,
     /// Of some tools, though the standard does not know it.
     pub(super) encoding: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Body {
-    pub(super) text: Option<Lenient>,
+pub(super) struct HarBody {
+    pub(super) text: Option<LenientString>,
     pub(super) encoding: Option<String>,
     pub(super) size: Option<Value>,
 }
 
 /// Whether a text says anything.
-pub(super) fn is_some_text(text: &Option<Lenient>) -> bool {
-    text.as_ref().is_some_and(|Lenient(text)| !text.is_empty())
+pub(super) fn is_some_text(text: &Option<LenientString>) -> bool {
+    text.as_ref().is_some_and(|LenientString(text)| !text.is_empty())
 }
 
 /// Whether a size says that there was something; -1 says that nobody knows.
@@ -38,25 +38,25 @@ pub(super) fn is_some_size(size: &Option<Value>) -> bool {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Pair {
+pub(super) struct HarPair {
     #[serde(default)]
-    pub(super) name: Lenient,
-    pub(super) value: Option<Lenient>,
+    pub(super) name: LenientString,
+    pub(super) value: Option<LenientString>,
 }
 
-impl Body {
+impl HarBody {
     /// How many bytes there were by `size`, where that can be compared with the text: not
     /// where the text came of another charset, nor where a tool tells the packed size.
     pub(super) fn told_size(&self, kind: &str, packed: bool) -> Option<u64> {
         let kind = kind.to_ascii_lowercase();
         let recoded = kind.contains("charset") && !kind.contains("utf-8");
-        let ascii = self.text.as_ref().is_none_or(|Lenient(text)| text.is_ascii());
+        let ascii = self.text.as_ref().is_none_or(|LenientString(text)| text.is_ascii());
         let size = self.size.as_ref().filter(|_| !packed && (ascii || !recoded));
         size.and_then(Value::as_u64)
     }
 
     pub(super) fn bytes(self, kind: &str, latin: bool) -> Option<Bytes> {
-        let Lenient(text) = self.text.unwrap_or_default();
+        let LenientString(text) = self.text.unwrap_or_default();
         match self.encoding.as_deref() {
             Some(encoding) if encoding.eq_ignore_ascii_case("base64") => {
                 decode_base64(std::str::from_utf8(&text).ok()?).map(Bytes::from)
@@ -67,10 +67,14 @@ impl Body {
 }
 
 /// The bytes of a request's body.
-pub(super) fn posted(post: Option<Post>, kind: &str, latin: bool) -> Result<Bytes, &'static str> {
+pub(super) fn posted(
+    post: Option<HarPostData>,
+    kind: &str,
+    latin: bool,
+) -> Result<Bytes, &'static str> {
     let Some(post) = post else { return Ok(Bytes::new()) };
     let kind = if kind.is_empty() { post.mime_type.as_deref().unwrap_or_default() } else { kind };
-    let Lenient(text) = post.text.unwrap_or_default();
+    let LenientString(text) = post.text.unwrap_or_default();
     if post.encoding.as_deref().is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64")) {
         let decoded = std::str::from_utf8(&text).ok().and_then(decode_base64);
         return decoded.map(Bytes::from).ok_or("its request's base64 cannot be read");
@@ -82,11 +86,12 @@ pub(super) fn posted(post: Option<Post>, kind: &str, latin: bool) -> Result<Byte
     if kind.to_ascii_lowercase().starts_with("multipart/") {
         return Err("the file holds the fields of its form, and not the bytes that were sent");
     }
-    let encoded =
-        |bytes: Lenient| utf8_percent_encode(&String::from_utf8_lossy(&bytes.0), &FORM).to_string();
+    let encoded = |bytes: LenientString| {
+        utf8_percent_encode(&String::from_utf8_lossy(&bytes.0), &FORM).to_string()
+    };
     let form: Vec<String> = params
         .into_iter()
-        .map(|Pair { name, value }| {
+        .map(|HarPair { name, value }| {
             format!("{}={}", encoded(name), encoded(value.unwrap_or_default()))
         })
         .collect();
@@ -108,10 +113,10 @@ pub(super) fn original(text: Vec<u8>, kind: &str, latin: bool) -> Vec<u8> {
     bytes.unwrap_or(text)
 }
 
-pub(super) fn pairs(pairs: Option<Vec<Pair>>) -> Vec<(String, String)> {
-    let text = |bytes: Lenient| String::from_utf8_lossy(&bytes.0).into_owned();
+pub(super) fn pairs(pairs: Option<Vec<HarPair>>) -> Vec<(String, String)> {
+    let text = |bytes: LenientString| String::from_utf8_lossy(&bytes.0).into_owned();
     let pairs = pairs.unwrap_or_default().into_iter();
-    pairs.map(|Pair { name, value }| (text(name), text(value.unwrap_or_default()))).collect()
+    pairs.map(|HarPair { name, value }| (text(name), text(value.unwrap_or_default()))).collect()
 }
 
 pub(super) fn is_packed(headers: &[(String, String)]) -> bool {

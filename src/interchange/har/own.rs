@@ -5,17 +5,17 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::super::exchange::Own;
-use super::super::field::decode_base64;
-use crate::recording::{Chunk, Cut, End, Entry};
+use super::super::exchange::OwnDetails;
+use super::super::lenient::decode_base64;
+use crate::recording::{Chunk, Entry, RecordedCut, ResponseEnd};
 
 /// The member's name.
 pub(super) const NAME: &str = "_loomrec";
 
-/// What the member holds beside [`Own`].
+/// What the member holds beside [`OwnDetails`].
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    pub(super) own: Own,
+pub(super) struct OwnMember {
+    pub(super) own: OwnDetails,
     pub(super) recorded_at: Option<String>,
     pub(super) latency_ms: Option<f64>,
     /// The request's body, where HAR cannot hold it.
@@ -24,7 +24,7 @@ pub(super) struct Held {
     pub(super) body: Option<Bytes>,
     /// When each chunk came, and how many bytes it has.
     chunks: Vec<(f64, usize)>,
-    pub(super) end: Option<End>,
+    pub(super) end: Option<ResponseEnd>,
 }
 
 /// The member for an entry, kept under this step.
@@ -55,16 +55,16 @@ pub(super) fn write(entry: &Entry, step: Option<&str>, request: bool, body: bool
     let rows = chunks.map(|chunk| json!([chunk.at_ms, chunk.data.len()]));
     out.insert("chunks".to_owned(), rows.collect());
     let end = match response.end {
-        End::UpstreamAbort(Cut::Close) => "upstream_abort:close",
-        End::UpstreamAbort(Cut::Reset) => "upstream_abort:reset",
-        End::Complete | End::ClientAbort | End::Truncated => "complete",
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => "upstream_abort:close",
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => "upstream_abort:reset",
+        ResponseEnd::Complete | ResponseEnd::ClientAbort | ResponseEnd::Truncated => "complete",
     };
     out.insert("end".to_owned(), end.into());
     Value::Object(out)
 }
 
 /// What a member holds; of what is of another shape, nothing.
-pub(super) fn read(value: &Value) -> Held {
+pub(super) fn read(value: &Value) -> OwnMember {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let bytes = |name: &str| decode_base64(&text(name)?).map(Bytes::from);
     let row = |row: &Value| {
@@ -73,8 +73,8 @@ pub(super) fn read(value: &Value) -> Held {
     };
     let rows = value.get("chunks").and_then(Value::as_array);
     let chunks: Option<Vec<_>> = rows.and_then(|rows| rows.iter().map(row).collect());
-    Held {
-        own: Own {
+    OwnMember {
+        own: OwnDetails {
             upstream: text("upstream"),
             path: text("path").filter(|path| path.starts_with('/')),
             session: text("session"),
@@ -86,14 +86,14 @@ pub(super) fn read(value: &Value) -> Held {
         body: bytes("response_base64"),
         chunks: chunks.unwrap_or_default(),
         end: match text("end").as_deref() {
-            Some("upstream_abort:close") => Some(End::UpstreamAbort(Cut::Close)),
-            Some("upstream_abort:reset") => Some(End::UpstreamAbort(Cut::Reset)),
+            Some("upstream_abort:close") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Close)),
+            Some("upstream_abort:reset") => Some(ResponseEnd::UpstreamAbort(RecordedCut::Reset)),
             _ => None,
         },
     }
 }
 
-impl Held {
+impl OwnMember {
     /// A body in its chunks, where they add up to it.
     pub(super) fn cut(&self, body: &Bytes) -> Option<Vec<Chunk>> {
         let mut rest = body.clone();

@@ -8,18 +8,25 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::super::exchange::{Content, Exchange, Item, Left, LeftCause, Request, Response};
-use super::super::read::{Finder, Problem};
+use super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkipCause,
+    SkippedItem,
+};
+use super::super::read::{ReadContext, ReadProblem};
 use super::body::{
-    Body, Pair, Post, content_type, is_packed, is_some_size, is_some_text, pairs, posted,
+    HarBody, HarPair, HarPostData, content_type, is_packed, is_some_size, is_some_text, pairs,
+    posted,
 };
 use super::own;
-use crate::recording::{End, moment};
+use crate::recording::{ResponseEnd, timestamp};
 
 /// Reads a HAR file.
-pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
+pub(in super::super) fn read(
+    input: impl Read,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     let mut input = std::io::BufReader::new(input);
-    skip_mark(&mut input).map_err(Problem::Io)?;
+    skip_mark(&mut input).map_err(ReadProblem::Io)?;
     let mut deserializer = serde_json::Deserializer::from_reader(input);
     let mut state = State { finder, creator: String::new() };
     Part { state: &mut state, inside: Inside::File }.deserialize(&mut deserializer)?;
@@ -35,7 +42,7 @@ fn skip_mark(input: &mut impl std::io::BufRead) -> std::io::Result<()> {
 }
 
 struct State<'f, 'a> {
-    finder: &'f mut Finder<'a>,
+    finder: &'f mut ReadContext<'a>,
     /// Who wrote the file, as far as it has been read.
     creator: String,
 }
@@ -134,15 +141,15 @@ struct Entry {
 struct Asked {
     method: Option<String>,
     url: Option<String>,
-    headers: Option<Vec<Pair>>,
-    post_data: Option<Post>,
+    headers: Option<Vec<HarPair>>,
+    post_data: Option<HarPostData>,
     body_size: Option<Value>,
 }
 
 impl Asked {
     /// Whether it had a body that the file does not hold.
     fn lacks_body(&self) -> bool {
-        let said = |post: &Post| {
+        let said = |post: &HarPostData| {
             is_some_text(&post.text) || post.params.as_ref().is_some_and(|all| !all.is_empty())
         };
         !self.post_data.as_ref().is_some_and(said) && is_some_size(&self.body_size)
@@ -153,8 +160,8 @@ impl Asked {
 #[serde(rename_all = "camelCase")]
 struct Answered {
     status: Option<Value>,
-    headers: Option<Vec<Pair>>,
-    content: Option<Body>,
+    headers: Option<Vec<HarPair>>,
+    content: Option<HarBody>,
 }
 
 #[derive(Deserialize)]
@@ -177,19 +184,19 @@ impl Timings {
 impl Entry {
     /// Which body it does not hold: browsers leave bodies out where they are told to, or
     /// have forgotten them.
-    fn lacks_body(&self, held: Option<&own::Held>) -> Option<&'static str> {
+    fn lacks_body(&self, held: Option<&own::OwnMember>) -> Option<&'static str> {
         if held.is_none_or(|held| held.request.is_none()) && self.request.lacks_body() {
             return Some("the file does not hold its request's body");
         }
         let content = self.response.as_ref().and_then(|answered| answered.content.as_ref());
-        let emptied = |body: &Body| !is_some_text(&body.text) && is_some_size(&body.size);
+        let emptied = |body: &HarBody| !is_some_text(&body.text) && is_some_size(&body.size);
         let lacks = held.is_none_or(|held| held.body.is_none()) && content.is_some_and(emptied);
         lacks.then_some("the file does not hold its answer's body")
     }
 
-    fn item(self, place: String, latin: bool) -> Item {
-        let left = |reason: &str| Item::Left(Left::no_call(place.clone(), reason));
-        let damaged = |reason: &str| Item::Left(Left::damaged(place.clone(), reason));
+    fn item(self, place: String, latin: bool) -> FoundItem {
+        let left = |reason: &str| FoundItem::Left(SkippedItem::no_call(place.clone(), reason));
+        let damaged = |reason: &str| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
         let held = self.own.as_ref().map(own::read);
         if self.messages.is_some() || self.resource_type.as_deref() == Some("websocket") {
             return left("a WebSocket, whose messages are no exchange");
@@ -209,7 +216,7 @@ impl Entry {
         let status = match answered.status() {
             Ok(status) => status,
             Err((cause, reason)) => {
-                return Item::Left(Left { place, reason: reason.to_owned(), cause });
+                return FoundItem::Left(SkippedItem { place, reason: reason.to_owned(), cause });
             }
         };
         let answer_headers = pairs(answered.headers);
@@ -225,17 +232,17 @@ impl Entry {
         let content = content(held.as_ref(), bytes);
         let time = held.as_ref().map_or(self.time, |held| held.latency_ms);
         let (first_ms, duration_ms) = times(self.timings, time);
-        let end = held.as_ref().and_then(|held| held.end).unwrap_or(End::Complete);
-        let began = self.started_date_time.filter(|text| moment::read(text).is_some());
+        let end = held.as_ref().and_then(|held| held.end).unwrap_or(ResponseEnd::Complete);
+        let began = self.started_date_time.filter(|text| timestamp::read(text).is_some());
         let started = held.as_ref().map_or(began, |held| held.recorded_at.clone());
-        let request = Request {
+        let request = ForeignRequest {
             method: self.request.method.unwrap_or_default(),
             url: self.request.url.unwrap_or_default(),
             headers,
             body,
         };
-        let response = Response { status, headers: answer_headers, content, size, end };
-        Item::Exchange(Box::new(Exchange {
+        let response = ForeignResponse { status, headers: answer_headers, content, size, end };
+        FoundItem::Exchange(Box::new(ForeignExchange {
             place,
             request,
             response,
@@ -253,26 +260,26 @@ impl Answered {
     ///
     /// # Errors
     /// Why there is none, and whether a call is lost by that.
-    fn status(&self) -> Result<u16, (LeftCause, &'static str)> {
+    fn status(&self) -> Result<u16, (SkipCause, &'static str)> {
         let has_text = self.content.as_ref().is_some_and(|body| is_some_text(&body.text));
         match self.status.as_ref().and_then(status_code) {
             Some(0) if has_text => {
-                Err((LeftCause::Damaged, "its status cannot be read (0), though it was answered"))
+                Err((SkipCause::Damaged, "its status cannot be read (0), though it was answered"))
             }
             // So browsers write a call that was aborted, blocked, or could not be made.
-            Some(0) => Err((LeftCause::NoCall, "it was never answered (status 0)")),
+            Some(0) => Err((SkipCause::NoCall, "it was never answered (status 0)")),
             Some(status) => Ok(status),
-            None => Err((LeftCause::Damaged, "its status cannot be read")),
+            None => Err((SkipCause::Damaged, "its status cannot be read")),
         }
     }
 }
 
 /// A response's body, in its chunks where our own member tells them.
-fn content(held: Option<&own::Held>, bytes: Bytes) -> Content {
-    let Some(held) = held else { return Content::Plain(bytes) };
+fn content(held: Option<&own::OwnMember>, bytes: Bytes) -> ResponseContent {
+    let Some(held) = held else { return ResponseContent::Plain(bytes) };
     let packed = held.body.clone();
-    let chunks = held.cut(packed.as_ref().unwrap_or(&bytes)).map(Content::Chunks);
-    chunks.unwrap_or_else(|| packed.map_or(Content::Plain(bytes), Content::Wire))
+    let chunks = held.cut(packed.as_ref().unwrap_or(&bytes)).map(ResponseContent::Chunks);
+    chunks.unwrap_or_else(|| packed.map_or(ResponseContent::Plain(bytes), ResponseContent::Wire))
 }
 
 /// Milliseconds to the first byte of an answer and to its end, as far as they are told.

@@ -2,12 +2,12 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
-use super::super::super::{Format, ReadError, read as find};
+use super::super::super::{ForeignFormat, ReadError, read as find};
 use super::*;
 
-fn found(text: &str) -> (Vec<Item>, Result<(), ReadError>) {
+fn found(text: &str) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
-    let done = find(Format::Har, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Har, text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
@@ -21,13 +21,13 @@ fn file(creator: &str, entries: &[Value]) -> String {
 }
 
 /// The exchange or the reason of a file's only entry.
-fn only(creator: &str, entry: Value) -> Result<Exchange, String> {
+fn only(creator: &str, entry: Value) -> Result<ForeignExchange, String> {
     let (mut items, done) = found(&file(creator, &[entry]));
     done.unwrap();
     assert_eq!(items.len(), 1);
     match items.remove(0) {
-        Item::Exchange(exchange) => Ok(*exchange),
-        Item::Left(left) => Err(format!("{}: {}", left.place, left.reason)),
+        FoundItem::Exchange(exchange) => Ok(*exchange),
+        FoundItem::Left(left) => Err(format!("{}: {}", left.place, left.reason)),
         other => panic!("{other:?}"),
     }
 }
@@ -50,10 +50,10 @@ fn entry() -> Value {
     })
 }
 
-fn content(exchange: &Exchange) -> &[u8] {
+fn content(exchange: &ForeignExchange) -> &[u8] {
     match &exchange.response.content {
-        Content::Plain(bytes) | Content::Wire(bytes) => bytes,
-        Content::Chunks(_) => panic!("it is in chunks"),
+        ResponseContent::Plain(bytes) | ResponseContent::Wire(bytes) => bytes,
+        ResponseContent::Chunks(_) => panic!("it is in chunks"),
     }
 }
 
@@ -138,11 +138,16 @@ fn own_member_gives_chunks_back_where_they_add_up() {
         "chunks": [[1.5, 1], [2, 3]], "end": "upstream_abort:reset"});
     ours["_loomrec"] = own;
     let exchange = only("loomrec", ours.clone()).unwrap();
-    let Content::Chunks(chunks) = &exchange.response.content else { panic!("{exchange:?}") };
+    let ResponseContent::Chunks(chunks) = &exchange.response.content else {
+        panic!("{exchange:?}")
+    };
     let told: Vec<_> = chunks.iter().map(|chunk| (chunk.at_ms, &chunk.data[..])).collect();
     assert_eq!(told, [(1.5, &b"d"[..]), (2.0, &b"ata"[..])]);
     assert_eq!(exchange.own.unwrap().upstream.as_deref(), Some("mine"));
-    assert_eq!(exchange.response.end, End::UpstreamAbort(crate::recording::Cut::Reset));
+    assert_eq!(
+        exchange.response.end,
+        ResponseEnd::UpstreamAbort(crate::recording::RecordedCut::Reset)
+    );
     for odd in [json!([[1, 99]]), json!([[1]]), json!("x"), json!([])] {
         ours["_loomrec"]["chunks"] = odd;
         assert_eq!(content(&only("loomrec", ours.clone()).unwrap()), b"data");

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::super::write::{Sent, Written};
+use super::super::write::{EntryToWrite, WrittenEntry};
 use super::own;
 use crate::recording::{RecordedRequest, RecordedResponse, encoding};
 
@@ -17,11 +17,11 @@ const LONG_AGO: &str = "1970-01-01T00:00:00.000Z";
 
 /// One entry of a file.
 pub(in super::super) fn entry(
-    sent: &Sent<'_>,
+    sent: &EntryToWrite<'_>,
     url: &str,
     request: &RecordedRequest,
     response: &RecordedResponse,
-) -> Written {
+) -> WrittenEntry {
     let entry = sent.entry;
     let chunks = &response.payload.chunks;
     let last = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
@@ -70,7 +70,7 @@ pub(in super::super) fn entry(
     set(own::NAME, own::write(entry, sent.step, text.is_none(), packed));
     let lost =
         if entry.extra.is_empty() { vec![] } else { vec!["fields that are no part of a call"] };
-    Written { text: Value::Object(out).to_string(), lost }
+    WrittenEntry { text: Value::Object(out).to_string(), lost }
 }
 
 /// A body as viewers show it, and whether it went over the wire as something else.

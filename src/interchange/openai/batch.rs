@@ -5,15 +5,17 @@ use std::io::Read;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::beside::{Beside, LIMIT, NotHeld, Requests};
-use super::super::exchange::{Content, Exchange, Item, Left, Request, Response};
-use super::super::format::Format;
-use super::super::line::{Line, Lines};
-use super::super::read::{Finder, Problem, ReadError};
-use super::super::write::{Sent, Written};
+use super::super::companion::{BatchRequests, CompanionFiles, LIMIT, NotHeld};
+use super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
+};
+use super::super::format::ForeignFormat;
+use super::super::line::{FileLine, FileLines};
+use super::super::read::{ReadContext, ReadError, ReadProblem};
+use super::super::write::{EntryToWrite, WrittenEntry};
 use super::body;
 use crate::provider::{self, Framing, Operation};
-use crate::recording::{End, Entry, RecordedRequest, RecordedResponse, encoding};
+use crate::recording::{Entry, RecordedRequest, RecordedResponse, ResponseEnd, encoding};
 
 /// Where batches are sent to.
 const BASE: &str = "https://api.openai.com";
@@ -59,12 +61,12 @@ struct Answered {
 }
 
 impl RequestLine {
-    fn into_request(self) -> Request {
+    fn into_request(self) -> ForeignRequest {
         let url = match self.url.starts_with('/') {
             true => format!("{BASE}{}", self.url),
             false => self.url,
         };
-        Request {
+        ForeignRequest {
             method: self.method.unwrap_or_else(|| "POST".to_owned()),
             url,
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -77,9 +79,9 @@ impl RequestLine {
 ///
 /// # Errors
 /// A file that is none, names an id twice, or is too large to be held.
-pub fn read_requests(input: impl Read) -> Result<Requests, ReadError> {
-    let mut requests = Requests::default();
-    Lines::each(Format::OpenAiBatch, input, |line| {
+pub fn read_requests(input: impl Read) -> Result<BatchRequests, ReadError> {
+    let mut requests = BatchRequests::default();
+    FileLines::each(ForeignFormat::OpenAiBatch, input, |line| {
         let Id { custom_id } = line.parse()?;
         match requests.hold(custom_id, line.text()?) {
             Ok(()) => Ok(true),
@@ -96,16 +98,16 @@ pub fn read_requests(input: impl Read) -> Result<Requests, ReadError> {
 /// Reads a file of answers.
 pub(in super::super) fn read(
     input: impl Read,
-    beside: &Beside,
-    finder: &mut Finder<'_>,
-) -> Result<(), Problem> {
-    Lines::visit(input, |line| Ok(finder.tell(item(line, beside)?)))
+    beside: &CompanionFiles,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
+    FileLines::visit(input, |line| Ok(finder.tell(item(line, beside)?)))
 }
 
-fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
+fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadProblem> {
     let place = line.place();
     let answer: AnswerLine = line.parse()?;
-    let left = |reason: String| Ok(Item::Left(Left::no_call(place.clone(), reason)));
+    let left = |reason: String| Ok(FoundItem::Left(SkippedItem::no_call(place.clone(), reason)));
     let Some(answered) = answer.response else {
         if answer.url.is_some() {
             return left(
@@ -129,15 +131,15 @@ fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
     };
     let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     headers.extend(answered.request_id.map(|id| ("x-request-id".to_owned(), id)));
-    let response = Response {
+    let response = ForeignResponse {
         status: answered.status_code,
         headers,
-        content: Content::Plain(body(&answered.body)),
+        content: ResponseContent::Plain(body(&answered.body)),
         size: None,
-        end: End::Complete,
+        end: ResponseEnd::Complete,
     };
     let (started, first_ms, duration_ms, own) = (None, None, None, None);
-    let exchange = Exchange {
+    let exchange = ForeignExchange {
         place,
         request,
         response,
@@ -147,7 +149,7 @@ fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
         own,
         lost: Vec::new(),
     };
-    Ok(Item::Exchange(Box::new(exchange)))
+    Ok(FoundItem::Exchange(Box::new(exchange)))
 }
 
 /// A line of a request file.
@@ -155,9 +157,9 @@ fn item(line: &Line<'_>, beside: &Beside) -> Result<Item, Problem> {
 /// # Errors
 /// Why a batch cannot ask for it.
 pub(in super::super) fn request(
-    sent: &Sent<'_>,
+    sent: &EntryToWrite<'_>,
     request: &RecordedRequest,
-) -> Result<Written, String> {
+) -> Result<WrittenEntry, String> {
     let mut body = asked(request)?;
     let mut lost = vec!["answers: --answers writes the file of them"];
     if let Some(body) = body.as_object_mut() {
@@ -169,7 +171,7 @@ pub(in super::super) fn request(
     }
     let (method, url) = (&request.method, &request.path);
     let line = json!({ "custom_id": sent.key, "method": method, "url": url, "body": body });
-    Ok(Written { text: format!("{line}\n"), lost })
+    Ok(WrittenEntry { text: format!("{line}\n"), lost })
 }
 
 /// A line of a file of answers.
@@ -177,10 +179,10 @@ pub(in super::super) fn request(
 /// # Errors
 /// Why it is no answer that a batch has.
 pub(in super::super) fn answer(
-    sent: &Sent<'_>,
+    sent: &EntryToWrite<'_>,
     request: &RecordedRequest,
     response: &RecordedResponse,
-) -> Result<Written, String> {
+) -> Result<WrittenEntry, String> {
     asked(request)?;
     let mut lost = vec!["headers"];
     if response.payload.chunks.len() > 1 {
@@ -200,7 +202,7 @@ pub(in super::super) fn answer(
         },
         "error": null,
     });
-    Ok(Written { text: format!("{line}\n"), lost })
+    Ok(WrittenEntry { text: format!("{line}\n"), lost })
 }
 
 /// The body of a request that a batch can make.
@@ -242,6 +244,6 @@ pub(in super::super) fn complete(
         return Ok(bytes);
     };
     let upstream = entry.upstream.as_deref().unwrap_or_default();
-    let asked = provider::Asked::of(&call, upstream, &request.query, &request.body);
+    let asked = provider::ResponseFormat::of(&call, upstream, &request.query, &request.body);
     provider::to_complete(&asked, framing, &bytes).map_err(|error| error.to_string())
 }

@@ -4,12 +4,12 @@ use std::io::Read;
 
 use serde_json::{Map, Value, json};
 
-use super::super::beside::Beside;
+use super::super::companion::CompanionFiles;
 use super::super::conversation::{self, Conversation};
-use super::super::exchange::{Item, Left, Request, Said, Words};
-use super::super::line::{Line, Lines};
-use super::super::read::{Finder, Problem};
-use super::super::write::Written;
+use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
+use super::super::line::{FileLine, FileLines};
+use super::super::read::{ReadContext, ReadProblem};
+use super::super::write::WrittenEntry;
 use super::body;
 use crate::provider::Answer;
 use crate::recording::{Entry, RecordedRequest};
@@ -20,20 +20,23 @@ const URL: &str = "https://api.openai.com/v1/chat/completions";
 /// Reads a file of conversations.
 pub(in super::super) fn read(
     input: impl Read,
-    beside: &Beside,
-    finder: &mut Finder<'_>,
-) -> Result<(), Problem> {
-    Lines::visit(input, |line| {
+    beside: &CompanionFiles,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
+    FileLines::visit(input, |line| {
         let place = line.place();
         let item = match words(line, beside)? {
-            Ok(words) => Item::Words(Box::new(words)),
-            Err(reason) => Item::Left(Left::no_call(place, reason)),
+            Ok(words) => FoundItem::Words(Box::new(words)),
+            Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
         };
         Ok(finder.tell(item))
     })
 }
 
-fn words(line: &Line<'_>, beside: &Beside) -> Result<Result<Words, &'static str>, Problem> {
+fn words(
+    line: &FileLine<'_>,
+    beside: &CompanionFiles,
+) -> Result<Result<TextExchange, &'static str>, ReadProblem> {
     let mut example: Map<String, Value> = line.parse()?;
     let Some(Value::Array(mut messages)) = example.shift_remove("messages") else {
         return Err(line.problem("missing field `messages`, a list"));
@@ -64,15 +67,15 @@ fn words(line: &Line<'_>, beside: &Beside) -> Result<Result<Words, &'static str>
         ("model".to_owned(), model),
     ]);
     asked.extend(example);
-    Ok(Ok(Words {
+    Ok(Ok(TextExchange {
         place: line.place(),
-        request: Request {
+        request: ForeignRequest {
             method: "POST".to_owned(),
             url: URL.to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: body(&Value::Object(asked)),
         },
-        said: Said::Answer(answer),
+        said: TextAnswer::Answer(answer),
         own: None,
         started: None,
         duration_ms: None,
@@ -88,7 +91,7 @@ pub(in super::super) fn entry(
     entry: &Entry,
     request: &RecordedRequest,
     status: u16,
-) -> Result<Written, String> {
+) -> Result<WrittenEntry, String> {
     let call = request.recognise();
     if !(200..300).contains(&status) {
         return Err(format!("it was answered by an error (status {status})"));
@@ -111,5 +114,5 @@ pub(in super::super) fn entry(
     }
     let lost =
         vec!["models, and what else was asked for", "all of answers but their text and tool calls"];
-    Ok(Written { text: format!("{}\n", json!(line)), lost })
+    Ok(WrittenEntry { text: format!("{}\n", json!(line)), lost })
 }

@@ -2,11 +2,17 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
-use super::super::exchange::{Content, Exchange, Item, Said, Words};
-use super::super::{Beside, Format, ReadError, read_with};
+use super::super::exchange::{
+    ForeignExchange, FoundItem, ResponseContent, TextAnswer, TextExchange,
+};
+use super::super::{CompanionFiles, ForeignFormat, ReadError, read_with};
 use super::read_requests;
 
-fn found(format: Format, beside: &Beside, text: &str) -> (Vec<Item>, Result<(), ReadError>) {
+fn found(
+    format: ForeignFormat,
+    beside: &CompanionFiles,
+    text: &str,
+) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
     let done = read_with(format, text.as_bytes(), beside, &mut |item| {
         items.push(item);
@@ -15,9 +21,9 @@ fn found(format: Format, beside: &Beside, text: &str) -> (Vec<Item>, Result<(), 
     (items, done)
 }
 
-fn requests(lines: &[Value]) -> Beside {
+fn requests(lines: &[Value]) -> CompanionFiles {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    Beside { requests: Some(read_requests(text.as_bytes()).unwrap()), model: None }
+    CompanionFiles { requests: Some(read_requests(text.as_bytes()).unwrap()), model: None }
 }
 
 fn request(id: &str) -> Value {
@@ -30,9 +36,9 @@ fn answer(id: &str) -> Value {
         "response": { "status_code": 200, "request_id": "r", "body": { "a": 1 } } })
 }
 
-fn reason(item: &Item) -> &str {
+fn reason(item: &FoundItem) -> &str {
     match item {
-        Item::Left(left) => &left.reason,
+        FoundItem::Left(left) => &left.reason,
         other => panic!("{other:?}"),
     }
 }
@@ -40,14 +46,14 @@ fn reason(item: &Item) -> &str {
 #[test]
 fn answer_of_a_batch_is_joined_to_its_request() {
     let beside = requests(&[request("b"), request("a")]);
-    let (items, done) = found(Format::OpenAiBatch, &beside, &format!("\n{}\n", answer("a")));
+    let (items, done) = found(ForeignFormat::OpenAiBatch, &beside, &format!("\n{}\n", answer("a")));
     done.unwrap();
-    let [Item::Exchange(exchange)] = &items[..] else { panic!("{items:?}") };
-    let Exchange { request, response, place, .. } = &**exchange;
+    let [FoundItem::Exchange(exchange)] = &items[..] else { panic!("{items:?}") };
+    let ForeignExchange { request, response, place, .. } = &**exchange;
     assert_eq!(place, "line 2");
     assert_eq!(request.url, "https://api.openai.com/v1/chat/completions");
     assert_eq!(request.body, r#"{"model":"m","seed":12345678901234567890}"#);
-    assert_eq!(response.content, Content::Plain(r#"{"a":1}"#.into()));
+    assert_eq!(response.content, ResponseContent::Plain(r#"{"a":1}"#.into()));
 }
 
 #[test]
@@ -56,12 +62,13 @@ fn answer_without_a_request_is_left_out() {
     let failed =
         json!({ "custom_id": "a", "response": null, "error": { "code": "batch_expired" } });
     let lines = format!("{}\n{}\n{}\n", answer("x"), failed, request("a"));
-    let (items, done) = found(Format::OpenAiBatch, &beside, &lines);
+    let (items, done) = found(ForeignFormat::OpenAiBatch, &beside, &lines);
     done.unwrap();
     assert!(reason(&items[0]).contains("no request has"));
     assert!(reason(&items[1]).contains("batch_expired"));
     assert!(reason(&items[2]).contains("--requests"));
-    let (items, _) = found(Format::OpenAiBatch, &Beside::default(), &answer("a").to_string());
+    let (items, _) =
+        found(ForeignFormat::OpenAiBatch, &CompanionFiles::default(), &answer("a").to_string());
     assert!(reason(&items[0]).contains("--requests"));
 }
 
@@ -72,34 +79,40 @@ fn example_is_a_call_with_its_last_message_as_the_answer() {
         { "role": "assistant", "content": null, "tool_calls": [{ "id": "c", "type": "function",
             "function": { "name": "f", "arguments": "{}" } }] } ],
         "tools": [], "parallel_tool_calls": false });
-    let beside = Beside { requests: None, model: Some("m".to_owned()) };
-    let (items, done) = found(Format::OpenAiChat, &beside, &example.to_string());
+    let beside = CompanionFiles { requests: None, model: Some("m".to_owned()) };
+    let (items, done) = found(ForeignFormat::OpenAiChat, &beside, &example.to_string());
     done.unwrap();
-    let [Item::Words(words)] = &items[..] else { panic!("{items:?}") };
-    let Words { request, said: Said::Answer(answer), .. } = &**words else { panic!("{words:?}") };
+    let [FoundItem::Words(words)] = &items[..] else { panic!("{items:?}") };
+    let TextExchange { request, said: TextAnswer::Answer(answer), .. } = &**words else {
+        panic!("{words:?}")
+    };
     let body = r#"{"messages":[{"role":"user","content":"q"}],"model":"m","tools":[],"parallel_tool_calls":false}"#;
     assert_eq!(request.body, body);
     assert_eq!(answer.tool_calls[0].name, "f");
-    let (items, _) = found(Format::OpenAiChat, &Beside::default(), &example.to_string());
+    let (items, _) =
+        found(ForeignFormat::OpenAiChat, &CompanionFiles::default(), &example.to_string());
     assert!(reason(&items[0]).contains("--model"));
     let none = json!({ "messages": [{ "role": "user", "content": "q" }] }).to_string();
-    assert!(reason(&found(Format::OpenAiChat, &beside, &none).0[0]).contains("no answer"));
+    assert!(reason(&found(ForeignFormat::OpenAiChat, &beside, &none).0[0]).contains("no answer"));
 }
 
 #[test]
 fn bad_line_is_told_by_its_number() {
-    let told =
-        |format, text: &str| found(format, &Beside::default(), text).1.unwrap_err().to_string();
+    let told = |format, text: &str| {
+        found(format, &CompanionFiles::default(), text).1.unwrap_err().to_string()
+    };
     let one = answer("a");
-    let cut = told(Format::OpenAiBatch, &format!("{one}\n\n{{\"custom_id\": \"a"));
+    let cut = told(ForeignFormat::OpenAiBatch, &format!("{one}\n\n{{\"custom_id\": \"a"));
     assert!(cut.contains("line 3, column 16: EOF"), "{cut}");
-    let twice = told(Format::OpenAiBatch, r#"{"custom_id": "a", "custom_id": "b"}"#);
+    let twice = told(ForeignFormat::OpenAiBatch, r#"{"custom_id": "a", "custom_id": "b"}"#);
     assert!(twice.contains("line 1") && twice.contains("duplicate field"), "{twice}");
-    assert!(told(Format::OpenAiBatch, "[]").contains("line 1"));
-    assert!(told(Format::OpenAiChat, "{\"messages\": 7}").contains("line 1: missing field"));
-    assert!(told(Format::OpenAiChat, "{\"messages\": [7]}").contains("a message is no object"));
+    assert!(told(ForeignFormat::OpenAiBatch, "[]").contains("line 1"));
+    assert!(told(ForeignFormat::OpenAiChat, "{\"messages\": 7}").contains("line 1: missing field"));
+    assert!(
+        told(ForeignFormat::OpenAiChat, "{\"messages\": [7]}").contains("a message is no object")
+    );
     let deep = format!("{{\"messages\": {}", "[".repeat(100_000));
-    assert!(told(Format::OpenAiChat, &deep).contains("recursion limit"));
+    assert!(told(ForeignFormat::OpenAiChat, &deep).contains("recursion limit"));
     let text = format!("{}\n{}\n", request("a"), request("a"));
     let same = read_requests(text.as_bytes()).unwrap_err().to_string();
     assert!(same.contains("line 2: its `custom_id` stands there twice"), "{same}");

@@ -9,9 +9,9 @@ const LONGEST: usize = 100_000;
 
 /// What is known of a span by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Attributes(Map<String, Value>);
+pub(super) struct SpanAttributes(Map<String, Value>);
 
-impl Attributes {
+impl SpanAttributes {
     /// Attributes in either form.
     pub(super) fn of(value: Option<&Value>) -> Self {
         let mut out = Map::new();

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::super::conversation::{assistant, tool_call};
-use super::attribute::{Attributes, items};
+use super::attribute::{SpanAttributes, items};
 use crate::provider::ToolCall;
 
 /// What was said in a span, each way with the names that instrumentations use.
-pub(super) struct Said {
+pub(super) struct SpanMessages {
     /// Up to the answer.
     pub(super) asked: Vec<Value>,
     /// The answer's text and calls.
@@ -17,7 +17,10 @@ pub(super) struct Said {
 }
 
 /// What was said, of the attributes of a span and of its events.
-pub(super) fn said(attributes: &Attributes, events: &[(String, Attributes)]) -> Said {
+pub(super) fn said(
+    attributes: &SpanAttributes,
+    events: &[(String, SpanAttributes)],
+) -> SpanMessages {
     let mut asked = flat(attributes, "llm.input_messages");
     let mut answer = flat(attributes, "llm.output_messages");
     let details = events.iter().map(|(_, attributes)| attributes);
@@ -61,11 +64,11 @@ pub(super) fn said(attributes: &Attributes, events: &[(String, Attributes)]) -> 
             super::super::conversation::calls(&first),
         )
     });
-    Said { asked, answer, finish }
+    SpanMessages { asked, answer, finish }
 }
 
 /// Messages spelled out in names: `prefix.0.message.role`, or without `message`.
-fn flat(attributes: &Attributes, prefix: &str) -> Vec<Value> {
+fn flat(attributes: &SpanAttributes, prefix: &str) -> Vec<Value> {
     let messages = attributes.list(prefix);
     messages.iter().map(|item| message(item.get("message").unwrap_or(item))).collect()
 }
@@ -187,7 +190,7 @@ fn listed(value: Option<Value>) -> Vec<Value> {
 }
 
 /// A message that an event tells.
-fn told(event: &Attributes, role: &str) -> Option<Value> {
+fn told(event: &SpanAttributes, role: &str) -> Option<Value> {
     let body = event.json(&["gen_ai.event.content", "event.body", "message"]);
     let mut map = match body {
         Some(Value::Object(map)) => map,

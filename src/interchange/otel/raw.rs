@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value};
 
-use super::attribute::Attributes;
-use crate::provider::Upstream;
+use super::attribute::SpanAttributes;
+use crate::provider::KnownUpstream;
 
 /// A request that a span keeps whole.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct SpanRequest {
     pub(super) method: String,
     pub(super) url: String,
     pub(super) headers: Vec<(String, String)>,
@@ -17,14 +17,14 @@ pub(super) struct Asked {
 
 /// What kind of call it is, by its body and its answer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SpanCallKind {
     Chat,
     Responses,
     Messages,
     Embeddings,
 }
 
-impl Asked {
+impl SpanRequest {
     /// The same request, asking for its answer in one piece, as spans keep
     /// it: what is known of a stream is what it came to.
     pub(super) fn unstreamed(&mut self) {
@@ -52,12 +52,12 @@ impl Asked {
 }
 
 /// The request's body, and what kind of call it is, where it is the one that was sent.
-pub(super) fn asked(attributes: &Attributes, output: Option<&Value>) -> Option<Asked> {
+pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Option<SpanRequest> {
     let body = input(attributes)?;
     let map = body.as_object()?;
-    let headers = |kind: Option<Kind>| {
+    let headers = |kind: Option<SpanCallKind>| {
         let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        if kind == Some(Kind::Messages) {
+        if kind == Some(SpanCallKind::Messages) {
             // The only version there is.
             headers.push(("anthropic-version".to_owned(), "2023-06-01".to_owned()));
         }
@@ -69,38 +69,43 @@ pub(super) fn asked(attributes: &Attributes, output: Option<&Value>) -> Option<A
     {
         let method = attributes.text(&["http.request.method", "http.method"]).unwrap_or("POST");
         let (method, url) = (method.to_owned(), url.to_owned());
-        return Some(Asked { method, url, headers: headers(kind), body: raw(attributes, &body) });
+        return Some(SpanRequest {
+            method,
+            url,
+            headers: headers(kind),
+            body: raw(attributes, &body),
+        });
     }
     let kind = kind?;
     let path = match kind {
-        Kind::Chat => "/v1/chat/completions",
-        Kind::Responses => "/v1/responses",
-        Kind::Messages => "/v1/messages",
-        Kind::Embeddings => "/v1/embeddings",
+        SpanCallKind::Chat => "/v1/chat/completions",
+        SpanCallKind::Responses => "/v1/responses",
+        SpanCallKind::Messages => "/v1/messages",
+        SpanCallKind::Embeddings => "/v1/embeddings",
     };
     let url = format!("{}{path}", base(attributes, kind)?);
     let (method, body) = ("POST".to_owned(), raw(attributes, &body));
-    Some(Asked { method, url, headers: headers(Some(kind)), body })
+    Some(SpanRequest { method, url, headers: headers(Some(kind)), body })
 }
 
-fn input(attributes: &Attributes) -> Option<Value> {
+fn input(attributes: &SpanAttributes) -> Option<Value> {
     attributes.json(&["input.value", "gen_ai.request.body", "llm.request.body"])
 }
 
 /// The very text of a body, where it is kept as text.
-fn raw(attributes: &Attributes, body: &Value) -> String {
+fn raw(attributes: &SpanAttributes, body: &Value) -> String {
     let text = attributes.text(&["input.value", "gen_ai.request.body", "llm.request.body"]);
     text.map_or_else(|| body.to_string(), str::to_owned)
 }
 
 /// The answer's body, where it is kept whole.
-pub(super) fn answered(attributes: &Attributes) -> Option<Value> {
+pub(super) fn answered(attributes: &SpanAttributes) -> Option<Value> {
     let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
     attributes.json(&names).filter(Value::is_object)
 }
 
 /// The very text of an answer's body.
-pub(super) fn answered_text(attributes: &Attributes, body: &Value) -> String {
+pub(super) fn answered_text(attributes: &SpanAttributes, body: &Value) -> String {
     let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
     attributes.text(&names).map_or_else(|| body.to_string(), str::to_owned)
 }
@@ -119,49 +124,49 @@ pub(super) fn is_whole(body: &Value) -> bool {
 }
 
 fn kind(
-    attributes: &Attributes,
+    attributes: &SpanAttributes,
     body: &Map<String, Value>,
     output: Option<&Value>,
-) -> Option<Kind> {
+) -> Option<SpanCallKind> {
     let provider = provider(attributes).unwrap_or_default();
     let answered = |name: &str| output.is_some_and(|output| output.get(name).is_some());
     let has = |name: &str| body.contains_key(name);
     if has("messages") && (answered("choices") || provider == "openai") {
         // What is no list of messages was made for people to read.
-        body.get("messages")?.is_array().then_some(Kind::Chat)
+        body.get("messages")?.is_array().then_some(SpanCallKind::Chat)
     } else if has("messages") && has("max_tokens") && provider == "anthropic" {
-        Some(Kind::Messages)
+        Some(SpanCallKind::Messages)
     } else if has("input") && (answered("output") || body.contains_key("instructions")) {
-        Some(Kind::Responses)
+        Some(SpanCallKind::Responses)
     } else if has("input") && (answered("data") || is_embedding(attributes)) {
-        Some(Kind::Embeddings)
+        Some(SpanCallKind::Embeddings)
     } else if has("messages") && output.is_none() && upstream(&provider).is_some() {
-        Some(Kind::Chat)
+        Some(SpanCallKind::Chat)
     } else {
         None
     }
 }
 
 /// Whether a span is one of vectors.
-pub(super) fn is_embedding(attributes: &Attributes) -> bool {
+pub(super) fn is_embedding(attributes: &SpanAttributes) -> bool {
     attributes.text(&["openinference.span.kind"]).is_some_and(|kind| kind == "EMBEDDING")
         || attributes.text(&["gen_ai.operation.name"]).is_some_and(|name| name == "embeddings")
 }
 
 /// The provider's name, in lower case.
-pub(super) fn provider(attributes: &Attributes) -> Option<String> {
+pub(super) fn provider(attributes: &SpanAttributes) -> Option<String> {
     let names = ["gen_ai.provider.name", "llm.provider", "gen_ai.system", "llm.system"];
     attributes.text(&names).map(|name| name.to_ascii_lowercase().replace("mistralai", "mistral"))
 }
 
-fn upstream(provider: &str) -> Option<&'static Upstream> {
-    Upstream::find(provider).filter(|upstream| upstream.base.is_some())
+fn upstream(provider: &str) -> Option<&'static KnownUpstream> {
+    KnownUpstream::find(provider).filter(|upstream| upstream.base.is_some())
 }
 
 /// Where calls of this kind go.
-fn base(attributes: &Attributes, kind: Kind) -> Option<&'static str> {
+fn base(attributes: &SpanAttributes, kind: SpanCallKind) -> Option<&'static str> {
     let provider = provider(attributes);
-    let usual = if kind == Kind::Messages { "anthropic" } else { "openai" };
+    let usual = if kind == SpanCallKind::Messages { "anthropic" } else { "openai" };
     match provider.as_deref() {
         None => upstream(usual)?.base,
         Some(known) if upstream(known).is_some() => upstream(known)?.base,

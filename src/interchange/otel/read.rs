@@ -7,7 +7,7 @@ use std::io::{BufReader, Read};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::super::read::{Finder, Problem};
+use super::super::read::{ReadContext, ReadProblem};
 use super::span;
 
 /// The members that hold others, outermost first, in both spellings there are.
@@ -25,14 +25,17 @@ const HOLDERS: [&str; 7] = [
 const DEEPEST: usize = 8;
 
 /// Reads a file of spans.
-pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Result<(), Problem> {
+pub(in super::super) fn read(
+    input: impl Read,
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     let mut input = BufReader::new(input);
     let mut deserializer = serde_json::Deserializer::from_reader(&mut input);
     let mut found = false;
     loop {
         match deserializer.end() {
             Ok(()) if found => return Ok(()),
-            Ok(()) => return Err(Problem::Form("it holds no spans".to_owned())),
+            Ok(()) => return Err(ReadProblem::Form("it holds no spans".to_owned())),
             Err(error) if error.is_io() => return Err(error.into()),
             Err(_) => {}
         }
@@ -43,7 +46,7 @@ pub(in super::super) fn read(input: impl Read, finder: &mut Finder<'_>) -> Resul
 
 /// A part of the file: an object that holds spans or is one, or a list of such.
 struct Part<'f, 'a> {
-    finder: &'f mut Finder<'a>,
+    finder: &'f mut ReadContext<'a>,
     depth: usize,
 }
 

@@ -2,42 +2,42 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
-use super::super::super::exchange::{Exchange, Item, Said, Words};
-use super::super::super::{Format, read as find};
+use super::super::super::exchange::{ForeignExchange, FoundItem, TextAnswer, TextExchange};
+use super::super::super::{ForeignFormat, read as find};
 use super::*;
 
-fn found(text: &str) -> (Vec<Item>, Option<String>) {
+fn found(text: &str) -> (Vec<FoundItem>, Option<String>) {
     let mut items = Vec::new();
-    let done = find(Format::Otel, text.as_bytes(), &mut |item| {
+    let done = find(ForeignFormat::Otel, text.as_bytes(), &mut |item| {
         items.push(item);
         ControlFlow::Continue(())
     });
     (items, done.err().map(|error| error.to_string()))
 }
 
-fn only(span: &Value) -> Item {
+fn only(span: &Value) -> FoundItem {
     let (mut items, problem) = found(&span.to_string());
     assert_eq!((items.len(), problem), (1, None));
     items.remove(0)
 }
 
-fn exchange(span: &Value) -> Exchange {
+fn exchange(span: &Value) -> ForeignExchange {
     match only(span) {
-        Item::Exchange(exchange) => *exchange,
+        FoundItem::Exchange(exchange) => *exchange,
         other => panic!("{other:?}"),
     }
 }
 
-fn words(span: &Value) -> Words {
+fn words(span: &Value) -> TextExchange {
     match only(span) {
-        Item::Words(words) => *words,
+        FoundItem::Words(words) => *words,
         other => panic!("{other:?}"),
     }
 }
 
 fn left(span: &Value) -> String {
     match only(span) {
-        Item::Left(left) => left.reason,
+        FoundItem::Left(left) => left.reason,
         other => panic!("{other:?}"),
     }
 }
@@ -63,7 +63,7 @@ fn spans_are_found_in_every_wrapping() {
     {
         let (items, problem) = found(&text);
         assert_eq!((items.len(), problem), (1, None), "{text}");
-        let Item::Exchange(exchange) = &items[0] else { panic!("{items:?}") };
+        let FoundItem::Exchange(exchange) = &items[0] else { panic!("{items:?}") };
         assert_eq!(exchange.request.url, "https://api.openai.com/v1/chat/completions");
         // As it stands there, to the blank.
         assert!(exchange.request.body.starts_with(b"{\"messages\": [{"));
@@ -151,7 +151,7 @@ fn words_are_found_in_each_convention() {
         assert_eq!(body["messages"][0], json!({ "role": "system", "content": "S" }), "{which}");
         let asked = &body["messages"][1]["content"];
         assert!(*asked == "hi" || asked[0]["text"] == "hi", "{which}: {body}");
-        let Said::Answer(answer) = words.said else { panic!("{which}") };
+        let TextAnswer::Answer(answer) = words.said else { panic!("{which}") };
         assert_eq!(answer.tool_calls[0].arguments, json!({ "a": 1 }), "{which}");
         assert_eq!(answer.usage.unwrap().prompt_tokens, 3, "{which}");
     }

@@ -2,11 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::super::exchange::{Content, Exchange, Item, Left, Request, Response, Said, Words};
-use super::attribute::{Attributes, items, number};
+use super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
+    TextAnswer, TextExchange,
+};
+use super::attribute::{SpanAttributes, items, number};
 use super::{message, raw};
-use crate::provider::{Answer, Usage};
-use crate::recording::{End, moment};
+use crate::provider::{Answer, TokenUsage};
+use crate::recording::{ResponseEnd, timestamp};
 
 /// Where a chat goes that is made of words.
 const URL: &str = "https://api.openai.com/v1/chat/completions";
@@ -14,19 +17,19 @@ const URL: &str = "https://api.openai.com/v1/chat/completions";
 /// A span, as far as it matters here.
 struct Span {
     place: String,
-    attributes: Attributes,
-    events: Vec<(String, Attributes)>,
+    attributes: SpanAttributes,
+    events: Vec<(String, SpanAttributes)>,
     started: Option<String>,
     duration_ms: Option<f64>,
     failed: bool,
 }
 
 /// What a span is.
-pub(super) fn item(members: &Map<String, Value>, place: String) -> Item {
+pub(super) fn item(members: &Map<String, Value>, place: String) -> FoundItem {
     let span = Span::of(members, place.clone());
     match span.item() {
         Ok(item) => item,
-        Err(reason) => Item::Left(Left::no_call(place, reason)),
+        Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
     }
 }
 
@@ -42,15 +45,15 @@ impl Span {
         let events = members.get("events").and_then(Value::as_array);
         let events = events.into_iter().flatten().map(|event| {
             let name = event.get("name").and_then(Value::as_str).unwrap_or_default();
-            (name.to_owned(), Attributes::of(event.get("attributes")))
+            (name.to_owned(), SpanAttributes::of(event.get("attributes")))
         });
         let status = members.get("status");
         let code = status.and_then(|status| status.get("code").or(status.get("status_code")));
         Self {
             place,
-            attributes: Attributes::of(members.get("attributes")),
+            attributes: SpanAttributes::of(members.get("attributes")),
             events: events.collect(),
-            started: from.map(moment::timestamp),
+            started: from.map(timestamp::timestamp),
             duration_ms,
             failed: match code {
                 Some(Value::String(code)) => code.contains("ERROR"),
@@ -60,7 +63,7 @@ impl Span {
         }
     }
 
-    fn item(self) -> Result<Item, String> {
+    fn item(self) -> Result<FoundItem, String> {
         self.is_call()?;
         let output = raw::answered(&self.attributes);
         let asked = raw::asked(&self.attributes, output.as_ref());
@@ -88,10 +91,10 @@ impl Span {
             }
         };
         let answer = self.answer(told)?;
-        Ok(Item::Words(Box::new(Words {
+        Ok(FoundItem::Words(Box::new(TextExchange {
             place: self.place,
             request,
-            said: Said::Answer(answer),
+            said: TextAnswer::Answer(answer),
             own: None,
             started: self.started,
             duration_ms: self.duration_ms,
@@ -119,15 +122,15 @@ impl Span {
         Err(format!("no call of a model (a span of the kind {what})"))
     }
 
-    fn exchange(self, asked: raw::Asked, body: String, status: u16) -> Item {
-        let response = Response {
+    fn exchange(self, asked: raw::SpanRequest, body: String, status: u16) -> FoundItem {
+        let response = ForeignResponse {
             status,
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            content: Content::Plain(body.into()),
+            content: ResponseContent::Plain(body.into()),
             size: None,
-            end: End::Complete,
+            end: ResponseEnd::Complete,
         };
-        Item::Exchange(Box::new(Exchange {
+        FoundItem::Exchange(Box::new(ForeignExchange {
             place: self.place,
             request: request(asked),
             response,
@@ -140,7 +143,7 @@ impl Span {
     }
 
     /// A request made of what a span says of it.
-    fn request(&self, told: &message::Said) -> Result<Request, String> {
+    fn request(&self, told: &message::SpanMessages) -> Result<ForeignRequest, String> {
         let provider = raw::provider(&self.attributes);
         if !matches!(provider.as_deref(), None | Some("openai"))
             || raw::is_embedding(&self.attributes)
@@ -180,7 +183,7 @@ impl Span {
         if !tools.is_empty() && !body.contains_key("tools") {
             body.insert("tools".to_owned(), tools.into());
         }
-        Ok(Request {
+        Ok(ForeignRequest {
             method: "POST".to_owned(),
             url: URL.to_owned(),
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
@@ -188,7 +191,7 @@ impl Span {
         })
     }
 
-    fn answer(&self, told: message::Said) -> Result<Answer, String> {
+    fn answer(&self, told: message::SpanMessages) -> Result<Answer, String> {
         let attributes = &self.attributes;
         let (content, tool_calls) = match told.answer {
             Some(said) => said,
@@ -211,12 +214,12 @@ impl Span {
     }
 }
 
-fn request(asked: raw::Asked) -> Request {
-    let raw::Asked { method, url, headers, body } = asked;
-    Request { method, url, headers, body: body.into() }
+fn request(asked: raw::SpanRequest) -> ForeignRequest {
+    let raw::SpanRequest { method, url, headers, body } = asked;
+    ForeignRequest { method, url, headers, body: body.into() }
 }
 
-fn usage(attributes: &Attributes) -> Option<Usage> {
+fn usage(attributes: &SpanAttributes) -> Option<TokenUsage> {
     let count = |names: &[&str]| attributes.count(names);
     let prompt = count(&[
         "gen_ai.usage.input_tokens",
@@ -233,11 +236,11 @@ fn usage(attributes: &Attributes) -> Option<Usage> {
     }
     let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     let total = count(&["llm.token_count.total", "llm.usage.total_tokens"]);
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or_else(|| prompt.saturating_add(completion)),
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
@@ -246,5 +249,5 @@ fn micros(value: &Value) -> Option<i64> {
     if let Some(nanos) = number(value) {
         return i64::try_from(nanos / 1000).ok().filter(|micros| *micros < 253_402_300_800_000_000);
     }
-    moment::micros(&moment::read(value.as_str()?)?)
+    timestamp::micros(&timestamp::read(value.as_str()?)?)
 }

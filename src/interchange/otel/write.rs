@@ -5,19 +5,19 @@ use sha2::{Digest, Sha256};
 
 use super::super::conversation::{self, Conversation, arguments, assistant};
 use super::super::openai::complete;
-use super::super::write::{Sent, Written};
-use crate::provider::{Call, Operation};
-use crate::recording::{End, Entry, RecordedRequest, moment};
+use super::super::write::{EntryToWrite, WrittenEntry};
+use crate::provider::{Operation, RecognisedCall};
+use crate::recording::{Entry, RecordedRequest, ResponseEnd, timestamp};
 
 /// The span of an entry.
 ///
 /// # Errors
 /// Why there is none.
 pub(in super::super) fn entry(
-    sent: &Sent<'_>,
+    sent: &EntryToWrite<'_>,
     url: &str,
     request: &RecordedRequest,
-) -> Result<Written, String> {
+) -> Result<WrittenEntry, String> {
     let entry = sent.entry;
     let call = request.recognise();
     if call.operation == Operation::Other {
@@ -32,7 +32,7 @@ pub(in super::super) fn entry(
         out.text("loomrec.step", step);
     }
     out.text("loomrec.key", sent.key);
-    let start = entry.recorded_at.as_deref().and_then(moment::micros).unwrap_or(0).max(0);
+    let start = entry.recorded_at.as_deref().and_then(timestamp::micros).unwrap_or(0).max(0);
     #[expect(clippy::cast_possible_truncation, reason = "a duration of some minutes")]
     let took = (entry.latency_ms.unwrap_or(0.0).clamp(0.0, 1e12) * 1e6) as i64;
     let start = start.saturating_mul(1000);
@@ -54,10 +54,10 @@ pub(in super::super) fn entry(
             }],
         }],
     }] });
-    Ok(Written { text: format!("{line}\n"), lost })
+    Ok(WrittenEntry { text: format!("{line}\n"), lost })
 }
 
-fn name(call: &Call) -> String {
+fn name(call: &RecognisedCall) -> String {
     match &call.model {
         Some(model) => format!("{} {model}", operation(call)),
         None => operation(call).to_owned(),
@@ -65,7 +65,7 @@ fn name(call: &Call) -> String {
 }
 
 /// The convention's word for an operation.
-fn operation(call: &Call) -> &'static str {
+fn operation(call: &RecognisedCall) -> &'static str {
     match call.operation {
         Operation::Embeddings
         | Operation::EmbedContent
@@ -101,7 +101,13 @@ impl Attributes {
         self.put(key, "intValue", count.to_string().into());
     }
 
-    fn request(&mut self, entry: &Entry, call: &Call, url: &str, request: &RecordedRequest) {
+    fn request(
+        &mut self,
+        entry: &Entry,
+        call: &RecognisedCall,
+        url: &str,
+        request: &RecordedRequest,
+    ) {
         let vectors = operation(call) == "embeddings";
         self.text("openinference.span.kind", if vectors { "EMBEDDING" } else { "LLM" });
         self.text("gen_ai.operation.name", operation(call));
@@ -148,7 +154,7 @@ impl Attributes {
         if response.payload.chunks.len() > 1 {
             lost.push("the chunks of streamed answers, and their times");
         }
-        if response.end != End::Complete {
+        if response.end != ResponseEnd::Complete {
             lost.push("that an answer was cut");
         }
         match complete(entry, request, response).map(String::from_utf8) {
@@ -162,7 +168,7 @@ impl Attributes {
     }
 
     /// The conversation, in the words of both conventions.
-    fn words(&mut self, entry: &Entry, call: &Call, request: &RecordedRequest) {
+    fn words(&mut self, entry: &Entry, call: &RecognisedCall, request: &RecordedRequest) {
         let Some(talk) = Conversation::of(call, &request.body) else { return };
         let content = entry.content.as_deref().unwrap_or_default();
         let answer = assistant(content, &entry.tool_calls);

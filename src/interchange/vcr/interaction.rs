@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 
-use super::super::exchange::{Content, Exchange, Item, Left, Request, Response};
-use super::message::{Body, headers, text};
-use super::node::{Node, members};
-use super::scalar::Schema;
-use crate::recording::End;
-use crate::recording::rebuild::rebuild;
+use super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkippedItem,
+};
+use super::message::{VcrBody, headers, text};
+use super::node::{YamlNode, members};
+use super::scalar::ScalarSchema;
+use crate::recording::ResponseEnd;
+use crate::recording::rebuilt_body::rebuild;
 
 /// An interaction.
 #[derive(Debug, Default)]
-pub(super) struct Interaction {
+pub(super) struct VcrInteraction {
     request: Asked,
     response: Option<Answered>,
     recorded_at: String,
@@ -22,21 +24,21 @@ struct Asked {
     method: String,
     uri: String,
     headers: Vec<(String, String)>,
-    body: Body,
+    body: VcrBody,
     /// What pydantic-ai's serializer writes in the place of a body in JSON.
-    parsed_body: Body,
+    parsed_body: VcrBody,
 }
 
 #[derive(Debug, Default)]
 struct Answered {
     /// `{code: 200, message: OK}`, or the code alone.
-    status: Option<Node>,
+    status: Option<YamlNode>,
     /// Of older cassettes made with httpx, which hold no more than the text.
-    status_code: Option<Node>,
+    status_code: Option<YamlNode>,
     headers: Vec<(String, String)>,
-    body: Body,
-    content: Body,
-    parsed_body: Body,
+    body: VcrBody,
+    content: VcrBody,
+    parsed_body: VcrBody,
 }
 
 /// What is said of a body of which the file holds the value alone.
@@ -47,12 +49,12 @@ pub(super) const REBUILT: &str = "the bytes of JSON bodies: the file holds their
 pub(super) const OTHER_LENGTH: &str = "the length of JSON bodies that are written again: no usual \
                                        spelling has the length in their headers";
 
-impl Interaction {
+impl VcrInteraction {
     /// What an interaction holds.
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub(super) fn from_node(node: Node) -> Result<Self, String> {
+    pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut interaction = Self::default();
         let mut asked = false;
         for (name, node) in members(node, "an interaction")? {
@@ -70,14 +72,14 @@ impl Interaction {
         if asked { Ok(interaction) } else { Err("missing field `request`".to_owned()) }
     }
 
-    pub(super) fn item(self, place: String) -> Item {
-        let damaged = |reason: String| Item::Left(Left::damaged(place.clone(), reason));
+    pub(super) fn item(self, place: String) -> FoundItem {
+        let damaged = |reason: String| FoundItem::Left(SkippedItem::damaged(place.clone(), reason));
         let Some(answered) = self.response else {
             return damaged("it holds no response".to_owned());
         };
         let mut lost = Vec::new();
         let Asked { method, uri, mut headers, body, parsed_body } = self.request;
-        if [&body, &parsed_body] == [&Body::Absent; 2] && sends_body(&method, &headers) {
+        if [&body, &parsed_body] == [&VcrBody::Absent; 2] && sends_body(&method, &headers) {
             return damaged("the file does not hold its request's body".to_owned());
         }
         let body = match bytes(body, parsed_body, &mut headers, &mut lost) {
@@ -89,11 +91,11 @@ impl Interaction {
             return damaged("its status cannot be read".to_owned());
         };
         let content = match answered.body {
-            Body::Absent => answered.content,
+            VcrBody::Absent => answered.content,
             body => body,
         };
         let bodiless = method.eq_ignore_ascii_case("HEAD") || matches!(status, 0 | 204 | 304);
-        if [&content, &answered.parsed_body] == [&Body::Absent; 2] && !bodiless {
+        if [&content, &answered.parsed_body] == [&VcrBody::Absent; 2] && !bodiless {
             return damaged("the file does not hold its response's body".to_owned());
         }
         let mut answer_headers = answered.headers;
@@ -103,15 +105,15 @@ impl Interaction {
         };
         lost.sort_unstable();
         lost.dedup();
-        Item::Exchange(Box::new(Exchange {
+        FoundItem::Exchange(Box::new(ForeignExchange {
             place,
-            request: Request { method, url: uri, headers, body },
-            response: Response {
+            request: ForeignRequest { method, url: uri, headers, body },
+            response: ForeignResponse {
                 status,
                 headers: answer_headers,
-                content: Content::Wire(content),
+                content: ResponseContent::Wire(content),
                 size: None,
-                end: End::Complete,
+                end: ResponseEnd::Complete,
             },
             started: Some(self.recorded_at).filter(|started| !started.is_empty()),
             first_ms: None,
@@ -123,14 +125,14 @@ impl Interaction {
 }
 
 impl Asked {
-    fn from_node(node: Node) -> Result<Self, String> {
+    fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut asked = Self::default();
         for (name, node) in members(node, "a request")? {
             match name.as_str() {
                 "method" => asked.method = text(node, "a method")?,
                 "uri" | "url" => asked.uri = text(node, "an address")?,
                 "headers" => asked.headers = headers(node)?,
-                "body" => asked.body = Body::from_node(node)?,
+                "body" => asked.body = VcrBody::from_node(node)?,
                 "parsed_body" => asked.parsed_body = parsed(node),
                 _ => {}
             }
@@ -140,15 +142,15 @@ impl Asked {
 }
 
 impl Answered {
-    fn from_node(node: Node) -> Result<Self, String> {
+    fn from_node(node: YamlNode) -> Result<Self, String> {
         let mut answered = Self::default();
         for (name, node) in members(node, "a response")? {
             match name.as_str() {
                 "status" if !node.is_null() => answered.status = Some(node),
                 "status_code" if !node.is_null() => answered.status_code = Some(node),
                 "headers" => answered.headers = headers(node)?,
-                "body" => answered.body = Body::from_node(node)?,
-                "content" => answered.content = Body::from_node(node)?,
+                "body" => answered.body = VcrBody::from_node(node)?,
+                "content" => answered.content = VcrBody::from_node(node)?,
                 "parsed_body" => answered.parsed_body = parsed(node),
                 _ => {}
             }
@@ -164,14 +166,14 @@ fn sends_body(method: &str, headers: &[(String, String)]) -> bool {
 }
 
 /// What stands in `parsed_body`, which PyYAML writes.
-fn parsed(node: Node) -> Body {
-    if node.is_null() { Body::None } else { Body::from_value(node, Schema::PyYaml) }
+fn parsed(node: YamlNode) -> VcrBody {
+    if node.is_null() { VcrBody::None } else { VcrBody::from_value(node, ScalarSchema::PyYaml) }
 }
 
 /// `{code: 200, message: OK}`, or the code alone; with quotes or without.
-fn status_code(status: Node) -> Option<u16> {
+fn status_code(status: YamlNode) -> Option<u16> {
     let code = match status {
-        Node::Map(..) => {
+        YamlNode::Map(..) => {
             let mut members = members(status, "a status").ok()?;
             members.swap_remove(members.iter().position(|(name, _)| name == "code")?).1
         }
@@ -183,19 +185,22 @@ fn status_code(status: Node) -> Option<u16> {
 /// The bytes of a body. One that the file holds as a value is written again, if it can be
 /// as long as its headers say; else they say how long it is now.
 fn bytes(
-    body: Body,
-    parsed: Body,
+    body: VcrBody,
+    parsed: VcrBody,
     headers: &mut Vec<(String, String)>,
     lost: &mut Vec<&'static str>,
 ) -> Result<Bytes, &'static str> {
     let value = match (body, parsed) {
-        (Body::Unreadable(why), _) | (Body::None | Body::Absent, Body::Unreadable(why)) => {
+        (VcrBody::Unreadable(why), _)
+        | (VcrBody::None | VcrBody::Absent, VcrBody::Unreadable(why)) => {
             return Err(why);
         }
-        (Body::Absent | Body::None, Body::Absent | Body::None) => return Ok(Bytes::new()),
-        (Body::Bytes(bytes), Body::Absent | Body::None) => return Ok(bytes.into()),
-        (Body::Json(value), Body::Absent | Body::None)
-        | (Body::Absent | Body::None, Body::Json(value)) => value,
+        (VcrBody::Absent | VcrBody::None, VcrBody::Absent | VcrBody::None) => {
+            return Ok(Bytes::new());
+        }
+        (VcrBody::Bytes(bytes), VcrBody::Absent | VcrBody::None) => return Ok(bytes.into()),
+        (VcrBody::Json(value), VcrBody::Absent | VcrBody::None)
+        | (VcrBody::Absent | VcrBody::None, VcrBody::Json(value)) => value,
         _ => return Err("stands there twice: in `body` and in `parsed_body`"),
     };
     let is_length = |name: &str| name.eq_ignore_ascii_case("content-length");

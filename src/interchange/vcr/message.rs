@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::field::decode_base64;
-use super::node::{NoValue, Node, Scalar, Style, members};
-use super::scalar::Schema;
+use super::super::lenient::decode_base64;
+use super::node::{NoValue, ValueStyle, YamlNode, YamlScalar, members};
+use super::scalar::ScalarSchema;
 
 /// The most bytes that the headers of one message may have: a file can say one header
 /// a thousand times by its name (an alias).
@@ -14,18 +14,18 @@ const HEADERS_LIMIT: usize = 1 << 20;
 ///
 /// # Errors
 /// What is wrong, where it is a list or a map.
-pub(super) fn text(node: Node, what: &str) -> Result<String, String> {
+pub(super) fn text(node: YamlNode, what: &str) -> Result<String, String> {
     match node {
         node if node.is_null() => Ok(String::new()),
-        Node::Scalar(scalar) => Ok(scalar.into_text()),
-        Node::List(..) | Node::Map(..) => Err(format!("expected {what} as a text")),
+        YamlNode::Scalar(scalar) => Ok(scalar.into_text()),
+        YamlNode::List(..) | YamlNode::Map(..) => Err(format!("expected {what} as a text")),
     }
 }
 
-impl Scalar {
+impl YamlScalar {
     /// The text, also of a header that is bytes: some clients give theirs so.
     fn into_text(self) -> String {
-        let bytes = (self.style == Style::Base64).then(|| decode_base64(&self.text)).flatten();
+        let bytes = (self.style == ValueStyle::Base64).then(|| decode_base64(&self.text)).flatten();
         match bytes {
             Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             None => self.text,
@@ -37,14 +37,14 @@ impl Scalar {
 ///
 /// # Errors
 /// What is wrong with them.
-pub(super) fn headers(node: Node) -> Result<Vec<(String, String)>, String> {
+pub(super) fn headers(node: YamlNode) -> Result<Vec<(String, String)>, String> {
     let (mut headers, mut size) = (Vec::new(), 0);
     if node.is_null() {
         return Ok(headers);
     }
     for (name, values) in members(node, "headers")? {
         let values = match values {
-            Node::List(values, _) => values,
+            YamlNode::List(values, _) => values,
             node if node.is_null() => Vec::new(),
             one => vec![one],
         };
@@ -62,7 +62,7 @@ pub(super) fn headers(node: Node) -> Result<Vec<(String, String)>, String> {
 
 /// A body, in any of the ways that cassettes have it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Body {
+pub(super) enum VcrBody {
     /// Nothing is said of it.
     #[default]
     Absent,
@@ -77,20 +77,20 @@ pub(super) enum Body {
 }
 
 /// Something that only the program knew.
-const OBJECT: Body = Body::Unreadable(NoValue::Foreign.reason());
+const OBJECT: VcrBody = VcrBody::Unreadable(NoValue::Foreign.reason());
 
-impl Body {
+impl VcrBody {
     /// `{string: …}`, `{base64_string: …}`; `encoding` beside them says nothing of the
     /// bytes. Cassetter writes `{type: json, content: …}`.
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub(super) fn from_node(node: Node) -> Result<Self, String> {
+    pub(super) fn from_node(node: YamlNode) -> Result<Self, String> {
         match node {
             node if node.is_null() => return Ok(Self::None),
-            Node::Scalar(scalar) => return Ok(Self::from_scalar(scalar)),
-            Node::List(..) => return Ok(OBJECT),
-            Node::Map(..) => {}
+            YamlNode::Scalar(scalar) => return Ok(Self::from_scalar(scalar)),
+            YamlNode::List(..) => return Ok(OBJECT),
+            YamlNode::Map(..) => {}
         }
         let (mut found, mut kind, mut content) = (None, None, None);
         for (name, node) in members(node, "a body")? {
@@ -110,23 +110,23 @@ impl Body {
         }
         let kind = kind.map(|kind| text(kind, "`type`")).transpose()?;
         Ok(match (kind.as_deref(), content) {
-            (Some("json"), Some(content)) => Self::from_value(content, Schema::Core),
-            (Some("text"), Some(Node::Scalar(scalar))) => Self::from_scalar(scalar),
+            (Some("json"), Some(content)) => Self::from_value(content, ScalarSchema::Core),
+            (Some("text"), Some(YamlNode::Scalar(scalar))) => Self::from_scalar(scalar),
             (Some("none"), None) => Self::None,
             _ => OBJECT,
         })
     }
 
     /// A body of which the file holds the value.
-    pub(super) fn from_value(node: Node, schema: Schema) -> Self {
+    pub(super) fn from_value(node: YamlNode, schema: ScalarSchema) -> Self {
         node.into_value(schema).map_or_else(|why| Self::Unreadable(why.reason()), Self::Json)
     }
 
-    fn from_scalar(scalar: Scalar) -> Self {
+    fn from_scalar(scalar: YamlScalar) -> Self {
         match scalar.style {
-            Style::Base64 => decode_base64(&scalar.text).map_or(OBJECT, Self::Bytes),
-            Style::Foreign => OBJECT,
-            Style::Ambiguous => Self::Unreadable(NoValue::Ambiguous.reason()),
+            ValueStyle::Base64 => decode_base64(&scalar.text).map_or(OBJECT, Self::Bytes),
+            ValueStyle::Foreign => OBJECT,
+            ValueStyle::Ambiguous => Self::Unreadable(NoValue::Ambiguous.reason()),
             _ => Self::Bytes(scalar.text.into_bytes()),
         }
     }

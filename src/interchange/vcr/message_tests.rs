@@ -1,33 +1,33 @@
-use super::super::yaml::Composer;
+use super::super::yaml::YamlComposer;
 use super::*;
 
-fn yaml(text: &str) -> Node {
-    let mut composer = Composer::new(text.as_bytes());
+fn yaml(text: &str) -> YamlNode {
+    let mut composer = YamlComposer::new(text.as_bytes());
     composer.next().unwrap();
     composer.next().unwrap();
     let first = composer.next().unwrap();
     composer.compose(first).unwrap()
 }
 
-fn json(text: &str) -> Node {
+fn json(text: &str) -> YamlNode {
     serde_json::from_str(text).unwrap()
 }
 
-fn body(node: Node) -> Body {
-    Body::from_node(node).unwrap()
+fn body(node: YamlNode) -> VcrBody {
+    VcrBody::from_node(node).unwrap()
 }
 
 #[test]
 fn body_is_found_in_every_way_that_cassettes_have_it() {
-    let bytes = |text: &str| Body::Bytes(text.as_bytes().to_vec());
+    let bytes = |text: &str| VcrBody::Bytes(text.as_bytes().to_vec());
     assert_eq!(body(yaml("'a: b'")), bytes("a: b"));
     assert_eq!(body(yaml("{string: héllo, encoding: UTF-8}")), bytes("héllo"));
     assert_eq!(body(yaml("|-\n  one\n  two")), bytes("one\ntwo"));
-    assert_eq!(body(yaml("!!binary |\n  /wD/\n  AA==")), Body::Bytes(vec![255, 0, 255, 0]));
+    assert_eq!(body(yaml("!!binary |\n  /wD/\n  AA==")), VcrBody::Bytes(vec![255, 0, 255, 0]));
     assert_eq!(body(yaml("string: !!binary aGk=")), bytes("hi"));
     assert_eq!(body(yaml("string: !!python/unicode 'x'")), bytes("x"));
     assert_eq!(body(yaml("17")), bytes("17"));
-    assert_eq!(body(yaml("null")), Body::None);
+    assert_eq!(body(yaml("null")), VcrBody::None);
     assert_eq!(body(yaml("!!binary '***'")), OBJECT);
     assert_eq!(body(yaml("!!python/object:io.BytesIO {state: [1]}")), OBJECT);
     assert_eq!(body(json(r#"{"base64_string": "aGk", "encoding": "utf-8"}"#)), bytes("hi"));
@@ -56,7 +56,7 @@ fn headers_are_lists_or_single_values_as_they_are_written() {
 
 #[test]
 fn number_is_text_as_it_is_written() {
-    let told = |node: Node| text(node, "a number").unwrap();
+    let told = |node: YamlNode| text(node, "a number").unwrap();
     assert_eq!(told(json("1")), "1");
     assert_eq!(told(yaml("1")), "1");
     assert_eq!(told(yaml("1e5")), "1e5");

@@ -7,29 +7,29 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::scalar::{self, Schema, Unsayable};
+use super::scalar::{self, ScalarSchema, UnsayableNumber};
 
 /// A piece of a cassette.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum YamlNode {
     /// A scalar.
-    Scalar(Scalar),
+    Scalar(YamlScalar),
     /// A list.
-    List(Vec<Node>, Shape),
+    List(Vec<YamlNode>, CollectionShape),
     /// A map, in its order.
-    Map(Vec<(Node, Node)>, Shape),
+    Map(Vec<(YamlNode, YamlNode)>, CollectionShape),
 }
 
 /// A scalar and how it is written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scalar {
+pub(super) struct YamlScalar {
     pub(super) text: String,
-    pub(super) style: Style,
+    pub(super) style: ValueStyle,
 }
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ValueStyle {
     /// Without quotes and tag.
     Plain,
     /// With quotes, as a block, or with the tag of a text.
@@ -58,7 +58,7 @@ pub(super) enum CoreType {
 
 /// Whether a list or map is more than that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum CollectionShape {
     /// It is just that.
     Usual,
     /// Its tag names an object that only the program knew.
@@ -89,28 +89,28 @@ impl NoValue {
     }
 }
 
-impl From<Unsayable> for NoValue {
-    fn from(_: Unsayable) -> Self {
+impl From<UnsayableNumber> for NoValue {
+    fn from(_: UnsayableNumber) -> Self {
         Self::Number
     }
 }
 
-impl Node {
+impl YamlNode {
     /// A text in quotes.
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self::scalar(text, Style::Text)
+        Self::scalar(text, ValueStyle::Text)
     }
 
-    pub(super) fn scalar(text: impl Into<String>, style: Style) -> Self {
-        Self::Scalar(Scalar { text: text.into(), style })
+    pub(super) fn scalar(text: impl Into<String>, style: ValueStyle) -> Self {
+        Self::Scalar(YamlScalar { text: text.into(), style })
     }
 
     /// Whether it says that there is nothing.
     pub(super) fn is_null(&self) -> bool {
         let Self::Scalar(scalar) = self else { return false };
         match scalar.style {
-            Style::Plain => scalar::is_null(&scalar.text),
-            Style::Tagged(CoreType::Null) => true,
+            ValueStyle::Plain => scalar::is_null(&scalar.text),
+            ValueStyle::Tagged(CoreType::Null) => true,
             _ => false,
         }
     }
@@ -119,15 +119,17 @@ impl Node {
     ///
     /// # Errors
     /// [`NoValue`] where JSON has none for it.
-    pub(super) fn into_value(self, schema: Schema) -> Result<Value, NoValue> {
+    pub(super) fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self {
-            Self::List(_, Shape::Foreign) | Self::Map(_, Shape::Foreign) => Err(NoValue::Foreign),
+            Self::List(_, CollectionShape::Foreign) | Self::Map(_, CollectionShape::Foreign) => {
+                Err(NoValue::Foreign)
+            }
             Self::Scalar(scalar) => scalar.into_value(schema),
-            Self::List(items, Shape::Usual) => {
+            Self::List(items, CollectionShape::Usual) => {
                 let items = items.into_iter().map(|item| item.into_value(schema));
                 items.collect::<Result<_, _>>().map(Value::Array)
             }
-            Self::Map(members, Shape::Usual) => {
+            Self::Map(members, CollectionShape::Usual) => {
                 let mut map = Map::with_capacity(members.len());
                 for (key, value) in members {
                     let key = match key.into_value(schema)? {
@@ -146,13 +148,13 @@ impl Node {
     }
 }
 
-impl Scalar {
-    fn into_value(self, schema: Schema) -> Result<Value, NoValue> {
+impl YamlScalar {
+    fn into_value(self, schema: ScalarSchema) -> Result<Value, NoValue> {
         match self.style {
-            Style::Text => Ok(self.text.into()),
-            Style::Plain => Ok(scalar::resolve(&self.text, schema)?),
-            Style::Number => serde_json::from_str(&self.text).map_err(|_| NoValue::Number),
-            Style::Tagged(kind) => {
+            ValueStyle::Text => Ok(self.text.into()),
+            ValueStyle::Plain => Ok(scalar::resolve(&self.text, schema)?),
+            ValueStyle::Number => serde_json::from_str(&self.text).map_err(|_| NoValue::Number),
+            ValueStyle::Tagged(kind) => {
                 let value = scalar::resolve(&self.text, schema)?;
                 let fits = match kind {
                     CoreType::Null => value.is_null(),
@@ -161,8 +163,8 @@ impl Scalar {
                 };
                 if fits { Ok(value) } else { Err(NoValue::Foreign) }
             }
-            Style::Base64 | Style::Foreign => Err(NoValue::Foreign),
-            Style::Ambiguous => Err(NoValue::Ambiguous),
+            ValueStyle::Base64 | ValueStyle::Foreign => Err(NoValue::Foreign),
+            ValueStyle::Ambiguous => Err(NoValue::Ambiguous),
         }
     }
 }
@@ -171,12 +173,12 @@ impl Scalar {
 ///
 /// # Errors
 /// What is wrong: `what` is no map, or has two members of one name.
-pub(super) fn members(node: Node, what: &str) -> Result<Vec<(String, Node)>, String> {
-    let Node::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
+pub(super) fn members(node: YamlNode, what: &str) -> Result<Vec<(String, YamlNode)>, String> {
+    let YamlNode::Map(members, _) = node else { return Err(format!("expected {what} as a map")) };
     let mut seen = HashSet::with_capacity(members.len());
     let mut named = Vec::with_capacity(members.len());
     for (name, value) in members {
-        let Node::Scalar(Scalar { text: name, .. }) = name else {
+        let YamlNode::Scalar(YamlScalar { text: name, .. }) = name else {
             return Err(format!("a name in {what} is no text"));
         };
         if !seen.insert(name.clone()) {
@@ -187,7 +189,7 @@ pub(super) fn members(node: Node, what: &str) -> Result<Vec<(String, Node)>, Str
     Ok(named)
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
     }
@@ -197,53 +199,53 @@ impl<'de> Deserialize<'de> for Node {
 struct NodeVisitor;
 
 impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+    type Value = YamlNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::text(text))
+    fn visit_str<E>(self, text: &str) -> Result<YamlNode, E> {
+        Ok(YamlNode::text(text))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Node, E> {
-        Ok(Node::text(text))
+    fn visit_string<E>(self, text: String) -> Result<YamlNode, E> {
+        Ok(YamlNode::text(text))
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::scalar(value.to_string(), Style::Plain))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlNode, E> {
+        Ok(YamlNode::scalar(value.to_string(), ValueStyle::Plain))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::scalar(value.to_string(), Style::Number))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlNode, E> {
+        Ok(YamlNode::scalar(value.to_string(), ValueStyle::Number))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::scalar(value.to_string(), Style::Number))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlNode, E> {
+        Ok(YamlNode::scalar(value.to_string(), ValueStyle::Number))
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::scalar("", Style::Plain))
+    fn visit_unit<E>(self) -> Result<YamlNode, E> {
+        Ok(YamlNode::scalar("", ValueStyle::Plain))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<YamlNode, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element()? {
             items.push(item);
         }
-        Ok(Node::List(items, Shape::Usual))
+        Ok(YamlNode::List(items, CollectionShape::Usual))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<YamlNode, A::Error> {
         let mut members = Vec::new();
         while let Some(key) = map.next_key::<String>()? {
             // How `serde_json` hands on a number of arbitrary precision.
             if key == "$serde_json::private::Number" {
-                return Ok(Node::scalar(map.next_value::<String>()?, Style::Number));
+                return Ok(YamlNode::scalar(map.next_value::<String>()?, ValueStyle::Number));
             }
-            members.push((Node::text(key), map.next_value()?));
+            members.push((YamlNode::text(key), map.next_value()?));
         }
-        Ok(Node::Map(members, Shape::Usual))
+        Ok(YamlNode::Map(members, CollectionShape::Usual))
     }
 }

@@ -6,11 +6,11 @@ use std::io::Read;
 use granit_parser::{Event, ScalarStyle};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::super::read::{Finder, Problem};
-use super::interaction::Interaction;
+use super::super::read::{ReadContext, ReadProblem};
+use super::interaction::VcrInteraction;
 use super::message::text;
-use super::node::Node;
-use super::yaml::{self, Composer};
+use super::node::YamlNode;
+use super::yaml::{self, YamlComposer};
 
 /// What is seen of a cassette beside its interactions.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Outline {
     }
 
     /// Looks at what another name says.
-    fn check_member(name: &str, node: Node) -> Result<(), String> {
+    fn check_member(name: &str, node: YamlNode) -> Result<(), String> {
         match name {
             "version" if text(node, "`version`")? != "1" => {
                 Err("a cassette's `version` is 1; this is another one".to_owned())
@@ -62,9 +62,9 @@ const NO_LIST: &str = "invalid type, expected a list of interactions";
 /// Reads a cassette in YAML.
 pub(in super::super) fn read_yaml(
     input: impl Read,
-    finder: &mut Finder<'_>,
-) -> Result<(), Problem> {
-    let mut composer = Composer::new(input);
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
+    let mut composer = YamlComposer::new(input);
     loop {
         match composer.next()? {
             Event::MappingStart(..) => break,
@@ -95,14 +95,14 @@ pub(in super::super) fn read_yaml(
             _ => return Err(composer.problem("a second document stands behind the cassette")),
         }
     }
-    outline.check_end().map_err(|wrong| Problem::Form(wrong.to_owned()))
+    outline.check_end().map_err(|wrong| ReadProblem::Form(wrong.to_owned()))
 }
 
 fn read_interactions<R: Read>(
-    composer: &mut Composer<R>,
+    composer: &mut YamlComposer<R>,
     first: Event<'static>,
-    finder: &mut Finder<'_>,
-) -> Result<(), Problem> {
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     match &first {
         Event::SequenceStart(..) => {}
         // `interactions:` with nothing behind it.
@@ -118,10 +118,11 @@ fn read_interactions<R: Read>(
         };
         let began = composer.place();
         let node = composer.compose(first)?;
-        let interaction = Interaction::from_node(node).map_err(|wrong| yaml::at(began, &wrong))?;
+        let interaction =
+            VcrInteraction::from_node(node).map_err(|wrong| yaml::at(began, &wrong))?;
         let item = interaction.item(finder.place());
         if !finder.tell(item) {
-            return Err(Problem::Form(NO_MORE.to_owned()));
+            return Err(ReadProblem::Form(NO_MORE.to_owned()));
         }
     }
 }
@@ -129,15 +130,15 @@ fn read_interactions<R: Read>(
 /// Reads a cassette in JSON.
 pub(in super::super) fn read_json(
     input: impl Read,
-    finder: &mut Finder<'_>,
-) -> Result<(), Problem> {
+    finder: &mut ReadContext<'_>,
+) -> Result<(), ReadProblem> {
     let mut deserializer = serde_json::Deserializer::from_reader(std::io::BufReader::new(input));
     Cassette { finder }.deserialize(&mut deserializer)?;
     Ok(deserializer.end()?)
 }
 
 struct Cassette<'f, 'a> {
-    finder: &'f mut Finder<'a>,
+    finder: &'f mut ReadContext<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for Cassette<'_, '_> {
@@ -161,7 +162,7 @@ impl<'de> Visitor<'de> for Cassette<'_, '_> {
             if outline.is_interactions(&name).map_err(de::Error::custom)? {
                 map.next_value_seed(Interactions { finder: &mut *self.finder })?;
             } else {
-                let node = map.next_value::<Node>()?;
+                let node = map.next_value::<YamlNode>()?;
                 Outline::check_member(&name, node).map_err(de::Error::custom)?;
             }
         }
@@ -170,7 +171,7 @@ impl<'de> Visitor<'de> for Cassette<'_, '_> {
 }
 
 struct Interactions<'f, 'a> {
-    finder: &'f mut Finder<'a>,
+    finder: &'f mut ReadContext<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for Interactions<'_, '_> {
@@ -194,8 +195,8 @@ impl<'de> Visitor<'de> for Interactions<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(node) = seq.next_element::<Node>()? {
-            let interaction = Interaction::from_node(node).map_err(de::Error::custom)?;
+        while let Some(node) = seq.next_element::<YamlNode>()? {
+            let interaction = VcrInteraction::from_node(node).map_err(de::Error::custom)?;
             let item = interaction.item(self.finder.place());
             if !self.finder.tell(item) {
                 return Err(de::Error::custom(NO_MORE));

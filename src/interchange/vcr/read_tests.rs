@@ -1,11 +1,13 @@
 use std::ops::ControlFlow;
 
-use super::super::super::exchange::{Content, Exchange, Left, Request, Response};
-use super::super::super::{Format, Item, LeftCause, ReadError, read};
+use super::super::super::exchange::{
+    ForeignExchange, ForeignRequest, ForeignResponse, ResponseContent, SkippedItem,
+};
+use super::super::super::{ForeignFormat, FoundItem, ReadError, SkipCause, read};
 use super::super::interaction::{OTHER_LENGTH, REBUILT};
-use crate::recording::End;
+use crate::recording::ResponseEnd;
 
-fn found(format: Format, text: &[u8]) -> (Vec<Item>, Result<(), ReadError>) {
+fn found(format: ForeignFormat, text: &[u8]) -> (Vec<FoundItem>, Result<(), ReadError>) {
     let mut items = Vec::new();
     let done = read(format, text, &mut |item| {
         items.push(item);
@@ -15,29 +17,29 @@ fn found(format: Format, text: &[u8]) -> (Vec<Item>, Result<(), ReadError>) {
 }
 
 fn problem(text: &str) -> String {
-    found(Format::Vcr, text.as_bytes()).1.unwrap_err().to_string()
+    found(ForeignFormat::Vcr, text.as_bytes()).1.unwrap_err().to_string()
 }
 
 const ONE: &str = "- request: {method: POST, uri: 'http://a/b', headers: {A: [x]}, body: 'q'}
   response: {status: {code: 200, message: OK}, headers: {B: [y, z]}, body: {string: 'r'}}
 ";
 
-fn exchange(place: &str) -> Exchange {
+fn exchange(place: &str) -> ForeignExchange {
     let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-    Exchange {
+    ForeignExchange {
         place: place.to_owned(),
-        request: Request {
+        request: ForeignRequest {
             method: "POST".to_owned(),
             url: "http://a/b".to_owned(),
             headers: vec![pair("A", "x")],
             body: "q".into(),
         },
-        response: Response {
+        response: ForeignResponse {
             status: 200,
             headers: vec![pair("B", "y"), pair("B", "z")],
-            content: Content::Wire("r".into()),
+            content: ResponseContent::Wire("r".into()),
             size: None,
-            end: End::Complete,
+            end: ResponseEnd::Complete,
         },
         started: None,
         first_ms: None,
@@ -50,15 +52,15 @@ fn exchange(place: &str) -> Exchange {
 #[test]
 fn interactions_are_found_in_order_in_yaml_and_in_json() {
     let text = format!("interactions:\n{ONE}{ONE}version: 1\n");
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
     let both = [exchange("interaction 1"), exchange("interaction 2")];
-    let both = both.map(|exchange| Item::Exchange(Box::new(exchange)));
+    let both = both.map(|exchange| FoundItem::Exchange(Box::new(exchange)));
     assert_eq!(items, both);
     let json = r#"{"version": 1, "interactions": [{"request": {"method": "POST",
         "uri": "http://a/b", "headers": {"A": ["x"]}, "body": "q", "later": [1]}, "response":
         {"status": {"code": 200}, "headers": {"B": ["y", "z"]}, "body": {"string": "r"}}}]}"#;
-    let (items, done) = found(Format::VcrJson, json.as_bytes());
+    let (items, done) = found(ForeignFormat::VcrJson, json.as_bytes());
     done.unwrap();
     assert_eq!(items, both[..1]);
 }
@@ -70,9 +72,9 @@ fn older_httpx_cassettes_and_those_of_ruby_are_understood() {
   response: {status_code: 200, http_version: HTTP/1.1, headers: {B: [y, z]}, content: r}
 version: 1
 ";
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
-    assert_eq!(items, [Item::Exchange(Box::new(exchange("interaction 1")))]);
+    assert_eq!(items, [FoundItem::Exchange(Box::new(exchange("interaction 1")))]);
     let text = "---
 http_interactions:
 - request:
@@ -87,12 +89,12 @@ http_interactions:
   recorded_at: Tue, 01 Nov 2011 04:58:44 GMT
 recorded_with: VCR 6.0.0
 ";
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
     let mut expected = exchange("interaction 1");
     expected.request.method = "post".to_owned();
     expected.started = Some("Tue, 01 Nov 2011 04:58:44 GMT".to_owned());
-    assert_eq!(items, [Item::Exchange(Box::new(expected))]);
+    assert_eq!(items, [FoundItem::Exchange(Box::new(expected))]);
 }
 
 #[test]
@@ -103,12 +105,12 @@ fn what_is_no_exchange_is_left_out_by_its_place() {
 - request: {method: GET, uri: 'http://a/b'}
 version: 1
 ";
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
     let told: Vec<_> = items
         .iter()
         .map(|item| match item {
-            Item::Left(left) => format!("{}: {}", left.place, left.reason),
+            FoundItem::Left(left) => format!("{}: {}", left.place, left.reason),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -119,7 +121,7 @@ version: 1
             "interaction 2: it holds no response",
         ]
     );
-    let (items, done) = found(Format::Vcr, b"interactions: []\nversion: 1\n");
+    let (items, done) = found(ForeignFormat::Vcr, b"interactions: []\nversion: 1\n");
     done.unwrap();
     assert_eq!(items, []);
 }
@@ -142,16 +144,16 @@ fn bad_cassette_is_told_by_what_is_wrong_and_where() {
     assert!(second.contains("a second document"), "{second}");
     let double = problem("interactions:\n- request: {uri: a, uri: b}\n");
     assert!(double.contains("uplicate"), "{double}");
-    assert!(found(Format::VcrJson, b"{\"interactions\": []} x").1.is_err());
-    assert!(found(Format::VcrJson, b"").1.is_err());
-    assert!(found(Format::Vcr, b"\x00\x00\x00").1.is_err());
+    assert!(found(ForeignFormat::VcrJson, b"{\"interactions\": []} x").1.is_err());
+    assert!(found(ForeignFormat::VcrJson, b"").1.is_err());
+    assert!(found(ForeignFormat::Vcr, b"\x00\x00\x00").1.is_err());
 }
 
 #[test]
 fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
     let deep = format!("interactions: {}", "[".repeat(100_000));
-    assert!(found(Format::Vcr, deep.as_bytes()).1.is_err());
-    assert!(found(Format::VcrJson, format!("{{\"a\": {deep}").as_bytes()).1.is_err());
+    assert!(found(ForeignFormat::Vcr, deep.as_bytes()).1.is_err());
+    assert!(found(ForeignFormat::VcrJson, format!("{{\"a\": {deep}").as_bytes()).1.is_err());
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let below = level - 1;
@@ -167,7 +169,8 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
     let one = format!("{large}- request: {{uri: a, body: [{}]}}\n", times(129));
     assert!(problem(&one).contains("its aliases multiply"));
     let request = format!("- request: {{uri: a, body: [{}]}}\n", times(100));
-    let (items, done) = found(Format::Vcr, format!("{large}{}", request.repeat(6)).as_bytes());
+    let (items, done) =
+        found(ForeignFormat::Vcr, format!("{large}{}", request.repeat(6)).as_bytes());
     assert!(done.unwrap_err().to_string().contains("its aliases multiply") && items.len() == 5);
     let deep = (1..40)
         .fold(format!("x0: &x0 {}1{}\n", "[".repeat(20), "]".repeat(20)), |text, n| {
@@ -189,7 +192,7 @@ fn deep_nesting_and_aliases_that_multiply_are_refused_or_passed_over() {
 fn reading_ends_when_no_more_is_wanted() {
     let text = format!("interactions:\n{ONE}{ONE}{ONE}not yaml: [");
     let mut count = 0;
-    let done = read(Format::Vcr, text.as_bytes(), &mut |_| {
+    let done = read(ForeignFormat::Vcr, text.as_bytes(), &mut |_| {
         count += 1;
         ControlFlow::Break(())
     });
@@ -213,13 +216,15 @@ fn bodies_that_are_values_are_written_again_as_long_as_they_were() {
   response: {status: {code: 200}, body: {type: text, content: 'data: x'}}
 version: 1
 ";
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
     let told: Vec<_> = items
         .iter()
         .map(|item| match item {
-            Item::Exchange(exchange) => {
-                let Content::Wire(answer) = &exchange.response.content else { panic!("{item:?}") };
+            FoundItem::Exchange(exchange) => {
+                let ResponseContent::Wire(answer) = &exchange.response.content else {
+                    panic!("{item:?}")
+                };
                 let asked = std::str::from_utf8(&exchange.request.body).unwrap();
                 (asked, std::str::from_utf8(answer).unwrap(), exchange.response.status)
             }
@@ -229,11 +234,11 @@ version: 1
     let answer = r#"{"id":"2020-01-01","text":"yes","none":null}"#;
     assert_eq!(told[0], (r#"{"b": [1, 1.5]}"#, answer, 200));
     assert_eq!(told[1], (r#"{"a":1}"#, "data: x", 200));
-    let Item::Exchange(first) = &items[0] else { panic!("it is an exchange") };
+    let FoundItem::Exchange(first) = &items[0] else { panic!("it is an exchange") };
     assert_eq!(first.lost, [REBUILT, OTHER_LENGTH]);
     let headers: Vec<_> = first.response.headers.iter().map(|(_, value)| value.as_str()).collect();
     assert_eq!(headers, ["application/json", &answer.len().to_string()]);
-    let Item::Exchange(second) = &items[1] else { panic!("it is an exchange") };
+    let FoundItem::Exchange(second) = &items[1] else { panic!("it is an exchange") };
     assert_eq!(second.lost, [REBUILT]);
 }
 
@@ -248,12 +253,14 @@ fn body_that_cannot_be_understood_is_left_out_by_its_place() {
   response: {status: {code: 200}, body: {type: binary, content: 'ff'}}
 version: 1
 ";
-    let (items, done) = found(Format::Vcr, text.as_bytes());
+    let (items, done) = found(ForeignFormat::Vcr, text.as_bytes());
     done.unwrap();
     let told: Vec<_> = items
         .into_iter()
         .map(|item| match item {
-            Item::Left(Left { place, reason, cause: LeftCause::Damaged }) => (place, reason),
+            FoundItem::Left(SkippedItem { place, reason, cause: SkipCause::Damaged }) => {
+                (place, reason)
+            }
             other => panic!("{other:?}"),
         })
         .collect();

@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 
 /// By which rules scalars without quotes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Schema {
+pub(super) enum ScalarSchema {
     /// YAML 1.1 as PyYAML reads and writes it. What is none of its numbers, PyYAML writes
     /// without quotes: the texts `1e5` and `0o17`, for example.
     PyYaml,
@@ -18,20 +18,20 @@ pub(super) enum Schema {
 
 /// A number that JSON cannot say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unsayable;
+pub(super) struct UnsayableNumber;
 
 /// The value of a scalar without quotes.
 ///
 /// # Errors
-/// [`Unsayable`] for an infinity, something that is not a number, and a number of base
+/// [`UnsayableNumber`] for an infinity, something that is not a number, and a number of base
 /// 2, 8, 16 or 60 that has more than 128 bits.
-pub(super) fn resolve(text: &str, schema: Schema) -> Result<Value, Unsayable> {
+pub(super) fn resolve(text: &str, schema: ScalarSchema) -> Result<Value, UnsayableNumber> {
     if is_null(text) {
         return Ok(Value::Null);
     }
     match schema {
-        Schema::PyYaml => py_yaml(text),
-        Schema::Core => core(text),
+        ScalarSchema::PyYaml => py_yaml(text),
+        ScalarSchema::Core => core(text),
     }
 }
 
@@ -64,7 +64,7 @@ static PY_YAML: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     Some(Patterns { float: float.ok()?, int: int.ok()? })
 });
 
-fn py_yaml(text: &str) -> Result<Value, Unsayable> {
+fn py_yaml(text: &str) -> Result<Value, UnsayableNumber> {
     match text {
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
             return Ok(true.into());
@@ -101,7 +101,7 @@ fn py_yaml(text: &str) -> Result<Value, Unsayable> {
     Ok(text.into())
 }
 
-fn core(text: &str) -> Result<Value, Unsayable> {
+fn core(text: &str) -> Result<Value, UnsayableNumber> {
     match text {
         "true" | "True" | "TRUE" => return Ok(true.into()),
         "false" | "False" | "FALSE" => return Ok(false.into()),
@@ -109,7 +109,7 @@ fn core(text: &str) -> Result<Value, Unsayable> {
     }
     let (negative, digits) = signed(text);
     if matches!(digits, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Err(Unsayable);
+        return Err(UnsayableNumber);
     }
     let of_base = |prefix: &str, radix: u32| {
         let digits = digits.strip_prefix(prefix)?;
@@ -142,26 +142,26 @@ fn signed(text: &str) -> (bool, &str) {
 }
 
 /// An integer with just these digits.
-fn decimal(negative: bool, digits: &str) -> Result<Value, Unsayable> {
+fn decimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
     let sign = if negative && digits != "0" { "-" } else { "" };
     let number = serde_json::from_str::<Number>(&format!("{sign}{digits}"));
-    number.map(Value::Number).map_err(|_| Unsayable)
+    number.map(Value::Number).map_err(|_| UnsayableNumber)
 }
 
-fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, Unsayable> {
-    let number = u128::from_str_radix(digits, radix).map_err(|_| Unsayable)?;
+fn in_base(negative: bool, digits: &str, radix: u32) -> Result<Value, UnsayableNumber> {
+    let number = u128::from_str_radix(digits, radix).map_err(|_| UnsayableNumber)?;
     decimal(negative, &number.to_string())
 }
 
 /// `1:30` is 90.
-fn sexagesimal(negative: bool, digits: &str) -> Result<Value, Unsayable> {
+fn sexagesimal(negative: bool, digits: &str) -> Result<Value, UnsayableNumber> {
     let number = digits
         .split(':')
         .try_fold(0_u128, |number, part| number.checked_mul(60)?.checked_add(part.parse().ok()?));
-    decimal(negative, &number.ok_or(Unsayable)?.to_string())
+    decimal(negative, &number.ok_or(UnsayableNumber)?.to_string())
 }
 
-fn float(text: &str) -> Result<Value, Unsayable> {
+fn float(text: &str) -> Result<Value, UnsayableNumber> {
     let (negative, digits) = signed(text);
     let number = if digits.contains(':') {
         let mut base = 1.0;
@@ -176,7 +176,7 @@ fn float(text: &str) -> Result<Value, Unsayable> {
     };
     let number = number.map(|number| if negative { -number } else { number });
     // `from_f64` gives nothing for an infinity.
-    number.and_then(Number::from_f64).map(Value::Number).ok_or(Unsayable)
+    number.and_then(Number::from_f64).map(Value::Number).ok_or(UnsayableNumber)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::super::write::Written;
-use crate::recording::{End, RecordedRequest, RecordedResponse};
+use super::super::write::WrittenEntry;
+use crate::recording::{RecordedRequest, RecordedResponse, ResponseEnd};
 
 /// How a cassette is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Cassette {
         url: &str,
         request: &RecordedRequest,
         response: &RecordedResponse,
-    ) -> Result<Written, String> {
+    ) -> Result<WrittenEntry, String> {
         let body = response.payload.bytes();
         let status = http::StatusCode::from_u16(response.status).ok();
         let reason = status.and_then(|status| status.canonical_reason()).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Cassette {
         if response.payload.chunks.len() > 1 {
             lost.push("the chunks of streamed answers, and their times");
         }
-        if response.end != End::Complete {
+        if response.end != ResponseEnd::Complete {
             lost.push("that an answer was cut");
         }
         let text = match self.notation {
@@ -78,7 +78,7 @@ impl Cassette {
                 .to_string()
             }
         };
-        Ok(Written { text, lost })
+        Ok(WrittenEntry { text, lost })
     }
 }
 

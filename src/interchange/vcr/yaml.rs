@@ -8,8 +8,8 @@ use granit_parser::{
 };
 
 use super::super::bounded::LIMIT;
-use super::super::read::Problem;
-use super::node::{CoreType, Node, Scalar, Shape, Style};
+use super::super::read::ReadProblem;
+use super::node::{CollectionShape, CoreType, ValueStyle, YamlNode, YamlScalar};
 
 /// How deep lists and maps may stand in one another, aliases included.
 const DEPTH_LIMIT: usize = 512;
@@ -33,7 +33,7 @@ const MULTIPLIED: &str = "its aliases multiply to more than is read of one file"
 const NAMESPACE: &str = "tag:yaml.org,2002:";
 
 /// The pieces of a file, as they are asked for.
-pub(super) struct Composer<R: Read> {
+pub(super) struct YamlComposer<R: Read> {
     events: Parser<'static, FallibleBufferedInput<Characters<R>>>,
     /// What aliases may repeat: as many of them as take no more than the limit.
     anchors: HashMap<usize, Piece>,
@@ -46,7 +46,7 @@ pub(super) struct Composer<R: Read> {
 /// A piece, with what it takes and how deep it goes.
 #[derive(Clone)]
 struct Piece {
-    node: Node,
+    node: YamlNode,
     cost: usize,
     depth: usize,
 }
@@ -55,12 +55,12 @@ struct Piece {
 struct Open {
     piece: Piece,
     /// A name whose value comes next.
-    key: Option<Node>,
+    key: Option<YamlNode>,
     anchor: usize,
 }
 
 impl Open {
-    fn new(node: Node, anchor: usize) -> Self {
+    fn new(node: YamlNode, anchor: usize) -> Self {
         Self { piece: Piece { node, cost: NODE_COST, depth: 1 }, key: None, anchor }
     }
 
@@ -69,17 +69,17 @@ impl Open {
         self.piece.cost += piece.cost;
         self.piece.depth = self.piece.depth.max(piece.depth + 1);
         match &mut self.piece.node {
-            Node::List(items, _) => items.push(piece.node),
-            Node::Map(members, _) => match self.key.take() {
+            YamlNode::List(items, _) => items.push(piece.node),
+            YamlNode::Map(members, _) => match self.key.take() {
                 Some(key) => members.push((key, piece.node)),
                 None => self.key = Some(piece.node),
             },
-            Node::Scalar(_) => {}
+            YamlNode::Scalar(_) => {}
         }
     }
 }
 
-impl<R: Read> Composer<R> {
+impl<R: Read> YamlComposer<R> {
     pub(super) fn new(input: R) -> Self {
         let characters = Characters { input: BufReader::new(input), ended: false };
         Self {
@@ -92,10 +92,12 @@ impl<R: Read> Composer<R> {
     }
 
     /// The next event.
-    pub(super) fn next(&mut self) -> Result<Event<'static>, Problem> {
+    pub(super) fn next(&mut self) -> Result<Event<'static>, ReadProblem> {
         let Some(next) = self.events.next_event() else { return Ok(Event::StreamEnd) };
         let (event, span) = next.map_err(|error| match error.kind() {
-            ErrorKind::InputIo { error } => Problem::Io(std::io::Error::other(error.to_string())),
+            ErrorKind::InputIo { error } => {
+                ReadProblem::Io(std::io::Error::other(error.to_string()))
+            }
             kind => at(place_of(error.marker()), &kind.to_string()),
         })?;
         self.place = place_of(&span.start);
@@ -103,7 +105,7 @@ impl<R: Read> Composer<R> {
     }
 
     /// A problem at the last event.
-    pub(super) fn problem(&self, text: &str) -> Problem {
+    pub(super) fn problem(&self, text: &str) -> ReadProblem {
         at(self.place, text)
     }
 
@@ -113,16 +115,16 @@ impl<R: Read> Composer<R> {
     }
 
     /// The piece that begins with this event.
-    pub(super) fn compose(&mut self, first: Event<'static>) -> Result<Node, Problem> {
+    pub(super) fn compose(&mut self, first: Event<'static>) -> Result<YamlNode, ReadProblem> {
         let mut stack: Vec<Open> = Vec::new();
         let (mut room, mut event) = (ROOM, first);
         loop {
             let whole = match event {
                 Event::Scalar(text, style, anchor, tag) => {
                     let cost = text.len() + NODE_COST;
-                    room = room.checked_sub(cost).ok_or(Problem::TooLarge)?;
+                    room = room.checked_sub(cost).ok_or(ReadProblem::TooLarge)?;
                     let style = style_of(&text, style, tag.as_deref());
-                    let node = Node::scalar(text.into_owned(), style);
+                    let node = YamlNode::scalar(text.into_owned(), style);
                     self.keep(Piece { node, cost, depth: 0 }, anchor)
                 }
                 Event::Alias(anchor) => {
@@ -131,12 +133,12 @@ impl<R: Read> Composer<R> {
                     piece
                 }
                 Event::SequenceStart(_, anchor, tag) => {
-                    let node = Node::List(Vec::new(), shape_of(tag.as_deref()));
+                    let node = YamlNode::List(Vec::new(), shape_of(tag.as_deref()));
                     event = self.open(&mut stack, &mut room, Open::new(node, anchor))?;
                     continue;
                 }
                 Event::MappingStart(_, anchor, tag) => {
-                    let node = Node::Map(Vec::new(), shape_of(tag.as_deref()));
+                    let node = YamlNode::Map(Vec::new(), shape_of(tag.as_deref()));
                     event = self.open(&mut stack, &mut room, Open::new(node, anchor))?;
                     continue;
                 }
@@ -164,8 +166,8 @@ impl<R: Read> Composer<R> {
         stack: &mut Vec<Open>,
         room: &mut usize,
         open: Open,
-    ) -> Result<Event<'static>, Problem> {
-        *room = room.checked_sub(NODE_COST).ok_or(Problem::TooLarge)?;
+    ) -> Result<Event<'static>, ReadProblem> {
+        *room = room.checked_sub(NODE_COST).ok_or(ReadProblem::TooLarge)?;
         stack.push(open);
         if stack.len() > DEPTH_LIMIT {
             return Err(self.problem(TOO_DEEP));
@@ -185,7 +187,7 @@ impl<R: Read> Composer<R> {
     }
 
     /// What an alias stands for, if it takes no more than `room`.
-    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, Problem> {
+    fn repeat(&mut self, anchor: usize, room: usize) -> Result<Piece, ReadProblem> {
         let Some(piece) = self.anchors.get(&anchor) else {
             return Err(self.problem(match self.anchors_cost > ANCHORS_LIMIT {
                 true => MULTIPLIED,
@@ -205,8 +207,8 @@ fn place_of(marker: &Marker) -> (usize, usize) {
 }
 
 /// A problem at a line and a column.
-pub(super) fn at((line, column): (usize, usize), text: &str) -> Problem {
-    Problem::Form(format!("{text} at line {line}, column {column}"))
+pub(super) fn at((line, column): (usize, usize), text: &str) -> ReadProblem {
+    ReadProblem::Form(format!("{text} at line {line}, column {column}"))
 }
 
 /// Whether a scalar is another text for YAML 1.1, which knows more line breaks: PyYAML and
@@ -224,31 +226,33 @@ fn is_ambiguous(text: &str, style: ScalarStyle) -> bool {
     })
 }
 
-fn style_of(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Style {
+fn style_of(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> ValueStyle {
     let kind = tag.map(type_of);
     match kind.as_deref() {
         // `!` alone says that it is a text.
         None | Some("" | "!" | "str" | "python/str" | "python/unicode")
             if is_ambiguous(text, style) =>
         {
-            Style::Ambiguous
+            ValueStyle::Ambiguous
         }
-        None if style == ScalarStyle::Plain => Style::Plain,
-        None | Some("" | "!" | "str" | "python/str" | "python/unicode") => Style::Text,
-        Some("binary" | "python/bytes") => Style::Base64,
-        Some("null" | "python/none") => Style::Tagged(CoreType::Null),
-        Some("bool" | "python/bool") => Style::Tagged(CoreType::Bool),
-        Some("int" | "python/int" | "python/long") => Style::Tagged(CoreType::Int),
-        Some("float" | "python/float") => Style::Tagged(CoreType::Float),
-        Some(_) => Style::Foreign,
+        None if style == ScalarStyle::Plain => ValueStyle::Plain,
+        None | Some("" | "!" | "str" | "python/str" | "python/unicode") => ValueStyle::Text,
+        Some("binary" | "python/bytes") => ValueStyle::Base64,
+        Some("null" | "python/none") => ValueStyle::Tagged(CoreType::Null),
+        Some("bool" | "python/bool") => ValueStyle::Tagged(CoreType::Bool),
+        Some("int" | "python/int" | "python/long") => ValueStyle::Tagged(CoreType::Int),
+        Some("float" | "python/float") => ValueStyle::Tagged(CoreType::Float),
+        Some(_) => ValueStyle::Foreign,
     }
 }
 
-fn shape_of(tag: Option<&Tag>) -> Shape {
-    let Some(tag) = tag else { return Shape::Usual };
+fn shape_of(tag: Option<&Tag>) -> CollectionShape {
+    let Some(tag) = tag else { return CollectionShape::Usual };
     match type_of(tag).as_str() {
-        "" | "!" | "map" | "seq" | "python/dict" | "python/list" | "python/tuple" => Shape::Usual,
-        _ => Shape::Foreign,
+        "" | "!" | "map" | "seq" | "python/dict" | "python/list" | "python/tuple" => {
+            CollectionShape::Usual
+        }
+        _ => CollectionShape::Foreign,
     }
 }
 
@@ -260,35 +264,35 @@ fn type_of(tag: &Tag) -> String {
 }
 
 /// A map with what `<<` names in it: its own members win, then those named first.
-fn merged(node: Node) -> Result<Node, &'static str> {
-    let is_merge = |key: &Node| matches!(key, Node::Scalar(Scalar { text, style: Style::Plain }) if text == "<<");
+fn merged(node: YamlNode) -> Result<YamlNode, &'static str> {
+    let is_merge = |key: &YamlNode| matches!(key, YamlNode::Scalar(YamlScalar { text, style: ValueStyle::Plain }) if text == "<<");
     let (members, shape) = match node {
-        Node::Map(members, shape) if members.iter().any(|(key, _)| is_merge(key)) => {
+        YamlNode::Map(members, shape) if members.iter().any(|(key, _)| is_merge(key)) => {
             (members, shape)
         }
         other => return Ok(other),
     };
     let (merges, own): (Vec<_>, Vec<_>) = members.into_iter().partition(|(key, _)| is_merge(key));
-    let name = |key: &Node| match key {
-        Node::Scalar(Scalar { text, .. }) => Some(text.clone()),
-        Node::List(..) | Node::Map(..) => None,
+    let name = |key: &YamlNode| match key {
+        YamlNode::Scalar(YamlScalar { text, .. }) => Some(text.clone()),
+        YamlNode::List(..) | YamlNode::Map(..) => None,
     };
     let mut known: HashSet<Option<String>> = own.iter().map(|(key, _)| name(key)).collect();
     let mut all = Vec::new();
     for (_, value) in merges {
         let maps = match value {
-            Node::List(maps, _) => maps,
+            YamlNode::List(maps, _) => maps,
             map => vec![map],
         };
         for map in maps {
-            let Node::Map(members, _) = map else {
+            let YamlNode::Map(members, _) = map else {
                 return Err("`<<` names something that is no map");
             };
             all.extend(members.into_iter().filter(|(key, _)| known.insert(name(key))));
         }
     }
     all.extend(own);
-    Ok(Node::Map(all, shape))
+    Ok(YamlNode::Map(all, shape))
 }
 
 /// The characters of a file in UTF-8.

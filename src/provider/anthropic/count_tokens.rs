@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, count};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, count};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
@@ -17,13 +17,13 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 };
 
 /// Reads a count; `None` where there is none.
-pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let tokens = count(body, "input_tokens")?;
-    let usage = Usage { prompt_tokens: tokens, total_tokens: tokens, ..Usage::default() };
+    let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
     Some(Answer { usage: Some(usage), ..Answer::default() })
 }
 
-fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     // All input counts here, what a cache holds too.
     Ok(json!({ "input_tokens": said.usage.prompt_tokens }))
 }
@@ -32,7 +32,7 @@ fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 mod tests {
     use super::*;
     use crate::provider::Operation::CountTokens;
-    use crate::provider::trial::{read, write};
+    use crate::provider::test_calls::{read, write};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_count_reads_back_when_it_is_written() {
-        let usage = Usage { prompt_tokens: 9, total_tokens: 9, ..Usage::default() };
+        let usage = TokenUsage { prompt_tokens: 9, total_tokens: 9, ..TokenUsage::default() };
         let answer = Answer { usage: Some(usage), ..Answer::default() };
         let body = write(CountTokens, &answer, "seed").unwrap();
         assert_eq!(body, br#"{"input_tokens":9}"#);

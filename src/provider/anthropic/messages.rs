@@ -1,10 +1,10 @@
 //! Reads Anthropic's Messages: complete bodies, and streams merged event by event.
 //!
 //! Anthropic counts input in three parts: `input_tokens` leaves out what was read
-//! from a cache or written to one. [`Usage::prompt_tokens`] is their sum, so that
+//! from a cache or written to one. [`TokenUsage::prompt_tokens`] is their sum, so that
 //! it means the same for every provider, and the parts stand beside it.
 
-mod brief;
+mod fast_reader;
 mod split;
 mod write;
 
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::provider::doc::{Doc, count, items, nested, says, text, text_or_empty};
 use crate::provider::framing::sse;
-use crate::provider::wire::{Merged, Wire};
-use crate::provider::{Answer, ToolCall, Usage, doc};
+use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::wire::{MergedStream, OperationWire};
+use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split::stream),
@@ -27,7 +27,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 };
 
 /// Reads a complete body; `None` where it is no message.
-pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("content")?.list()?;
     let mut answer = Answer {
         model: text(body, "model").map(Cow::into_owned),
@@ -50,7 +50,7 @@ pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
 
 /// Reads a stream, or what arrived of it; `None` where it has no `message_start`.
 fn stream(bytes: &[u8]) -> Option<Answer> {
-    brief::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+    fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
 /// The same, of the merged events.
@@ -58,7 +58,7 @@ fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
 
-fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() {
         return None;
     }
@@ -67,12 +67,12 @@ fn usage<D: Doc>(usage: &D) -> Option<Usage> {
     let prompt =
         count(usage, "input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
     let completion = count(usage, "output_tokens").unwrap_or(0);
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
         reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
-            .and_then(Doc::whole)
+            .and_then(JsonView::whole)
             .unwrap_or(0),
         cached_tokens: cached,
         cache_write_tokens: written,
@@ -87,7 +87,7 @@ struct Block {
 }
 
 /// Merges the events of a stream; `None` where there is no `message_start`.
-fn merge(bytes: &[u8]) -> Option<Merged> {
+fn merge(bytes: &[u8]) -> Option<MergedStream> {
     let mut message: Option<Map<String, Value>> = None;
     let mut blocks = BTreeMap::new();
     let (mut ended, mut failed) = (false, false);
@@ -123,7 +123,7 @@ fn merge(bytes: &[u8]) -> Option<Merged> {
         content.push(block.into_value(&mut failed));
     }
     body.insert("content".to_owned(), Value::Array(content));
-    Some(Merged { body, ended, failed })
+    Some(MergedStream { body, ended, failed })
 }
 
 /// Takes a `message_delta`: its usage is cumulative, so each count replaces the

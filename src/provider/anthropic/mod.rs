@@ -5,15 +5,15 @@ pub(super) mod messages;
 
 use serde_json::{Value, json};
 
-use super::natural_error::ErrorAsked;
-use super::recognise::{Seen, Shape, has_header};
+use super::provider_error::ErrorRequest;
+use super::recognise::{PathShape, RequestHead, has_header};
 use super::{Operation, Provider};
 
 /// Anthropic's Messages. Other paths than its own need its version header: OpenAI
 /// has `/threads/ID/messages`.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     if batches(seen) {
-        return Some(Shape::new(Provider::Anthropic, Operation::MessageBatches));
+        return Some(PathShape::new(Provider::Anthropic, Operation::MessageBatches));
     }
     let operation = match own_path(seen.path) {
         Some(operation) => operation,
@@ -23,7 +23,7 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         None => return None,
     };
     let operation = if seen.method == "POST" { operation } else { Operation::Other };
-    Some(Shape::new(Provider::Anthropic, operation))
+    Some(PathShape::new(Provider::Anthropic, operation))
 }
 
 /// The operation of the three spellings of each of Anthropic's own paths: SDKs
@@ -39,7 +39,7 @@ pub(super) fn own_path(path: &str) -> Option<Operation> {
 }
 
 /// Whether a path is that of Anthropic's batches, or below it.
-fn batches(seen: &Seen) -> bool {
+fn batches(seen: &RequestHead) -> bool {
     let Some((before, rest)) = seen.path.split_once("/messages/batches") else { return false };
     let own = matches!(before, "" | "/v1" | "/v1/v1");
     (rest.is_empty() || rest.starts_with('/'))
@@ -52,7 +52,7 @@ pub(super) fn error(status: u16, named: &str) -> Value {
 }
 
 /// The body of an error of Anthropic's own.
-pub(super) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
+pub(super) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let kind = asked.kind.unwrap_or_else(|| kind(asked.status));
     let usual = match (kind, asked.status) {
         ("authentication_error", _) => "invalid x-api-key",

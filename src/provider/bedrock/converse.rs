@@ -1,24 +1,24 @@
 //! Bedrock's Converse: one shape for every model.
 //!
 //! It counts input as Anthropic does: `inputTokens` leaves out what was read from a
-//! cache or written to one. [`Usage::prompt_tokens`] is their sum.
+//! cache or written to one. [`TokenUsage::prompt_tokens`] is their sum.
 
 mod merge;
 mod split;
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, count, items, nested, says, text, text_or_empty};
-use crate::provider::wire::Wire;
-use crate::provider::words::{Dialect, Said};
-use crate::provider::{Answer, ToolCall, Usage};
+use crate::provider::answer_draft::{AnswerDraft, Dialect};
+use crate::provider::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage, ToolCall};
 
 pub(super) use merge::{Event, events};
 pub(super) use split::split;
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(events(merge::framed(framing, bytes))?.body))
     }),
@@ -29,7 +29,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 
 /// Reads a complete body; `None` where it holds no message. Which model answered
 /// stands in the path alone.
-pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let message = nested(body, &["output", "message"]).filter(|message| message.is_map())?;
     let mut answer = Answer {
         usage: body.member("usage").and_then(usage),
@@ -55,7 +55,7 @@ pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
     Some(answer)
 }
 
-fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() {
         return None;
     }
@@ -66,7 +66,7 @@ fn usage<D: Doc>(usage: &D) -> Option<Usage> {
     let completion = told("outputTokens").unwrap_or(0);
     // The total of some models leaves out what was cached; never less than the parts.
     let total = prompt.saturating_add(completion);
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: told("totalTokens").unwrap_or(0).max(total),
@@ -76,7 +76,7 @@ fn usage<D: Doc>(usage: &D) -> Option<Usage> {
     })
 }
 
-fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
     if said.has_text() {
         content.push(json!({ "text": said.answer.content }));

@@ -13,18 +13,18 @@ use serde_json::Value;
 use super::converse;
 use crate::provider::Answer;
 use crate::provider::anthropic::messages;
-use crate::provider::asked::Asked;
 use crate::provider::cohere::chat as cohere;
-use crate::provider::doc::{self, Doc, items, nested, text};
-use crate::provider::framing::{Frame, Framing};
+use crate::provider::framing::{EventFrame, Framing};
+use crate::provider::json_view::{self, JsonView, items, nested, text};
 use crate::provider::openai::chat;
-use crate::provider::wire::{Merged, Object, Wire};
-use chunk::Native;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use chunk::NativeEvents;
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(stream),
-    merge: Some(|framing, bytes| merge(Native::of(framing, bytes))),
+    merge: Some(|framing, bytes| merge(NativeEvents::of(framing, bytes))),
     split: Some(split),
     write: Some(write::write),
 };
@@ -40,7 +40,7 @@ enum Shape {
 
 impl Shape {
     /// Of a complete answer.
-    fn of_body<D: Doc>(body: &D) -> Option<Self> {
+    fn of_body<D: JsonView>(body: &D) -> Option<Self> {
         if body.member("content").is_some_and(|content| content.list().is_some()) {
             Some(Self::Anthropic)
         } else if nested(body, &["output", "message"]).is_some() {
@@ -48,12 +48,12 @@ impl Shape {
         } else if text(body, "text").is_some() && text(body, "generation_id").is_some() {
             Some(Self::CommandR)
         } else {
-            body.member("choices").and_then(Doc::list).map(|_| Self::Chat)
+            body.member("choices").and_then(JsonView::list).map(|_| Self::Chat)
         }
     }
 
     /// Of an event of a stream.
-    fn of_event(event: &Object) -> Option<Self> {
+    fn of_event(event: &ObjectView) -> Option<Self> {
         let is = |name: &str| event.contains_key(name);
         if is("type") && ["message", "content_block", "delta"].into_iter().any(is) {
             Some(Self::Anthropic)
@@ -67,7 +67,7 @@ impl Shape {
     }
 }
 
-fn read<D: Doc>(body: &D) -> Option<Answer> {
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let mut answer = match Shape::of_body(body) {
         Some(Shape::Anthropic) => messages::complete(body),
         Some(Shape::Nova) => converse::read(body),
@@ -84,7 +84,7 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
-    let native = Native::of(framing, bytes);
+    let native = NativeEvents::of(framing, bytes);
     let metrics = native.metrics;
     let mut answer = if native.events.iter().any(|event| Shape::of_event(event).is_some()) {
         read(&Value::Object(merge(native)?.body))
@@ -95,8 +95,8 @@ fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
     Some(answer)
 }
 
-fn merge(native: Native) -> Option<Merged> {
-    let Native { events, failed, .. } = native;
+fn merge(native: NativeEvents) -> Option<MergedStream> {
+    let NativeEvents { events, failed, .. } = native;
     let merged = match events.iter().find_map(Shape::of_event) {
         Some(Shape::Anthropic) => messages::WIRE.merge?(Framing::Sse, &chunk::sse(events)),
         Some(Shape::Nova) => {
@@ -114,7 +114,7 @@ fn merge(native: Native) -> Option<Merged> {
     Some(merged)
 }
 
-fn merge_chat(events: Vec<Object>) -> Option<Merged> {
+fn merge_chat(events: Vec<ObjectView>) -> Option<MergedStream> {
     let named = events.iter().any(|event| event.contains_key("object"));
     let mut merged = chat::WIRE.merge?(Framing::Sse, &chunk::sse(events))?;
     if !named {
@@ -132,13 +132,13 @@ fn merge_chat(events: Vec<Object>) -> Option<Merged> {
 }
 
 /// A choice that says by `stop_reason` why it ended has no other word for it.
-fn end_once(choice: &mut Object) {
+fn end_once(choice: &mut ObjectView) {
     if choice.contains_key("stop_reason") && choice.get("finish_reason") == Some(&Value::Null) {
         choice.shift_remove("finish_reason");
     }
 }
 
-fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
+fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let whole = Value::Object(body);
     let usage = read(&whole)?.usage.unwrap_or_default();
     let shape = Shape::of_body(&whole);
@@ -146,7 +146,7 @@ fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
     let events: Vec<Value> = match shape {
         Some(Shape::Anthropic) => data(messages::WIRE.split?(asked, body)?),
         Some(Shape::Nova) => {
-            let named = |frame: Frame| Some(serde_json::json!({ frame.name?: frame.data? }));
+            let named = |frame: EventFrame| Some(serde_json::json!({ frame.name?: frame.data? }));
             converse::split(body)?.into_iter().filter_map(named).collect()
         }
         Some(Shape::Chat) => {
@@ -164,7 +164,7 @@ fn split(asked: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
 }
 
 /// What events carry; the end marker of OpenAI's is not sent here.
-fn data(frames: Vec<Frame>) -> Vec<Value> {
+fn data(frames: Vec<EventFrame>) -> Vec<Value> {
     frames.into_iter().filter_map(|frame| frame.data).collect()
 }
 

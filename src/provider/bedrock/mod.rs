@@ -5,12 +5,12 @@ pub(super) mod invoke;
 
 use serde_json::{Value, json};
 
-use super::natural_error::ErrorAsked;
-use super::recognise::{Seen, Shape, decoded};
+use super::provider_error::ErrorRequest;
+use super::recognise::{PathShape, RequestHead, decoded};
 use super::{Operation, Provider};
 
 /// Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let post = seen.method == "POST";
     let (rest, verb) = seen.path.rsplit_once('/')?;
     let (_, id) = rest.split_once("/model/")?;
@@ -20,7 +20,7 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         "count-tokens" | "invoke-with-bidirectional-stream" => Operation::Other,
         _ => return None,
     };
-    let mut shape = Shape::new(Provider::Bedrock, operation);
+    let mut shape = PathShape::new(Provider::Bedrock, operation);
     shape.model = decoded(id);
     shape.streamed = Some(verb.ends_with("-stream"));
     Some(shape)
@@ -32,7 +32,7 @@ pub(super) fn error(message: &str) -> Value {
 }
 
 /// The body of an error of Bedrock's own; its kind is [`exception`].
-pub(super) fn natural(asked: &ErrorAsked<'_>) -> Value {
+pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     let usual = match asked.kind.unwrap_or_else(|| exception(asked.status)) {
         "AccessDeniedException" => {
             "You don't have access to the model with the specified model ID."

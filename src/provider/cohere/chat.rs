@@ -4,8 +4,8 @@
 //! Thoughts and the plan for the tools are no part of the content. What is counted
 //! are the tokens, not the units that are billed, where both are told.
 
-mod first;
 mod split;
+mod v1;
 mod write;
 
 use std::borrow::Cow;
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::usage;
-use crate::provider::doc::{Doc, items, says, text, text_or_empty};
 use crate::provider::framing::{Framing, events};
-use crate::provider::wire::{Merged, Object, Wire};
-use crate::provider::{Answer, ToolCall, doc};
+use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
+use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::{Answer, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
     merge: Some(merge),
     split: Some(split::stream),
@@ -31,9 +31,9 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 const FAILED: &str = "ERROR";
 
 /// Reads a complete body; `None` where it is neither version's answer.
-pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let Some(message) = body.member("message").filter(|message| message.is_map()) else {
-        return first::complete(body);
+        return v1::complete(body);
     };
     let mut answer = Answer {
         usage: body.member("usage").and_then(usage),
@@ -55,9 +55,9 @@ pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 /// Merges the events of a stream; `None` where it is neither version's.
-fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
+fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
     let mut stream = Stream::default();
-    let mut texts = first::Stream::default();
+    let mut texts = v1::ChatStream::default();
     let (mut ended, mut failed) = (false, false);
     for event in events(framing, bytes) {
         if event.data.is_none() || event.is_done() {
@@ -83,24 +83,24 @@ fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
         }
     }
     let body = stream.into_body().or_else(|| texts.into_body())?;
-    Some(Merged { body, ended, failed })
+    Some(MergedStream { body, ended, failed })
 }
 
 /// A message of the second version while its events come in.
 #[derive(Default)]
 struct Stream {
-    body: Object,
+    body: ObjectView,
     /// The message, once it has begun.
-    message: Option<Object>,
-    blocks: BTreeMap<u64, Object>,
+    message: Option<ObjectView>,
+    blocks: BTreeMap<u64, ObjectView>,
     plan: String,
-    calls: BTreeMap<u64, Object>,
+    calls: BTreeMap<u64, ObjectView>,
     citations: Vec<Value>,
     logprobs: Vec<Value>,
 }
 
 impl Stream {
-    fn take(&mut self, kind: &str, mut data: Object) {
+    fn take(&mut self, kind: &str, mut data: ObjectView) {
         let index = data.get("index").and_then(Value::as_u64).unwrap_or(0);
         let delta = match data.shift_remove("delta") {
             Some(Value::Object(mut delta)) => delta.shift_remove("message"),
@@ -121,7 +121,7 @@ impl Stream {
             }
             ("content-delta", Some(Value::Object(more)), ..) => {
                 let kind = if more.contains_key("thinking") { "thinking" } else { "text" };
-                let begun = || Object::from_iter([("type".to_owned(), kind.into())]);
+                let begun = || ObjectView::from_iter([("type".to_owned(), kind.into())]);
                 join(self.blocks.entry(index).or_insert_with(begun), more);
                 self.logprobs.extend(data.shift_remove("logprobs").filter(|told| !told.is_null()));
             }
@@ -137,7 +137,7 @@ impl Stream {
         }
     }
 
-    fn start(&mut self, data: Object, message: Option<Value>) {
+    fn start(&mut self, data: ObjectView, message: Option<Value>) {
         for (name, value) in data {
             if name != "type" && name != "index" {
                 self.body.insert(name, value);
@@ -145,7 +145,7 @@ impl Stream {
         }
         let message = match message {
             Some(Value::Object(message)) => message,
-            _ => Object::new(),
+            _ => ObjectView::new(),
         };
         // What is only announced is there once it has come.
         let said = message.into_iter().filter(|(_, value)| !is_empty(value));
@@ -153,7 +153,7 @@ impl Stream {
     }
 
     /// Takes the last event; whether it tells of an error.
-    fn take_end(&mut self, mut data: Object) -> bool {
+    fn take_end(&mut self, mut data: ObjectView) -> bool {
         let Some(Value::Object(mut delta)) = data.shift_remove("delta") else { return false };
         let failed = delta.get("error").is_some_and(|error| !error.is_null())
             || delta.get("finish_reason").is_some_and(|reason| reason == FAILED);
@@ -164,7 +164,7 @@ impl Stream {
         failed
     }
 
-    fn into_body(self) -> Option<Object> {
+    fn into_body(self) -> Option<ObjectView> {
         let Self { mut body, message, blocks, plan, calls, citations, logprobs } = self;
         let mut message = message?;
         let mut put = |name: &str, list: Vec<Value>| {
@@ -178,7 +178,7 @@ impl Stream {
         if !plan.is_empty() {
             message.insert("tool_plan".to_owned(), plan.into());
         }
-        let mut whole = Object::new();
+        let mut whole = ObjectView::new();
         if let Some(id) = body.shift_remove("id") {
             whole.insert("id".to_owned(), id);
         }
@@ -197,7 +197,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// Continues an object: texts grow, but for those that come whole.
-fn join(object: &mut Object, more: Object) {
+fn join(object: &mut ObjectView, more: ObjectView) {
     for (name, value) in more {
         match (object.get_mut(&name), value) {
             (Some(_), Value::Null) => {}

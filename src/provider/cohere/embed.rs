@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use super::{is_first, usage};
 use crate::provider::Answer;
-use crate::provider::asked::{Asked, ModeError, VectorTypes};
-use crate::provider::doc::{self, Doc, vectors};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, vectors};
+use crate::provider::response_format::{ModeError, ResponseFormat, VectorTypes};
+use crate::provider::wire::OperationWire;
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
@@ -20,7 +20,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 
 /// Reads either version's shape. Vectors of other types than numbers with a fraction
 /// stay unread, their usage does not.
-pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let embeddings = body.member("embeddings").filter(|it| it.is_map() || it.list().is_some())?;
     let floats = embeddings.list().or_else(|| embeddings.member("float")?.list());
     Some(Answer {
@@ -30,7 +30,7 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
     })
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let listed = match asked.vectors {
         VectorTypes::Unsaid => is_first(asked),
         VectorTypes::Float => false,
@@ -58,7 +58,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Operation, Usage, trial, write};
+    use crate::provider::{Operation, TokenUsage, test_calls, write};
 
     const EMBED: Operation = Operation::CohereEmbed;
 
@@ -80,11 +80,12 @@ mod tests {
 
     #[test]
     fn vectors_are_written_as_the_request_wants_them() {
-        let usage = Usage { prompt_tokens: 3, total_tokens: 3, ..Usage::default() };
+        let usage = TokenUsage { prompt_tokens: 3, total_tokens: 3, ..TokenUsage::default() };
         let embeddings = vec![vec![0.5, -1.0], vec![2.0, 1e-7]];
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
         let built = |target: &'static str, vectors| {
-            let asked = Asked { target: Some(target), vectors, ..trial::asked(EMBED, false) };
+            let asked =
+                ResponseFormat { target: Some(target), vectors, ..test_calls::asked(EMBED, false) };
             let body = write(&asked, &answer, "seed")?;
             assert_eq!(super::super::super::read(EMBED, None, &body).unwrap(), answer);
             Ok(serde_json::from_slice::<Value>(&body).unwrap()["response_type"].clone())
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_vectors_is_refused() {
-        let error = write(&trial::asked(EMBED, false), &Answer::default(), "");
+        let error = write(&test_calls::asked(EMBED, false), &Answer::default(), "");
         assert_eq!(error, Err(ModeError::NoVectors { operation: EMBED.name() }));
     }
 }

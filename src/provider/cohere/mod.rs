@@ -5,14 +5,14 @@ pub(super) mod embed;
 
 use serde_json::{Value, json};
 
-use super::asked::Asked;
-use super::doc::Doc;
-use super::natural_error::ErrorAsked;
-use super::recognise::{Seen, Shape};
-use super::{Operation, Provider, Usage};
+use super::json_view::JsonView;
+use super::provider_error::ErrorRequest;
+use super::recognise::{PathShape, RequestHead};
+use super::response_format::ResponseFormat;
+use super::{Operation, Provider, TokenUsage};
 
 /// What is asked for; `None` for a path that is none of Cohere's own.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffixes: [&str; 2]| suffixes.iter().any(|suffix| seen.path.ends_with(suffix));
     let operation = match () {
         () if seen.method != "POST" => return None,
@@ -21,11 +21,11 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         () if ends(["/v2/rerank", "/v1/rerank"]) => Operation::Rerank,
         () => return None,
     };
-    Some(Shape::new(Provider::Cohere, operation))
+    Some(PathShape::new(Provider::Cohere, operation))
 }
 
 /// Whether an answer of the first version is asked for.
-pub(super) fn is_first(asked: &Asked<'_>) -> bool {
+pub(super) fn is_first(asked: &ResponseFormat<'_>) -> bool {
     asked.target.is_some_and(|path| path.ends_with("/v1/chat") || path.ends_with("/v1/embed"))
 }
 
@@ -36,21 +36,21 @@ pub(super) fn error(named: &str) -> Value {
 
 /// The counts of `usage`, or of `meta` where an answer has that: its tokens, else the
 /// units that are billed; `None` where it tells neither.
-fn usage<D: Doc>(told: &D) -> Option<Usage> {
+fn usage<D: JsonView>(told: &D) -> Option<TokenUsage> {
     let of = |name: &str| told.member(name).filter(|counts| counts.is_map());
     let counts = of("tokens").or_else(|| of("billed_units"))?;
     let (prompt, completion) = (count(counts, "input_tokens"), count(counts, "output_tokens"));
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
         cached_tokens: count(told, "cached_tokens"),
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
 /// A count, which Cohere may write with a decimal point.
-fn count<D: Doc>(object: &D, name: &str) -> u64 {
+fn count<D: JsonView>(object: &D, name: &str) -> u64 {
     let Some(number) = object.member(name) else { return 0 };
     // A fraction of a token and a number below zero are no counts.
     let decimal = || number.float().filter(|number| number.fract() == 0.0).map(|it| it as u64);
@@ -58,7 +58,7 @@ fn count<D: Doc>(object: &D, name: &str) -> u64 {
 }
 
 /// The counts as Cohere tells them.
-fn counts(usage: Usage) -> Value {
+fn counts(usage: TokenUsage) -> Value {
     let tokens = json!({
         "input_tokens": usage.prompt_tokens, "output_tokens": usage.completion_tokens
     });
@@ -66,7 +66,7 @@ fn counts(usage: Usage) -> Value {
 }
 
 /// The body of an error of Cohere's own.
-pub(super) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
+pub(super) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let usual = match asked.status {
         401 => "invalid api token",
         402 => "Please add or update your payment method to continue.",

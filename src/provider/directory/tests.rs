@@ -6,7 +6,7 @@ fn every_entry_is_whole_and_named_once() {
     let mut variables = std::collections::BTreeSet::new();
     for upstream in UPSTREAMS {
         assert!(names.insert(upstream.name), "{} twice", upstream.name);
-        assert_eq!(Upstream::find(upstream.name), Some(upstream));
+        assert_eq!(KnownUpstream::find(upstream.name), Some(upstream));
         let base = upstream.base.unwrap_or("https://example.com");
         assert!(base.starts_with("http") && !base.ends_with('/'), "{base}");
         for variable in upstream.variables {
@@ -16,7 +16,7 @@ fn every_entry_is_whole_and_named_once() {
             assert!(variables.insert(variable.name), "{} twice", variable.name);
         }
     }
-    assert_eq!(Upstream::find("nobody"), None);
+    assert_eq!(KnownUpstream::find("nobody"), None);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn models_are_anthropics_when_its_version_header_is_there() {
 
 #[test]
 fn anthropics_spellings_lead_to_its_own_path() {
-    let anthropic = Upstream::find("anthropic").unwrap();
+    let anthropic = KnownUpstream::find("anthropic").unwrap();
     for (path, own) in [
         ("/messages", "/v1/messages"),
         ("/messages/count_tokens", "/v1/messages/count_tokens"),
@@ -90,6 +90,6 @@ fn anthropics_spellings_lead_to_its_own_path() {
     ] {
         assert_eq!(anthropic.own_path(path), own);
     }
-    let openai = Upstream::find("openai").unwrap();
+    let openai = KnownUpstream::find("openai").unwrap();
     assert_eq!(openai.own_path("/v1/v1/messages"), "/v1/v1/messages");
 }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::{Event, Frame};
+use super::{EventFrame, StreamEvent};
 
 /// Walks over the elements of an array. What is left behind the last that came whole
 /// is one event more: the bracket that closes the array carries nothing, anything
 /// else is an element that was cut.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
+pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     let blank = |rest: &[u8]| {
         rest.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count()
     };
@@ -25,20 +25,20 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
             let data = Some(Cow::Borrowed(&bytes[at..end]));
             let range = begin..end;
             (at, begin) = (end, end);
-            return Some(Event { range, name: None, data, finished: true, failed: false });
+            return Some(StreamEvent { range, name: None, data, finished: true, failed: false });
         }
         let range = begin..bytes.len();
         let closed = rest.trim_ascii_end() == b"]";
         let cut = !closed && !rest.is_empty();
         let data = cut.then_some(Cow::Borrowed(rest));
         (at, begin) = (bytes.len() + 1, bytes.len());
-        let event = Event { range, name: None, data, finished: closed, failed: false };
+        let event = StreamEvent { range, name: None, data, finished: closed, failed: false };
         (!event.range.is_empty()).then_some(event)
     })
 }
 
 /// The bytes of a whole array, a chunk an element; the last ends the array.
-pub(super) fn write(frames: &[Frame]) -> Vec<Vec<u8>> {
+pub(super) fn write(frames: &[EventFrame]) -> Vec<Vec<u8>> {
     let data: Vec<_> = frames.iter().filter_map(|frame| frame.data.as_ref()).collect();
     let last = data.len().saturating_sub(1);
     let element = |(place, data): (usize, &&serde_json::Value)| {
@@ -93,8 +93,8 @@ mod tests {
 
         #[test]
         fn what_is_written_is_found_again(numbers in prop::collection::vec(any::<u32>(), 1..5)) {
-            let frames: Vec<Frame> =
-                numbers.iter().map(|number| Frame::unnamed(json!({"n": number}))).collect();
+            let frames: Vec<EventFrame> =
+                numbers.iter().map(|number| EventFrame::unnamed(json!({"n": number}))).collect();
             let bytes = write(&frames).concat();
             let found: Vec<Option<Value>> = events(&bytes).map(|event| event.json()).collect();
             let mut expected: Vec<_> = frames.into_iter().map(|frame| frame.data).collect();

@@ -12,10 +12,10 @@
 
 use std::borrow::Cow;
 
-use super::{Event, Frame};
+use super::{EventFrame, StreamEvent};
 
 mod rewrite;
-pub use rewrite::{Message, kept, messages};
+pub use rewrite::{BufferMessage, kept, messages};
 
 /// The two lengths and their checksum.
 const PRELUDE: usize = 12;
@@ -25,7 +25,7 @@ const TRAILER: usize = 4;
 const TEXT: u8 = 7;
 
 /// Walks over the messages of a buffer.
-pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
+pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
@@ -36,18 +36,18 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
 }
 
 /// The first message of `rest`, which stands at `at` in its buffer.
-fn event(rest: &[u8], at: usize) -> Event<'_> {
+fn event(rest: &[u8], at: usize) -> StreamEvent<'_> {
     match open(rest) {
         Opened::Whole { length, headers, payload } => {
             let range = at..at + length;
             let Some(kind) = Kind::of(headers) else {
-                return Event { range, name: None, data: None, finished: true, failed: true };
+                return StreamEvent { range, name: None, data: None, finished: true, failed: true };
             };
             let data = (!payload.is_empty()).then_some(Cow::Borrowed(payload));
-            Event { range, name: kind.name, data, finished: true, failed: kind.failed }
+            StreamEvent { range, name: kind.name, data, finished: true, failed: kind.failed }
         }
         Opened::Broken { length, finished, failed } => {
-            Event { range: at..at + length, name: None, data: None, finished, failed }
+            StreamEvent { range: at..at + length, name: None, data: None, finished, failed }
         }
     }
 }
@@ -146,7 +146,7 @@ fn header(headers: &[u8]) -> Option<(&str, Option<&str>, &[u8])> {
 
 /// The bytes of a message, its headers in the order in which AWS sends them. There
 /// is no message for `[DONE]`: a stream ends with its last event.
-pub(super) fn write(frame: &Frame) -> Vec<u8> {
+pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     let Some(data) = &frame.data else { return Vec::new() };
     let (slot, kind) =
         if frame.exception { (":exception-type", "exception") } else { (":event-type", "event") };

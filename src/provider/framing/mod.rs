@@ -6,7 +6,7 @@
 
 mod array;
 mod event_stream;
-mod lines;
+mod json_lines;
 pub(super) mod sse;
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::Operation;
-pub use event_stream::{Message, kept, messages};
+pub use event_stream::{BufferMessage, kept, messages};
 pub use sse::lines as sse_lines;
 
 /// A way to put the events of a stream into bytes.
@@ -43,7 +43,7 @@ const MEDIA: [(&str, Framing); 6] = [
 
 /// One event of a stream, in its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct StreamEvent<'a> {
     /// Its exact bytes, in the buffer.
     pub range: Range<usize>,
     /// Its type, where the framing carries one: the value of its last `event:` line,
@@ -58,7 +58,7 @@ pub struct Event<'a> {
     pub failed: bool,
 }
 
-impl Event<'_> {
+impl StreamEvent<'_> {
     /// The data as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(self.data.as_deref()?).ok()
@@ -72,7 +72,7 @@ impl Event<'_> {
 
 /// An event that is to be put into bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct EventFrame {
     /// Its type, for framings that carry one, where the stream names its events.
     pub name: Option<&'static str>,
     /// What it carries; `None` stands for `[DONE]`.
@@ -81,7 +81,7 @@ pub struct Frame {
     pub exception: bool,
 }
 
-impl Frame {
+impl EventFrame {
     /// An event without a type.
     pub(super) fn unnamed(data: Value) -> Self {
         Self { name: None, data: Some(data), exception: false }
@@ -104,10 +104,10 @@ impl Frame {
 }
 
 /// Walks over the events of a buffer, in order. An event that is cut is the last.
-pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = Event<'_>> + '_> {
+pub fn events(framing: Framing, bytes: &[u8]) -> Box<dyn Iterator<Item = StreamEvent<'_>> + '_> {
     match framing {
         Framing::Sse => Box::new(sse::events(bytes)),
-        Framing::Lines => Box::new(lines::events(bytes)),
+        Framing::Lines => Box::new(json_lines::events(bytes)),
         Framing::Array => Box::new(array::events(bytes)),
         Framing::EventStream => Box::new(event_stream::events(bytes)),
     }
@@ -168,10 +168,10 @@ impl Framing {
     }
 
     /// The bytes of a whole stream, a chunk an event.
-    pub fn write(self, frames: &[Frame]) -> Vec<Vec<u8>> {
+    pub fn write(self, frames: &[EventFrame]) -> Vec<Vec<u8>> {
         match self {
             Self::Sse => frames.iter().map(sse::write).collect(),
-            Self::Lines => frames.iter().map(lines::write).collect(),
+            Self::Lines => frames.iter().map(json_lines::write).collect(),
             Self::Array => array::write(frames),
             Self::EventStream => frames.iter().map(event_stream::write).collect(),
         }
@@ -198,7 +198,7 @@ mod tests {
     fn an_event_is_one_line_for_every_reader_whatever_ends_a_line_elsewhere() {
         let data = json!({ "a": "x\u{85}y\u{2028}z\u{2029}\u{b}\u{1e}\n\r" });
         for framing in [Framing::Sse, Framing::Lines] {
-            let bytes = framing.write(&[Frame::unnamed(data.clone())]).concat();
+            let bytes = framing.write(&[EventFrame::unnamed(data.clone())]).concat();
             let text = std::str::from_utf8(&bytes).unwrap();
             let ends = ['\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}'];
             assert!(!text.contains(ends) && !text.contains(['\u{2028}', '\u{2029}']), "{text:?}");

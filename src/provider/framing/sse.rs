@@ -7,21 +7,21 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Event, Frame};
+use super::{EventFrame, StreamEvent};
 
 /// The events of a buffer.
 #[derive(Clone, Debug)]
-pub struct Events<'a> {
+pub struct SseEvents<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 /// Walks over the events of a buffer, in order.
-pub fn events(bytes: &[u8]) -> Events<'_> {
-    Events { bytes, at: 0 }
+pub fn events(bytes: &[u8]) -> SseEvents<'_> {
+    SseEvents { bytes, at: 0 }
 }
 
-impl<'a> Events<'a> {
+impl<'a> SseEvents<'a> {
     /// The next line without its end, and whether it had one.
     fn line(&mut self) -> Option<(&'a [u8], bool)> {
         let start = self.at;
@@ -36,13 +36,18 @@ impl<'a> Events<'a> {
     }
 }
 
-impl<'a> Iterator for Events<'a> {
-    type Item = Event<'a>;
+impl<'a> Iterator for SseEvents<'a> {
+    type Item = StreamEvent<'a>;
 
-    fn next(&mut self) -> Option<Event<'a>> {
+    fn next(&mut self) -> Option<StreamEvent<'a>> {
         let start = self.at;
-        let mut event =
-            Event { range: start..start, name: None, data: None, finished: false, failed: false };
+        let mut event = StreamEvent {
+            range: start..start,
+            name: None,
+            data: None,
+            finished: false,
+            failed: false,
+        };
         while let Some((mut line, ended)) = self.line() {
             if event.range.end == 0 {
                 line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -74,7 +79,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> + '_ {
 }
 
 /// Takes one line into its event, as the WHATWG's parsing rules have it.
-fn field<'a>(event: &mut Event<'a>, line: &'a [u8]) {
+fn field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
     let colon = memchr::memchr(b':', line);
     let (name, value) = match colon {
         Some(at) => (&line[..at], &line[at + 1..]),
@@ -96,7 +101,7 @@ fn field<'a>(event: &mut Event<'a>, line: &'a [u8]) {
 }
 
 /// The bytes of an event.
-pub(super) fn write(frame: &Frame) -> Vec<u8> {
+pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     let name = frame.name.map_or_else(String::new, |name| format!("event: {name}\n"));
     let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), super::one_line);
     format!("{name}data: {data}\n\n").into_bytes()

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, count};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, count};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
@@ -17,18 +17,18 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 };
 
 /// Reads the answer of `:countTokens`; `None` where it has no total.
-pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let total = count(body, "totalTokens")?;
-    let usage = Usage {
+    let usage = TokenUsage {
         prompt_tokens: total,
         total_tokens: total,
         cached_tokens: count(body, "cachedContentTokenCount").unwrap_or(0),
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     Some(Answer { usage: Some(usage), ..Answer::default() })
 }
 
-fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut body = json!({ "totalTokens": said.usage.prompt_tokens });
     if said.usage.cached_tokens > 0 {
         body["cachedContentTokenCount"] = said.usage.cached_tokens.into();
@@ -40,7 +40,7 @@ fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 mod tests {
     use super::*;
     use crate::provider::Operation::GeminiCountTokens;
-    use crate::provider::trial::{read, write};
+    use crate::provider::test_calls::{read, write};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {
@@ -53,8 +53,12 @@ mod tests {
     #[test]
     fn a_count_reads_back_when_it_is_written() {
         for cached_tokens in [0, 4] {
-            let usage =
-                Usage { prompt_tokens: 9, total_tokens: 9, cached_tokens, ..Usage::default() };
+            let usage = TokenUsage {
+                prompt_tokens: 9,
+                total_tokens: 9,
+                cached_tokens,
+                ..TokenUsage::default()
+            };
             let answer = Answer { usage: Some(usage), ..Answer::default() };
             let body = write(GeminiCountTokens, &answer, "seed").unwrap();
             assert_eq!(read(GeminiCountTokens, false, &body), Some(answer));

@@ -4,14 +4,14 @@
 use serde_json::{Value, json};
 
 use super::generate;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, items, nested, vectors};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, items, nested, vectors};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
@@ -19,7 +19,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 };
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
-pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(predictions) = body.member("predictions") {
         return predicted(predictions.list()?);
     }
@@ -35,7 +35,7 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
 
 /// Reads the answer of `:predict`. An image's vector, and a text's of the models that
 /// take both, stand without a wrapping.
-fn predicted<D: Doc>(predictions: &[D]) -> Option<Answer> {
+fn predicted<D: JsonView>(predictions: &[D]) -> Option<Answer> {
     let vector = |prediction: &'_ D| -> bool {
         ["embeddings", "textEmbedding", "imageEmbedding"]
             .iter()
@@ -57,10 +57,10 @@ fn predicted<D: Doc>(predictions: &[D]) -> Option<Answer> {
                 .or_else(|| prediction.member("textEmbedding"))
                 .or_else(|| prediction.member("imageEmbedding"))
         })),
-        usage: (!counts.is_empty()).then(|| Usage {
+        usage: (!counts.is_empty()).then(|| TokenUsage {
             prompt_tokens: tokens,
             total_tokens: tokens,
-            ..Usage::default()
+            ..TokenUsage::default()
         }),
         ..Answer::default()
     })
@@ -78,7 +78,7 @@ fn predictions(vectors: &[Vec<f64>], tokens: u64) -> Value {
     json!({ "predictions": vectors.iter().enumerate().map(prediction).collect::<Vec<_>>() })
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let vectors = said.vectors(asked)?;
     let values = |vector: &Vec<f64>| json!({ "values": vector });
     if asked.target.is_some_and(|path| path.ends_with(":predict")) {
@@ -106,7 +106,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Operation, trial, write};
+    use crate::provider::{Operation, test_calls, write};
 
     #[test]
     fn gemini_vectors_are_read_when_single_or_batched() {
@@ -129,9 +129,12 @@ mod tests {
         assert_eq!(answer.usage.unwrap().prompt_tokens, 7);
         let target =
             "/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict";
-        let asked = Asked { target: Some(target), ..trial::asked(Operation::EmbedContent, false) };
+        let asked = ResponseFormat {
+            target: Some(target),
+            ..test_calls::asked(Operation::EmbedContent, false)
+        };
         let written = write(&asked, &answer, "").unwrap();
-        assert_eq!(trial::read(Operation::EmbedContent, false, &written), Some(answer));
+        assert_eq!(test_calls::read(Operation::EmbedContent, false, &written), Some(answer));
         let both = json!({"predictions": [{"textEmbedding": [1], "imageEmbedding": [2]}]});
         assert_eq!(read(&both).unwrap().embeddings, [vec![1.0]]);
         assert_eq!(read(&json!({"predictions": [{"bytesBase64Encoded": "x"}]})), None);
@@ -139,8 +142,11 @@ mod tests {
 
     fn written(verb: &str, embeddings: Vec<Vec<f64>>) -> Result<Vec<u8>, ModeError> {
         let target = format!("/v1beta/models/m:{verb}");
-        let asked = Asked { target: Some(&target), ..trial::asked(Operation::EmbedContent, false) };
-        let usage = Usage { prompt_tokens: 4, total_tokens: 4, ..Usage::default() };
+        let asked = ResponseFormat {
+            target: Some(&target),
+            ..test_calls::asked(Operation::EmbedContent, false)
+        };
+        let usage = TokenUsage { prompt_tokens: 4, total_tokens: 4, ..TokenUsage::default() };
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
         let body = write(&asked, &answer, "seed")?;
         assert_eq!(crate::provider::read(Operation::EmbedContent, None, &body), Some(answer));

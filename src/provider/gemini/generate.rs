@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::identity;
-use crate::provider::doc::{Doc, items, nested, text, text_or_empty};
 use crate::provider::framing::{Framing, events, sse};
-use crate::provider::wire::Wire;
-use crate::provider::{Answer, ToolCall, Usage, doc};
+use crate::provider::json_view::{JsonView, items, nested, text, text_or_empty};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     read: Some(whole),
     read_stream: Some(|framing, bytes| match framing {
         _ if in_pieces(bytes) => {
@@ -47,7 +47,7 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
         let chunks = events(Framing::Array, bytes).filter_map(|event| event.json());
         return fold(&chunks.collect::<Vec<Value>>());
     }
-    doc::whole(
+    json_view::whole(
         bytes,
         |json| fold(std::slice::from_ref(json)),
         |body| fold(std::slice::from_ref(body)),
@@ -69,7 +69,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// Puts the chunks together; `None` where none of them is an answer's.
-pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
+pub(in crate::provider) fn fold<D: JsonView>(chunks: &[D]) -> Option<Answer> {
     let mut answer =
         Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
     let mut seen = false;
@@ -79,7 +79,7 @@ pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
         if let Some(model) = text(chunk, "modelVersion") {
             answer.model = Some(model.into_owned());
         }
-        let is_first = |candidate: &&D| doc::count(*candidate, "index").unwrap_or(0) == 0;
+        let is_first = |candidate: &&D| json_view::count(*candidate, "index").unwrap_or(0) == 0;
         let first = items(chunk, "candidates").iter().find(is_first);
         let reason = first.and_then(|candidate| text(candidate, "finishReason"));
         if let Some(reason) = reason.or_else(|| blocked?.string()) {
@@ -92,9 +92,9 @@ pub(in crate::provider) fn fold<D: Doc>(chunks: &[D]) -> Option<Answer> {
     (seen || answer.usage.is_some()).then_some(answer)
 }
 
-fn parts_into<D: Doc>(parts: &[D], answer: &mut Answer) {
+fn parts_into<D: JsonView>(parts: &[D], answer: &mut Answer) {
     for part in parts {
-        let thought = part.member("thought").is_some_and(Doc::is_true);
+        let thought = part.member("thought").is_some_and(JsonView::is_true);
         if let Some(piece) = text(part, "text").filter(|_| !thought) {
             answer.content.push_str(&piece);
         }
@@ -106,22 +106,22 @@ fn parts_into<D: Doc>(parts: &[D], answer: &mut Answer) {
 }
 
 /// The counts that the chunks of an answer tell, where they tell any.
-pub(super) fn counts<D: Doc>(chunks: &[&D]) -> Option<Usage> {
+pub(super) fn counts<D: JsonView>(chunks: &[&D]) -> Option<TokenUsage> {
     let told = chunks.iter().filter_map(|chunk| chunk.member("usageMetadata"));
     let counts: Vec<&D> = told.filter(|counts| counts.is_map() && !counts.is_empty_map()).collect();
     (!counts.is_empty()).then(|| usage(&counts))
 }
 
 /// The counts of a stream are cumulative; a chunk may carry only some of them.
-fn usage<D: Doc>(counts: &[&D]) -> Usage {
+fn usage<D: JsonView>(counts: &[&D]) -> TokenUsage {
     let told = |name| counts.iter().rev().find_map(|counts| counts.member(name));
-    let of = |name| told(name).and_then(Doc::whole).unwrap_or(0);
+    let of = |name| told(name).and_then(JsonView::whole).unwrap_or(0);
     let thoughts = of("thoughtsTokenCount");
     // What a tool of Google's brought into the prompt is counted apart from it.
     let prompt = of("promptTokenCount").saturating_add(of("toolUsePromptTokenCount"));
     let completion = of("candidatesTokenCount").saturating_add(thoughts);
-    let total = told("totalTokenCount").and_then(Doc::whole);
-    Usage {
+    let total = told("totalTokenCount").and_then(JsonView::whole);
+    TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or(prompt.saturating_add(completion)),

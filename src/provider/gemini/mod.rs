@@ -6,12 +6,12 @@ pub(super) mod generate;
 
 use serde_json::{Value, json};
 
-use super::natural_error::ErrorAsked;
-use super::recognise::{Seen, Shape, decoded};
+use super::provider_error::ErrorRequest;
+use super::recognise::{PathShape, RequestHead, decoded};
 use super::{Operation, Provider};
 
 /// Gemini and Vertex: `…/models/MODEL:verb`.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     // OpenAI's fine-tuned models have colons in their names: GET /models/ft:NAME.
     if seen.method != "POST" {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         "rawPredict" | "streamRawPredict" if claude => (Provider::Anthropic, Operation::Messages),
         _ => (Provider::Gemini, Operation::Other),
     };
-    let mut shape = Shape::new(provider, operation);
+    let mut shape = PathShape::new(provider, operation);
     if operation != Operation::CountTokens {
         let model = decoded(model);
         shape.model = if tuned { model.map(|model| format!("tunedModels/{model}")) } else { model };
@@ -65,7 +65,7 @@ pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {
 
 /// The body of an error of Google's own. What quota was used up, and after how long the
 /// call may be tried again, stands in its details.
-pub(super) fn natural(asked: &ErrorAsked<'_>) -> Value {
+pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
     let status = asked.kind.unwrap_or_else(|| code(asked.status));
     let usual = match status {
         "UNAUTHENTICATED" => "Request had invalid authentication credentials.",

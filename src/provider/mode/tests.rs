@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::trial::{read, to_complete, to_stream};
-use crate::provider::words::{LONGEST_PIECE, pieces};
+use crate::provider::answer_draft::{LONGEST_PIECE, pieces};
+use crate::provider::test_calls::{read, to_complete, to_stream};
 
 const CHAT: Operation = Operation::ChatCompletions;
 const MESSAGES: Operation = Operation::Messages;
@@ -304,7 +304,8 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
         let choice = json!({"index": index, "delta": {"content": "Hi"}, "finish_reason": "stop"});
         format!("data: {}\n\n", json!({"id": "c", "model": "m", "choices": [choice]}))
     };
-    let asked = |choices| Asked { choices, ..crate::provider::trial::asked(CHAT, false) };
+    let asked =
+        |choices| ResponseFormat { choices, ..crate::provider::test_calls::asked(CHAT, false) };
     let complete = |choices, stream: &str| {
         crate::provider::to_complete(&asked(choices), Framing::Sse, stream.as_bytes())
     };
@@ -318,7 +319,8 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
         json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]});
     let gemini = format!("data: {gemini}\n\n");
     let generate = Operation::GenerateContent;
-    let asked = |choices| Asked { choices, ..crate::provider::trial::asked(generate, false) };
+    let asked =
+        |choices| ResponseFormat { choices, ..crate::provider::test_calls::asked(generate, false) };
     let complete =
         |choices| crate::provider::to_complete(&asked(choices), Framing::Sse, gemini.as_bytes());
     assert_eq!((complete(1).is_ok(), complete(2)), (true, Err(ModeError::Unended)));

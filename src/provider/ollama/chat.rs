@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::turn::{self, Lines, take_text};
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, items, text, text_or_empty};
-use crate::provider::framing::Frame;
-use crate::provider::wire::{Object, Wire};
-use crate::provider::words::Said;
+use super::turn::{self, AnswerLines, take_text};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::framing::EventFrame;
+use crate::provider::json_view::{self, JsonView, items, text, text_or_empty};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::{ObjectView, OperationWire};
 use crate::provider::{Answer, ToolCall};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "message")?.body))
     }),
@@ -20,7 +20,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     write: Some(write),
 };
 
-fn read<D: Doc>(body: &D) -> Option<Answer> {
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let message = body.member("message").filter(|message| message.is_map())?;
     let mut answer = turn::answer(body);
     answer.content = text_or_empty(message, "content").into_owned();
@@ -35,12 +35,12 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 /// What it thought, then what it said, then its calls.
-fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut message)) = body.shift_remove("message") else { return None };
     let role = message.get("role").cloned().unwrap_or_else(|| "assistant".into());
     let content = take_text(&mut message, "content").unwrap_or_default();
     let calls = message.shift_remove("tool_calls");
-    let mut lines = Lines::new(body);
+    let mut lines = AnswerLines::new(body);
     let line = |name: &str, piece: Value| {
         let mut message = json!({ "role": role, "content": "" });
         message[name] = piece;
@@ -63,7 +63,7 @@ fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
     Some(lines.end(json!({ "message": last })))
 }
 
-fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut message = json!({ "role": "assistant", "content": said.answer.content });
     if !said.calls.is_empty() {
         let calls = said.calls.iter().enumerate().map(|(place, call)| {

@@ -5,20 +5,20 @@ use serde_json::{Value, json};
 
 use super::turn;
 use crate::provider::Answer;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, vectors};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, vectors};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
     write: Some(write),
 };
 
-fn read<D: Doc>(body: &D) -> Option<Answer> {
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let embeddings = match body.member("embeddings") {
         Some(many) => vectors(many.list()?.iter().map(Some)),
         None => vectors(std::iter::once(Some(body.member("embedding")?))),
@@ -28,7 +28,7 @@ fn read<D: Doc>(body: &D) -> Option<Answer> {
 
 /// The older path has one vector and nothing else. Where the path is not known, a single
 /// vector stands where either looks for it.
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let vectors = said.vectors(asked)?;
     let path = asked.target.unwrap_or_default();
     if path.ends_with("/api/embeddings") {
@@ -57,7 +57,7 @@ fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
 mod tests {
     use super::*;
     use crate::provider::Operation;
-    use crate::provider::trial;
+    use crate::provider::test_calls;
 
     #[test]
     fn vectors_are_read_when_they_are_many_or_one() {
@@ -80,8 +80,10 @@ mod tests {
     fn each_path_gets_its_own_form() {
         let mut answer = Answer { embeddings: vec![vec![0.5]], ..Answer::default() };
         let write = |answer: &Answer, target| {
-            let asked =
-                Asked { target: Some(target), ..trial::asked(Operation::OllamaEmbed, false) };
+            let asked = ResponseFormat {
+                target: Some(target),
+                ..test_calls::asked(Operation::OllamaEmbed, false)
+            };
             let body = crate::provider::write(&asked, answer, "");
             body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
         };
@@ -100,25 +102,26 @@ mod tests {
         let mut answer = Answer {
             embeddings: vec![vec![0.25, -0.0, 1e-7]],
             model: Some("m".to_owned()),
-            usage: Some(crate::provider::Usage {
+            usage: Some(crate::provider::TokenUsage {
                 prompt_tokens: 3,
                 total_tokens: 3,
                 ..Default::default()
             }),
             ..Answer::default()
         };
-        let written = |answer: &Answer| trial::write(Operation::OllamaEmbed, answer, "").unwrap();
+        let written =
+            |answer: &Answer| test_calls::write(Operation::OllamaEmbed, answer, "").unwrap();
         let body = written(&answer);
-        assert_eq!(trial::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        assert_eq!(test_calls::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
         let value: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value["embedding"], value["embeddings"][0]);
         answer.embeddings.push(vec![1.0]);
         let body = written(&answer);
-        assert_eq!(trial::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        assert_eq!(test_calls::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
         let value: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value.get("embedding"), None);
         answer.embeddings = vec![vec![f64::NAN]];
-        let error = trial::write(Operation::OllamaEmbed, &answer, "").unwrap_err();
+        let error = test_calls::write(Operation::OllamaEmbed, &answer, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Ollama embeddings" });
     }
 }

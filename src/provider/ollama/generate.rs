@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::turn::{self, Lines, take_text};
+use super::turn::{self, AnswerLines, take_text};
 use crate::provider::Answer;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, text};
-use crate::provider::framing::Frame;
-use crate::provider::wire::{Object, Wire};
-use crate::provider::words::Said;
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::framing::EventFrame;
+use crate::provider::json_view::{self, JsonView, text};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::{ObjectView, OperationWire};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "response")?.body))
     }),
@@ -20,16 +20,16 @@ pub(in crate::provider) const WIRE: Wire = Wire {
     write: Some(write),
 };
 
-fn read<D: Doc>(body: &D) -> Option<Answer> {
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let content = text(body, "response")?.into_owned();
     Some(Answer { content, ..turn::answer(body) })
 }
 
 /// What it thought, then what it said.
-fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let response = take_text(&mut body, "response")?;
     let thinking = take_text(&mut body, "thinking");
-    let mut lines = Lines::new(body);
+    let mut lines = AnswerLines::new(body);
     if let Some(thinking) = thinking {
         let line = |piece: &str| json!({ "response": "", "thinking": piece });
         if thinking.is_empty() {
@@ -41,7 +41,7 @@ fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
     Some(lines.end(json!({ "response": "" })))
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if !said.calls.is_empty() {
         return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
     }

@@ -7,11 +7,11 @@ mod turn;
 
 use serde_json::{Value, json};
 
-use super::recognise::{Seen, Shape};
+use super::recognise::{PathShape, RequestHead};
 use super::{Operation, Provider};
 
 /// What is asked for; `None` for a path that is none of Ollama's that are read.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let ends = |suffix| seen.path.ends_with(suffix);
     let operation = match () {
         () if seen.method != "POST" => return None,
@@ -20,7 +20,7 @@ pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
         () if ends("/api/embed") || ends("/api/embeddings") => Operation::OllamaEmbed,
         () => return None,
     };
-    Some(Shape::new(Provider::Ollama, operation))
+    Some(PathShape::new(Provider::Ollama, operation))
 }
 
 /// The body of an error.

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::provider::doc::{Doc, count, text};
-use crate::provider::framing::{self, Frame, Framing};
-use crate::provider::wire::{Merged, Object};
-use crate::provider::words::{Dialect, Said, pieces};
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::{AnswerDraft, Dialect, pieces};
+use crate::provider::framing::{self, EventFrame, Framing};
+use crate::provider::json_view::{JsonView, count, text};
+use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::{Answer, TokenUsage};
 
 /// What does not depend on where the words stand.
-pub(super) fn answer<D: Doc>(body: &D) -> Answer {
+pub(super) fn answer<D: JsonView>(body: &D) -> Answer {
     Answer {
         model: text(body, "model").map(Cow::into_owned),
         usage: usage(body),
@@ -22,22 +22,22 @@ pub(super) fn answer<D: Doc>(body: &D) -> Answer {
 }
 
 /// Ollama tells no total; a count that is zero it may leave out.
-pub(super) fn usage<D: Doc>(body: &D) -> Option<Usage> {
+pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     let (prompt, completion) = (count(body, "prompt_eval_count"), count(body, "eval_count"));
     prompt.or(completion)?;
     let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
 /// Merges the lines of a stream; `None` where none of them has the member `marker`,
 /// which is where the words stand.
-pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merged> {
-    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<MergedStream> {
+    let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     for event in framing::events(framing, bytes) {
         merged.failed |= event.failed;
         let Some(Value::Object(line)) = event.json() else {
@@ -70,7 +70,7 @@ pub(super) fn merge(framing: Framing, bytes: &[u8], marker: &str) -> Option<Merg
 }
 
 /// Continues a member: text and lists grow, but for the role, which comes whole.
-fn grow(object: &mut Object, name: String, more: Value) {
+fn grow(object: &mut ObjectView, name: String, more: Value) {
     let comes_whole = name == "role";
     match (object.get_mut(&name), more) {
         (Some(Value::String(text)), Value::String(more)) if !comes_whole => text.push_str(&more),
@@ -83,17 +83,17 @@ fn grow(object: &mut Object, name: String, more: Value) {
 }
 
 /// The lines of a complete answer: `said` puts a piece where the words stand.
-pub(super) struct Lines {
+pub(super) struct AnswerLines {
     /// What every line repeats: the model and when it was made.
-    head: Object,
+    head: ObjectView,
     /// What only the last line tells.
-    last: Object,
-    frames: Vec<Frame>,
+    last: ObjectView,
+    frames: Vec<EventFrame>,
 }
 
-impl Lines {
+impl AnswerLines {
     /// For the body of a complete answer, without its words.
-    pub(super) fn new(body: Object) -> Self {
+    pub(super) fn new(body: ObjectView) -> Self {
         let (head, last) =
             body.into_iter().partition(|(name, _)| matches!(name.as_str(), "model" | "created_at"));
         Self { head, last, frames: vec![] }
@@ -113,24 +113,24 @@ impl Lines {
             line.extend(said);
         }
         line.insert("done".to_owned(), false.into());
-        self.frames.push(Frame::unnamed(Value::Object(line)));
+        self.frames.push(EventFrame::unnamed(Value::Object(line)));
     }
 
     /// All lines, the last with what is left to say.
-    pub(super) fn end(mut self, said: Value) -> Vec<Frame> {
+    pub(super) fn end(mut self, said: Value) -> Vec<EventFrame> {
         let mut line = self.head;
         if let Value::Object(said) = said {
             line.extend(said);
         }
         line.extend(self.last);
         line.insert("done".to_owned(), true.into());
-        self.frames.push(Frame::unnamed(Value::Object(line)));
+        self.frames.push(EventFrame::unnamed(Value::Object(line)));
         self.frames
     }
 }
 
 /// Takes a text out of an object; `None` where it has none.
-pub(super) fn take_text(object: &mut Object, name: &str) -> Option<String> {
+pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
     match object.get_mut(name) {
         Some(Value::String(text)) => {
             let text = std::mem::take(text);
@@ -143,7 +143,7 @@ pub(super) fn take_text(object: &mut Object, name: &str) -> Option<String> {
 
 /// The body of an answer that was said at no time and took none; `words` are the
 /// members that hold what was said.
-pub(super) fn write(said: &Said<'_>, words: Value) -> Value {
+pub(super) fn write(said: &AnswerDraft<'_>, words: Value) -> Value {
     let mut body = json!({ "model": said.model, "created_at": "1970-01-01T00:00:00Z" });
     let last = json!({
         "done_reason": said.finish(Dialect::Ollama),

@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, count, nested, text_or_empty};
-use crate::provider::framing::{Frame, sse};
-use crate::provider::wire::{Merged, Object, Wire};
-use crate::provider::words::{Said, pieces};
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::{AnswerDraft, pieces};
+use crate::provider::framing::{EventFrame, sse};
+use crate::provider::json_view::{self, JsonView, count, nested, text_or_empty};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split),
@@ -23,9 +23,9 @@ const SEGMENT: &str = "transcript.text.segment";
 const DONE: &str = "transcript.text.done";
 
 /// Reads a complete body, or the event that ends a stream; `None` where it has no text.
-fn complete<D: Doc>(body: &D) -> Option<Answer> {
+fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     Some(Answer {
-        content: doc::text(body, "text")?.into_owned(),
+        content: json_view::text(body, "text")?.into_owned(),
         usage: body.member("usage").and_then(usage),
         ..Answer::default()
     })
@@ -46,16 +46,16 @@ pub(in crate::provider) fn text(body: &[u8]) -> Option<&str> {
 }
 
 /// The tokens; a transcription that counts seconds tells none.
-fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     let prompt = count(usage, "input_tokens")?;
     let completion = count(usage, "output_tokens").unwrap_or(0);
-    let cached = nested(usage, &["input_token_details", "cached_tokens"]).and_then(Doc::whole);
-    Some(Usage {
+    let cached = nested(usage, &["input_token_details", "cached_tokens"]).and_then(JsonView::whole);
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
         cached_tokens: cached.unwrap_or(0),
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
@@ -80,8 +80,8 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 
 /// The last event says all that the complete answer does, but for the segments of a
 /// stream that tells speakers apart: the complete answer has more about them.
-fn merge(bytes: &[u8]) -> Option<Merged> {
-    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut seen = false;
     for event in sse::events(bytes) {
         if event.is_done() || event.data.is_none() {
@@ -105,21 +105,21 @@ fn merge(bytes: &[u8]) -> Option<Merged> {
     seen.then_some(merged)
 }
 
-fn split(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+fn split(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     // What has times or speakers is not streamed so.
     let plain = ["segments", "words"].iter().all(|name| !body.contains_key(*name));
     let text = body.get("text").and_then(Value::as_str).filter(|_| plain)?;
-    let delta = |piece| Frame::unnamed(json!({ "type": DELTA, "delta": piece }));
-    let mut frames: Vec<Frame> = pieces(text).map(delta).collect();
-    let mut done = Object::new();
+    let delta = |piece| EventFrame::unnamed(json!({ "type": DELTA, "delta": piece }));
+    let mut frames: Vec<EventFrame> = pieces(text).map(delta).collect();
+    let mut done = ObjectView::new();
     done.insert("type".to_owned(), DONE.into());
     body.shift_remove("type");
     done.append(&mut body);
-    frames.push(Frame::unnamed(Value::Object(done)));
+    frames.push(EventFrame::unnamed(Value::Object(done)));
     Some(frames)
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if !said.calls.is_empty() {
         return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
     }

@@ -6,7 +6,7 @@
 //! come: Groq's `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields,
 //! Mistral's content parts, xAI's reasoning tokens beside the completion tokens.
 
-mod brief;
+mod fast_reader;
 mod merge;
 mod split;
 mod write;
@@ -15,26 +15,26 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::provider::doc::{Doc, count, items, nested, says, text, text_or_empty};
-use crate::provider::wire::{Merged, Wire};
-use crate::provider::{Answer, ToolCall, Usage, doc};
+use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::wire::{MergedStream, OperationWire};
+use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 pub(super) use merge::merge;
 pub(super) use split::{complete as completed, stream as split, usage_in_place};
 pub(super) use write::{input_details, usage as written_usage};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| {
         let merged = merge(bytes)?;
-        Some(Merged { body: split::complete(merged.body), ..merged })
+        Some(MergedStream { body: split::complete(merged.body), ..merged })
     }),
     split: Some(split::stream),
     write: Some(write::write),
 };
 
 /// Reads a complete body; `None` where it has no `choices`.
-pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let choices = body.member("choices")?.list()?;
     let first = choices.iter().min_by_key(|choice| count(*choice, "index").unwrap_or(0));
     let mut answer = Answer {
@@ -57,7 +57,7 @@ pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
 
 /// Reads a stream, or what arrived of it; `None` where it has no chunk.
 fn stream(bytes: &[u8]) -> Option<Answer> {
-    brief::read(bytes).unwrap_or_else(|| merged_stream(bytes))
+    fast_reader::read(bytes).unwrap_or_else(|| merged_stream(bytes))
 }
 
 /// The same, of the merged chunks.
@@ -65,7 +65,7 @@ fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
 }
 
-fn message_into<D: Doc>(message: &D, answer: &mut Answer) {
+fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
     if let Some(content) = text(message, "content") {
         answer.content.push_str(&content);
     }
@@ -89,7 +89,7 @@ fn message_into<D: Doc>(message: &D, answer: &mut Answer) {
 }
 
 /// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
-pub(super) fn usage<D: Doc>(body: &D) -> Option<Usage> {
+pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     [body.member("usage"), nested(body, &["x_groq", "usage"])]
         .into_iter()
         .flatten()
@@ -98,8 +98,8 @@ pub(super) fn usage<D: Doc>(body: &D) -> Option<Usage> {
 }
 
 /// The counts of a `usage` object.
-fn counts<D: Doc>(usage: &D) -> Usage {
-    let within = |object, name| nested(usage, &[object, name]).and_then(Doc::whole);
+fn counts<D: JsonView>(usage: &D) -> TokenUsage {
+    let within = |object, name| nested(usage, &[object, name]).and_then(JsonView::whole);
     let prompt = count(usage, "prompt_tokens").unwrap_or(0);
     let mut completion = count(usage, "completion_tokens").unwrap_or(0);
     let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
@@ -109,7 +109,7 @@ fn counts<D: Doc>(usage: &D) -> Usage {
     if reasoning > 0 && total == Some(beside) {
         completion = completion.saturating_add(reasoning);
     }
-    Usage {
+    TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: total.unwrap_or(prompt.saturating_add(completion)),

@@ -4,32 +4,32 @@
 use serde_json::{Value, json};
 
 use super::dialect::{UsagePlace, usage_place};
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// A stream's chunks while they are put together.
-pub(super) struct Chunks {
+pub(super) struct ChunkStream {
     /// What every chunk repeats.
-    head: Object,
+    head: ObjectView,
     /// What only the first chunk carries.
-    extra: Object,
+    extra: ObjectView,
     usage: Option<Value>,
     /// Groq's own field, which comes again with the usage.
-    groq: Option<Object>,
+    groq: Option<ObjectView>,
     place: UsagePlace,
     /// Whether the caller asked for the usage.
     asked: bool,
-    chunks: Vec<Object>,
+    chunks: Vec<ObjectView>,
 }
 
-impl Chunks {
+impl ChunkStream {
     /// Begins the chunks of a complete body whose choices were taken out.
-    pub(super) fn of(asked: &Asked<'_>, mut body: Object, object: &str) -> Self {
+    pub(super) fn of(asked: &ResponseFormat<'_>, mut body: ObjectView, object: &str) -> Self {
         body.insert("object".to_owned(), object.into());
         let usage = body.shift_remove("usage").filter(|usage| !usage.is_null());
         let filtered = body.shift_remove("prompt_filter_results");
-        let (head, extra): (Object, Object) = body.into_iter().partition(|(name, _)| {
+        let (head, extra): (ObjectView, ObjectView) = body.into_iter().partition(|(name, _)| {
             matches!(
                 name.as_str(),
                 "id" | "object" | "created" | "model" | "system_fingerprint" | "service_tier"
@@ -50,14 +50,15 @@ impl Chunks {
         let unknown = |value: &Value| if value.is_number() { json!(0) } else { json!("") };
         let known = |name: &str| matches!(name, "id" | "object" | "created" | "model");
         let head = self.head.iter().filter(|(name, _)| known(name));
-        let mut chunk: Object = head.map(|(name, value)| (name.clone(), unknown(value))).collect();
+        let mut chunk: ObjectView =
+            head.map(|(name, value)| (name.clone(), unknown(value))).collect();
         chunk.insert("choices".to_owned(), json!([]));
         chunk.insert("prompt_filter_results".to_owned(), results);
         self.chunks.push(chunk);
     }
 
     /// Adds a chunk of one choice.
-    pub(super) fn push(&mut self, choice: Object) {
+    pub(super) fn push(&mut self, choice: ObjectView) {
         self.chunk(Value::Array(vec![Value::Object(choice)]));
     }
 
@@ -69,7 +70,7 @@ impl Chunks {
     }
 
     /// The events of the stream, its end marker among them.
-    pub(super) fn end(mut self) -> Vec<Frame> {
+    pub(super) fn end(mut self) -> Vec<EventFrame> {
         if !self.chunks.iter().any(has_choices) {
             self.chunk(json!([]));
         }
@@ -77,8 +78,8 @@ impl Chunks {
             self.tell(usage);
         }
         let chunks = self.chunks.into_iter();
-        let frames = chunks.map(|chunk| Frame::unnamed(Value::Object(chunk)));
-        frames.chain([Frame::done()]).collect()
+        let frames = chunks.map(|chunk| EventFrame::unnamed(Value::Object(chunk)));
+        frames.chain([EventFrame::done()]).collect()
     }
 
     /// Puts the usage where it belongs.
@@ -116,6 +117,6 @@ impl Chunks {
     }
 }
 
-fn has_choices(chunk: &Object) -> bool {
+fn has_choices(chunk: &ObjectView) -> bool {
     chunk.get("choices").and_then(Value::as_array).is_some_and(|choices| !choices.is_empty())
 }

@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use super::chat;
-use super::chunk::Chunks;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::framing::Frame;
-use crate::provider::wire::{Merged, Object, Wire};
-use crate::provider::words::{Dialect, Said, pieces};
+use super::chunk::ChunkStream;
+use crate::provider::answer_draft::{AnswerDraft, Dialect, pieces};
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     read: chat::WIRE.read,
     read_stream: chat::WIRE.read_stream,
     merge: Some(|_, bytes| {
         let merged = chat::merge(bytes)?;
-        Some(Merged { body: complete(merged.body), ..merged })
+        Some(MergedStream { body: complete(merged.body), ..merged })
     }),
     split: Some(split),
     write: Some(write),
@@ -22,7 +22,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 
 /// Makes a merged stream's body that of a complete answer. Mistral's fill-in-the-middle
 /// has such a path, too, and answers as chat does.
-fn complete(mut body: Object) -> Object {
+fn complete(mut body: ObjectView) -> ObjectView {
     if body.get("object").is_some_and(|object| object == "chat.completion.chunk") {
         return chat::completed(body);
     }
@@ -30,19 +30,19 @@ fn complete(mut body: Object) -> Object {
     body
 }
 
-fn split(asked: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let choices = body.get("choices")?.as_array()?;
     if choices.iter().any(|choice| choice.get("message").is_some()) {
         return chat::split(asked, body);
     }
     let choices = choices.clone();
     body.shift_remove("choices");
-    let mut chunks = Chunks::of(asked, body, "text_completion");
+    let mut chunks = ChunkStream::of(asked, body, "text_completion");
     // All are opened before one of them ends: else that would be the end of all.
     let many = choices.len() > 1;
     for (place, choice) in choices.iter().enumerate().filter(|_| many) {
         let index = choice.get("index").cloned().unwrap_or_else(|| place.into());
-        let mut opening = Object::new();
+        let mut opening = ObjectView::new();
         opening.insert("text".to_owned(), "".into());
         opening.insert("index".to_owned(), index);
         opening.insert("finish_reason".to_owned(), Value::Null);
@@ -56,13 +56,13 @@ fn split(asked: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
 }
 
 /// The text in pieces, then why it ended and all that comes whole.
-fn split_choice(chunks: &mut Chunks, place: usize, mut choice: Object) -> Option<()> {
+fn split_choice(chunks: &mut ChunkStream, place: usize, mut choice: ObjectView) -> Option<()> {
     let index = choice.shift_remove("index").unwrap_or_else(|| place.into());
     let finish = choice.shift_remove("finish_reason").unwrap_or(Value::Null);
     let mut logprobs = choice.shift_remove("logprobs");
     let Some(Value::String(text)) = choice.shift_remove("text") else { return None };
     let piece = |text: &str, told: Option<&Value>, finish: Value| {
-        let mut chunk = Object::new();
+        let mut chunk = ObjectView::new();
         chunk.insert("text".to_owned(), text.into());
         chunk.insert("index".to_owned(), index.clone());
         if let Some(told) = told {
@@ -98,7 +98,7 @@ fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     for (place, token) in tokens.iter().enumerate() {
         let token = token.as_str()?;
         left = left.strip_prefix(token)?;
-        let mut part = Object::new();
+        let mut part = ObjectView::new();
         for (name, list) in logprobs.as_object()? {
             let list = list.as_array().filter(|list| list.len() == tokens.len())?;
             part.insert(name.clone(), json!([list.get(place)?]));
@@ -108,7 +108,7 @@ fn tokens(text: &str, logprobs: &Value) -> Option<Vec<(String, Value)>> {
     (left.is_empty() && !told.is_empty()).then_some(told)
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     if !said.calls.is_empty() {
         return Err(ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" });
     }

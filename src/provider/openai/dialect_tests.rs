@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::provider::trial::{asked, ended_well, read, to_complete};
-use crate::provider::{Asked, ModeError, Operation, to_stream};
+use crate::provider::test_calls::{asked, ended_well, read, to_complete};
+use crate::provider::{ModeError, Operation, ResponseFormat, to_stream};
 
 const CHAT: Operation = Operation::ChatCompletions;
 
@@ -20,7 +20,7 @@ const UPSTREAMS: [&str; 9] = [
 ];
 
 fn bytes(upstream: &str, body: &Value, usage: bool) -> Vec<u8> {
-    let asked = Asked { upstream, ..asked(CHAT, usage) };
+    let asked = ResponseFormat { upstream, ..asked(CHAT, usage) };
     to_stream(&asked, body.to_string().as_bytes()).unwrap().concat()
 }
 

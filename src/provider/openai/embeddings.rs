@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use super::chat;
 use crate::provider::Answer;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::doc::{self, Doc, text};
-use crate::provider::wire::Wire;
-use crate::provider::words::Said;
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::json_view::{self, JsonView, text};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::wire::OperationWire;
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| read(json), read)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: None,
     merge: None,
     split: None,
@@ -22,7 +22,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 };
 
 /// Reads OpenAI's shape, with vectors of numbers or in base64.
-pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let data = body.member("data")?.list()?;
     // None at all where one cannot be read: a gap would move the others to the wrong input.
     let vectors = data.iter().map(|item| vector(item.member("embedding")?));
@@ -34,10 +34,10 @@ pub(in crate::provider) fn read<D: Doc>(body: &D) -> Option<Answer> {
     })
 }
 
-fn vector<D: Doc>(embedding: &D) -> Option<Vec<f64>> {
+fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
     match embedding.string() {
         Some(text) => packed(&text),
-        None => embedding.list()?.iter().map(Doc::float).collect(),
+        None => embedding.list()?.iter().map(JsonView::float).collect(),
     }
 }
 
@@ -59,7 +59,7 @@ fn pack(vector: &[f64]) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut data = vec![];
     for (index, vector) in said.vectors(asked)?.iter().enumerate() {
         let embedding = if asked.base64 {
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::provider::{self, Operation, trial};
+    use crate::provider::{self, Operation, test_calls};
 
     #[test]
     fn vectors_are_read_when_they_are_numbers() {
@@ -130,8 +130,8 @@ mod tests {
         assert_eq!(read(&json!({"error": {"message": "no"}})), None);
     }
 
-    fn asked() -> Asked<'static> {
-        Asked { base64: true, ..trial::asked(Operation::Embeddings, false) }
+    fn asked() -> ResponseFormat<'static> {
+        ResponseFormat { base64: true, ..test_calls::asked(Operation::Embeddings, false) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::natural_error::ErrorAsked;
+use crate::provider::provider_error::ErrorRequest;
 
 /// The body of an error of ours.
 pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {
@@ -11,8 +11,8 @@ pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {
 }
 
 /// The body of an error as the upstream of this name sends it.
-pub(in crate::provider) fn natural(asked: &ErrorAsked<'_>, id: &str) -> Value {
-    let ErrorAsked { status, kind, message, .. } = *asked;
+pub(in crate::provider) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
+    let ErrorRequest { status, kind, message, .. } = *asked;
     match asked.upstream {
         "azure" => azure(asked),
         "xai" => {
@@ -113,7 +113,7 @@ const NAMED: [Named; 8] = [
     },
 ];
 
-fn openai(asked: &ErrorAsked<'_>) -> Value {
+fn openai(asked: &ErrorRequest<'_>) -> Value {
     let named = asked.kind.and_then(|kind| NAMED.iter().find(|named| named.name == kind));
     if let Some(named) = named {
         let message = asked.message.unwrap_or(named.usual);
@@ -145,7 +145,7 @@ fn openai(asked: &ErrorAsked<'_>) -> Value {
 
 /// Azure's gateway has words of its own; what the model's own service refuses comes
 /// as OpenAI says it.
-fn azure(asked: &ErrorAsked<'_>) -> Value {
+fn azure(asked: &ErrorRequest<'_>) -> Value {
     let told = |code: &str, usual: &str| {
         json!({ "error": {
         "code": asked.kind.unwrap_or(code), "message": asked.message.unwrap_or(usual)
@@ -243,7 +243,7 @@ fn openrouter(status: u16) -> &'static str {
     }
 }
 
-fn groq(asked: &ErrorAsked<'_>) -> Value {
+fn groq(asked: &ErrorRequest<'_>) -> Value {
     if asked.kind.is_some_and(|kind| NAMED.iter().any(|named| named.name == kind)) {
         return openai(asked);
     }

@@ -12,16 +12,16 @@ pub(super) mod responses;
 
 pub(super) use error::{error, natural};
 
-use super::recognise::{Seen, Shape, decoded, has_header};
+use super::recognise::{PathShape, RequestHead, decoded, has_header};
 use super::{Operation, Provider};
 
 /// What is asked for; `None` for a path that is none of OpenAI's resources.
-pub(super) fn recognise(seen: &Seen) -> Option<Shape> {
+pub(super) fn recognise(seen: &RequestHead) -> Option<PathShape> {
     let operation = match seen.method {
         "POST" => posted(seen.path),
         _ => None,
     };
-    let mut shape = Shape::new(Provider::OpenAi, operation.or_else(|| resource(seen))?);
+    let mut shape = PathShape::new(Provider::OpenAi, operation.or_else(|| resource(seen))?);
     shape.model = deployment(seen.path);
     Some(shape)
 }
@@ -44,7 +44,7 @@ fn posted(path: &str) -> Option<Operation> {
 }
 
 /// Files and batches, whatever is done with them. Others have such paths, too.
-fn resource(seen: &Seen) -> Option<Operation> {
+fn resource(seen: &RequestHead) -> Option<Operation> {
     let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
     if foreign.iter().any(|name| has_header(seen.headers, name)) {
         return None;

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use serde_json::Value;
 
-use crate::provider::doc::{Doc, count, items, nested, says, text, text_or_empty};
 use crate::provider::framing::sse;
-use crate::provider::wire::Wire;
-use crate::provider::{Answer, ToolCall, Usage, doc};
+use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::wire::OperationWire;
+use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: Wire = Wire {
-    read: Some(|bytes| doc::whole(bytes, |json| complete(json), complete)),
+pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge::merge(bytes)),
     split: Some(split::stream),
@@ -28,7 +28,7 @@ pub(in crate::provider) const WIRE: Wire = Wire {
 const TERMINAL: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
 
 /// Reads a complete body; `None` where it has no `output`.
-pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
+pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("output")?.list()?;
     let mut answer = Answer {
         model: text(body, "model").map(Cow::into_owned),
@@ -43,12 +43,12 @@ pub(in crate::provider) fn complete<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 /// Why an answer is incomplete says more than that it is.
-fn finish_reason<D: Doc>(body: &D) -> Option<String> {
-    let reason = nested(body, &["incomplete_details", "reason"]).and_then(Doc::string);
+fn finish_reason<D: JsonView>(body: &D) -> Option<String> {
+    let reason = nested(body, &["incomplete_details", "reason"]).and_then(JsonView::string);
     reason.or_else(|| text(body, "status")).map(Cow::into_owned)
 }
 
-fn item_into<D: Doc>(item: &D, answer: &mut Answer) {
+fn item_into<D: JsonView>(item: &D, answer: &mut Answer) {
     let arguments = match text_or_empty(item, "type").as_ref() {
         "message" => {
             for part in items(item, "content") {
@@ -66,15 +66,15 @@ fn item_into<D: Doc>(item: &D, answer: &mut Answer) {
     answer.tool_calls.push(ToolCall::from_doc(&id, &name, arguments));
 }
 
-fn usage<D: Doc>(usage: &D) -> Option<Usage> {
+fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() {
         return None;
     }
     let within =
-        |object, name| nested(usage, &[object, name]).and_then(Doc::whole).unwrap_or_default();
+        |object, name| nested(usage, &[object, name]).and_then(JsonView::whole).unwrap_or_default();
     let prompt = count(usage, "input_tokens").unwrap_or(0);
     let completion = count(usage, "output_tokens").unwrap_or(0);
-    Some(Usage {
+    Some(TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: count(usage, "total_tokens").unwrap_or(prompt.saturating_add(completion)),
@@ -98,7 +98,7 @@ struct Item {
 fn stream(bytes: &[u8]) -> Option<Answer> {
     let terminal = sse::events(bytes).filter_map(|event| event.data).find_map(|data| {
         let words = TERMINAL.iter().any(|word| memmem::find(&data, word.as_bytes()).is_some());
-        let read = || doc::whole(&data, |json| terminal(json), terminal);
+        let read = || json_view::whole(&data, |json| terminal(json), terminal);
         words.then(read).flatten()
     });
     match terminal {
@@ -112,7 +112,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// The answer in a terminal event; `None` where it is another event.
-fn terminal<D: Doc>(event: &D) -> Option<Option<Answer>> {
+fn terminal<D: JsonView>(event: &D) -> Option<Option<Answer>> {
     is_terminal(&text_or_empty(event, "type")).then(|| event.member("response").and_then(complete))
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
-fn seen<'a>(method: &'a str, path: &'a str) -> Seen<'a> {
-    Seen {
+fn seen<'a>(method: &'a str, path: &'a str) -> RequestHead<'a> {
+    RequestHead {
         method,
         path,
         query: "",

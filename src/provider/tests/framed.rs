@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::*;
-use crate::provider::trial::framing;
+use crate::provider::test_calls::framing;
 
 const FRAMED: [Operation; 4] =
     [Operation::Converse, Operation::Invoke, Operation::OllamaChat, Operation::OllamaGenerate];
@@ -27,7 +27,7 @@ const NAMES: [&str; 12] = [
 
 fn whole(operation: Operation) -> (Vec<u8>, usize) {
     let answer = Answer { content: "Hi you two".to_owned(), ..Answer::default() };
-    let body = super::super::trial::write(operation, &answer, "seed").unwrap();
+    let body = super::super::test_calls::write(operation, &answer, "seed").unwrap();
     let chunks = to_stream(operation, &body, true).unwrap();
     // Bedrock tells the counts behind the end.
     let behind = usize::from(operation == Operation::Converse);
@@ -73,8 +73,8 @@ proptest! {
     fn reading_never_panics_when_framed_events_have_any_shape(
         name in prop::sample::select(NAMES.to_vec()), values in prop::collection::vec(named_value(), 0..4),
     ) {
-        let frames = |value: fn(&Value) -> Value| -> Vec<framing::Frame> {
-            values.iter().map(|data| framing::Frame::named(name, value(data))).collect()
+        let frames = |value: fn(&Value) -> Value| -> Vec<framing::EventFrame> {
+            values.iter().map(|data| framing::EventFrame::named(name, value(data))).collect()
         };
         let chunk = |value: &Value| json!({ "bytes": STANDARD.encode(value.to_string()) });
         let streams = [

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{OnTold, Task, Told, Waiting, tell_all};
-use crate::store::{self, FoldDone, StoreError};
+use super::{OnWriterEvent, Task, Waiting, WriterEvent, tell_all};
+use crate::store::{self, CompactionDone, StoreError};
 
 /// Exchanges written in one go at the most.
 const BATCH: usize = 1024;
@@ -17,10 +17,10 @@ const BATCH: usize = 1024;
 const FOLD_NICENESS: i32 = 10;
 
 /// What the thread holds.
-pub(super) struct Work {
-    recording: Arc<Mutex<store::Recorder>>,
+pub(super) struct WriterState {
+    recording: Arc<Mutex<store::RecordingAppender>>,
     waits: Arc<AtomicBool>,
-    on_told: OnTold,
+    on_told: OnWriterEvent,
     /// How a fold's thread says that it is over.
     folds: Sender<Task>,
     /// The fold that is going on.
@@ -29,11 +29,11 @@ pub(super) struct Work {
     said: HashSet<String>,
 }
 
-impl Work {
+impl WriterState {
     pub(super) fn new(
-        recording: Arc<Mutex<store::Recorder>>,
+        recording: Arc<Mutex<store::RecordingAppender>>,
         waits: Arc<AtomicBool>,
-        on_told: OnTold,
+        on_told: OnWriterEvent,
         folds: Sender<Task>,
     ) -> Self {
         Self { recording, waits, on_told, folds, folding: None, said: HashSet::new() }
@@ -60,7 +60,7 @@ impl Work {
         self.close(tasks)
     }
 
-    fn recording(&self) -> MutexGuard<'_, store::Recorder> {
+    fn recording(&self) -> MutexGuard<'_, store::RecordingAppender> {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -135,7 +135,7 @@ impl Work {
         }
     }
 
-    fn folded(&mut self, done: FoldDone, took: Duration) {
+    fn folded(&mut self, done: CompactionDone, took: Duration) {
         if let Some(thread) = self.folding.take() {
             // It has sent its last.
             drop(thread.join());
@@ -144,7 +144,7 @@ impl Work {
         match folded {
             Ok(_) => {
                 self.said.clear();
-                (self.on_told)(Told::Folded(took));
+                (self.on_told)(WriterEvent::Folded(took));
             }
             Err(error) => self.complain(&error),
         }
@@ -154,7 +154,7 @@ impl Work {
     fn complain(&mut self, error: &StoreError) {
         match error {
             StoreError::Gone { names, .. } => {
-                (self.on_told)(Told::Lost(&error.chain(), (*names).max(1)));
+                (self.on_told)(WriterEvent::Lost(&error.chain(), (*names).max(1)));
             }
             _ => self.trouble(error.chain()),
         }
@@ -163,14 +163,14 @@ impl Work {
     /// Tells of a trouble, once for as long as it lasts.
     fn trouble(&mut self, text: String) {
         if self.said.insert(text.clone()) {
-            (self.on_told)(Told::Trouble(&text));
+            (self.on_told)(WriterEvent::Trouble(&text));
         }
     }
 
     fn tell_notes(&mut self) {
         let notes = self.recording().take_notes();
         for note in notes {
-            (self.on_told)(Told::Note(&note));
+            (self.on_told)(WriterEvent::Note(&note));
         }
     }
 

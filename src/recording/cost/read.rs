@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::super::field::describe;
+use super::super::entry_field::describe;
 use super::{Long, Price, Rates};
 
 /// The fields of a model's price.
@@ -75,7 +75,7 @@ pub enum PriceError {
 }
 
 /// A table as it is written.
-pub(super) struct File {
+pub(super) struct PriceFile {
     /// Its prices.
     pub(super) models: Vec<Price>,
     /// Whether it is meant to stand alone.
@@ -84,7 +84,7 @@ pub(super) struct File {
 
 /// Reads a table. What stands in it beside `models` and `replace` (its date, its
 /// sources) is for people.
-pub(super) fn file(json: &str) -> Result<File, PriceError> {
+pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
     let value: Value = serde_json::from_str(json).map_err(|source| PriceError::Json { source })?;
     let shape = |field, expected, value: Option<&Value>| PriceError::Shape {
         field,
@@ -116,7 +116,7 @@ pub(super) fn file(json: &str) -> Result<File, PriceError> {
         }
         models.push(price);
     }
-    Ok(File { models, replace })
+    Ok(PriceFile { models, replace })
 }
 
 /// One price: that of the entry at `index`.

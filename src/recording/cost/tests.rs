@@ -1,11 +1,11 @@
 use super::*;
 
-fn usage(prompt: u64, completion: u64) -> Usage {
-    Usage {
+fn usage(prompt: u64, completion: u64) -> TokenUsage {
+    TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt + completion,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
@@ -67,11 +67,12 @@ fn the_price_is_unknown_when_another_upstream_sells_the_model() {
 #[test]
 fn cached_tokens_have_their_own_rates() {
     let table = PriceTable::builtin();
-    let told = Usage { cached_tokens: 600, cache_write_tokens: 300, ..usage(1000, 0) };
+    let told = TokenUsage { cached_tokens: 600, cache_write_tokens: 300, ..usage(1000, 0) };
     // 100 at 3, 600 at 0.30, 300 at 3.75 dollars per million.
     let cost = table.cost(Some("anthropic"), "claude-sonnet-4-5", &told);
     assert_eq!(cost, Some(0.001605));
-    let absurd = Usage { cached_tokens: u64::MAX, cache_write_tokens: u64::MAX, ..usage(1000, 0) };
+    let absurd =
+        TokenUsage { cached_tokens: u64::MAX, cache_write_tokens: u64::MAX, ..usage(1000, 0) };
     let cost = table.cost(Some("openai"), "gpt-4o", &absurd);
     assert_eq!(cost, Some(0.00125));
 }
@@ -95,7 +96,7 @@ fn costs_are_free_of_float_noise() {
 fn reasoning_has_a_rate_of_its_own_where_it_is_priced_apart() {
     let of = |more: &str| {
         let text = format!(r#"{{"models":[{{"names":["m"],"input":1,"output":2{more}}}]}}"#);
-        let told = Usage { reasoning_tokens: 300_000, ..usage(0, 1_000_000) };
+        let told = TokenUsage { reasoning_tokens: 300_000, ..usage(0, 1_000_000) };
         PriceTable::parse(&text).unwrap().cost(None, "m", &told)
     };
     assert_eq!(of(""), Some(2.0));
@@ -202,6 +203,6 @@ fn a_table_of_the_users_own_stands_alone_when_it_says_so() {
 fn every_upstream_with_prices_is_one_that_is_known_by_name() {
     for price in PriceTable::builtin().models {
         let name = price.upstream.unwrap();
-        assert!(crate::provider::Upstream::find(&name).is_some(), "{name}");
+        assert!(crate::provider::KnownUpstream::find(&name).is_some(), "{name}");
     }
 }

@@ -9,20 +9,20 @@ use super::ending::{cut, damaged, is_at_end};
 type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 /// A brotli stream (RFC 7932).
-pub(super) struct Brotli<R> {
+pub(super) struct BrotliDecoder<R> {
     input: R,
     state: Box<State>,
     is_over: bool,
 }
 
-impl<R: BufRead> Brotli<R> {
+impl<R: BufRead> BrotliDecoder<R> {
     pub(super) fn new(input: R) -> Self {
         let memory = StandardAlloc::default;
         Self { input, state: Box::new(State::new(memory(), memory(), memory())), is_over: false }
     }
 }
 
-impl<R: BufRead> Read for Brotli<R> {
+impl<R: BufRead> Read for BrotliDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while !self.is_over && !buffer.is_empty() {
             let data = self.input.fill_buf()?;

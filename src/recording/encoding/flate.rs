@@ -39,18 +39,18 @@ impl Deflate {
 }
 
 /// Zlib or bare deflate: one stream, and nothing behind it.
-pub(super) struct LoneDeflate<R> {
+pub(super) struct DeflateDecoder<R> {
     input: R,
     stream: Deflate,
 }
 
-impl<R: BufRead> LoneDeflate<R> {
+impl<R: BufRead> DeflateDecoder<R> {
     pub(super) fn new(input: R, has_zlib_header: bool) -> Self {
         Self { input, stream: Deflate::new(has_zlib_header) }
     }
 }
 
-impl<R: BufRead> Read for LoneDeflate<R> {
+impl<R: BufRead> Read for DeflateDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         match self.stream.read(&mut self.input, buffer)? {
             0 if !buffer.is_empty() && !is_at_end(&mut self.input)? => Err(damaged()),
@@ -60,7 +60,7 @@ impl<R: BufRead> Read for LoneDeflate<R> {
 }
 
 /// Gzip (RFC 1952): members one behind the other.
-pub(super) struct Gzip<R> {
+pub(super) struct GzipDecoder<R> {
     input: R,
     member: Option<Member>,
     /// Whether there was a member before.
@@ -72,7 +72,7 @@ struct Member {
     sum: Crc,
 }
 
-impl<R: BufRead> Gzip<R> {
+impl<R: BufRead> GzipDecoder<R> {
     pub(super) fn new(input: R) -> Self {
         Self { input, member: None, has_begun: false }
     }
@@ -106,7 +106,7 @@ impl<R: BufRead> Gzip<R> {
     }
 }
 
-impl<R: BufRead> Read for Gzip<R> {
+impl<R: BufRead> Read for GzipDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while !buffer.is_empty() {
             let Some(member) = &mut self.member else {

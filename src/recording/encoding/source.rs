@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-use super::brotli::Brotli;
-use super::flate::{Gzip, LoneDeflate};
-use super::zstd_frames::ZstdFrames;
-use super::{Coding, HELD, Piece, Undecoded};
+use super::brotli::BrotliDecoder;
+use super::flate::{DeflateDecoder, GzipDecoder};
+use super::zstd_frames::ZstdDecoder;
+use super::{Coding, DecodeError, HELD, PlainPiece};
 
 /// Bytes between two decoders.
 const BUFFER: usize = 4096;
@@ -16,52 +16,52 @@ const BUFFER: usize = 4096;
 const INNER: usize = 1 << 20;
 
 /// What the decoders give.
-pub(super) struct Decoded {
+pub(super) struct DecodedPieces {
     /// The plain bytes before the problem.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<PlainPiece>,
     /// Why that is not all.
-    pub(super) problem: Option<Undecoded>,
+    pub(super) problem: Option<DecodeError>,
 }
 
 /// Pieces to be decoded.
-pub(super) struct Source<'a> {
+pub(super) struct EncodedPieces<'a> {
     pieces: &'a [&'a [u8]],
     /// The place of the last of them that was looked at.
     reached: Cell<usize>,
     /// The worst problem that any of the decoders had.
-    problem: Cell<Option<Undecoded>>,
+    problem: Cell<Option<DecodeError>>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> EncodedPieces<'a> {
     pub(super) fn of(pieces: &'a [&'a [u8]]) -> Self {
         Self { pieces, reached: Cell::new(0), problem: Cell::new(None) }
     }
 
     /// All that the decoders give, if that is at most `max` bytes.
-    pub(super) fn decode(&self, codings: &[Coding], max: usize) -> Decoded {
+    pub(super) fn decode(&self, codings: &[Coding], max: usize) -> DecodedPieces {
         let held = max.min(HELD);
         let (pieces, total) = self.read(codings, max, held);
-        let is_too_large = self.problem.get() == Some(Undecoded::TooLarge);
+        let is_too_large = self.problem.get() == Some(DecodeError::TooLarge);
         let pieces = match total > held && !is_too_large {
             true => self.read(codings, max, max).0,
             false => pieces,
         };
-        Decoded { pieces, problem: self.problem.get() }
+        DecodedPieces { pieces, problem: self.problem.get() }
     }
 
     /// The same, and how many bytes there are; no bytes where that is more than `held`.
-    fn read(&self, codings: &[Coding], max: usize, held: usize) -> (Vec<Piece>, usize) {
+    fn read(&self, codings: &[Coding], max: usize, held: usize) -> (Vec<PlainPiece>, usize) {
         self.reached.set(0);
         self.problem.set(None);
         let mut reader = self.reader(codings, max);
-        let (mut out, mut total): (Vec<Piece>, usize) = (Vec::new(), 0);
+        let (mut out, mut total): (Vec<PlainPiece>, usize) = (Vec::new(), 0);
         loop {
             let data = match reader.fill_buf() {
                 Ok([]) => break,
                 Ok(data) => data,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) => {
-                    self.note(Undecoded::Damaged);
+                    self.note(DecodeError::Damaged);
                     break;
                 }
             };
@@ -71,7 +71,7 @@ impl<'a> Source<'a> {
                 let of = self.reached.get();
                 match out.last_mut() {
                     Some(last) if last.of == of => last.data.extend_from_slice(data),
-                    _ => out.push(Piece { of, data: data.to_vec() }),
+                    _ => out.push(PlainPiece { of, data: data.to_vec() }),
                 }
             } else {
                 out = Vec::new();
@@ -86,11 +86,11 @@ impl<'a> Source<'a> {
         let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
         for (at, coding) in codings.iter().enumerate() {
             let decoder: Box<dyn Read + '_> = match coding {
-                Coding::Gzip => Box::new(Gzip::new(reader)),
-                Coding::Zlib => Box::new(LoneDeflate::new(reader, true)),
-                Coding::Deflate => Box::new(LoneDeflate::new(reader, false)),
-                Coding::Brotli => Box::new(Brotli::new(reader)),
-                Coding::Zstandard => Box::new(ZstdFrames::new(reader)),
+                Coding::Gzip => Box::new(GzipDecoder::new(reader)),
+                Coding::Zlib => Box::new(DeflateDecoder::new(reader, true)),
+                Coding::Deflate => Box::new(DeflateDecoder::new(reader, false)),
+                Coding::Brotli => Box::new(BrotliDecoder::new(reader)),
+                Coding::Zstandard => Box::new(ZstdDecoder::new(reader)),
             };
             let is_last = at + 1 == codings.len();
             let left = if is_last { max } else { max.saturating_add(INNER) };
@@ -101,8 +101,8 @@ impl<'a> Source<'a> {
     }
 
     /// Notes a problem. A cut is the least of them.
-    fn note(&self, problem: Undecoded) {
-        if matches!(self.problem.get(), None | Some(Undecoded::Cut)) {
+    fn note(&self, problem: DecodeError) {
+        if matches!(self.problem.get(), None | Some(DecodeError::Cut)) {
             self.problem.set(Some(problem));
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Source<'a> {
 
 /// One decoder. Its problems end it: what reads from it decodes all that came before.
 struct Layer<'s, 'a> {
-    source: &'s Source<'a>,
+    source: &'s EncodedPieces<'a>,
     decoder: Box<dyn Read + 's>,
     /// How many more bytes it may give.
     left: usize,
@@ -128,11 +128,11 @@ impl Read for Layer<'_, '_> {
                 self.is_over = length == 0;
                 return Ok(length);
             }
-            Ok(_) => Undecoded::TooLarge,
+            Ok(_) => DecodeError::TooLarge,
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => return Err(error),
-                ErrorKind::UnexpectedEof => Undecoded::Cut,
-                _ => Undecoded::Damaged,
+                ErrorKind::UnexpectedEof => DecodeError::Cut,
+                _ => DecodeError::Damaged,
             },
         };
         self.is_over = true;
@@ -143,7 +143,7 @@ impl Read for Layer<'_, '_> {
 
 /// Gives one piece at a time, and notes which.
 struct Reader<'s, 'a> {
-    source: &'s Source<'a>,
+    source: &'s EncodedPieces<'a>,
     at: usize,
     offset: usize,
 }

@@ -18,7 +18,7 @@ const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 const BLOCK_HEADER: usize = 3;
 
 /// Frames of zstandard.
-pub(super) struct ZstdFrames<R> {
+pub(super) struct ZstdDecoder<R> {
     input: R,
     decoder: FrameDecoder,
     place: Place,
@@ -37,7 +37,7 @@ enum Place {
     },
 }
 
-impl<R: BufRead> ZstdFrames<R> {
+impl<R: BufRead> ZstdDecoder<R> {
     pub(super) fn new(input: R) -> Self {
         Self { input, decoder: FrameDecoder::new(), place: Place::Start }
     }
@@ -90,7 +90,7 @@ impl<R: BufRead> ZstdFrames<R> {
     }
 }
 
-impl<R: BufRead> Read for ZstdFrames<R> {
+impl<R: BufRead> Read for ZstdDecoder<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         while !buffer.is_empty() {
             match &self.place {

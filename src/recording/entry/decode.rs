@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value};
 
-use super::super::body::{Payload, decode_bytes};
-use super::super::field::{EntryError, Fields, describe, wrong};
+use super::super::body::{ResponsePayload, decode_bytes};
+use super::super::entry_field::{EntryError, EntryFields, describe, wrong};
 use super::super::header_names::HeaderNames;
-use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
+use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use crate::identity::RequestKey;
-use crate::provider::{ToolCall, Usage};
+use crate::provider::{TokenUsage, ToolCall};
 
 /// Fields that this version reads; any other is kept in [`Entry::extra`].
 pub(crate) const KNOWN: [&str; 16] = [
@@ -44,7 +44,7 @@ impl Entry {
                 found: describe(value),
             });
         };
-        let fields = Fields::new(map, "");
+        let fields = EntryFields::new(map, "");
         let latency_ms = fields.number("latency_ms")?;
         let response = match fields.get("response") {
             Some(value) => Some(response(value, latency_ms.unwrap_or(0.0))?),
@@ -88,14 +88,14 @@ fn plain_text(value: &Value) -> String {
     }
 }
 
-fn usage(fields: Fields<'_>) -> Result<Option<Usage>, EntryError> {
+fn usage(fields: EntryFields<'_>) -> Result<Option<TokenUsage>, EntryError> {
     let Some(value) = fields.get("usage") else {
         return Ok(None);
     };
-    let usage = Fields::of(value, "/usage")?;
+    let usage = EntryFields::of(value, "/usage")?;
     let prompt_tokens = count(usage, "prompt_tokens")?;
     let completion_tokens = count(usage, "completion_tokens")?;
-    Ok(Some(Usage {
+    Ok(Some(TokenUsage {
         prompt_tokens,
         completion_tokens,
         total_tokens: count(usage, "total_tokens")?,
@@ -106,7 +106,7 @@ fn usage(fields: Fields<'_>) -> Result<Option<Usage>, EntryError> {
 }
 
 /// AgentLoom takes `int(…)`: whole numbers, floats cut off, and digits in a string.
-fn count(fields: Fields<'_>, name: &str) -> Result<u64, EntryError> {
+fn count(fields: EntryFields<'_>, name: &str) -> Result<u64, EntryError> {
     /// Above this a float is no longer exact, and no count of tokens.
     const LIMIT: f64 = 9_007_199_254_740_992.0;
     let number = match fields.get(name) {
@@ -127,7 +127,7 @@ fn count(fields: Fields<'_>, name: &str) -> Result<u64, EntryError> {
 }
 
 /// AgentLoom takes `float(…)`: numbers, and numbers in a string.
-fn cost(fields: Fields<'_>) -> Result<Option<f64>, EntryError> {
+fn cost(fields: EntryFields<'_>) -> Result<Option<f64>, EntryError> {
     let cost = match fields.get("cost_usd") {
         None => return Ok(None),
         Some(Value::String(text)) => text.trim().parse().ok(),
@@ -139,10 +139,10 @@ fn cost(fields: Fields<'_>) -> Result<Option<f64>, EntryError> {
     }
 }
 
-fn tool_calls(fields: Fields<'_>) -> Result<Vec<ToolCall>, EntryError> {
+fn tool_calls(fields: EntryFields<'_>) -> Result<Vec<ToolCall>, EntryError> {
     let call = |(index, value): (usize, &Value)| {
         let at = format!("/tool_calls/{index}");
-        let call = Fields::of(value, &at)?;
+        let call = EntryFields::of(value, &at)?;
         let name = call.text("name")?;
         let arguments = match call.get("arguments") {
             None => Value::Object(Map::new()),
@@ -158,7 +158,7 @@ fn tool_calls(fields: Fields<'_>) -> Result<Vec<ToolCall>, EntryError> {
     fields.list("tool_calls")?.iter().enumerate().map(call).collect()
 }
 
-fn embeddings(fields: Fields<'_>) -> Result<Vec<Vec<f64>>, EntryError> {
+fn embeddings(fields: EntryFields<'_>) -> Result<Vec<Vec<f64>>, EntryError> {
     let row = |(index, row): (usize, &Value)| {
         let numbers = row.as_array().and_then(|row| row.iter().map(Value::as_f64).collect());
         numbers.ok_or_else(|| wrong(format!("/embeddings/{index}"), "a list of numbers", row))
@@ -166,7 +166,7 @@ fn embeddings(fields: Fields<'_>) -> Result<Vec<Vec<f64>>, EntryError> {
     fields.list("embeddings")?.iter().enumerate().map(row).collect()
 }
 
-fn request_hash(fields: Fields<'_>) -> Result<Option<RequestKey>, EntryError> {
+fn request_hash(fields: EntryFields<'_>) -> Result<Option<RequestKey>, EntryError> {
     let Some(text) = fields.text("request_hash")? else {
         return Ok(None);
     };
@@ -176,7 +176,7 @@ fn request_hash(fields: Fields<'_>) -> Result<Option<RequestKey>, EntryError> {
     }
 }
 
-fn fault(fields: Fields<'_>) -> Result<Option<Value>, EntryError> {
+fn fault(fields: EntryFields<'_>) -> Result<Option<Value>, EntryError> {
     match fields.get("fault") {
         Some(Value::Object(_)) | None => Ok(fields.get("fault").cloned()),
         Some(_) => Err(fields.fail("fault", "an object")),
@@ -184,7 +184,7 @@ fn fault(fields: Fields<'_>) -> Result<Option<Value>, EntryError> {
 }
 
 fn request(value: &Value) -> Result<RecordedRequest, EntryError> {
-    let fields = Fields::of(value, "/request")?;
+    let fields = EntryFields::of(value, "/request")?;
     let must = |name, expected| match fields.text(name) {
         Ok(None) => Err(fields.fail(name, expected)),
         other => other.map(Option::unwrap_or_default),
@@ -200,7 +200,7 @@ fn request(value: &Value) -> Result<RecordedRequest, EntryError> {
 }
 
 fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, EntryError> {
-    let fields = Fields::of(value, "/response")?;
+    let fields = EntryFields::of(value, "/response")?;
     let status = fields
         .present("status")
         .and_then(Value::as_u64)
@@ -210,22 +210,22 @@ fn response(value: &Value, whole_at_ms: f64) -> Result<RecordedResponse, EntryEr
     Ok(RecordedResponse {
         status,
         headers: headers(fields)?,
-        payload: Payload::decode(fields, whole_at_ms)?,
+        payload: ResponsePayload::decode(fields, whole_at_ms)?,
         end: end(fields)?,
     })
 }
 
-fn end(fields: Fields<'_>) -> Result<End, EntryError> {
+fn end(fields: EntryFields<'_>) -> Result<ResponseEnd, EntryError> {
     let cut = match fields.text("cut")?.as_deref() {
-        None | Some("close") => Cut::Close,
-        Some("reset") => Cut::Reset,
+        None | Some("close") => RecordedCut::Close,
+        Some("reset") => RecordedCut::Reset,
         Some(_) => return Err(fields.other_word("cut", "`close` or `reset`")),
     };
     match fields.text("end")?.as_deref() {
-        None | Some("complete") => Ok(End::Complete),
-        Some("upstream_abort") => Ok(End::UpstreamAbort(cut)),
-        Some("client_abort") => Ok(End::ClientAbort),
-        Some("truncated") => Ok(End::Truncated),
+        None | Some("complete") => Ok(ResponseEnd::Complete),
+        Some("upstream_abort") => Ok(ResponseEnd::UpstreamAbort(cut)),
+        Some("client_abort") => Ok(ResponseEnd::ClientAbort),
+        Some("truncated") => Ok(ResponseEnd::Truncated),
         Some(_) => {
             let expected = "`complete`, `upstream_abort`, `client_abort` or `truncated`";
             Err(fields.other_word("end", expected))
@@ -233,7 +233,7 @@ fn end(fields: Fields<'_>) -> Result<End, EntryError> {
     }
 }
 
-fn headers(fields: Fields<'_>) -> Result<Vec<(String, String)>, EntryError> {
+fn headers(fields: EntryFields<'_>) -> Result<Vec<(String, String)>, EntryError> {
     let expected = "an object of strings, or a list of `[name, value]`";
     let pairs: Option<Vec<_>> = match fields.get("headers") {
         None => Some(Vec::new()),

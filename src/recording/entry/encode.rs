@@ -3,17 +3,17 @@
 use serde_json::{Map, Value};
 
 use super::super::body::encode_bytes;
-use super::super::field::{decimal, milliseconds};
-use super::super::object::Object;
-use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
-use crate::provider::{ToolCall, Usage};
+use super::super::entry_field::{decimal, milliseconds};
+use super::super::object_writer::ObjectWriter;
+use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+use crate::provider::{TokenUsage, ToolCall};
 
 impl Entry {
     /// The entry's text in the file, as the value of a top-level key: that of
     /// [`Entry::to_json`], without a value built of what the bodies hold.
     pub fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        let mut out = Object::open(&mut text, 1);
+        let mut out = ObjectWriter::open(&mut text, 1);
         let summary = self.summary();
         out.values(&summary);
         if let Some(request) = &self.request {
@@ -116,7 +116,7 @@ fn put_text(out: &mut Map<String, Value>, key: &str, text: Option<&str>) {
     }
 }
 
-fn usage_json(usage: Usage) -> Value {
+fn usage_json(usage: TokenUsage) -> Value {
     let mut out = Map::new();
     out.insert("prompt_tokens".into(), usage.prompt_tokens.into());
     out.insert("completion_tokens".into(), usage.completion_tokens.into());
@@ -161,11 +161,11 @@ fn response_head(response: &RecordedResponse) -> Map<String, Value> {
     out.insert("status".into(), response.status.into());
     out.insert("headers".into(), headers_json(&response.headers));
     let (end, cut) = match response.end {
-        End::Complete => ("complete", None),
-        End::UpstreamAbort(Cut::Close) => ("upstream_abort", Some("close")),
-        End::UpstreamAbort(Cut::Reset) => ("upstream_abort", Some("reset")),
-        End::ClientAbort => ("client_abort", None),
-        End::Truncated => ("truncated", None),
+        ResponseEnd::Complete => ("complete", None),
+        ResponseEnd::UpstreamAbort(RecordedCut::Close) => ("upstream_abort", Some("close")),
+        ResponseEnd::UpstreamAbort(RecordedCut::Reset) => ("upstream_abort", Some("reset")),
+        ResponseEnd::ClientAbort => ("client_abort", None),
+        ResponseEnd::Truncated => ("truncated", None),
     };
     out.insert("end".into(), end.into());
     put_text(&mut out, "cut", cut);

@@ -7,22 +7,22 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::super::body::{Chunk, Layout, Payload};
-use super::super::field::EntryError;
+use super::super::body::{Chunk, ChunkLayout, ResponsePayload};
+use super::super::entry_field::EntryError;
 use super::super::header_names::HeaderNames;
-use super::super::text::Style;
-use super::super::token::{Tokens, styled};
+use super::super::json_style::JsonStyle;
+use super::super::typed_reader::{TextTokens, styled};
 use super::decode::KNOWN;
-use super::{Cut, End, Entry, RecordedRequest, RecordedResponse};
+use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use crate::identity::{self, RequestKey};
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 
 /// Headers in an object, of more than these, are read the long way.
 const MOST_HEADERS: usize = 100;
 
 /// Why a text is no entry.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum EntryReadError {
     /// It is not JSON.
     Json(serde_json::Error),
     /// A field is of the wrong type.
@@ -38,13 +38,15 @@ impl Entry {
 
     /// Reads an entry's text: what [`Entry::parse`] makes of it, and whether it can be read in one
     /// way only.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, Unread> {
+    pub(crate) fn read(text: &[u8]) -> Result<Self, EntryReadError> {
         if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
             return Ok(entry);
         }
-        let value: Value = serde_json::from_slice(text).map_err(Unread::Json)?;
+        let value: Value = serde_json::from_slice(text).map_err(EntryReadError::Json)?;
         let is_ambiguous = identity::parse(text).is_err();
-        Self::parse(&value).map_err(Unread::Entry).map(|entry| Self { is_ambiguous, ..entry })
+        Self::parse(&value)
+            .map_err(EntryReadError::Entry)
+            .map(|entry| Self { is_ambiguous, ..entry })
     }
 }
 
@@ -53,7 +55,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
     let mut entry = Entry::default();
     let mut rest = Map::new();
     let mut seen = Seen::default();
-    let mut tokens = Tokens::new(text);
+    let mut tokens = TextTokens::new(text);
     tokens.object(|tokens, key| {
         if tokens.null() {
             return seen.first(key);
@@ -85,7 +87,7 @@ pub(super) fn quick(text: &str) -> Option<Entry> {
         return None;
     }
     if let Some(response) = &mut entry.response
-        && response.payload.layout == Layout::Whole
+        && response.payload.layout == ChunkLayout::Whole
     {
         let at_ms = entry.latency_ms.unwrap_or(0.0);
         response.payload.chunks.iter_mut().for_each(|chunk| chunk.at_ms = at_ms);
@@ -114,8 +116,8 @@ impl Seen {
     }
 }
 
-fn usage(tokens: &mut Tokens<'_>) -> Option<Usage> {
-    let mut usage = Usage::default();
+fn usage(tokens: &mut TextTokens<'_>) -> Option<TokenUsage> {
+    let mut usage = TokenUsage::default();
     let mut seen = 0_u8;
     tokens.object(|tokens, key| {
         let (place, bit) = match key {
@@ -135,7 +137,7 @@ fn usage(tokens: &mut Tokens<'_>) -> Option<Usage> {
     Some(usage)
 }
 
-fn request(tokens: &mut Tokens<'_>) -> Option<RecordedRequest> {
+fn request(tokens: &mut TextTokens<'_>) -> Option<RecordedRequest> {
     let (mut method, mut path, mut query, mut headers) = (None, None, None, None);
     let mut other_headers: Option<String> = None;
     let mut body = Body::default();
@@ -157,7 +159,7 @@ fn request(tokens: &mut Tokens<'_>) -> Option<RecordedRequest> {
     })
 }
 
-fn response(tokens: &mut Tokens<'_>) -> Option<RecordedResponse> {
+fn response(tokens: &mut TextTokens<'_>) -> Option<RecordedResponse> {
     let (mut status, mut headers, mut end, mut cut) = (None, None, None, None);
     let (mut chunks, mut frames) = (None, None);
     let mut body = Body::default();
@@ -171,15 +173,15 @@ fn response(tokens: &mut Tokens<'_>) -> Option<RecordedResponse> {
         _ => body.field(tokens, key),
     })?;
     let cut = match cut.as_deref() {
-        None | Some("close") => Cut::Close,
-        Some("reset") => Cut::Reset,
+        None | Some("close") => RecordedCut::Close,
+        Some("reset") => RecordedCut::Reset,
         Some(_) => return None,
     };
     let end = match end.as_deref() {
-        None | Some("complete") => End::Complete,
-        Some("upstream_abort") => End::UpstreamAbort(cut),
-        Some("client_abort") => End::ClientAbort,
-        Some("truncated") => End::Truncated,
+        None | Some("complete") => ResponseEnd::Complete,
+        Some("upstream_abort") => ResponseEnd::UpstreamAbort(cut),
+        Some("client_abort") => ResponseEnd::ClientAbort,
+        Some("truncated") => ResponseEnd::Truncated,
         Some(_) => return None,
     };
     Some(RecordedResponse {
@@ -194,15 +196,16 @@ fn payload(
     whole: Option<Bytes>,
     chunks: Option<Vec<Chunk>>,
     frames: Option<Vec<(f64, usize)>>,
-) -> Option<Payload> {
+) -> Option<ResponsePayload> {
     match (whole, chunks, frames) {
         (None, Some(chunks), None) if !chunks.is_empty() => {
-            Some(Payload { layout: Layout::Chunks, chunks })
+            Some(ResponsePayload { layout: ChunkLayout::Chunks, chunks })
         }
-        (Some(whole), None, None) if !whole.is_empty() => {
-            Some(Payload { layout: Layout::Whole, chunks: vec![Chunk { at_ms: 0.0, data: whole }] })
-        }
-        (None, None, None) => Some(Payload::empty()),
+        (Some(whole), None, None) if !whole.is_empty() => Some(ResponsePayload {
+            layout: ChunkLayout::Whole,
+            chunks: vec![Chunk { at_ms: 0.0, data: whole }],
+        }),
+        (None, None, None) => Some(ResponsePayload::empty()),
         (Some(mut whole), None, Some(frames)) => {
             let mut chunks = Vec::with_capacity(frames.len());
             for (at_ms, length) in frames {
@@ -211,7 +214,7 @@ fn payload(
                 }
                 chunks.push(Chunk { at_ms, data: whole.split_to(length) });
             }
-            whole.is_empty().then_some(Payload { layout: Layout::Frames, chunks })
+            whole.is_empty().then_some(ResponsePayload { layout: ChunkLayout::Frames, chunks })
         }
         _ => None,
     }
@@ -224,11 +227,11 @@ fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {
     (empty && place.is_some()).then_some(())
 }
 
-fn pairs(tokens: &mut Tokens<'_>) -> Option<Vec<(String, String)>> {
+fn pairs(tokens: &mut TextTokens<'_>) -> Option<Vec<(String, String)>> {
     let mut pairs: Vec<(String, String)> = Vec::with_capacity(8);
     if tokens.peek() == Some(b'[') {
         tokens.list(|tokens| {
-            let (name, value) = tokens.pair(Tokens::text, Tokens::text)?;
+            let (name, value) = tokens.pair(TextTokens::text, TextTokens::text)?;
             pairs.push((name.to_ascii_lowercase(), value));
             Some(())
         })?;
@@ -246,12 +249,12 @@ fn pairs(tokens: &mut Tokens<'_>) -> Option<Vec<(String, String)>> {
     Some(pairs)
 }
 
-fn rows(tokens: &mut Tokens<'_>) -> Option<Vec<Chunk>> {
+fn rows(tokens: &mut TextTokens<'_>) -> Option<Vec<Chunk>> {
     // One piece of memory for all of them.
     let mut bytes = Vec::new();
     let mut rows: Vec<(f64, usize)> = Vec::new();
     tokens.list(|tokens| {
-        rows.push(tokens.pair(Tokens::number, |tokens| chunk(tokens, &mut bytes))?);
+        rows.push(tokens.pair(TextTokens::number, |tokens| chunk(tokens, &mut bytes))?);
         Some(())
     })?;
     let mut bytes = Bytes::from(bytes);
@@ -259,7 +262,7 @@ fn rows(tokens: &mut Tokens<'_>) -> Option<Vec<Chunk>> {
     Some(rows.into_iter().map(chunk).collect())
 }
 
-fn chunk(tokens: &mut Tokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
+fn chunk(tokens: &mut TextTokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
     if tokens.peek() == Some(b'"') {
         return tokens.string_into(bytes);
     }
@@ -273,11 +276,11 @@ fn chunk(tokens: &mut Tokens<'_>, bytes: &mut Vec<u8>) -> Option<usize> {
     (members == 1).then_some(bytes.len() - before)
 }
 
-fn lengths(tokens: &mut Tokens<'_>) -> Option<Vec<(f64, usize)>> {
+fn lengths(tokens: &mut TextTokens<'_>) -> Option<Vec<(f64, usize)>> {
     let mut rows = Vec::new();
     tokens.list(|tokens| {
-        let length = |tokens: &mut Tokens<'_>| usize::try_from(tokens.count()?).ok();
-        rows.push(tokens.pair(Tokens::number, length)?);
+        let length = |tokens: &mut TextTokens<'_>| usize::try_from(tokens.count()?).ok();
+        rows.push(tokens.pair(TextTokens::number, length)?);
         Some(())
     })?;
     Some(rows)
@@ -293,13 +296,13 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn field(&mut self, tokens: &mut Tokens<'a>, key: &str) -> Option<()> {
+    fn field(&mut self, tokens: &mut TextTokens<'a>, key: &str) -> Option<()> {
         match key {
             "body" => {
                 tokens.peek()?;
                 let from = tokens.clone();
                 let mut plain = Vec::new();
-                tokens.copy(&mut plain, Style::PLAIN.spacing, 0)?;
+                tokens.copy(&mut plain, JsonStyle::PLAIN.spacing, 0)?;
                 set(&mut self.value, Some((tokens.since(&from), plain)))
             }
             "style" => set(&mut self.style, tokens.text()),
@@ -315,11 +318,11 @@ impl<'a> Body<'a> {
     /// The bytes; `Some(None)` where there is no body.
     fn bytes(self) -> Option<Option<Bytes>> {
         let style = match &self.style {
-            None => Style::PLAIN,
-            Some(words) => Style::parse(words)?,
+            None => JsonStyle::PLAIN,
+            Some(words) => JsonStyle::parse(words)?,
         };
         match (self.value, self.bytes) {
-            (Some((_, plain)), None) if style == Style::PLAIN => Some(Some(plain.into())),
+            (Some((_, plain)), None) if style == JsonStyle::PLAIN => Some(Some(plain.into())),
             (Some((text, _)), None) => {
                 let long = || Some(style.write(&serde_json::from_str(text).ok()?));
                 styled(text, style).or_else(long).map(|bytes| Some(bytes.into()))

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::super::packed::tests::any_entry;
-use super::super::super::text::tests::any_json;
+use super::super::super::json_style::tests::any_json;
+use super::super::super::log_codec::tests::any_entry;
 use super::*;
 
 fn long(text: &str) -> Option<Entry> {

@@ -1,12 +1,12 @@
 //! A member of the top-level object in few bytes.
 
-use super::{Kind, Member, Role};
-use crate::recording::scan::{Found, Shape};
+use super::{Kind, MemberRole, OutlineMember};
+use crate::recording::scan::{FoundMember, ValueShape};
 
 /// Stands for the name of a member that is metadata.
 const META: u32 = u32::MAX;
 
-/// A [`Member`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of
+/// A [`OutlineMember`] in 28 bytes. A file of a recording has less than 4 GiB, and all files of
 /// a folder less than 256 TiB.
 #[derive(Clone, Debug)]
 pub(super) struct PackedMember {
@@ -31,7 +31,7 @@ fn small(number: impl TryInto<u32>) -> u32 {
 
 impl PackedMember {
     /// `member`, moved by `base` bytes, with this name and take.
-    pub(super) fn new(member: &Member, base: u64, (name, take): (u32, usize)) -> Self {
+    pub(super) fn new(member: &OutlineMember, base: u64, (name, take): (u32, usize)) -> Self {
         let at = member.at + base;
         Self {
             at: at as u32,
@@ -64,14 +64,14 @@ impl PackedMember {
         self.take
     }
 
-    pub(super) fn member(&self) -> Member {
+    pub(super) fn member(&self) -> OutlineMember {
         let from = self.at() + u64::from(self.value);
         let take = self.take as usize;
         let role = match self.name() {
-            Some(name) => Role::Takes { name: name as usize, take },
-            None => Role::Meta(take),
+            Some(name) => MemberRole::Takes { name: name as usize, take },
+            None => MemberRole::Meta(take),
         };
-        Member {
+        OutlineMember {
             at: self.at(),
             line: self.line as usize,
             value: from..from + u64::from(self.length),
@@ -82,12 +82,12 @@ impl PackedMember {
     }
 }
 
-impl Member {
-    pub(super) fn of(found: &Found, role: Role) -> Self {
+impl OutlineMember {
+    pub(super) fn of(found: &FoundMember, role: MemberRole) -> Self {
         let kind = match found.shape {
-            Shape::Object => Kind::Object,
-            Shape::List(_) => Kind::List,
-            Shape::Other => Kind::Other,
+            ValueShape::Object => Kind::Object,
+            ValueShape::List(_) => Kind::List,
+            ValueShape::Other => Kind::Other,
         };
         let (at, line, value, tidy) = (found.at, found.line, found.value.clone(), found.tidy);
         Self { at, line, value, kind, tidy, role }
@@ -102,12 +102,12 @@ mod tests {
     fn member_comes_back_as_it_was_packed() {
         assert_eq!(size_of::<PackedMember>(), 28);
         let at = 0x1234_5678_9abc;
-        for role in [Role::Meta(3), Role::Takes { name: 7, take: 1_000_000 }] {
+        for role in [MemberRole::Meta(3), MemberRole::Takes { name: 7, take: 1_000_000 }] {
             let value = at + 70..at + 90;
-            let member = Member { at, line: 12, value, kind: Kind::List, tidy: true, role };
+            let member = OutlineMember { at, line: 12, value, kind: Kind::List, tidy: true, role };
             let named = match role {
-                Role::Meta(key) => (META, key),
-                Role::Takes { name, take } => (name as u32, take),
+                MemberRole::Meta(key) => (META, key),
+                MemberRole::Takes { name, take } => (name as u32, take),
             };
             let packed = PackedMember::new(&member, 0, named);
             assert_eq!(format!("{:?}", packed.member()), format!("{member:?}"));

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{Member, Outline};
+use super::{OutlineMember, RecordingOutline};
 use crate::recording::entry::EntryError;
+use crate::recording::entry_field::describe;
 use crate::recording::error::{FormatError, plain_message};
-use crate::recording::field::describe;
 
-impl Outline {
+impl RecordingOutline {
     /// Why a member is no entry and no list of them, from its text.
-    pub(crate) fn not_entry(&self, member: &Member, text: &[u8]) -> FormatError {
+    pub(crate) fn not_entry(&self, member: &OutlineMember, text: &[u8]) -> FormatError {
         let (key, line) = (self.key(member), member.line);
         let value: Value = match serde_json::from_slice(text) {
             Ok(value) => value,

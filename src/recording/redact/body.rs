@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::canonical_order::CanonicalOrder;
 use super::decoded_text::DecodedText;
-use super::edit::{Edit, Found, merge_found, replaced, replacements};
+use super::edit::{SearchMatch, SourceEdit, merge_found, replaced, replacements};
 use super::json_tokens::is_json;
-use super::placeholder::{Mark, Placeholders};
-use super::search::{Search, place_in_source};
-use super::{Redactor, Secrets, until_clean};
+use super::placeholder::{Placeholders, RedactionMark};
+use super::search::{RedactSearch, place_in_source};
+use super::{CallCredentials, Redactor, until_clean};
 use crate::identity::multipart;
 
 /// A body without what the patterns find, and without the call's own credentials.
@@ -36,9 +36,12 @@ impl FoundSecret {
     }
 
     /// What was found in a text, each where it begins.
-    pub(super) fn each(found: Vec<Found>, text: &[u8]) -> Vec<Self> {
-        let is_new = |edit: &Edit| matches!(edit.mark, Some(Mark::Plain | Mark::Named { .. }));
-        let secret = |edit: Edit| Self { at: edit.range.start, text: text[edit.range].to_vec() };
+    pub(super) fn each(found: Vec<SearchMatch>, text: &[u8]) -> Vec<Self> {
+        let is_new = |edit: &SourceEdit| {
+            matches!(edit.mark, Some(RedactionMark::Plain | RedactionMark::Named { .. }))
+        };
+        let secret =
+            |edit: SourceEdit| Self { at: edit.range.start, text: text[edit.range].to_vec() };
         merge_found(found).into_iter().filter(is_new).map(secret).collect()
     }
 }
@@ -49,10 +52,10 @@ impl Redactor {
         &self,
         content_type: &str,
         body: &'a [u8],
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> Cow<'a, [u8]> {
-        let search = Search { redactor: self, secrets };
+        let search = RedactSearch { redactor: self, secrets };
         until_clean(body, |body| {
             self.body_without(body, search.in_body(content_type, body), placeholders)
         })
@@ -64,14 +67,15 @@ impl Redactor {
         &self,
         content_type: &str,
         body: &'a [u8],
-        secrets: &Secrets,
+        secrets: &CallCredentials,
         placeholders: &mut Placeholders,
     ) -> RedactedBody<'a> {
-        let search = Search { redactor: self, secrets };
+        let search = RedactSearch { redactor: self, secrets };
         let found = search.in_body(content_type, body);
         let is_apart = found.iter().any(|found| found.own);
-        let patterns = |found: &[Found]| found.iter().filter(|found| !found.own).cloned().collect();
-        let clean = |first: Vec<Found>, numbers: &mut Placeholders, with_own: bool| {
+        let patterns =
+            |found: &[SearchMatch]| found.iter().filter(|found| !found.own).cloned().collect();
+        let clean = |first: Vec<SearchMatch>, numbers: &mut Placeholders, with_own: bool| {
             let mut first = Some(first);
             until_clean(body, |body| {
                 let found = first.take().unwrap_or_else(|| {
@@ -92,9 +96,9 @@ impl Redactor {
 
     /// The credentials that the patterns find in a body of this content type.
     pub fn find_in_body(&self, content_type: &str, body: &[u8]) -> Vec<FoundSecret> {
-        let none = Secrets::default();
+        let none = CallCredentials::default();
         FoundSecret::each(
-            Search { redactor: self, secrets: &none }.in_body(content_type, body),
+            RedactSearch { redactor: self, secrets: &none }.in_body(content_type, body),
             body,
         )
     }
@@ -103,7 +107,7 @@ impl Redactor {
     fn body_without(
         &self,
         body: &[u8],
-        found: Vec<Found>,
+        found: Vec<SearchMatch>,
         placeholders: &mut Placeholders,
     ) -> Option<Vec<u8>> {
         if self.names.is_empty() || found.is_empty() {
@@ -116,9 +120,9 @@ impl Redactor {
     }
 }
 
-impl Search<'_> {
+impl RedactSearch<'_> {
     /// What stands in a body of this content type.
-    pub(super) fn in_body(&self, content_type: &str, body: &[u8]) -> Vec<Found> {
+    pub(super) fn in_body(&self, content_type: &str, body: &[u8]) -> Vec<SearchMatch> {
         if let Some(range) = multipart::boundary_range(content_type)
             && let Some(found) = self.in_parts(&content_type.as_bytes()[range], body)
         {
@@ -133,7 +137,7 @@ impl Search<'_> {
     }
 
     /// What stands in a form: in the names and the values of its fields.
-    fn in_form(&self, form: &[u8]) -> Vec<Found> {
+    fn in_form(&self, form: &[u8]) -> Vec<SearchMatch> {
         let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
         let mut found = Vec::new();
         for field in fields(form) {
@@ -154,8 +158,8 @@ impl Search<'_> {
         &self,
         source: &[u8],
         range: Range<usize>,
-        search: impl Fn(&Self, &[u8]) -> Vec<Found>,
-    ) -> Vec<Found> {
+        search: impl Fn(&Self, &[u8]) -> Vec<SearchMatch>,
+    ) -> Vec<SearchMatch> {
         let mut decoded = DecodedText::default();
         decoded.push_form(source, range);
         let found = search(self, decoded.bytes());
@@ -163,7 +167,7 @@ impl Search<'_> {
     }
 
     /// What stands in a path: as it is written, and as it is meant.
-    pub(super) fn in_path(&self, path: &[u8]) -> Vec<Found> {
+    pub(super) fn in_path(&self, path: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.in_text(path);
         if path.contains(&b'%') || path.contains(&b'+') {
             let value = |search: &Self, text: &[u8]| search.in_value(text, 0);
@@ -174,7 +178,7 @@ impl Search<'_> {
 
     /// What stands in a query: in each field as it is written, and as it is meant. A rule
     /// ends with the field.
-    pub(super) fn in_query(&self, query: &[u8]) -> Vec<Found> {
+    pub(super) fn in_query(&self, query: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.credentials_in_text(query);
         if !self.redactor.rules.is_empty() {
             let text = |search: &Self, text: &[u8]| search.in_text(text);
@@ -188,7 +192,7 @@ impl Search<'_> {
 
     /// What stands in the parts of a body, each by its own content type; `None` where it
     /// is not made of parts.
-    fn in_parts(&self, boundary: &[u8], body: &[u8]) -> Option<Vec<Found>> {
+    fn in_parts(&self, boundary: &[u8], body: &[u8]) -> Option<Vec<SearchMatch>> {
         let delimiter = [b"--", boundary].concat();
         let starts: Vec<usize> = memchr::memmem::find_iter(body, &delimiter)
             .filter(|at| *at == 0 || body[..*at].ends_with(b"\n"))
@@ -227,8 +231,8 @@ impl Search<'_> {
         &self,
         range: Range<usize>,
         body: &[u8],
-        search: impl Fn(&Self, &[u8]) -> Vec<Found>,
-    ) -> Vec<Found> {
+        search: impl Fn(&Self, &[u8]) -> Vec<SearchMatch>,
+    ) -> Vec<SearchMatch> {
         let mut found = search(self, &body[range.clone()]);
         for place in found.iter_mut().flat_map(|found| &mut found.places) {
             *place = place.start + range.start..place.end + range.start;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::identity::text;
+use crate::identity::json_text;
 
 /// How a piece of text is spelled in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,10 +185,10 @@ fn json_step(source: &[u8]) -> (Lengths, Option<char>) {
     if source[0] != b'\\' {
         return same(memchr::memchr(b'\\', source).unwrap_or(source.len()));
     }
-    let (meant, length) = match text::escape(source) {
+    let (meant, length) = match json_text::escape(source) {
         Ok(escape) => escape,
-        Err(text::BadEscape::Surrogate) => (char::REPLACEMENT_CHARACTER, 6),
-        Err(text::BadEscape::Syntax) => return same(1),
+        Err(json_text::BadEscape::Surrogate) => (char::REPLACEMENT_CHARACTER, 6),
+        Err(json_text::BadEscape::Syntax) => return same(1),
     };
     (Lengths { decoded: meant.len_utf8(), source: length }, Some(meant))
 }

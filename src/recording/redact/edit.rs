@@ -6,32 +6,32 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::super::body::Chunk;
-use super::placeholder::{Mark, Placeholders};
+use super::placeholder::{Placeholders, RedactionMark};
 
 /// Something that was found in a text.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct SearchMatch {
     /// Where it stands, in order: several places where it lies across a boundary.
     pub(super) places: Vec<Range<usize>>,
     /// Whether it is one of the call's own credentials.
     pub(super) own: bool,
     /// What takes its place.
-    pub(super) mark: Mark,
+    pub(super) mark: RedactionMark,
 }
 
-impl Found {
+impl SearchMatch {
     /// Whether it is a placeholder that stands there already.
     pub(super) fn is_placeholder(&self) -> bool {
-        matches!(self.mark, Mark::Placeholder { .. })
+        matches!(self.mark, RedactionMark::Placeholder { .. })
     }
 }
 
 /// A piece of the source that is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct SourceEdit {
     pub(super) range: Range<usize>,
     /// What takes its place; `None` where that stands at an earlier piece.
-    pub(super) mark: Option<Mark>,
+    pub(super) mark: Option<RedactionMark>,
 }
 
 /// A piece of the source and its new bytes.
@@ -47,7 +47,7 @@ pub(super) struct Replacement {
 }
 
 /// The edits that remove what was found: in order, without overlap.
-pub(super) fn merge_found(found: Vec<Found>) -> Vec<Edit> {
+pub(super) fn merge_found(found: Vec<SearchMatch>) -> Vec<SourceEdit> {
     let mut spread: Vec<Range<usize>> = found
         .iter()
         .filter(|found| found.places.len() > 1)
@@ -60,22 +60,22 @@ pub(super) fn merge_found(found: Vec<Found>) -> Vec<Edit> {
         let behind = spread.partition_point(|range| range.start <= only.start);
         spread[..behind].iter().rev().take(4).any(|range| only.end <= range.end)
     };
-    let mut edits: Vec<Edit> = Vec::with_capacity(found.len());
-    for Found { places, mark, .. } in found {
+    let mut edits: Vec<SourceEdit> = Vec::with_capacity(found.len());
+    for SearchMatch { places, mark, .. } in found {
         if is_part(&places) {
             continue;
         }
         let mut mark = Some(mark);
-        edits.extend(places.into_iter().map(|range| Edit { range, mark: mark.take() }));
+        edits.extend(places.into_iter().map(|range| SourceEdit { range, mark: mark.take() }));
     }
     merge(edits)
 }
 
 /// The same edits in order and without overlap.
-pub(super) fn merge(mut edits: Vec<Edit>) -> Vec<Edit> {
+pub(super) fn merge(mut edits: Vec<SourceEdit>) -> Vec<SourceEdit> {
     edits.retain(|edit| !edit.range.is_empty());
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
-    let mut merged: Vec<Edit> = Vec::with_capacity(edits.len());
+    let mut merged: Vec<SourceEdit> = Vec::with_capacity(edits.len());
     for edit in edits {
         match merged.last_mut() {
             Some(last) if edit.range.start < last.range.end => {
@@ -90,8 +90,12 @@ pub(super) fn merge(mut edits: Vec<Edit>) -> Vec<Edit> {
 }
 
 /// The mark for two things that overlap.
-fn combined(one: Option<Mark>, other: Option<Mark>, same: bool) -> Option<Mark> {
-    use Mark::{Emptied, Named, Placeholder, Plain};
+fn combined(
+    one: Option<RedactionMark>,
+    other: Option<RedactionMark>,
+    same: bool,
+) -> Option<RedactionMark> {
+    use RedactionMark::{Emptied, Named, Placeholder, Plain};
     match (one, other) {
         // It is the whole of a value, whatever was found in it.
         (Some(Emptied(empty)), _) | (_, Some(Emptied(empty))) => Some(Emptied(empty)),
@@ -109,7 +113,7 @@ fn combined(one: Option<Mark>, other: Option<Mark>, same: bool) -> Option<Mark> 
 
 /// What each edit puts in the place of its bytes.
 pub(super) fn replacements<K: Ord>(
-    edits: Vec<Edit>,
+    edits: Vec<SourceEdit>,
     order: impl Fn(usize) -> K,
     placeholders: &mut Placeholders,
     names: &[String],
@@ -123,7 +127,8 @@ pub(super) fn replacements<K: Ord>(
             .as_ref()
             .map_or_else(Vec::new, |mark| placeholders.text(mark, names).into_bytes());
     }
-    let is_change = |edit: &Edit| !matches!(edit.mark, Some(Mark::Placeholder { .. }));
+    let is_change =
+        |edit: &SourceEdit| !matches!(edit.mark, Some(RedactionMark::Placeholder { .. }));
     let pairs = edits.into_iter().zip(texts).filter(|(edit, _)| is_change(edit));
     pairs
         .map(|(edit, new)| Replacement { range: edit.range, new, kept: (0, 0), divided: false })

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::entry::{Entry, RecordedRequest};
-use super::super::name::EntryName;
+use super::super::entry_name::EntryName;
 use super::super::request_text::stored_text;
-use super::{Came, Placeholders, Redactor, Secrets, Unkept};
+use super::{CallCredentials, Placeholders, RawResponse, Redactor, UnkeptReason};
 use crate::identity::IdentityRules;
 use crate::provider::{Answer, Operation, directory};
 
@@ -14,7 +14,7 @@ const DECODED: usize = 64 << 20;
 
 /// An entry that was looked through.
 #[derive(Clone, Debug)]
-pub struct Cleaned {
+pub struct CleanedEntry {
     /// What it is to be kept under.
     pub name: EntryName,
     /// What is left of it.
@@ -22,7 +22,7 @@ pub struct Cleaned {
     /// What was changed; nothing for an entry that was clean.
     pub changed: Vec<EntryPart>,
     /// What could not be removed, and why.
-    pub left: Option<Unkept>,
+    pub left: Option<UnkeptReason>,
 }
 
 /// A part of an entry from which something is removed.
@@ -57,7 +57,12 @@ impl Redactor {
     /// Removes credentials from an entry: out of its step id and session, request,
     /// answer, and all else that it says. Where the request is another then, so is its
     /// key under `rules`.
-    pub fn redact_entry(&self, name: &EntryName, entry: &Entry, rules: &IdentityRules) -> Cleaned {
+    pub fn redact_entry(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+        rules: &IdentityRules,
+    ) -> CleanedEntry {
         let mut clean = entry.clone();
         let mut changed = Vec::new();
         let mut kept_under = match name {
@@ -96,11 +101,11 @@ impl Redactor {
         if has_other_words || clean.fault != entry.fault || clean.extra != entry.extra {
             changed.push(EntryPart::OtherFields);
         }
-        Cleaned { name: kept_under, entry: clean, changed, left }
+        CleanedEntry { name: kept_under, entry: clean, changed, left }
     }
 
     fn clean(&self, text: &str) -> String {
-        match self.redact(text.as_bytes(), &Secrets::default()) {
+        match self.redact(text.as_bytes(), &CallCredentials::default()) {
             Cow::Borrowed(_) => text.to_owned(),
             Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         }
@@ -112,7 +117,7 @@ impl Redactor {
         query: &str,
         placeholders: &mut Placeholders,
     ) -> RecordedRequest {
-        let none = Secrets::default();
+        let none = CallCredentials::default();
         let path = self.redact_path(&request.path, &none, placeholders);
         let query = self.redact_query(query, &none, placeholders);
         let mut header = |(name, value): &(String, String)| {
@@ -147,13 +152,13 @@ impl Redactor {
         &self,
         entry: &mut Entry,
         placeholders: &mut Placeholders,
-    ) -> Option<Unkept> {
-        let none = Secrets::default();
+    ) -> Option<UnkeptReason> {
+        let none = CallCredentials::default();
         let operation = entry.request.as_ref().map(|request| request.recognise().operation);
         let operation = operation.unwrap_or(Operation::Other);
         let response = entry.response.as_mut()?;
         let before = response.clone();
-        let came = Came {
+        let came = RawResponse {
             operation,
             status: response.status,
             headers: &mut response.headers,
@@ -161,7 +166,7 @@ impl Redactor {
             placeholders,
         };
         let answer = self.redact_answer(came, &none, DECODED);
-        if let Err(Unkept::Compressed | Unkept::TooLarge) = answer {
+        if let Err(UnkeptReason::Compressed | UnkeptReason::TooLarge) = answer {
             response.clone_from(&before);
         }
         // What can be removed is, also where the body cannot be cleaned.
@@ -179,7 +184,7 @@ impl Redactor {
 
     /// Cleans what an entry says of its answer, and what else it holds.
     fn redact_said(&self, entry: &mut Entry, placeholders: &mut Placeholders) {
-        let none = Secrets::default();
+        let none = CallCredentials::default();
         let had_content = entry.content.is_some();
         let mut said = Answer {
             content: entry.content.take().unwrap_or_default(),

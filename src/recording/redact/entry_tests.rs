@@ -4,7 +4,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::recording::{Chunk, End, Layout, Payload, RecordedRequest, RecordedResponse};
+use crate::recording::{
+    Chunk, ChunkLayout, RecordedRequest, RecordedResponse, ResponseEnd, ResponsePayload,
+};
 use serde_json::json;
 
 const SECRET: &str = "hunter-2222-secret";
@@ -28,8 +30,11 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
     let response = RecordedResponse {
         status: 200,
         headers: vec![("content-type".into(), media.into())],
-        payload: Payload { layout: Layout::Chunks, chunks: chunks.iter().map(chunk).collect() },
-        end: End::Complete,
+        payload: ResponsePayload {
+            layout: ChunkLayout::Chunks,
+            chunks: chunks.iter().map(chunk).collect(),
+        },
+        end: ResponseEnd::Complete,
     };
     let (_, key) = request.recognise_with_key(&IdentityRules::default());
     Entry {
@@ -41,7 +46,7 @@ fn entry(asked: &str, chunks: &[&str], media: &str) -> Entry {
     }
 }
 
-fn cleaned(entry: &Entry) -> Cleaned {
+fn cleaned(entry: &Entry) -> CleanedEntry {
     let name = EntryName::Hash(entry.request_hash.clone().unwrap());
     redactor().redact_entry(&name, entry, &IdentityRules::default())
 }
@@ -53,7 +58,7 @@ fn event(words: &str) -> String {
 #[test]
 fn clean_entry_stays_as_it_is() {
     let plain = entry("hello", &[&event("Hi"), "data: [DONE]\n\n"], "text/event-stream");
-    let Cleaned { name, entry, changed, left } = cleaned(&plain);
+    let CleanedEntry { name, entry, changed, left } = cleaned(&plain);
     assert_eq!((entry, changed, left), (plain.clone(), Vec::new(), None));
     assert_eq!(name, EntryName::Hash(plain.request_hash.unwrap()));
 }
@@ -127,7 +132,7 @@ fn compressed_answer_that_cannot_be_read_is_kept_and_told() {
         response.headers.push(("content-encoding".into(), "odd".into()));
     }
     let clean = cleaned(&coded);
-    assert_eq!(clean.left, Some(Unkept::Compressed));
+    assert_eq!(clean.left, Some(UnkeptReason::Compressed));
     assert_eq!(clean.entry, coded);
 }
 
@@ -137,15 +142,15 @@ fn compressed_answer_is_looked_into_to_its_end_or_not_kept() {
     plain.extend_from_slice(SECRET.as_bytes());
     let mut chunks = vec![Chunk { at_ms: 1.0, data: packed(&plain).into() }];
     let mut headers = vec![("content-encoding".to_owned(), "gzip".to_owned())];
-    let came = Came {
+    let came = RawResponse {
         operation: Operation::Other,
         status: 200,
         headers: &mut headers,
         chunks: &mut chunks,
         placeholders: &mut Placeholders::default(),
     };
-    let kept = redactor().redact_answer(came, &Secrets::default(), 40_000);
-    assert_eq!((kept.map(drop), chunks), (Err(Unkept::TooLarge), Vec::new()));
+    let kept = redactor().redact_answer(came, &CallCredentials::default(), 40_000);
+    assert_eq!((kept.map(drop), chunks), (Err(UnkeptReason::TooLarge), Vec::new()));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! the connection, set a cookie, or name whose account it was. Of a query, all
 //! but credentials, in the order and spelling they came.
 
-use super::secret::Secrets;
+use super::credentials::CallCredentials;
 use crate::identity::header;
 
 /// Headers that belong to one connection only (RFC 9110 section 7.6.1, and the
@@ -69,7 +69,7 @@ pub fn ignorable_name(name: &str) -> Result<String, &'static str> {
 /// Why a rule cannot name this header.
 pub fn identity_name(name: &str) -> Result<String, &'static str> {
     let name = ignorable_name(name)?;
-    if Secrets::may_be_in(&name) && !header::is_stored(&name) {
+    if CallCredentials::may_be_in(&name) && !header::is_stored(&name) {
         return Err("a header of this name is taken for a credential, and never kept");
     }
     Ok(name)

@@ -32,7 +32,7 @@ impl JsonText {
 
 /// A part of a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum JsonToken {
     /// An object or an array begins.
     Open,
     /// It ends.
@@ -150,7 +150,7 @@ impl<'a> JsonTokens<'a> {
         }
     }
 
-    fn scalar(&mut self) -> Option<Token> {
+    fn scalar(&mut self) -> Option<JsonToken> {
         let rest = &self.bytes[self.at..];
         let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
         let length = rest.iter().take_while(is_part).count();
@@ -170,28 +170,28 @@ impl<'a> JsonTokens<'a> {
         let range = self.at..self.at + length;
         self.at = range.end;
         self.value_ended();
-        Some(Token::Scalar(range))
+        Some(JsonToken::Scalar(range))
     }
 
-    fn value(&mut self, byte: u8) -> Option<Token> {
+    fn value(&mut self, byte: u8) -> Option<JsonToken> {
         match byte {
             b'"' => {
                 let text = self.text();
                 self.value_ended();
-                Some(Token::Value(text))
+                Some(JsonToken::Value(text))
             }
             b'{' | b'[' => {
                 self.at += 1;
                 self.open.push(byte == b'{');
                 self.expected =
                     if byte == b'{' { Expected::NameOrClose } else { Expected::ValueOrClose };
-                Some(Token::Open)
+                Some(JsonToken::Open)
             }
             _ => self.scalar(),
         }
     }
 
-    fn close(&mut self, byte: u8) -> Option<Token> {
+    fn close(&mut self, byte: u8) -> Option<JsonToken> {
         let fits = self.open.last().is_some_and(|object| (byte == b'}') == *object);
         if !fits {
             return None;
@@ -199,12 +199,12 @@ impl<'a> JsonTokens<'a> {
         self.at += 1;
         self.open.pop();
         self.value_ended();
-        Some(Token::Close)
+        Some(JsonToken::Close)
     }
 
     /// The next token, `None` where only punctuation was read, and an error where the
     /// byte cannot stand here.
-    fn step(&mut self, byte: u8) -> Result<Option<Token>, ()> {
+    fn step(&mut self, byte: u8) -> Result<Option<JsonToken>, ()> {
         let is_close = matches!(byte, b'}' | b']');
         let token = match self.expected {
             Expected::ValueOrClose | Expected::NameOrClose | Expected::CommaOrClose if is_close => {
@@ -214,7 +214,7 @@ impl<'a> JsonTokens<'a> {
             Expected::Name | Expected::NameOrClose if byte == b'"' => {
                 let text = self.text();
                 self.expected = Expected::Colon;
-                Some(Token::Name(text))
+                Some(JsonToken::Name(text))
             }
             Expected::Colon if byte == b':' => {
                 self.at += 1;
@@ -234,9 +234,9 @@ impl<'a> JsonTokens<'a> {
 }
 
 impl Iterator for JsonTokens<'_> {
-    type Item = Token;
+    type Item = JsonToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<JsonToken> {
         loop {
             self.skip_space();
             let byte = *self.bytes.get(self.at)?;

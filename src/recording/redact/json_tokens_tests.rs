@@ -8,11 +8,11 @@ fn read(text: &str) -> (Vec<String>, bool) {
     let mut words = Vec::new();
     for token in tokens.by_ref() {
         words.push(match token {
-            Token::Open => "(".to_owned(),
-            Token::Close => ")".to_owned(),
-            Token::Name(name) => format!("{}:", &text[name.range]),
-            Token::Value(value) => text[value.range].to_owned(),
-            Token::Scalar(range) => format!("={}", &text[range]),
+            JsonToken::Open => "(".to_owned(),
+            JsonToken::Close => ")".to_owned(),
+            JsonToken::Name(name) => format!("{}:", &text[name.range]),
+            JsonToken::Value(value) => text[value.range].to_owned(),
+            JsonToken::Scalar(range) => format!("={}", &text[range]),
         });
     }
     (words, tokens.is_complete())
@@ -64,8 +64,8 @@ proptest! {
     fn tokens_stand_in_order_and_within_the_text(bytes: Vec<u8>) {
         let mut last = 0;
         for token in JsonTokens::new(&bytes) {
-            if let Token::Name(JsonText { range, .. }) | Token::Value(JsonText { range, .. })
-                | Token::Scalar(range) = token
+            if let JsonToken::Name(JsonText { range, .. }) | JsonToken::Value(JsonText { range, .. })
+                | JsonToken::Scalar(range) = token
             {
                 prop_assert!(last <= range.start && range.start <= range.end);
                 prop_assert!(range.end <= bytes.len());

@@ -7,7 +7,7 @@ use super::MARK;
 
 /// What stands in the place of something that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum RedactionMark {
     /// `[REDACTED]`.
     Plain,
     /// The placeholder of the rules of this name, for this value.
@@ -33,18 +33,18 @@ pub struct Placeholders {
 
 impl Placeholders {
     /// What stands for a mark; `names` are those of the rules.
-    pub(super) fn text(&mut self, mark: &Mark, names: &[String]) -> String {
+    pub(super) fn text(&mut self, mark: &RedactionMark, names: &[String]) -> String {
         match mark {
-            Mark::Plain => MARK.to_owned(),
-            Mark::Named { name, value } => {
+            RedactionMark::Plain => MARK.to_owned(),
+            RedactionMark::Named { name, value } => {
                 let number = self.number(*name, value);
                 format!("<{}:{number}>", names[*name])
             }
-            Mark::Placeholder { name, number } => {
+            RedactionMark::Placeholder { name, number } => {
                 self.used.insert((*name, *number));
                 String::new()
             }
-            Mark::Emptied(empty) => (*empty).to_owned(),
+            RedactionMark::Emptied(empty) => (*empty).to_owned(),
         }
     }
 

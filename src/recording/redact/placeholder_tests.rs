@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{Placeholders, Redactor, Secrets};
+use super::super::{CallCredentials, Placeholders, Redactor};
 use crate::provider::Framing;
 use crate::recording::Chunk;
 
@@ -16,7 +16,7 @@ fn redactor() -> Redactor {
 fn stored(body: &Value) -> (Value, Placeholders) {
     let mut placeholders = Placeholders::default();
     let text = body.to_string();
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     let clean = redactor().redact_body("", text.as_bytes(), &none, &mut placeholders);
     (serde_json::from_slice(&clean).unwrap(), placeholders)
 }
@@ -24,7 +24,7 @@ fn stored(body: &Value) -> (Value, Placeholders) {
 /// The text of an answer as it is stored.
 fn answered(text: &str, placeholders: &mut Placeholders) -> String {
     let body = json!({"choices": [{"message": {"content": text}}]}).to_string();
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     let clean = redactor().redact_body("", body.as_bytes(), &none, placeholders);
     let clean: Value = serde_json::from_slice(&clean).unwrap();
     clean["choices"][0]["message"]["content"].as_str().unwrap().to_owned()
@@ -57,7 +57,7 @@ fn a_placeholder_that_came_back_is_the_value_it_stands_for() {
 #[test]
 fn a_pattern_leaves_placeholders_as_they_are() {
     let wide = Redactor::new(&["NAME=[A-Z]+".to_owned()]).unwrap();
-    let none = Secrets::default();
+    let none = CallCredentials::default();
     let once = wide.redact(b"x ABC y <NAME:7>", &none).into_owned();
     assert_eq!(once, b"x <NAME:1> y <NAME:7>");
     assert_eq!(&*wide.redact(&once, &none), once);
@@ -69,7 +69,7 @@ fn a_value_in_several_deltas_has_one_placeholder() {
     let events = [event("to a@"), event("xy and "), event("b@xy, a@xy")];
     let chunk = |text: &String| Chunk { at_ms: 1.0, data: Bytes::from(text.clone()) };
     let mut chunks: Vec<Chunk> = events.iter().map(chunk).collect();
-    let (none, mut placeholders) = (Secrets::default(), Placeholders::default());
+    let (none, mut placeholders) = (CallCredentials::default(), Placeholders::default());
     let sse = Some(Framing::Sse);
     redactor().redact_payload(sse, "", &mut chunks, &none, &mut placeholders);
     let expected = [event("to <EMAIL:1>"), event(" and "), event("<EMAIL:2>, <EMAIL:1>")];
@@ -142,7 +142,7 @@ proptest! {
         let body = format!(r#"{{"b":"{one}","a":{{"d":"{other}","c":"{last}"}},"input":"{one}"}}"#);
         let turned =
             format!(r#"{{"input":"{one}","a":{{"c":"{last}","d":"{other}"}},"b":"{one}"}}"#);
-        let none = Secrets::default();
+        let none = CallCredentials::default();
         let key = |body: &str| {
             let mut placeholders = Placeholders::default();
             let clean = redactor().redact_body("", body.as_bytes(), &none, &mut placeholders);

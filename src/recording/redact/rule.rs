@@ -9,7 +9,7 @@ use super::RedactError;
 
 /// A rule: a pattern, and the name of the placeholders it writes, where it has one.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct RedactRule {
     pub(super) regex: Regex,
     /// The place of its name among those of all rules.
     pub(super) name: Option<usize>,
@@ -24,7 +24,7 @@ const TEXT: u8 = 1;
 /// It has matched the name of a member, or a number.
 const ELSEWHERE: u8 = 2;
 
-impl Rule {
+impl RedactRule {
     /// Notes that it matched a text.
     pub(super) fn note_text(&self) {
         if self.matched.load(Ordering::Relaxed) & TEXT == 0 {
@@ -49,7 +49,9 @@ impl Rule {
 }
 
 /// The rules as they were given, and their names.
-pub(super) fn read_rules(patterns: &[String]) -> Result<(Vec<Rule>, Vec<String>), RedactError> {
+pub(super) fn read_rules(
+    patterns: &[String],
+) -> Result<(Vec<RedactRule>, Vec<String>), RedactError> {
     let mut rules = Vec::with_capacity(patterns.len());
     let mut names: Vec<String> = Vec::new();
     for given in patterns {
@@ -65,7 +67,7 @@ pub(super) fn read_rules(patterns: &[String]) -> Result<(Vec<Rule>, Vec<String>)
                 names.len() - 1
             }
         });
-        rules.push(Rule { regex, name, text: given.clone(), matched: Arc::default() });
+        rules.push(RedactRule { regex, name, text: given.clone(), matched: Arc::default() });
     }
     Ok((rules, names))
 }

@@ -4,19 +4,19 @@
 use std::ops::Range;
 
 use super::decoded_text::DecodedText;
-use super::edit::{Found, merge_found};
-use super::json_tokens::{JsonText, JsonTokens, Token};
-use super::placeholder::{Mark, find_placeholders};
-use super::{MARK, Redactor, Secrets};
+use super::edit::{SearchMatch, merge_found};
+use super::json_tokens::{JsonText, JsonToken, JsonTokens};
+use super::placeholder::{RedactionMark, find_placeholders};
+use super::{CallCredentials, MARK, Redactor};
 
 /// How deep JSON within strings of JSON is looked into.
 const NESTED: usize = 4;
 
 /// One search, for these credentials beside what the patterns find.
 #[derive(Clone, Copy)]
-pub(super) struct Search<'r> {
+pub(super) struct RedactSearch<'r> {
     pub(super) redactor: &'r Redactor,
-    pub(super) secrets: &'r Secrets,
+    pub(super) secrets: &'r CallCredentials,
 }
 
 /// What a text is searched for.
@@ -30,7 +30,7 @@ enum Wanted {
     Own,
 }
 
-impl Search<'_> {
+impl RedactSearch<'_> {
     /// Whether nothing can be found in the JSON text or in what its strings mean, as far
     /// as can be told without reading it: its escapes hide no letter, and no key begins
     /// in it.
@@ -54,17 +54,17 @@ impl Search<'_> {
 
     /// What stands in a text that is not JSON: as it is written, and as it reads without
     /// the escapes of JSON, of which a part may be in it.
-    pub(super) fn in_text(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn in_text(&self, text: &[u8]) -> Vec<SearchMatch> {
         self.in_text_at(text, 0, Wanted::All)
     }
 
     /// The credentials in a text that is not JSON, and nothing that a rule matches.
-    pub(super) fn credentials_in_text(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn credentials_in_text(&self, text: &[u8]) -> Vec<SearchMatch> {
         self.in_text_at(text, 0, Wanted::Credentials)
     }
 
     /// What is wanted of a text within so many others.
-    fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<Found> {
+    fn in_text_at(&self, text: &[u8], depth: usize, wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = self.find(text, wanted);
         if depth >= NESTED || !text.contains(&b'\\') {
             return found;
@@ -84,7 +84,7 @@ impl Search<'_> {
     }
 
     /// What stands in a string. One that is JSON itself is searched value by value.
-    pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<Found> {
+    pub(super) fn in_value(&self, text: &[u8], depth: usize) -> Vec<SearchMatch> {
         let start = text.trim_ascii_start().first();
         if depth >= NESTED || !matches!(start, Some(b'{' | b'[')) {
             return self.in_text_at(text, depth, Wanted::All);
@@ -95,21 +95,21 @@ impl Search<'_> {
     }
 
     /// What stands in the name of a member or of a field.
-    pub(super) fn in_name(&self, name: &[u8]) -> Vec<Found> {
+    pub(super) fn in_name(&self, name: &[u8]) -> Vec<SearchMatch> {
         self.find(name, Wanted::Credentials)
     }
 
     /// What stands in JSON documents: each value and each name by itself. What is not
     /// JSON in full is searched as a text, too.
-    pub(super) fn in_json(&self, json: &[u8], depth: usize) -> Vec<Found> {
+    pub(super) fn in_json(&self, json: &[u8], depth: usize) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         // A string that is spelled as it is holds nothing then.
         let only_escaped = self.redactor.rules.is_empty() && !self.begins_in(json);
         let mut tokens = JsonTokens::new(json);
         for token in tokens.by_ref() {
             let (text, is_name) = match token {
-                Token::Value(text) => (text, false),
-                Token::Name(text) => (text, true),
+                JsonToken::Value(text) => (text, false),
+                JsonToken::Name(text) => (text, true),
                 _ => continue,
             };
             if text.escaped || !only_escaped {
@@ -129,7 +129,7 @@ impl Search<'_> {
     /// What stands in a body that only begins as JSON does. A rule ends at a quote there,
     /// as it does in JSON: else it could swallow the rest of the body, and two requests
     /// would become one.
-    fn in_broken_json(&self, json: &[u8]) -> Vec<Found> {
+    fn in_broken_json(&self, json: &[u8]) -> Vec<SearchMatch> {
         let mut found = self.credentials_in_text(json);
         if !self.redactor.rules.is_empty() {
             let text = |search: &Self, text: &[u8]| search.in_text(text);
@@ -146,7 +146,7 @@ impl Search<'_> {
         text: &JsonText,
         is_name: bool,
         depth: usize,
-    ) -> Vec<Found> {
+    ) -> Vec<SearchMatch> {
         let within = |text: &[u8]| match is_name {
             true => self.in_name(text),
             false => self.in_value(text, depth),
@@ -171,7 +171,7 @@ impl Search<'_> {
                 continue;
             }
             let matches = |token| match token {
-                Token::Name(JsonText { range, .. }) | Token::Scalar(range) => {
+                JsonToken::Name(JsonText { range, .. }) | JsonToken::Scalar(range) => {
                     rule.regex.is_match(&json[range])
                 }
                 _ => false,
@@ -183,7 +183,7 @@ impl Search<'_> {
     }
 
     /// What stands in the bytes as they are.
-    fn find(&self, text: &[u8], wanted: Wanted) -> Vec<Found> {
+    fn find(&self, text: &[u8], wanted: Wanted) -> Vec<SearchMatch> {
         let mut found = Vec::new();
         let mut ranges = Vec::new();
         let mut add = |ranges: &mut Vec<Range<usize>>, own: bool, name: Option<usize>| {
@@ -192,8 +192,11 @@ impl Search<'_> {
                     continue;
                 }
                 let value = || text[range.clone()].to_vec();
-                let mark = name.map_or(Mark::Plain, |name| Mark::Named { name, value: value() });
-                found.push(Found { places: vec![range], own, mark });
+                let mark = name.map_or(RedactionMark::Plain, |name| RedactionMark::Named {
+                    name,
+                    value: value(),
+                });
+                found.push(SearchMatch { places: vec![range], own, mark });
             }
         };
         if wanted != Wanted::Own {
@@ -213,10 +216,10 @@ impl Search<'_> {
         add(&mut ranges, true, None);
         if wanted == Wanted::All && !self.redactor.names.is_empty() {
             let placeholders = find_placeholders(text, &self.redactor.names);
-            found.extend(placeholders.map(|(range, name, number)| Found {
+            found.extend(placeholders.map(|(range, name, number)| SearchMatch {
                 places: vec![range],
                 own: false,
-                mark: Mark::Placeholder { name, number },
+                mark: RedactionMark::Placeholder { name, number },
             }));
         }
         found
@@ -224,7 +227,7 @@ impl Search<'_> {
 
     /// Whether what was found lies across what stands in the place of something: the rest
     /// of what was removed, read together with its mark.
-    pub(super) fn touches_mark(&self, text: &[u8], found: &Found) -> bool {
+    pub(super) fn touches_mark(&self, text: &[u8], found: &SearchMatch) -> bool {
         found.places.iter().any(|place| {
             let around = place.start.saturating_sub(MARK.len())..place.end + MARK.len();
             let around = &text[around.start..around.end.min(text.len())];
@@ -280,9 +283,9 @@ fn is_escaped_in_json(value: &str) -> bool {
 }
 
 /// Drops the named values that stand within those of `others`.
-fn drop_named_within(found: &mut Vec<Found>, others: &[Found]) {
-    let is_named = |found: &&Found| matches!(found.mark, Mark::Named { .. });
-    let named: Vec<Found> = others.iter().filter(is_named).cloned().collect();
+fn drop_named_within(found: &mut Vec<SearchMatch>, others: &[SearchMatch]) {
+    let is_named = |found: &&SearchMatch| matches!(found.mark, RedactionMark::Named { .. });
+    let named: Vec<SearchMatch> = others.iter().filter(is_named).cloned().collect();
     if named.is_empty() {
         return;
     }
@@ -296,26 +299,27 @@ fn drop_named_within(found: &mut Vec<Found>, others: &[Found]) {
 
 /// What was found in a decoded text, at its places in the source.
 pub(super) fn place_in_source(
-    mut found: Vec<Found>,
+    mut found: Vec<SearchMatch>,
     decoded: &DecodedText,
     source: &[u8],
-) -> Vec<Found> {
+) -> Vec<SearchMatch> {
     found.sort_by_key(|found| found.places.first().map_or(0, |place| place.start));
     // What overlaps is placed in another round.
     let mut waiting = found;
     let mut placed = Vec::with_capacity(waiting.len());
     while !waiting.is_empty() {
         let mut end = 0;
-        let (round, rest): (Vec<Found>, Vec<Found>) = waiting.into_iter().partition(|found| {
-            let (Some(first), Some(last)) = (found.places.first(), found.places.last()) else {
-                return true;
-            };
-            let fits = first.start >= end;
-            if fits {
-                end = last.end;
-            }
-            fits
-        });
+        let (round, rest): (Vec<SearchMatch>, Vec<SearchMatch>) =
+            waiting.into_iter().partition(|found| {
+                let (Some(first), Some(last)) = (found.places.first(), found.places.last()) else {
+                    return true;
+                };
+                let fits = first.start >= end;
+                if fits {
+                    end = last.end;
+                }
+                fits
+            });
         waiting = rest;
         let ranges: Vec<Range<usize>> =
             round.iter().flat_map(|found| found.places.iter().cloned()).collect();
@@ -323,7 +327,7 @@ pub(super) fn place_in_source(
         placed.extend(round.into_iter().map(|found| {
             let places: Vec<Range<usize>> =
                 places.by_ref().take(found.places.len()).flatten().collect();
-            Found { places, ..found }
+            SearchMatch { places, ..found }
         }));
     }
     placed.retain(|found| !found.places.is_empty());

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::edit::Found;
-use super::json_tokens::{JsonText, JsonTokens, Token};
-use super::placeholder::Mark;
+use super::edit::SearchMatch;
+use super::json_tokens::{JsonText, JsonToken, JsonTokens};
+use super::placeholder::RedactionMark;
 
 /// Members that spell a text once more wherever they stand.
 const SPELLINGS: [&[u8]; 9] = [
@@ -34,7 +34,7 @@ const ARGUMENTS: [&[u8]; 3] = [b"args", b"arguments", b"input"];
 
 /// The second spellings in the JSON that stands at these places of a text. Those that are
 /// empty are left out.
-pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<Found> {
+pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<SearchMatch> {
     let mut found = Vec::new();
     for document in documents {
         let json = &text[document.clone()];
@@ -49,7 +49,11 @@ pub(super) fn second_spellings(text: &[u8], documents: &[Range<usize>]) -> Vec<F
         reader.end_below(0, json.len());
         found.extend(reader.found.into_iter().map(|(range, empty)| {
             let place = range.start + document.start..range.end + document.start;
-            Found { places: Vec::from([place]), own: false, mark: Mark::Emptied(empty) }
+            SearchMatch {
+                places: Vec::from([place]),
+                own: false,
+                mark: RedactionMark::Emptied(empty),
+            }
         }));
     }
     found
@@ -90,23 +94,23 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Takes the token that ends at `end`; `depth` counts the containers that are open.
-    fn take(&mut self, token: Token, end: usize, depth: usize) {
+    fn take(&mut self, token: JsonToken, end: usize, depth: usize) {
         match token {
-            Token::Open => {
+            JsonToken::Open => {
                 // What was read before is broken where it was not closed.
                 self.end_below(depth - 1, end - 1);
                 self.begin(end - 1);
             }
-            Token::Close => self.end(end),
-            Token::Name(name) => self.name = Some(name),
-            Token::Value(_) => {
+            JsonToken::Close => self.end(end),
+            JsonToken::Name(name) => self.name = Some(name),
+            JsonToken::Value(_) => {
                 let is_text = self.name.take().is_some_and(|name| self.is_one_of(&name, &TEXTS));
                 if let Some(container) = self.open.last_mut() {
                     container.says_something = true;
                     container.has_text |= is_text;
                 }
             }
-            Token::Scalar(range) => {
+            JsonToken::Scalar(range) => {
                 self.name = None;
                 let is_number =
                     self.json[range.start].is_ascii_digit() || self.json[range.start] == b'-';
@@ -181,7 +185,7 @@ mod tests {
         let mut out = json.to_owned();
         let found = second_spellings(json.as_bytes(), std::slice::from_ref(&(0..json.len())));
         for edit in merge_found(found).into_iter().rev() {
-            let Some(Mark::Emptied(empty)) = edit.mark else { panic!("another mark") };
+            let Some(RedactionMark::Emptied(empty)) = edit.mark else { panic!("another mark") };
             out.replace_range(edit.range, empty);
         }
         out

@@ -2,11 +2,11 @@
 
 use foldhash::HashMap as FastMap;
 
-use super::channel::Leaf;
+use super::text_channel::EventString;
 
 /// The pieces of each text, in their order; a string that is no piece is alone.
-pub(super) fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
-    let mut channels: Vec<(Option<u64>, Vec<&Leaf>)> = Vec::new();
+pub(super) fn by_channel(leaves: &[EventString]) -> Vec<Vec<&EventString>> {
+    let mut channels: Vec<(Option<u64>, Vec<&EventString>)> = Vec::new();
     let mut known: FastMap<u64, usize> = FastMap::default();
     for leaf in leaves {
         let Some(channel) = leaf.channel else {
@@ -31,7 +31,7 @@ pub(super) fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
     // An index that is another in nearly each event counts events, and tells nothing apart.
     let counts_events =
         |place: &u64| counts.get(place).is_some_and(|(channels, pieces)| pieces < &(2 * channels));
-    let mut out: Vec<Vec<&Leaf>> = Vec::with_capacity(channels.len());
+    let mut out: Vec<Vec<&EventString>> = Vec::with_capacity(channels.len());
     let mut places: FastMap<u64, usize> = FastMap::default();
     for (place, pieces) in channels {
         let Some(place) = place.filter(counts_events) else {
@@ -50,8 +50,8 @@ pub(super) fn by_channel(leaves: &[Leaf]) -> Vec<Vec<&Leaf>> {
 
 /// The pieces that have one name and are not in one group of [`by_channel`]: a text may go
 /// on at another place, under another index or in an event of another type.
-pub(super) fn by_name<'a>(groups: &[Vec<&'a Leaf>]) -> Vec<Vec<&'a Leaf>> {
-    let name = |pieces: &Vec<&Leaf>| Some(pieces.first()?.channel?.name);
+pub(super) fn by_name<'a>(groups: &[Vec<&'a EventString>]) -> Vec<Vec<&'a EventString>> {
+    let name = |pieces: &Vec<&EventString>| Some(pieces.first()?.channel?.name);
     let mut named: FastMap<u64, Vec<usize>> = FastMap::default();
     for (at, pieces) in groups.iter().enumerate() {
         if let Some(name) = name(pieces) {
@@ -59,7 +59,8 @@ pub(super) fn by_name<'a>(groups: &[Vec<&'a Leaf>]) -> Vec<Vec<&'a Leaf>> {
         }
     }
     let join = |of_name: Vec<usize>| {
-        let mut pieces: Vec<&Leaf> = of_name.iter().flat_map(|at| groups[*at].clone()).collect();
+        let mut pieces: Vec<&EventString> =
+            of_name.iter().flat_map(|at| groups[*at].clone()).collect();
         pieces.sort_by_key(|leaf| leaf.text.range.start);
         pieces
     };

@@ -7,7 +7,7 @@ pub const LONGEST: usize = 192 << 20;
 
 /// Cuts a text into pieces at the beginnings of its top-level members.
 #[derive(Debug, Default)]
-pub struct Cutter {
+pub struct MemberCutter {
     /// What has been fed and not given.
     buffer: Vec<u8>,
     /// Where that begins in the text.
@@ -22,7 +22,7 @@ pub struct Cutter {
 
 /// A piece of a text: members that cannot be told apart by lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutPiece {
     /// Where it begins in the text.
     pub at: u64,
     /// How many bytes it has.
@@ -31,9 +31,9 @@ pub struct Cut {
     pub bytes: Vec<u8>,
 }
 
-impl Cutter {
+impl MemberCutter {
     /// Reads on; gives the pieces whose ends have been seen.
-    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Cut> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<CutPiece> {
         self.buffer.extend_from_slice(bytes);
         let begins = match &self.begins {
             Some(begins) => begins.clone(),
@@ -61,13 +61,13 @@ impl Cutter {
     }
 
     /// What is behind the last beginning.
-    pub fn finish(mut self) -> Option<Cut> {
+    pub fn finish(mut self) -> Option<CutPiece> {
         let length = self.buffer.len();
         let last = self.cut(0..length);
         (last.length > 0).then_some(last)
     }
 
-    fn cut(&mut self, range: Range<usize>) -> Cut {
+    fn cut(&mut self, range: Range<usize>) -> CutPiece {
         let dropped = std::mem::take(&mut self.dropped);
         let length = range.len() as u64;
         let at = self.at - dropped;
@@ -76,7 +76,7 @@ impl Cutter {
             0 => self.buffer.get(range).unwrap_or_default().to_vec(),
             _ => Vec::new(),
         };
-        Cut { at, length: dropped + length, bytes }
+        CutPiece { at, length: dropped + length, bytes }
     }
 }
 

@@ -4,13 +4,13 @@ use super::NotSplit;
 
 /// Checks UTF-8 across pieces.
 #[derive(Debug, Default)]
-pub(super) struct Utf8 {
+pub(super) struct Utf8Checker {
     /// A character whose end has not been seen.
     torn: [u8; 4],
     length: usize,
 }
 
-impl Utf8 {
+impl Utf8Checker {
     /// Reads on; gives whether it is UTF-8 so far.
     pub(super) fn check(&mut self, mut piece: &[u8]) -> Result<(), NotSplit> {
         while self.length > 0 {

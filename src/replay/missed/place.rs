@@ -7,18 +7,18 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::observed::Observed;
-use crate::recording::pending::Replaced;
-use crate::recording::{EntryName, Pending};
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::pending::ReplacedTake;
+use crate::recording::{EntryName, PendingChange};
 use crate::replay::matcher::Matcher;
-use crate::replay::nearest::{self, Apart};
-use crate::store::{Place, Recording, StoreError};
+use crate::replay::nearest_call::{self, RequestDistance};
+use crate::store::{Recording, StoreError, TakeRef};
 
 /// A missed call.
-pub(super) struct Call {
+pub(super) struct MissedCall {
     pub(super) name: EntryName,
-    pub(super) place: Place,
-    pub(super) pending: Pending,
+    pub(super) place: TakeRef,
+    pub(super) pending: PendingChange,
     /// The session of the take that it replaces.
     pub(super) session: Option<String>,
     /// Whether it is one of those that are wanted.
@@ -46,18 +46,18 @@ pub(super) fn calls(
     missed: &Recording,
     matcher: &Matcher,
     rules: &IdentityRules,
-) -> Result<Vec<Call>, StoreError> {
+) -> Result<Vec<MissedCall>, StoreError> {
     let (mut calls, mut pairs) = (Vec::new(), Vec::new());
     for stored in missed.entries() {
         let stored = stored?;
-        let Some(pending) = Pending::of(&stored.entry) else { continue };
+        let Some(pending) = PendingChange::of(&stored.entry) else { continue };
         let Some(request) = stored.entry.request else { continue };
         let upstream = stored.entry.upstream.unwrap_or_default();
-        let mut observed = Observed::new(upstream, request, std::slice::from_ref(rules));
+        let mut observed = NormalizedRequest::new(upstream, request, std::slice::from_ref(rules));
         observed.session.clone_from(&stored.entry.session);
         observed.step = stored.name.step_id().map(str::to_owned);
         pairs_of(calls.len(), &pending.reason, &observed, matcher, &mut pairs);
-        calls.push(Call {
+        calls.push(MissedCall {
             key: observed.key(rules),
             name: stored.name,
             place: stored.place,
@@ -77,14 +77,14 @@ pub(super) fn calls(
 fn pairs_of(
     call: usize,
     reason: &str,
-    observed: &Observed,
+    observed: &NormalizedRequest,
     matcher: &Matcher,
     pairs: &mut Vec<Pair>,
 ) {
     let found = match reason {
-        "drifted" | "unknown" => nearest::unused(matcher, observed),
+        "drifted" | "unknown" => nearest_call::unused(matcher, observed),
         // The take that was not recorded whole is this very request's.
-        "incomplete" => nearest::unused(matcher, observed)
+        "incomplete" => nearest_call::unused(matcher, observed)
             .into_iter()
             .filter(|(take, apart)| apart.bytes == 0 && !matcher.takes[*take].servable)
             .collect(),
@@ -111,12 +111,12 @@ fn pairs_of(
 }
 
 /// Whether one request may have become the other: half of it is as it was.
-fn is_like(apart: Apart) -> bool {
+fn is_like(apart: RequestDistance) -> bool {
     apart.bytes.saturating_mul(2) <= apart.of
 }
 
 /// Gives each call its take.
-fn give(calls: &mut [Call], pairs: &[Pair], matcher: &Matcher) {
+fn give(calls: &mut [MissedCall], pairs: &[Pair], matcher: &Matcher) {
     let mut taken: HashSet<usize> = HashSet::new();
     let mut given: HashSet<usize> = HashSet::new();
     for pair in pairs {
@@ -131,7 +131,8 @@ fn give(calls: &mut [Call], pairs: &[Pair], matcher: &Matcher) {
         if call.pending.reason == "unknown" {
             call.pending.reason = "drifted".to_owned();
         }
-        call.pending.replaces = Some(Replaced::of(&matcher.name_of(take), take.number(), &entry));
+        call.pending.replaces =
+            Some(ReplacedTake::of(&matcher.name_of(take), take.number(), &entry));
         call.session = entry.session;
     }
     for call in calls.iter_mut().filter(|call| call.pending.replaces.is_none()) {
@@ -143,7 +144,7 @@ fn give(calls: &mut [Call], pairs: &[Pair], matcher: &Matcher) {
 
 /// Leaves out what another one of the same request answers as well: a call that takes
 /// nobody's place is wanted once in each session, or once for all.
-fn leave_out_copies(calls: &mut [Call]) {
+fn leave_out_copies(calls: &mut [MissedCall]) {
     let mut served: HashMap<(EntryName, RequestKey), BTreeSet<Option<String>>> = HashMap::new();
     for call in calls.iter().filter(|call| call.pending.replaces.is_some()) {
         let known = served.entry((call.name.clone(), call.key.clone())).or_default();

@@ -2,19 +2,23 @@ use super::*;
 
 #[test]
 fn request_is_like_another_when_half_of_it_is_as_it_was() {
-    let is_like = |bytes, of| is_like(Apart { bytes, of });
+    let is_like = |bytes, of| is_like(RequestDistance { bytes, of });
     assert!(is_like(0, 0) && is_like(50, 100) && !is_like(51, 100) && !is_like(u64::MAX, 100));
 }
 
-fn call(session: Option<&str>, reason: &str, replaces: bool) -> Call {
+fn call(session: Option<&str>, reason: &str, replaces: bool) -> MissedCall {
     let key = RequestKey::parse(&"a".repeat(64)).unwrap();
     let name = EntryName::Hash(key.clone());
-    let replaced = Replaced { name: name.clone(), take: 1, request_hash: None, recorded_at: None };
-    let place: Place = some_place();
-    Call {
+    let replaced =
+        ReplacedTake { name: name.clone(), take: 1, request_hash: None, recorded_at: None };
+    let place: TakeRef = some_place();
+    MissedCall {
         name,
         place,
-        pending: Pending { reason: reason.to_owned(), replaces: replaces.then_some(replaced) },
+        pending: PendingChange {
+            reason: reason.to_owned(),
+            replaces: replaces.then_some(replaced),
+        },
         session: None,
         stays: true,
         key,
@@ -23,7 +27,7 @@ fn call(session: Option<&str>, reason: &str, replaces: bool) -> Call {
 }
 
 /// Any place: none of these is read.
-fn some_place() -> Place {
+fn some_place() -> TakeRef {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("any.json");
     std::fs::write(&path, r#"{"_version": 2, "a": {"content": "x"}}"#).unwrap();
@@ -32,7 +36,7 @@ fn some_place() -> Place {
     first.place
 }
 
-fn staying(mut calls: Vec<Call>) -> Vec<bool> {
+fn staying(mut calls: Vec<MissedCall>) -> Vec<bool> {
     leave_out_copies(&mut calls);
     calls.iter().map(|call| call.stays).collect()
 }

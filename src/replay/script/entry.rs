@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 
 /// One entry of a scripted call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Entry {
+pub(super) enum ScriptEntry {
     /// Text.
     Text(String),
     /// A tool call.
@@ -26,18 +26,18 @@ pub(super) enum Entry {
         text: String,
     },
     /// Tokens used.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// Bytes of the stream, as they are.
     RawChunk(Bytes),
     /// Why the answer ends; it is over with this.
     Finish(String),
     /// An error; it is over with this.
-    Error(Failure),
+    Error(ScriptFailure),
     /// Milliseconds before the next entry.
     Delay(f64),
 }
 
-impl Entry {
+impl ScriptEntry {
     /// Whether what stands behind it is never said.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Finish(_) | Self::Error(_))
@@ -46,7 +46,7 @@ impl Entry {
 
 /// An error that a call fails with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct ScriptFailure {
     pub(super) status: u16,
     /// The provider's word for it.
     pub(super) kind: Option<String>,

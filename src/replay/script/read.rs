@@ -6,10 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::entry::{Entry, Failure};
-use super::{Notation, Retry, Script, ScriptError};
+use super::entry::{ScriptEntry, ScriptFailure};
+use super::{Retry, Script, ScriptError, ScriptNotation};
 use crate::identity;
-use crate::provider::Usage;
+use crate::provider::TokenUsage;
 use crate::spelling::nearest;
 
 /// The entries there are.
@@ -35,7 +35,7 @@ const LONGEST: f64 = 86_400_000.0;
 
 type Object = Map<String, Value>;
 
-pub(super) fn script(text: &[u8], notation: Notation) -> Result<Script, ScriptError> {
+pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<Script, ScriptError> {
     let whole = |why: String| ScriptError { place: String::new(), why };
     let (calls, retry) = match value(text, notation).map_err(whole)? {
         Value::Array(calls) => (calls, None),
@@ -70,13 +70,13 @@ pub(super) fn script(text: &[u8], notation: Notation) -> Result<Script, ScriptEr
 ///
 /// # Errors
 /// Why it is none.
-pub fn value(text: &[u8], notation: Notation) -> Result<Value, String> {
+pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     match notation {
-        Notation::Json => {
+        ScriptNotation::Json => {
             identity::parse(text).map_err(|error| format!("not plain JSON: failed to {error}"))?;
             serde_json::from_slice(text).map_err(|error| format!("not JSON: {error}"))
         }
-        Notation::Yaml => {
+        ScriptNotation::Yaml => {
             let text = std::str::from_utf8(text).map_err(|error| format!("not UTF-8: {error}"))?;
             serde_saphyr::from_str(text).map_err(|error| format!("not YAML: {error}"))
         }
@@ -86,7 +86,7 @@ pub fn value(text: &[u8], notation: Notation) -> Result<Value, String> {
 fn retry(top: &Object) -> Result<Option<Retry>, String> {
     let failure = match top.get("retry_error") {
         Some(error) => failure(error, 503).map_err(|why| format!("retry_error: {why}"))?,
-        None => Failure {
+        None => ScriptFailure {
             status: 503,
             kind: None,
             message: "the service is busy for a moment; try again".to_owned(),
@@ -108,7 +108,7 @@ fn retry(top: &Object) -> Result<Option<Retry>, String> {
 }
 
 /// The entries of call `number`.
-fn call(number: usize, value: Value) -> Result<Vec<Entry>, ScriptError> {
+fn call(number: usize, value: Value) -> Result<Vec<ScriptEntry>, ScriptError> {
     let refuse = |place: String, why: String| ScriptError { place, why };
     let list = match value {
         Value::Array(list) => list,
@@ -124,23 +124,23 @@ fn call(number: usize, value: Value) -> Result<Vec<Entry>, ScriptError> {
         entries.push(entry(value, &entries).map_err(|why| refuse(place(), why))?);
     }
     // What stands behind the end is read as well: a mistake there is one, too.
-    if let Some(end) = entries.iter().position(Entry::is_last) {
+    if let Some(end) = entries.iter().position(ScriptEntry::is_last) {
         entries.truncate(end + 1);
     }
     Ok(entries)
 }
 
-fn entry(value: Value, before: &[Entry]) -> Result<Entry, String> {
+fn entry(value: Value, before: &[ScriptEntry]) -> Result<ScriptEntry, String> {
     let (tag, value) = tagged(value)?;
     let expected =
         |what: &str, value: &Value| format!("{tag}: expected {what}, not {}", kind(value));
     match (tag, value) {
-        ("text", Value::String(text)) => Ok(Entry::Text(text)),
+        ("text", Value::String(text)) => Ok(ScriptEntry::Text(text)),
         ("text", other) => Err(expected("a string", &other)),
-        ("finish", Value::String(reason)) => Ok(Entry::Finish(reason)),
+        ("finish", Value::String(reason)) => Ok(ScriptEntry::Finish(reason)),
         ("finish", Value::Object(mut object)) => {
             known(&object, &["reason"], tag)?;
-            Ok(Entry::Finish(string(&mut object, tag, "reason")?))
+            Ok(ScriptEntry::Finish(string(&mut object, tag, "reason")?))
         }
         ("finish", other) => Err(expected("a reason, as a string", &other)),
         ("delay", Value::Object(object)) => {
@@ -148,20 +148,20 @@ fn entry(value: Value, before: &[Entry]) -> Result<Entry, String> {
             delay(object.get("ms").unwrap_or(&Value::Null))
         }
         ("delay", other) => delay(&other),
-        ("raw_chunk", Value::String(text)) => Ok(Entry::RawChunk(text.into())),
+        ("raw_chunk", Value::String(text)) => Ok(ScriptEntry::RawChunk(text.into())),
         ("raw_chunk", Value::Object(mut object)) => {
             known(&object, &["base64"], tag)?;
             let text = string(&mut object, tag, "base64")?;
             let bytes = STANDARD
                 .decode(text)
                 .map_err(|why| format!("raw_chunk.base64: expected bytes in base64: {why}"))?;
-            Ok(Entry::RawChunk(bytes.into()))
+            Ok(ScriptEntry::RawChunk(bytes.into()))
         }
         ("raw_chunk", other) => Err(expected("a string, or an object with base64", &other)),
         ("error", value) => {
-            failure(&value, 500).map(Entry::Error).map_err(|why| format!("{tag}: {why}"))
+            failure(&value, 500).map(ScriptEntry::Error).map_err(|why| format!("{tag}: {why}"))
         }
-        ("usage", Value::Object(object)) => usage(&object).map(Entry::Usage),
+        ("usage", Value::Object(object)) => usage(&object).map(ScriptEntry::Usage),
         ("tool_call", Value::Object(object)) => tool_call(object),
         ("tool_call_delta", Value::Object(object)) => delta(object, before),
         (_, other) => Err(expected("an object", &other)),
@@ -205,13 +205,13 @@ fn tagged(value: Value) -> Result<(&'static str, Value), String> {
     }
 }
 
-fn delay(value: &Value) -> Result<Entry, String> {
+fn delay(value: &Value) -> Result<ScriptEntry, String> {
     let ms = value.as_f64().filter(|ms| (0.0..=LONGEST).contains(ms));
     let why = || format!("delay: expected milliseconds, from 0 to a day, not {}", told(value));
-    ms.map(Entry::Delay).ok_or_else(why)
+    ms.map(ScriptEntry::Delay).ok_or_else(why)
 }
 
-fn tool_call(mut object: Object) -> Result<Entry, String> {
+fn tool_call(mut object: Object) -> Result<ScriptEntry, String> {
     known(&object, &TOOL_CALL, "tool_call")?;
     let arguments = match object.shift_remove("arguments") {
         None => String::new(),
@@ -227,23 +227,24 @@ fn tool_call(mut object: Object) -> Result<Entry, String> {
         false => String::new(),
     };
     let name = string(&mut object, "tool_call", "name")?;
-    Ok(Entry::ToolCall { id, name, arguments })
+    Ok(ScriptEntry::ToolCall { id, name, arguments })
 }
 
-fn delta(mut object: Object, before: &[Entry]) -> Result<Entry, String> {
+fn delta(mut object: Object, before: &[ScriptEntry]) -> Result<ScriptEntry, String> {
     known(&object, &DELTA, "tool_call_delta")?;
     let of = string(&mut object, "tool_call_delta", "id")?;
-    let is_it = |entry: &Entry| matches!(entry, Entry::ToolCall { id, .. } if *id == of);
+    let is_it =
+        |entry: &ScriptEntry| matches!(entry, ScriptEntry::ToolCall { id, .. } if *id == of);
     let Some(call) = before.iter().rposition(is_it) else {
         return Err(format!("tool_call_delta: no tool_call before it has the id {of:?}"));
     };
-    Ok(Entry::ToolCallDelta {
+    Ok(ScriptEntry::ToolCallDelta {
         call,
         text: string(&mut object, "tool_call_delta", "arguments_delta")?,
     })
 }
 
-fn usage(object: &Object) -> Result<Usage, String> {
+fn usage(object: &Object) -> Result<TokenUsage, String> {
     known(object, &COUNTS, "usage")?;
     let count = |name: &str| match object.get(name) {
         None => Ok(None),
@@ -258,7 +259,7 @@ fn usage(object: &Object) -> Result<Usage, String> {
     };
     let prompt_tokens = either("prompt_tokens", "input_tokens")?;
     let completion_tokens = either("completion_tokens", "output_tokens")?;
-    Ok(Usage {
+    Ok(TokenUsage {
         prompt_tokens,
         completion_tokens,
         total_tokens: count("total_tokens")?
@@ -270,10 +271,10 @@ fn usage(object: &Object) -> Result<Usage, String> {
 }
 
 /// An error: an object, or its message alone.
-fn failure(value: &Value, status: u16) -> Result<Failure, String> {
+fn failure(value: &Value, status: u16) -> Result<ScriptFailure, String> {
     let object = match value {
         Value::String(message) => {
-            return Ok(Failure { status, kind: None, message: message.clone() });
+            return Ok(ScriptFailure { status, kind: None, message: message.clone() });
         }
         Value::Object(object) => object,
         other => {
@@ -299,7 +300,7 @@ fn failure(value: &Value, status: u16) -> Result<Failure, String> {
         }
     };
     let message = text("message")?.unwrap_or_else(|| "scripted error".to_owned());
-    Ok(Failure { status, kind: text("type")?, message })
+    Ok(ScriptFailure { status, kind: text("type")?, message })
 }
 
 /// Refuses members that nobody knows.

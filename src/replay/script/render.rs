@@ -5,17 +5,19 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use super::entry::{Entry, Failure};
-use crate::provider::{self, Answer, Asked, ErrorAsked, Frame, Part, Provider, Usage};
+use super::entry::{ScriptEntry, ScriptFailure};
+use crate::provider::{
+    self, Answer, AnswerPart, ErrorRequest, EventFrame, Provider, ResponseFormat, TokenUsage,
+};
 use crate::recording::body::Chunk;
-use crate::recording::entry::End;
-use crate::recording::observed::Observed;
-use crate::replay::delivery::{Delivery, asked};
+use crate::recording::entry::ResponseEnd;
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::replay::response_draft::{ResponseDraft, asked};
 
 /// What is sent.
 #[derive(Debug)]
-pub(crate) struct Rendered {
-    pub(crate) delivery: Delivery,
+pub(crate) struct RenderedResponse {
+    pub(crate) delivery: ResponseDraft,
     /// Whether it is a stream.
     pub(crate) streamed: bool,
 }
@@ -23,13 +25,13 @@ pub(crate) struct Rendered {
 /// The entries of a call, sorted by what is done with them.
 #[derive(Default)]
 struct Call<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<AnswerPart<'a>>,
     /// When each part is due, in milliseconds.
     due: Vec<f64>,
     raw: Vec<Raw<'a>>,
-    usage: Option<Usage>,
+    usage: Option<TokenUsage>,
     finish: Option<&'a str>,
-    failure: Option<&'a Failure>,
+    failure: Option<&'a ScriptFailure>,
     /// When all has been said.
     end: f64,
 }
@@ -43,16 +45,18 @@ struct Raw<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn of(entries: &'a [Entry]) -> Self {
+    fn of(entries: &'a [ScriptEntry]) -> Self {
         let mut call = Self::default();
         let mut places = vec![0; entries.len()];
         for (index, entry) in entries.iter().enumerate() {
             places[index] = call.parts.len();
             let part = match entry {
-                Entry::Text(text) => Part::Text(text),
-                Entry::ToolCall { id, name, arguments } => Part::Call { id, name, arguments },
-                Entry::ToolCallDelta { call, text } => {
-                    Part::Arguments { call: places[*call], text }
+                ScriptEntry::Text(text) => AnswerPart::Text(text),
+                ScriptEntry::ToolCall { id, name, arguments } => {
+                    AnswerPart::Call { id, name, arguments }
+                }
+                ScriptEntry::ToolCallDelta { call, text } => {
+                    AnswerPart::Arguments { call: places[*call], text }
                 }
                 other => {
                     call.take(other);
@@ -66,16 +70,18 @@ impl<'a> Call<'a> {
     }
 
     /// Takes an entry that is no part of what is said.
-    fn take(&mut self, entry: &'a Entry) {
+    fn take(&mut self, entry: &'a ScriptEntry) {
         match entry {
-            Entry::Usage(usage) => self.usage = Some(*usage),
-            Entry::RawChunk(bytes) => {
+            ScriptEntry::Usage(usage) => self.usage = Some(*usage),
+            ScriptEntry::RawChunk(bytes) => {
                 self.raw.push(Raw { behind: self.parts.len(), due: self.end, bytes });
             }
-            Entry::Finish(reason) => self.finish = Some(reason),
-            Entry::Error(failure) => self.failure = Some(failure),
-            Entry::Delay(ms) => self.end += ms,
-            Entry::Text(_) | Entry::ToolCall { .. } | Entry::ToolCallDelta { .. } => {}
+            ScriptEntry::Finish(reason) => self.finish = Some(reason),
+            ScriptEntry::Error(failure) => self.failure = Some(failure),
+            ScriptEntry::Delay(ms) => self.end += ms,
+            ScriptEntry::Text(_)
+            | ScriptEntry::ToolCall { .. }
+            | ScriptEntry::ToolCallDelta { .. } => {}
         }
     }
 
@@ -95,14 +101,14 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Rendered {
+impl RenderedResponse {
     /// The answer of a call to `observed`; ids are made from `seed`.
     ///
     /// # Errors
     /// Why what it says cannot be an answer to this.
     pub(super) fn of(
-        entries: &[Entry],
-        observed: &Observed,
+        entries: &[ScriptEntry],
+        observed: &NormalizedRequest,
         shape: Provider,
         seed: &str,
     ) -> Result<Self, String> {
@@ -127,17 +133,26 @@ impl Rendered {
     }
 
     /// The failure of a call, at once.
-    pub(super) fn failure(failure: &Failure, observed: &Observed, shape: Provider) -> Self {
+    pub(super) fn failure(
+        failure: &ScriptFailure,
+        observed: &NormalizedRequest,
+        shape: Provider,
+    ) -> Self {
         Self::failed(failure, observed, shape, 0.0)
     }
 
-    fn failed(failure: &Failure, observed: &Observed, shape: Provider, at_ms: f64) -> Self {
+    fn failed(
+        failure: &ScriptFailure,
+        observed: &NormalizedRequest,
+        shape: Provider,
+        at_ms: f64,
+    ) -> Self {
         let framing = observed.call.streamed.then(|| asked(observed).framing);
-        let error = ErrorAsked {
+        let error = ErrorRequest {
             kind: failure.kind.as_deref(),
             message: Some(&failure.message),
             framing,
-            ..ErrorAsked::new(shape, &observed.upstream, failure.status)
+            ..ErrorRequest::new(shape, &observed.upstream, failure.status)
         };
         let error = error.write();
         let chunks = vec![Chunk { at_ms, data: error.body.into() }];
@@ -158,18 +173,18 @@ fn delivery(
     media: &'static str,
     chunks: Vec<Chunk>,
     announced: bool,
-) -> Delivery {
+) -> ResponseDraft {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
     if announced {
         let length: usize = chunks.iter().map(|chunk| chunk.data.len()).sum();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    Delivery { status, headers, chunks, end: End::Complete }
+    ResponseDraft { status, headers, chunks, end: ResponseEnd::Complete }
 }
 
 /// The raw bytes alone, and the error that ends them.
-fn raw(call: &Call<'_>, asked: &Asked<'_>) -> Vec<Chunk> {
+fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
     let bytes = call.raw.iter().map(|raw| Chunk { at_ms: raw.due, data: raw.bytes.clone() });
     let error = call.failure.map(|failure| error(failure, asked, 0));
     let events = error.iter().flat_map(|frame| asked.framing.write(std::slice::from_ref(frame)));
@@ -178,7 +193,7 @@ fn raw(call: &Call<'_>, asked: &Asked<'_>) -> Vec<Chunk> {
 }
 
 /// The events of a stream, each at its time, raw bytes between them.
-fn stream(call: &Call<'_>, asked: &Asked<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
+fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
     let spoken = provider::spoken(asked, &call.parts, &call.rest(), seed);
     let spoken = spoken.map_err(|why| why.to_string())?;
     let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
@@ -219,7 +234,7 @@ fn stream(call: &Call<'_>, asked: &Asked<'_>, seed: &str) -> Result<Vec<Chunk>, 
     Ok(chunks)
 }
 
-fn error(failure: &Failure, asked: &Asked<'_>, place: u64) -> Frame {
+fn error(failure: &ScriptFailure, asked: &ResponseFormat<'_>, place: u64) -> EventFrame {
     let kind = failure.kind.as_deref();
     provider::stream_error(asked, failure.status, kind, &failure.message, place)
 }

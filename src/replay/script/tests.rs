@@ -7,10 +7,10 @@ use crate::provider::{self, Answer, Operation};
 use crate::recording::entry::RecordedRequest;
 
 fn script(text: &str) -> Script {
-    Script::parse(text.as_bytes(), Notation::Json).unwrap()
+    Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap()
 }
 
-fn observed(path: &str, body: &Value) -> Observed {
+fn observed(path: &str, body: &Value) -> NormalizedRequest {
     let request = RecordedRequest {
         method: "POST".to_owned(),
         path: path.to_owned(),
@@ -19,33 +19,33 @@ fn observed(path: &str, body: &Value) -> Observed {
         other_headers: Default::default(),
         body: Bytes::from(body.to_string()),
     };
-    Observed::new("openai".to_owned(), request, &[IdentityRules::default()])
+    NormalizedRequest::new("openai".to_owned(), request, &[IdentityRules::default()])
 }
 
-fn chat(streamed: bool) -> Observed {
+fn chat(streamed: bool) -> NormalizedRequest {
     let body = json!({"model": "gpt-4o", "messages": [], "stream": streamed,
         "stream_options": {"include_usage": true}});
     observed("/v1/chat/completions", &body)
 }
 
-fn message(streamed: bool) -> Observed {
+fn message(streamed: bool) -> NormalizedRequest {
     let body = json!({"model": "claude", "messages": [], "max_tokens": 9, "stream": streamed});
     observed("/v1/messages", &body)
 }
 
-fn tell(script: &Script, observed: &Observed) -> Told {
+fn tell(script: &Script, observed: &NormalizedRequest) -> ScriptedResponse {
     script.answer(observed, observed.call.provider).unwrap()
 }
 
-fn body(told: &Told) -> Vec<u8> {
+fn body(told: &ScriptedResponse) -> Vec<u8> {
     told.rendered.delivery.chunks.iter().flat_map(|chunk| chunk.data.to_vec()).collect()
 }
 
-fn text(told: &Told) -> String {
+fn text(told: &ScriptedResponse) -> String {
     String::from_utf8(body(told)).unwrap()
 }
 
-fn read(told: &Told, observed: &Observed) -> Answer {
+fn read(told: &ScriptedResponse, observed: &NormalizedRequest) -> Answer {
     let framing = told.rendered.streamed.then_some(provider::Framing::Sse);
     provider::read(observed.call.operation, framing, &body(told)).unwrap()
 }
@@ -104,7 +104,7 @@ fn an_empty_list_is_an_empty_success() {
 
 #[test]
 fn an_error_that_comes_first_is_the_failure_of_the_call() {
-    let told = |observed: &Observed| {
+    let told = |observed: &NormalizedRequest| {
         let first = r#"[[{"delay": 5}, {"error": {"status": 429, "message": "slow down"}}]]"#;
         tell(&script(first), observed).rendered.delivery
     };
@@ -150,7 +150,8 @@ fn a_stream_that_fails_does_not_tell_that_it_has_ended() {
     assert!(text(&tell(&spoken, &gemini)).contains("\"finishReason\":\"STOP\""));
     // Mistral's calls come with the end of their choice.
     let request = chat(true).request;
-    let mistral = Observed::new("mistral".to_owned(), request, &[IdentityRules::default()]);
+    let mistral =
+        NormalizedRequest::new("mistral".to_owned(), request, &[IdentityRules::default()]);
     let stream = text(&tell(&script(later), &mistral));
     assert!(stream.contains("\"name\":\"f\"") && stream.contains("busy"), "{stream}");
     assert!(!stream.contains("\"tool_calls\"}") && !stream.contains("total_tokens"), "{stream}");
@@ -209,7 +210,7 @@ fn calls_before_the_first_that_is_answered_fail_and_leave_the_cursor() {
     assert!(script.answer(&chat(true), Provider::OpenAi).is_err());
     let text =
         r#"{"scripts": [], "retry_until_call": 2, "retry_error": {"status": 429, "message": "m"}}"#;
-    let given = super::read::script(text.as_bytes(), Notation::Json).unwrap();
+    let given = super::read::script(text.as_bytes(), ScriptNotation::Json).unwrap();
     assert_eq!(tell(&given, &message(false)).rendered.delivery.status, 429);
 }
 

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::super::Gateway;
+use super::super::Proxy;
 use super::super::clock::arrival;
-use super::super::journal::Befallen;
-use super::{mark, watch};
-use crate::fault::{Decided, Fault};
+use super::super::journal::ConnectionFault;
+use super::{active_fault, recovery_tracker};
+use crate::fault::{DecidedFault, Fault};
 
 /// How long a client that was closed on is listened to: bytes of its that nobody took
 /// would make the close a reset.
@@ -18,20 +18,20 @@ const LINGER: Duration = Duration::from_secs(2);
 
 /// Has `stream` suffer a fault before anything was asked on it.
 pub(in crate::server) async fn suffer(
-    gateway: Arc<Gateway>,
+    gateway: Arc<Proxy>,
     mut stream: TcpStream,
     number: u64,
-    decided: Decided,
+    decided: DecidedFault,
 ) {
     let faults = &gateway.faults;
     let id = faults.watch.number();
     faults.decider.fired(&decided);
-    let line = watch::connections();
-    watch::came(&gateway, &line);
-    let facts = Arc::new(mark::facts(id, &decided, &line, None));
+    let line = recovery_tracker::connections();
+    recovery_tracker::came(&gateway, &line);
+    let facts = Arc::new(active_fault::facts(id, &decided, &line, None));
     let (at, fault) = (arrival(&gateway.clock), Arc::clone(&facts));
-    gateway.journal.add_befallen(Befallen { at, connection: number, fault });
-    watch::fired(&gateway, &line, (id, number), &facts);
+    gateway.journal.add_befallen(ConnectionFault { at, connection: number, fault });
+    recovery_tracker::fired(&gateway, &line, (id, number), &facts);
     gateway.metrics.fault(decided.fault.name(), decided.source.word());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
@@ -45,7 +45,7 @@ pub(in crate::server) async fn suffer(
         () = faults.stopped() => false,
     };
     if left {
-        watch::left(&gateway, number);
+        recovery_tracker::left(&gateway, number);
         return;
     }
     if matches!(decided.fault, Fault::ConnectionReset | Fault::Disconnect) {

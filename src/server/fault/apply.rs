@@ -5,28 +5,32 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 
-use super::super::caller::Caller;
+use super::super::connection_context::ConnectionContext;
 use super::super::respond::AnyBody;
+use super::active_fault::{ActiveFault, NotApplied};
 use super::body::FaultBody;
-use super::claim::Claim;
-use super::gather;
-use super::late::Late;
-use super::mark::{Mark, Spared};
-use super::watch::Line;
-use crate::fault::{self, Distort, Fault};
-use crate::provider::{Asked as Form, Framing};
+use super::delayed_call::DelayedCall;
+use super::prefixed_body;
+use super::recovery_tracker::SessionKey;
+use super::take_lease::TakeLease;
+use crate::fault::{self, BodyTransform, Fault};
+use crate::provider::{Framing, ResponseFormat};
 use crate::recording::encoding;
-use crate::recording::observed::Observed;
+use crate::recording::normalized_request::NormalizedRequest;
 use crate::replay::ReplayBody;
 
 /// What a call asks of the form of its answer.
-pub(super) fn form(observed: &Observed) -> Form<'_> {
+pub(super) fn form(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
-    Form::of(&observed.call, &observed.upstream, &request.query, &request.body)
+    ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
 /// `response`, which ends the faults of its calls if it is a good one.
-pub(super) fn heal(caller: &Caller, response: Response<AnyBody>, line: Line) -> Response<AnyBody> {
+pub(super) fn heal(
+    caller: &ConnectionContext,
+    response: Response<AnyBody>,
+    line: SessionKey,
+) -> Response<AnyBody> {
     let gateway = &caller.gateway;
     if response.status().as_u16() >= 400 || !gateway.faults.watch.awaits(&line) {
         return response;
@@ -35,11 +39,11 @@ pub(super) fn heal(caller: &Caller, response: Response<AnyBody>, line: Line) -> 
 }
 
 fn wrap(
-    caller: &Caller,
+    caller: &ConnectionContext,
     body: AnyBody,
-    distort: Option<(Distort, Mark)>,
-    heals: Option<Line>,
-    claims: (Option<Claim>, Option<Late>),
+    distort: Option<(BodyTransform, ActiveFault)>,
+    heals: Option<SessionKey>,
+    claims: (Option<TakeLease>, Option<DelayedCall>),
 ) -> AnyBody {
     let around = (Arc::clone(&caller.gateway), Arc::clone(&caller.connection));
     let announced = body.size_hint().exact();
@@ -55,9 +59,9 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
 
 /// The true answer as the fault has it.
 pub(super) async fn distorted(
-    caller: &Caller,
-    mut mark: Mark,
-    observed: &Observed,
+    caller: &ConnectionContext,
+    mut mark: ActiveFault,
+    observed: &NormalizedRequest,
     mut response: Response<AnyBody>,
 ) -> Response<AnyBody> {
     let fault = mark.decided.fault.clone();
@@ -68,7 +72,7 @@ pub(super) async fn distorted(
             mark.label(response.headers_mut());
             return answered(caller, mark, response);
         }
-        return spared(caller, mark, response, &Spared::NoBody);
+        return spared(caller, mark, response, &NotApplied::NoBody);
     }
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
@@ -79,22 +83,22 @@ pub(super) async fn distorted(
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&form, framing, &mut mark, response).await {
             Ok(response) => response,
-            Err((response, why)) => spared(caller, mark, response, &Spared::Inapplicable(why)),
+            Err((response, why)) => spared(caller, mark, response, &NotApplied::Inapplicable(why)),
         };
     }
     let announced = response.body().size_hint().exact();
-    let made = || Distort::new(&fault, &form, framing, announced, mark.decided.roll);
+    let made = || BodyTransform::new(&fault, &form, framing, announced, mark.decided.roll);
     let Some(mut distort) = made() else {
-        return spared(caller, mark, response, &Spared::OtherKind);
+        return spared(caller, mark, response, &NotApplied::OtherKind);
     };
     let mut total = None;
     if let AnyBody::Replay(body) = response.body() {
         total = Some(body.total());
         if !made().is_some_and(|trial| strikes(trial, &response, body)) {
-            return spared(caller, mark, response, &Spared::TooShort);
+            return spared(caller, mark, response, &NotApplied::TooShort);
         }
     } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
-        return spared(caller, mark, response, &Spared::NoLength);
+        return spared(caller, mark, response, &NotApplied::NoLength);
     }
     let (mut parts, body) = response.into_parts();
     distort.head(&mut parts.status, &mut parts.headers, total);
@@ -110,12 +114,12 @@ pub(super) async fn distorted(
 }
 
 /// Whether an answer has no body by its nature.
-fn is_bodiless(observed: &Observed, status: StatusCode) -> bool {
+fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
     observed.request.method == "HEAD" || matches!(status.as_u16(), 204 | 304)
 }
 
 /// Whether a fault will happen to a recorded answer.
-fn strikes(mut trial: Distort, response: &Response<AnyBody>, body: &ReplayBody) -> bool {
+fn strikes(mut trial: BodyTransform, response: &Response<AnyBody>, body: &ReplayBody) -> bool {
     let (mut status, mut headers) = (response.status(), response.headers().clone());
     trial.head(&mut status, &mut headers, Some(body.total()));
     for chunk in body.chunks() {
@@ -135,19 +139,23 @@ fn strikes(mut trial: Distort, response: &Response<AnyBody>, body: &ReplayBody) 
 
 /// An answer to which its fault could not happen: it goes out as it is, and is used up.
 fn spared(
-    caller: &Caller,
-    mark: Mark,
+    caller: &ConnectionContext,
+    mark: ActiveFault,
     response: Response<AnyBody>,
-    why: &Spared,
+    why: &NotApplied,
 ) -> Response<AnyBody> {
     mark.missed(why);
     answered(caller, mark, response)
 }
 
 /// The answer of a call that gets it as it is.
-fn answered(caller: &Caller, mark: Mark, response: Response<AnyBody>) -> Response<AnyBody> {
+fn answered(
+    caller: &ConnectionContext,
+    mark: ActiveFault,
+    response: Response<AnyBody>,
+) -> Response<AnyBody> {
     let line = mark.line;
-    mark.late.into_iter().for_each(Late::over);
+    mark.late.into_iter().for_each(DelayedCall::over);
     match mark.claim {
         Some(claim) => claim.answered(),
         None if response.status().as_u16() < 400 => {
@@ -159,7 +167,11 @@ fn answered(caller: &Caller, mark: Mark, response: Response<AnyBody>) -> Respons
 }
 
 /// How an answer with these headers is framed; `None` where it is no stream.
-fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<Framing> {
+fn framing(
+    form: &ResponseFormat<'_>,
+    observed: &NormalizedRequest,
+    headers: &HeaderMap,
+) -> Option<Framing> {
     if encoding::coding_of(headers).is_some() {
         return None;
     }
@@ -177,9 +189,9 @@ fn framing(form: &Form<'_>, observed: &Observed, headers: &HeaderMap) -> Option<
 /// # Errors
 /// The answer as it is, and why it cannot say so.
 async fn rewrite(
-    form: &Form<'_>,
+    form: &ResponseFormat<'_>,
     framing: Option<Framing>,
-    mark: &mut Mark,
+    mark: &mut ActiveFault,
     response: Response<AnyBody>,
 ) -> Result<Response<AnyBody>, (Response<AnyBody>, String)> {
     let fault = mark.decided.fault.clone();
@@ -190,7 +202,7 @@ async fn rewrite(
             Ok(body) => Ok(AnyBody::Replay(body)),
             Err((body, why)) => Err((AnyBody::Replay(body), why.to_string())),
         },
-        other => gather::changed(other, change).await,
+        other => prefixed_body::changed(other, change).await,
     };
     match changed {
         Ok(body) => {

@@ -8,31 +8,31 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::super::Gateway;
+use super::super::Proxy;
 use super::super::respond::AnyBody;
-use super::super::socket::Connection;
-use super::claim::Claim;
-use super::late::Late;
-use super::mark::{Mark, Spared};
-use super::silence;
-use super::watch::{self, Line};
-use crate::fault::{self, Distort, Step};
-use crate::recording::entry::Cut;
+use super::super::socket::ConnectionHandle;
+use super::active_fault::{ActiveFault, NotApplied};
+use super::delayed_call::DelayedCall;
+use super::no_response;
+use super::recovery_tracker::{self, SessionKey};
+use super::take_lease::TakeLease;
+use crate::fault::{self, BodyStep, BodyTransform};
+use crate::recording::entry::RecordedCut;
 
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A body that something happens to, or whose good end is waited for.
 pub struct FaultBody {
     body: AnyBody,
-    gateway: Arc<Gateway>,
-    connection: Arc<Connection>,
+    gateway: Arc<Proxy>,
+    connection: Arc<ConnectionHandle>,
     work: Option<Work>,
     /// Answered well to its end, it ends the faults of these calls.
-    heals: Option<Line>,
+    heals: Option<SessionKey>,
     /// The take that it is made of.
-    claim: Option<Claim>,
+    claim: Option<TakeLease>,
     /// What is undone where the client does not wait for its end.
-    late: Option<Late>,
+    late: Option<DelayedCall>,
     /// The length that its head announces, if the body is as long as that.
     announced: Option<u64>,
     sent: u64,
@@ -40,17 +40,17 @@ pub struct FaultBody {
     /// Nothing follows before the system has got all there was then.
     unflushed: Option<u64>,
     /// How the body behind it has ended.
-    ended: Option<Result<(), Cut>>,
+    ended: Option<Result<(), RecordedCut>>,
     /// How this one has.
-    over: Option<Result<(), Cut>>,
+    over: Option<Result<(), RecordedCut>>,
 }
 
 /// What happens to a body.
 struct Work {
-    distort: Distort,
-    mark: Mark,
+    distort: BodyTransform,
+    mark: ActiveFault,
     /// A step that was looked at before its turn.
-    ahead: Option<Step>,
+    ahead: Option<BodyStep>,
 }
 
 /// What comes next.
@@ -58,7 +58,7 @@ enum Next {
     /// This goes out.
     Data(Bytes),
     /// The body is over.
-    End(Result<(), Cut>),
+    End(Result<(), RecordedCut>),
     /// Something was done, or is waited for.
     Again,
     /// Nothing is left of what came.
@@ -69,9 +69,9 @@ impl FaultBody {
     /// `body`, of which `announced` bytes are announced and to which `distort` happens.
     pub(super) fn new(
         body: AnyBody,
-        (gateway, connection): (Arc<Gateway>, Arc<Connection>),
-        distort: Option<(Distort, Mark)>,
-        heals: Option<Line>,
+        (gateway, connection): (Arc<Proxy>, Arc<ConnectionHandle>),
+        distort: Option<(BodyTransform, ActiveFault)>,
+        heals: Option<SessionKey>,
         announced: Option<u64>,
     ) -> Self {
         let work = distort.map(|(distort, mark)| Work { distort, mark, ahead: None });
@@ -93,7 +93,7 @@ impl FaultBody {
     }
 
     /// The same, made of this take, and late.
-    pub(super) fn claiming(mut self, claims: (Option<Claim>, Option<Late>)) -> Self {
+    pub(super) fn claiming(mut self, claims: (Option<TakeLease>, Option<DelayedCall>)) -> Self {
         (self.claim, self.late) = claims;
         self
     }
@@ -102,36 +102,36 @@ impl FaultBody {
     fn step(&mut self) -> Next {
         let Some(work) = &mut self.work else { return Next::Nothing };
         let step = work.step();
-        if let Some(Step::Send(data)) = step {
+        if let Some(BodyStep::Send(data)) = step {
             // Whoever knows the body's length does not ask for more than that.
             work.ahead = work.step();
-            if let Some(Step::Behind(_)) = work.ahead
-                && let Some(Step::Behind(data)) = work.ahead.take()
+            if let Some(BodyStep::Behind(_)) = work.ahead
+                && let Some(BodyStep::Behind(data)) = work.ahead.take()
             {
                 self.connection.send_behind(data);
             }
             return Next::Data(data);
         }
         match step {
-            Some(Step::Wait(ms)) => {
+            Some(BodyStep::Wait(ms)) => {
                 let gateway = Arc::clone(&self.gateway);
                 self.wait = Some(Box::pin(async move { gateway.faults.pause(ms).await }));
             }
-            Some(Step::Stall) => {
+            Some(BodyStep::Stall) => {
                 let gateway = Arc::clone(&self.gateway);
                 self.wait = Some(Box::pin(async move { gateway.faults.stopped().await }));
-                work.ahead = Some(Step::Cut(fault::Cut::Close));
+                work.ahead = Some(BodyStep::Cut(fault::ConnectionCut::Close));
             }
-            Some(Step::Behind(data)) => self.connection.send_behind(data),
-            Some(Step::Cut(cut)) => return Next::End(Err(silence::cut(cut))),
-            Some(Step::End) => return Next::End(Ok(())),
-            Some(Step::Send(_)) | None => return Next::Nothing,
+            Some(BodyStep::Behind(data)) => self.connection.send_behind(data),
+            Some(BodyStep::Cut(cut)) => return Next::End(Err(no_response::cut(cut))),
+            Some(BodyStep::End) => return Next::End(Ok(())),
+            Some(BodyStep::Send(_)) | None => return Next::Nothing,
         }
         Next::Again
     }
 
     /// Hands what came of the true body to the fault.
-    fn take(&mut self, frame: Option<Result<Frame<Bytes>, Cut>>) {
+    fn take(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
         let Some(work) = &mut self.work else { return };
         match frame {
             Some(Ok(frame)) => {
@@ -161,7 +161,7 @@ impl FaultBody {
 }
 
 impl Work {
-    fn step(&mut self) -> Option<Step> {
+    fn step(&mut self) -> Option<BodyStep> {
         let step = self.ahead.take().or_else(|| self.distort.step());
         self.note();
         step
@@ -177,12 +177,12 @@ impl Work {
 
 impl Body for FaultBody {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let this = &mut *self;
         loop {
             if let Some(wait) = &mut this.wait {
@@ -246,21 +246,21 @@ impl Drop for FaultBody {
     fn drop(&mut self) {
         let whole = self.is_whole();
         if let (true, Some(line)) = (whole, &self.heals) {
-            watch::recovered(&self.gateway, line);
+            recovery_tracker::recovered(&self.gateway, line);
         }
         if whole {
-            self.late.take().into_iter().for_each(Late::over);
+            self.late.take().into_iter().for_each(DelayedCall::over);
         }
         let spares = |work: &Work| work.mark.decided.fault.only_delays() || !work.distort.struck();
         // Any other claim goes with this.
         if whole && self.work.as_ref().is_none_or(spares) {
-            self.claim.take().into_iter().for_each(Claim::answered);
+            self.claim.take().into_iter().for_each(TakeLease::answered);
         }
         if let Some(Work { distort, mark, .. }) = &mut self.work
             && (whole || self.ended.is_some())
             && !distort.struck()
         {
-            mark.missed(&Spared::EndedBefore);
+            mark.missed(&NotApplied::EndedBefore);
         }
     }
 }

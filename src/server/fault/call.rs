@@ -7,46 +7,47 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::super::asked::{Asked, note};
-use super::super::caller::Caller;
+use super::super::call_record::OutcomeDetail;
+use super::super::connection_context::ConnectionContext;
 use super::super::handler;
-use super::super::known::Known;
+use super::super::incoming_call::{IncomingCall, note};
+use super::super::parsed_request::ParsedRequest;
 use super::super::respond::{self, AnyBody};
-use super::super::seen::More;
-use super::super::tally::Tally;
-use super::super::{Gateway, Notice, OnMiss, script};
+use super::super::run_counters::RunCounters;
+use super::super::{OnMiss, Proxy, UserNotice, script};
+use super::active_fault::{ActiveFault, ChaosAction, hash_of};
 use super::apply::{distorted, form, heal, looks_inside};
-use super::claim::Claim;
-use super::declared::{Headers, REFUSED};
-use super::late::Late;
-use super::mark::{Chaos, Mark, hash_of};
-use super::silence::{self, Abandoned};
-use super::watch::{self, Line};
+use super::declared::{FaultHeaders, REFUSED};
+use super::delayed_call::DelayedCall;
+use super::no_response::{self, AbandonedCall};
+use super::recovery_tracker::{self, SessionKey};
+use super::take_lease::TakeLease;
 use crate::fault::{
-    self, Body, CallFacts, Decided, Declared, Fault, Instead, Made, Rates, Source, Standing,
+    self, AnswerSubstitute, CallFacts, ChaosRates, DecidedFault, EntryFault, Fault,
+    FaultDeclarations, FaultSource, LazyBody, SyntheticResponse,
 };
-use crate::recording::observed::Observed;
+use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::response_header::is_replayed;
-use crate::replay::{Hit, Miss, Replayer, Trouble};
+use crate::replay::{DeclaredFault, ReplayEngine, TakeMatch, UnexplainedMiss};
 
 /// The recorded take of a call, and as what it was asked for.
 struct Owed<'a> {
-    replayer: &'a Replayer,
-    observed: &'a Observed,
-    hit: Hit<'a>,
+    replayer: &'a ReplayEngine,
+    observed: &'a NormalizedRequest,
+    hit: TakeMatch<'a>,
     /// Whether the take is this call's; a fault may have given it back.
     held: bool,
 }
 
 impl Owed<'_> {
     /// What the call has of the take under a fault, where that does not use it up.
-    fn claim(&mut self, gateway: &Arc<Gateway>, mark: &Mark) -> Option<Claim> {
+    fn claim(&mut self, gateway: &Arc<Proxy>, mark: &ActiveFault) -> Option<TakeLease> {
         let decided = &mark.decided;
         if self.replayer.matcher().is_used_by(self.hit.take, decided) {
             return None;
         }
         let held = std::mem::replace(&mut self.held, false);
-        Some(Claim::new(gateway, &mark.line, decided.attempt, &self.hit, held))
+        Some(TakeLease::new(gateway, &mark.line, decided.attempt, &self.hit, held))
     }
 
     /// The take is still owed to the call's session.
@@ -60,13 +61,13 @@ impl Owed<'_> {
 /// Answers a call, with the fault that it is to have.
 ///
 /// # Errors
-/// [`Abandoned`] where the fault leaves it without an answer.
+/// [`AbandonedCall`] where the fault leaves it without an answer.
 pub(in crate::server) async fn answer(
-    caller: &Caller,
-    mut asked: Box<Asked>,
-) -> Result<Response<AnyBody>, Abandoned> {
+    caller: &ConnectionContext,
+    mut asked: Box<IncomingCall>,
+) -> Result<Response<AnyBody>, AbandonedCall> {
     let gateway = &caller.gateway;
-    let headers = match Headers::of(&asked.headers) {
+    let headers = match FaultHeaders::of(&asked.headers) {
         Ok(headers) => headers,
         Err(why) => return Ok(refuse(gateway, &asked, &why)),
     };
@@ -79,8 +80,8 @@ pub(in crate::server) async fn answer(
     // Steps that make the same request are apart from each other.
     let step = observed.step.as_deref().unwrap_or_default();
     let key = format!("{} {} {step}", hash.as_str(), observed.upstream);
-    let line: Line = (observed.session.clone(), key);
-    watch::came(gateway, &line);
+    let line: SessionKey = (observed.session.clone(), key);
+    recovery_tracker::came(gateway, &line);
     if gateway.faults.idle && headers.is_empty() {
         // It is not counted: whether it would be must not hang on other calls' faults.
         let response = handler::answer(gateway, asked).await;
@@ -109,7 +110,8 @@ pub(in crate::server) async fn answer(
         return Ok(heal(caller, response, line));
     };
     let chaos = chaos(gateway, &decided, &headers, found.as_ref());
-    let mut mark = Mark::new(gateway, decided, line, observed.step.as_deref(), caller.number);
+    let mut mark =
+        ActiveFault::new(gateway, decided, line, observed.step.as_deref(), caller.number);
     mark.chaos = chaos;
     asked.fault = Some(Arc::clone(&mark.facts));
     if let Some(instead) = instead(&mark.decided.fault, &asked) {
@@ -122,17 +124,17 @@ pub(in crate::server) async fn answer(
 
 /// Where the rate of an action of chaos was declared, and what stands behind it.
 fn chaos(
-    gateway: &Gateway,
-    decided: &Decided,
-    headers: &Headers,
-    found: Option<&Result<Owed<'_>, Miss>>,
-) -> Option<Chaos> {
-    if decided.source != Source::Chaos {
+    gateway: &Proxy,
+    decided: &DecidedFault,
+    headers: &FaultHeaders,
+    found: Option<&Result<Owed<'_>, UnexplainedMiss>>,
+) -> Option<ChaosAction> {
+    if decided.source != FaultSource::Chaos {
         return None;
     }
     let take = found.and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
-    let entry = take.and_then(|take| take.trouble()).and_then(Trouble::rates);
-    let says = |rates: Option<&Rates>| rates.is_some_and(|rates| rates.say(&decided.rule));
+    let entry = take.and_then(|take| take.trouble()).and_then(DeclaredFault::rates);
+    let says = |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.say(&decided.rule));
     let source = match (says(headers.rates.as_ref()), says(entry)) {
         (true, _) => "header",
         (false, true) => "entry",
@@ -144,26 +146,26 @@ fn chaos(
         None if live => "proxy",
         None => "internal",
     };
-    Some(Chaos { source, front })
+    Some(ChaosAction { source, front })
 }
 
 /// A call whose headers declare what is no fault.
-fn refuse(gateway: &Gateway, asked: &Asked, why: &str) -> Response<AnyBody> {
+fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody> {
     // A message may quote a part of a value, in which a part of a credential is not found.
-    let why = match Headers::are_clean(&asked.headers, asked.secrets()) {
+    let why = match FaultHeaders::are_clean(&asked.headers, asked.secrets()) {
         true => &*gateway.redactor.redact_text(why, asked.secrets()),
         false => "a header that declares a fault holds a credential of the call",
     };
-    Tally::count(&gateway.tally.refused);
-    (gateway.notify)(Notice::Refused(why));
-    note(asked, "refused", Some(REFUSED), More::value(json!({ "message": why })));
+    RunCounters::count(&gateway.tally.refused);
+    (gateway.notify)(UserNotice::Refused(why));
+    note(asked, "refused", Some(REFUSED), OutcomeDetail::value(json!({ "message": why })));
     let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     response
 }
 
 /// What goes out in place of an answer, where the fault needs none.
-fn instead(fault: &Fault, asked: &Asked) -> Option<Instead> {
+fn instead(fault: &Fault, asked: &IncomingCall) -> Option<AnswerSubstitute> {
     let observed = asked.known.seen.storable();
     let form = form(observed);
     fault::instead(fault, asked.shape(), &form, observed.call.streamed)
@@ -173,11 +175,11 @@ fn instead(fault: &Fault, asked: &Asked) -> Option<Instead> {
 /// calls, so that what a key's nth call gets is the same in every run. A fault that is
 /// no mere delay gives the take back.
 fn decide<'a>(
-    caller: &'a Caller,
-    known: &'a Known,
-    line: &Line,
-    headers: &Headers,
-) -> (Option<Decided>, Option<Result<Owed<'a>, Miss>>) {
+    caller: &'a ConnectionContext,
+    known: &'a ParsedRequest,
+    line: &SessionKey,
+    headers: &FaultHeaders,
+) -> (Option<DecidedFault>, Option<Result<Owed<'a>, UnexplainedMiss>>) {
     let gateway = &*caller.gateway;
     let mut turn = gateway.faults.decider.turn(line.0.as_deref(), &line.1);
     let mut found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
@@ -187,14 +189,14 @@ fn decide<'a>(
     let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
     let name = name.unwrap_or_default();
     let trouble = take.and_then(|take| take.trouble());
-    let standing = |trouble: &'a Trouble| {
-        Some(Standing { name: &name, fault: trouble.fault()?, alone: trouble.is_alone() })
+    let standing = |trouble: &'a DeclaredFault| {
+        Some(EntryFault { name: &name, fault: trouble.fault()?, alone: trouble.is_alone() })
     };
-    let declared = Declared {
+    let declared = FaultDeclarations {
         header: headers.fault.as_ref(),
         header_rates: headers.rates.as_ref(),
         entry: trouble.and_then(standing),
-        entry_rates: trouble.and_then(Trouble::rates),
+        entry_rates: trouble.and_then(DeclaredFault::rates),
     };
     let observed = known.seen.storable();
     let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
@@ -207,7 +209,7 @@ fn decide<'a>(
         model: observed.call.model.as_deref(),
         path: &observed.request.path,
         session: observed.session.as_deref(),
-        body: Body::from(&*observed.request.body),
+        body: LazyBody::from(&*observed.request.body),
         call: turn.call,
         attempt: turn.attempt,
         connection: caller.number,
@@ -231,9 +233,12 @@ fn decide<'a>(
 
 /// The take that a call is owed. A body that holds the caller's own key was recorded
 /// without it.
-fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> {
+fn find<'a>(
+    replayer: &'a ReplayEngine,
+    known: &'a ParsedRequest,
+) -> Result<Owed<'a>, UnexplainedMiss> {
     let seen = &known.seen;
-    let find = |observed: &'a Observed| {
+    let find = |observed: &'a NormalizedRequest| {
         replayer.find(observed).map(|hit| Owed { replayer, observed, hit, held: true })
     };
     match (find(&seen.observed), &seen.scrubbed) {
@@ -244,11 +249,11 @@ fn find<'a>(replayer: &'a Replayer, known: &'a Known) -> Result<Owed<'a>, Miss> 
 
 /// The recorded answer, due as if the call had come at `arrived`.
 async fn deliver(
-    gateway: &Gateway,
-    asked: &Asked,
+    gateway: &Proxy,
+    asked: &IncomingCall,
     mut owed: Owed<'_>,
     arrived: Instant,
-) -> Result<Response<AnyBody>, Miss> {
+) -> Result<Response<AnyBody>, UnexplainedMiss> {
     let accepted = handler::accepted(asked);
     match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()).await {
         Ok(answered) => Ok(handler::served(gateway, asked, answered).await),
@@ -262,26 +267,27 @@ async fn deliver(
 /// Sends what stands in place of an answer, or nothing at all. A call that no recording
 /// answers is a miss all the same: a fault does not hide it.
 async fn replace(
-    caller: &Caller,
-    mark: Mark,
-    asked: Box<Asked>,
-    missed: Option<Miss>,
-    instead: Instead,
-) -> Result<Response<AnyBody>, Abandoned> {
+    caller: &ConnectionContext,
+    mark: ActiveFault,
+    asked: Box<IncomingCall>,
+    missed: Option<UnexplainedMiss>,
+    instead: AnswerSubstitute,
+) -> Result<Response<AnyBody>, AbandonedCall> {
     let gateway = &caller.gateway;
-    Tally::count(&gateway.tally.faulted);
+    RunCounters::count(&gateway.tally.faulted);
     if let Some(miss) = missed {
         handler::count_miss(gateway, &asked, miss).await;
     }
     match instead {
-        Instead::Silence { for_ms, then } => {
-            note(&asked, "faulted", None, More::Nothing);
-            Err(silence::keep(gateway, &caller.connection, for_ms, silence::cut(then)).await)
+        AnswerSubstitute::Silence { for_ms, then } => {
+            note(&asked, "faulted", None, OutcomeDetail::Nothing);
+            Err(no_response::keep(gateway, &caller.connection, for_ms, no_response::cut(then))
+                .await)
         }
-        Instead::Answer(made) => {
+        AnswerSubstitute::Answer(made) => {
             let mut response = response(made);
             mark.label(response.headers_mut());
-            note(&asked, "faulted", Some(response.status()), More::Nothing);
+            note(&asked, "faulted", Some(response.status()), OutcomeDetail::Nothing);
             Ok(response)
         }
     }
@@ -289,7 +295,7 @@ async fn replace(
 
 /// A made answer as a response. A fault may stand in a recording of a stranger's: headers that
 /// no recorded answer may send, it may not send either.
-fn response(made: Made) -> Response<AnyBody> {
+fn response(made: SyntheticResponse) -> Response<AnyBody> {
     let mut response = Response::new(AnyBody::Full(Bytes::from(made.body).into()));
     *response.status_mut() =
         StatusCode::from_u16(made.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -305,11 +311,11 @@ fn response(made: Made) -> Response<AnyBody> {
 
 /// Has something happen to the true answer of a call.
 async fn befall(
-    caller: &Caller,
-    mut mark: Mark,
-    mut asked: Box<Asked>,
-    mut found: Option<Result<Owed<'_>, Miss>>,
-) -> Result<Response<AnyBody>, Abandoned> {
+    caller: &ConnectionContext,
+    mut mark: ActiveFault,
+    mut asked: Box<IncomingCall>,
+    mut found: Option<Result<Owed<'_>, UnexplainedMiss>>,
+) -> Result<Response<AnyBody>, AbandonedCall> {
     let gateway = &caller.gateway;
     let known = Arc::clone(&asked.known);
     if let Some(Ok(owed)) = &mut found {
@@ -318,7 +324,8 @@ async fn befall(
     let observed = known.seen.storable();
     let fault = mark.decided.fault.clone();
     if fault.only_delays() {
-        mark.late = Some(Late::new(gateway, &mark.line, (mark.id, mark.decided.attempt), &asked));
+        mark.late =
+            Some(DelayedCall::new(gateway, &mark.line, (mark.id, mark.decided.attempt), &asked));
     }
     let mut delay_ms = 0;
     if let Fault::Slow { delay_ms: by } = fault {
@@ -347,28 +354,28 @@ async fn befall(
             // keep it from being recorded.
             gateway.faults.pause(delay_ms).await;
             if response.headers().contains_key("x-loomrec-error") {
-                mark.late.into_iter().for_each(Late::over);
+                mark.late.into_iter().for_each(DelayedCall::over);
                 return Ok(response);
             }
             response
         }
     };
-    mark.late.iter_mut().for_each(Late::heard);
+    mark.late.iter_mut().for_each(DelayedCall::heard);
     Ok(distorted(caller, mark, observed, response).await)
 }
 
 /// A live answer, a script's, a forwarded one; or what the call gets without a fault.
 async fn unowed(
-    gateway: &Arc<Gateway>,
-    mark: &mut Mark,
-    asked: Box<Asked>,
-    miss: Option<Miss>,
+    gateway: &Arc<Proxy>,
+    mark: &mut ActiveFault,
+    asked: Box<IncomingCall>,
+    miss: Option<UnexplainedMiss>,
 ) -> Response<AnyBody> {
     let response = handler::unanswered(gateway, asked, miss).await;
     let good = response.status().as_u16() < 400;
-    if let Some(script::Call(call)) = response.extensions().get() {
+    if let Some(script::ScriptedCall(call)) = response.extensions().get() {
         let keeps = mark.late.is_some();
-        mark.claim = Some(Claim::scripted(gateway, &mark.line, (*call, good), keeps));
+        mark.claim = Some(TakeLease::scripted(gateway, &mark.line, (*call, good), keeps));
     }
     // A call that does not get its answer as it is will be made again.
     if let Some(late) = mark.late.as_mut() {

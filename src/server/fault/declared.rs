@@ -2,20 +2,20 @@
 
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use crate::fault::{Fault, Rates};
-use crate::recording::redact::{Secrets, is_clean};
+use crate::fault::{ChaosRates, Fault};
+use crate::recording::redact::{CallCredentials, is_clean};
 
 /// Names the fault of one call.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
 
 /// What the headers of a call declare.
 #[derive(Debug, Default)]
-pub(super) struct Headers {
+pub(super) struct FaultHeaders {
     pub(super) fault: Option<Fault>,
-    pub(super) rates: Option<Rates>,
+    pub(super) rates: Option<ChaosRates>,
 }
 
-impl Headers {
+impl FaultHeaders {
     /// Reads them.
     ///
     /// # Errors
@@ -34,13 +34,13 @@ impl Headers {
             Some(text) => Some(Fault::parse(text).map_err(|error| format!("{FAULT}: {error}"))?),
             None => None,
         };
-        let rates = Rates::of_headers(headers).map_err(|error| error.to_string())?;
+        let rates = ChaosRates::of_headers(headers).map_err(|error| error.to_string())?;
         let rates = Some(rates).filter(|rates| !rates.is_empty());
         Ok(Self { fault, rates })
     }
 
     /// Whether none of the headers that declare faults holds one of these secrets.
-    pub(super) fn are_clean(headers: &HeaderMap, secrets: &Secrets) -> bool {
+    pub(super) fn are_clean(headers: &HeaderMap, secrets: &CallCredentials) -> bool {
         let declares = |name: &HeaderName| {
             name.as_str().starts_with("x-loomrec-") || name.as_str().starts_with("x-aimock-chaos-")
         };

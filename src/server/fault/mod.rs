@@ -6,16 +6,16 @@
 //! the take behind it, unless it only delays.
 
 mod accept;
+mod active_fault;
 mod apply;
 mod body;
 mod call;
-mod claim;
 mod declared;
-mod gather;
-mod late;
-mod mark;
-mod silence;
-mod watch;
+mod delayed_call;
+mod no_response;
+mod prefixed_body;
+mod recovery_tracker;
+mod take_lease;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,33 +28,33 @@ use tokio::sync::watch as signal;
 pub(super) use accept::suffer;
 pub use body::FaultBody;
 pub(super) use call::answer;
-pub use gather::Resumed;
-pub use silence::Abandoned;
-use watch::Watch;
-pub(super) use watch::left;
+pub use no_response::AbandonedCall;
+pub use prefixed_body::PrefixedBody;
+use recovery_tracker::RecoveryTracker;
+pub(super) use recovery_tracker::left;
 
-use crate::fault::{Decider, Plan};
+use crate::fault::{FaultDecider, FaultPlan};
 use crate::identity::IdentityRules;
 
 /// What a run needs to have faults happen.
 #[derive(Debug)]
-pub struct Faults {
-    decider: Decider,
+pub struct FaultContext {
+    decider: FaultDecider,
     /// The rules that calls are told apart by.
     rules: IdentityRules,
     /// Whether nothing is declared but what a call itself may declare.
     idle: bool,
     began: Instant,
     connections: AtomicU64,
-    watch: Watch,
+    watch: RecoveryTracker,
     warnings: Mutex<BTreeMap<String, u64>>,
     stop: signal::Sender<bool>,
 }
 
-impl Faults {
+impl FaultContext {
     /// Faults as `decider` has them, of calls that `rules` tell apart. `entries` says
     /// whether a recording declares any.
-    pub fn new(decider: Decider, rules: IdentityRules, entries: bool) -> Self {
+    pub fn new(decider: FaultDecider, rules: IdentityRules, entries: bool) -> Self {
         let idle = decider.is_idle() && !entries;
         Self {
             decider,
@@ -62,7 +62,7 @@ impl Faults {
             idle,
             began: Instant::now(),
             connections: AtomicU64::new(0),
-            watch: Watch::default(),
+            watch: RecoveryTracker::default(),
             warnings: Mutex::default(),
             stop: signal::channel(false).0,
         }
@@ -70,11 +70,11 @@ impl Faults {
 
     /// None, but what calls themselves declare.
     pub fn none() -> Self {
-        Self::new(Decider::new(Plan::default(), 0), IdentityRules::default(), false)
+        Self::new(FaultDecider::new(FaultPlan::default(), 0), IdentityRules::default(), false)
     }
 
     /// Who decides.
-    pub fn decider(&self) -> &Decider {
+    pub fn decider(&self) -> &FaultDecider {
         &self.decider
     }
 

@@ -31,13 +31,13 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// The document as it is sent.
-pub(super) struct Document {
+pub(super) struct SentDocument {
     pub(super) text: String,
     /// The value of `content-security-policy`.
     policy: String,
 }
 
-impl Document {
+impl SentDocument {
     /// Puts it together.
     pub(super) fn compose() -> Self {
         Self::of(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))

@@ -13,34 +13,34 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::super::journal::follow::Wanted;
-use super::{CallError, Subject, Which};
-use crate::inspection::{Call, line};
+use super::super::journal::follow::JournalQuery;
+use super::{CallError, CallSelector, Subject};
+use crate::inspection::{InspectedCall, line};
 use crate::store::{Recording, StoreError};
-pub use journal::{JournalFile, is_journal};
-use take::Takes;
+pub use journal::{JournalParts, is_journal};
+use take::TakeList;
 
 /// Bytes that are handed over at once, about.
 const PIECE: usize = 64 << 10;
 
 /// What is shown.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownFile {
     /// The names of the files.
     files: Vec<String>,
     /// The journal, where it is one that is shown.
-    journal: Option<JournalFile>,
+    journal: Option<JournalParts>,
     /// The recording that is shown, or that the journal's calls are in.
-    takes: Option<Takes>,
+    takes: Option<TakeList>,
 }
 
-impl Shown {
+impl ShownFile {
     /// A recording.
     ///
     /// # Errors
     /// An entry that cannot be read or used.
     pub fn recording(path: PathBuf, recording: Recording) -> Result<Self, StoreError> {
-        let takes = Some(Takes::of(recording)?);
+        let takes = Some(TakeList::of(recording)?);
         Ok(Self { files: vec![path.display().to_string()], journal: None, takes })
     }
 
@@ -49,12 +49,12 @@ impl Shown {
     /// # Errors
     /// An entry of the recording that cannot be read or used.
     pub fn journal(
-        journal: JournalFile,
+        journal: JournalParts,
         recording: Option<(PathBuf, Recording)>,
     ) -> Result<Self, StoreError> {
         let mut files = vec![journal.path().display().to_string()];
         files.extend(recording.iter().map(|(path, _)| path.display().to_string()));
-        let takes = recording.map(|(_, recording)| Takes::of(recording)).transpose()?;
+        let takes = recording.map(|(_, recording)| TakeList::of(recording)).transpose()?;
         Ok(Self { files, journal: Some(journal), takes })
     }
 
@@ -64,7 +64,7 @@ impl Shown {
             kind: if self.journal.is_some() { "journal" } else { "recording" },
             mode: None,
             files: self.files.clone(),
-            live: self.journal.as_ref().is_some_and(JournalFile::is_growing),
+            live: self.journal.as_ref().is_some_and(JournalParts::is_growing),
             token_needed: false,
             calls: Some(self.count() as u64),
             in_force: None,
@@ -76,7 +76,7 @@ impl Shown {
     fn count(&self) -> usize {
         match (&self.journal, &self.takes) {
             (Some(journal), _) => journal.count(),
-            (None, takes) => takes.as_ref().map_or(0, Takes::count),
+            (None, takes) => takes.as_ref().map_or(0, TakeList::count),
         }
     }
 
@@ -86,7 +86,7 @@ impl Shown {
     }
 
     /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
-    pub(super) fn lines(&self, wanted: &mut Wanted) -> Vec<u8> {
+    pub(super) fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         if let Some(journal) = &self.journal {
             journal.grow();
         }
@@ -116,19 +116,23 @@ impl Shown {
     ///
     /// # Errors
     /// Why there is nothing to show.
-    pub(super) fn call(&self, which: &Which) -> Result<Value, CallError> {
+    pub(super) fn call(&self, which: &CallSelector) -> Result<Value, CallError> {
         match which {
-            Which::Take { key, take } => self.take(key, *take),
-            Which::Line(number) if *number == 0 || *number > self.count() as u64 => {
+            CallSelector::Take { key, take } => self.take(key, *take),
+            CallSelector::Line(number) if *number == 0 || *number > self.count() as u64 => {
                 Err(CallError::NoLine(*number))
             }
-            Which::Line(number) if self.journal.is_some() => Ok(self.of_journal(*number)),
-            Which::Line(number) => {
+            CallSelector::Line(number) if self.journal.is_some() => Ok(self.of_journal(*number)),
+            CallSelector::Line(number) => {
                 let takes = self.takes.as_ref().ok_or(CallError::NoLine(*number))?;
                 let (take, entry) = takes.entry(*number)?;
                 let line = line::of(Some(*number), &take.name, take.number, &entry);
-                let call =
-                    Call { seq: Some(*number), line, entry: Some(&entry), ..Call::default() };
+                let call = InspectedCall {
+                    seq: Some(*number),
+                    line,
+                    entry: Some(&entry),
+                    ..InspectedCall::default()
+                };
                 Ok(call.to_json())
             }
         }
@@ -139,7 +143,7 @@ impl Shown {
         let (found, entry) =
             self.takes.as_ref().and_then(|takes| takes.named(key, take)).ok_or_else(none)?;
         let line = line::of(None, &found.name, found.number, &entry);
-        Ok(Call { line, entry: Some(&entry), ..Call::default() }.to_json())
+        Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
     }
 
     /// A call of a journal: what its line says, and what the recording holds of it.
@@ -157,13 +161,13 @@ impl Shown {
             (_, _, Some("served" | "recorded")) => Some("the recording does not hold this call"),
             _ => Some("a journal holds no bodies, and the recording none of such a call"),
         };
-        let call = Call {
+        let call = InspectedCall {
             seq: Some(number),
             line,
             entry: entry.as_ref(),
             nearest: nearest.as_ref().and_then(|entry| entry.request.as_ref()),
             why: why.map(str::to_owned),
-            ..Call::default()
+            ..InspectedCall::default()
         };
         call.to_json()
     }

@@ -5,19 +5,19 @@
 
 mod document;
 pub mod file;
+mod missed_requests;
 mod route;
 mod run;
 pub mod serve;
-mod shelf;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+pub(super) use missed_requests::Shelf;
 pub(super) use route::{Asked, From, admit, asked, data, lines};
 pub(super) use run::{about, call};
-pub(super) use shelf::Shelf;
 
 /// How many calls are looked up at once: each may hold a large body a few times over.
 const AT_ONCE: usize = 2;
@@ -94,7 +94,7 @@ pub(super) enum CallError {
 
 /// Which call is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum CallSelector {
     /// The one of this line.
     Line(u64),
     /// A take of a recording.
@@ -106,7 +106,7 @@ pub(super) enum Which {
     },
 }
 
-impl Which {
+impl CallSelector {
     /// Reads a query.
     ///
     /// # Errors
@@ -137,9 +137,9 @@ impl Which {
 async fn look_up(
     query: &str,
     turns: &Semaphore,
-    find: impl FnOnce(&Which) -> Result<Value, CallError> + Send + 'static,
+    find: impl FnOnce(&CallSelector) -> Result<Value, CallError> + Send + 'static,
 ) -> route::Reply {
-    let found = match Which::of(query) {
+    let found = match CallSelector::of(query) {
         Err(error) => Err(error),
         Ok(which) => {
             // Never closed: a turn always comes.
@@ -160,12 +160,12 @@ mod tests {
 
     #[test]
     fn a_call_is_named_by_its_line_or_by_its_take() {
-        assert_eq!(Which::of("seq=7").unwrap(), Which::Line(7));
-        let take = |key: &str, take| Which::Take { key: key.to_owned(), take };
-        assert_eq!(Which::of("key=plan%20a&take=2").unwrap(), take("plan a", 2));
-        assert_eq!(Which::of("key=plan").unwrap(), take("plan", 1));
+        assert_eq!(CallSelector::of("seq=7").unwrap(), CallSelector::Line(7));
+        let take = |key: &str, take| CallSelector::Take { key: key.to_owned(), take };
+        assert_eq!(CallSelector::of("key=plan%20a&take=2").unwrap(), take("plan a", 2));
+        assert_eq!(CallSelector::of("key=plan").unwrap(), take("plan", 1));
         for wrong in ["", "seq=", "seq=-1", "seq=1&key=a", "key=a&take=x", "other=1"] {
-            assert!(Which::of(wrong).is_err(), "{wrong}");
+            assert!(CallSelector::of(wrong).is_err(), "{wrong}");
         }
     }
 }

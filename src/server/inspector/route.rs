@@ -6,10 +6,10 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use super::super::door::Door;
+use super::super::control_access::ControlAccess;
 use super::super::respond::{self, AnyBody};
 use super::CallError;
-use super::document::{Document, guarded};
+use super::document::{SentDocument, guarded};
 
 /// Where the page is.
 const PAGE: &str = "/__loomrec/";
@@ -47,7 +47,7 @@ pub(in crate::server) type Reply = Response<AnyBody>;
 /// Where a request comes from, and who is let in there.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct From<'a> {
-    pub(in crate::server) door: Door<'a>,
+    pub(in crate::server) door: ControlAccess<'a>,
     pub(in crate::server) peer: SocketAddr,
 }
 
@@ -82,7 +82,7 @@ pub(in crate::server) fn admit(
 
 /// The page.
 fn page() -> Reply {
-    let document = Document::compose();
+    let document = SentDocument::compose();
     let headers = document.headers();
     guard(
         respond::full(StatusCode::OK, "text/html; charset=utf-8", document.text.into_bytes()),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::Gateway;
+use super::super::Proxy;
+use super::super::call_record::CallRecord;
 use super::super::clock::timestamp;
-use super::super::seen::Seen;
-use super::{CallError, Subject, Which, look_up, route};
-use crate::inspection::{Call, line};
+use super::{CallError, CallSelector, Subject, look_up, route};
+use crate::inspection::{InspectedCall, line};
 use crate::recording::{Entry, EntryName, RecordedRequest};
 use crate::replay::Matcher;
 use crate::store::{Recording, StoreError};
@@ -19,7 +19,7 @@ use crate::store::{Recording, StoreError};
 const LOOKED_THROUGH: usize = 2000;
 
 /// What is looked at.
-pub(in crate::server) fn about(gateway: &Gateway) -> Value {
+pub(in crate::server) fn about(gateway: &Proxy) -> Value {
     let files = gateway.inspector.recordings.iter();
     Subject {
         kind: "run",
@@ -34,25 +34,25 @@ pub(in crate::server) fn about(gateway: &Gateway) -> Value {
 }
 
 /// All of one call, looked up where that may wait for files.
-pub(in crate::server) async fn call(gateway: &Arc<Gateway>, query: &str) -> route::Reply {
+pub(in crate::server) async fn call(gateway: &Arc<Proxy>, query: &str) -> route::Reply {
     let looking = Arc::clone(gateway);
     look_up(query, &gateway.inspector.turns, move |which| find(&looking, which)).await
 }
 
-fn find(gateway: &Gateway, which: &Which) -> Result<Value, CallError> {
+fn find(gateway: &Proxy, which: &CallSelector) -> Result<Value, CallError> {
     match which {
-        Which::Line(seq) => of_line(gateway, *seq),
-        Which::Take { key, take } => {
+        CallSelector::Line(seq) => of_line(gateway, *seq),
+        CallSelector::Take { key, take } => {
             let none = || CallError::NoTake { key: key.clone(), take: *take };
             let (name, entry) = take_of(gateway, key, *take)?.ok_or_else(none)?;
             let line = line::of(None, &name, *take, &entry);
-            Ok(Call { line, entry: Some(&entry), ..Call::default() }.to_json())
+            Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
         }
     }
 }
 
 /// The call of a line that is still in memory.
-fn of_line(gateway: &Gateway, seq: u64) -> Result<Value, CallError> {
+fn of_line(gateway: &Proxy, seq: u64) -> Result<Value, CallError> {
     let (line, seen) = gateway.journal.find(seq).ok_or(CallError::NoLine(seq))?;
     let mut parts = Parts::default();
     match &seen {
@@ -60,7 +60,7 @@ fn of_line(gateway: &Gateway, seq: u64) -> Result<Value, CallError> {
         None => parts.why = Some("this line is of no call".to_owned()),
     }
     let Parts { entry, request, nearest, why } = &parts;
-    let call = Call {
+    let call = InspectedCall {
         seq: Some(seq),
         line,
         entry: entry.as_ref(),
@@ -81,7 +81,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn fill(&mut self, gateway: &Gateway, seen: &Seen, line: &Value) {
+    fn fill(&mut self, gateway: &Proxy, seen: &CallRecord, line: &Value) {
         let matcher = gateway.replayer.as_ref().map(|replayer| replayer.matcher());
         let why = match (seen.outcome, matcher) {
             ("served", Some(matcher)) => {
@@ -130,7 +130,7 @@ fn why_none(outcome: &str) -> &'static str {
 }
 
 /// The entry that was made of a call of this run, read from its recording.
-fn recorded(gateway: &Gateway, seen: &Seen) -> Result<Option<Entry>, StoreError> {
+fn recorded(gateway: &Proxy, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
     let (Some(path), Some(true)) = (gateway.inspector.recordings.first(), seen.kept()) else {
         return Ok(None);
     };
@@ -163,7 +163,7 @@ fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
 
 /// A take by its name, in the recordings of the run.
 fn take_of(
-    gateway: &Gateway,
+    gateway: &Proxy,
     key: &str,
     take: usize,
 ) -> Result<Option<(EntryName, Entry)>, CallError> {

@@ -18,12 +18,12 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use super::super::door::Door;
-use super::super::journal::follow::Wanted;
+use super::super::control_access::ControlAccess;
+use super::super::journal::follow::JournalQuery;
 use super::super::respond::AnyBody;
-use super::file::Shown;
+use super::file::ShownFile;
 use super::{AT_ONCE, Asked, From, look_up, route};
-use crate::recording::entry::Cut;
+use crate::recording::entry::RecordedCut;
 
 /// How long a client may take to send a request's head, or to take lines.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,14 +38,14 @@ const MOST: usize = 64;
 
 /// Everything a request needs.
 struct Desk {
-    shown: Arc<Shown>,
+    shown: Arc<ShownFile>,
     turns: Semaphore,
     /// Places of those who are given lines.
     places: Arc<Semaphore>,
 }
 
 /// Serves connections of `listener` until `stop` is ready.
-pub async fn serve(listener: TcpListener, shown: Shown, stop: impl Future<Output = ()>) {
+pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Output = ()>) {
     let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
     let desk = Arc::new(Desk { shown: Arc::new(shown), turns, places });
     let mut stop = std::pin::pin!(stop);
@@ -94,7 +94,7 @@ async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<
         let why = "there is nothing here: see /__loomrec/";
         return route::wrong(StatusCode::NOT_FOUND, why).map(Out::Whole);
     };
-    let from = From { door: Door { token: None }, peer: caller.peer };
+    let from = From { door: ControlAccess { token: None }, peer: caller.peer };
     if let Some(reply) = route::admit(from, asked, request.method(), request.headers()) {
         return reply.map(Out::Whole);
     }
@@ -111,7 +111,7 @@ async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<
 
 /// The lines that are wanted; all that there are, where nothing is said.
 fn lines(desk: &Desk, query: &str, caller: &Caller) -> Response<Out> {
-    let wanted = match Wanted::of(query) {
+    let wanted = match JournalQuery::of(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
         Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
     };
@@ -135,8 +135,8 @@ fn lines(desk: &Desk, query: &str, caller: &Caller) -> Response<Out> {
 /// # Errors
 /// A reader that takes nothing for too long.
 async fn hand_out(
-    shown: Arc<Shown>,
-    mut wanted: Wanted,
+    shown: Arc<ShownFile>,
+    mut wanted: JournalQuery,
     sender: mpsc::Sender<Bytes>,
 ) -> Result<(), Elapsed> {
     loop {
@@ -175,12 +175,12 @@ enum Out {
 
 impl Body for Out {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         match self.get_mut() {
             Self::Whole(body) => Pin::new(body).poll_frame(cx),
             Self::Lines { lines, .. } => {

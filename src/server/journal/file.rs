@@ -22,7 +22,7 @@ const TAIL: u64 = 64 << 10;
 
 /// When a file gives way to the next, and what becomes of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Rotation {
+pub struct JournalRotation {
     /// The most bytes of one file; a single line may be longer.
     pub max_size: u64,
     /// How many older parts are kept.
@@ -31,12 +31,12 @@ pub struct Rotation {
 
 /// A journal's file.
 #[derive(Debug)]
-pub struct File {
+pub struct JournalFile {
     path: PathBuf,
     file: std::fs::File,
     /// How much of it is whole lines.
     length: u64,
-    rotation: Option<Rotation>,
+    rotation: Option<JournalRotation>,
 }
 
 /// The name of an older part.
@@ -61,13 +61,13 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
     all
 }
 
-impl File {
+impl JournalFile {
     /// Begins a file that only its owner may read. What it held goes, as do the older
     /// parts of an earlier run.
     ///
     /// # Errors
     /// A file that cannot be written; one that is not plain, where it is to be rotated.
-    pub fn create(path: &Path, rotation: Option<Rotation>) -> io::Result<Self> {
+    pub fn create(path: &Path, rotation: Option<JournalRotation>) -> io::Result<Self> {
         let file = create(path, rotation.is_some())?;
         for number in 1.. {
             let part = part(path, number);

@@ -17,11 +17,11 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::{Sleep, sleep};
 
-use super::super::Gateway;
-use super::super::socket::Connection;
+use super::super::Proxy;
+use super::super::socket::ConnectionHandle;
 use super::line::{printed, versioned};
 use super::{Journal, KEPT};
-use crate::recording::entry::Cut;
+use crate::recording::entry::RecordedCut;
 
 /// How often a follower looks for lines.
 const LOOK: Duration = Duration::from_millis(50);
@@ -36,7 +36,7 @@ const MOST: usize = 64;
 
 /// What somebody wants of the journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct JournalQuery {
     /// Lines of later numbers only.
     pub after: u64,
     /// Lines of this time or later only, in microseconds since 1970.
@@ -45,7 +45,7 @@ pub struct Wanted {
     pub follow: bool,
 }
 
-impl Wanted {
+impl JournalQuery {
     /// Reads a query; `None` where it asks for neither a place nor to follow.
     ///
     /// # Errors
@@ -78,9 +78,9 @@ impl Wanted {
 }
 
 /// The journal as a body of JSON lines.
-pub struct Follower {
-    gateway: Arc<Gateway>,
-    wanted: Wanted,
+pub struct JournalFollower {
+    gateway: Arc<Proxy>,
+    wanted: JournalQuery,
     look: Pin<Box<Sleep>>,
     pulse: Arc<Pulse>,
     /// Counted for as long as it is held.
@@ -104,12 +104,12 @@ impl Pulse {
     }
 }
 
-impl Follower {
+impl JournalFollower {
     /// A follower on this connection; `None` where there are too many.
     pub(in crate::server) fn new(
-        gateway: &Arc<Gateway>,
-        wanted: Wanted,
-        connection: &Arc<Connection>,
+        gateway: &Arc<Proxy>,
+        wanted: JournalQuery,
+        connection: &Arc<ConnectionHandle>,
     ) -> Option<Self> {
         let place = Arc::clone(&gateway.journal.followers);
         if gateway.journal.followers() > MOST {
@@ -123,7 +123,7 @@ impl Follower {
 }
 
 /// Ends the connection of a follower that takes nothing.
-async fn attend(pulse: Weak<Pulse>, connection: Arc<Connection>, gateway: Arc<Gateway>) {
+async fn attend(pulse: Weak<Pulse>, connection: Arc<ConnectionHandle>, gateway: Arc<Proxy>) {
     loop {
         tokio::time::sleep(LOOK * 4).await;
         let Some(pulse) = pulse.upgrade() else { return };
@@ -136,14 +136,14 @@ async fn attend(pulse: Weak<Pulse>, connection: Arc<Connection>, gateway: Arc<Ga
     }
 }
 
-impl Body for Follower {
+impl Body for JournalFollower {
     type Data = Bytes;
-    type Error = Cut;
+    type Error = RecordedCut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         let this = &mut *self;
         loop {
             this.pulse.beat();
@@ -163,7 +163,7 @@ impl Body for Follower {
 
 impl Journal {
     /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
-    fn lines(&self, wanted: &mut Wanted) -> Vec<u8> {
+    fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         let mut out = Vec::new();
         let last = self.last.load(Ordering::Acquire);
         // A number that no line has yet is waited for.

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::super::tests::seen;
 use super::*;
 
-fn read(journal: &Journal, wanted: &mut Wanted) -> Vec<Value> {
+fn read(journal: &Journal, wanted: &mut JournalQuery) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
         let piece = journal.lines(wanted);
@@ -20,7 +20,7 @@ fn read(journal: &Journal, wanted: &mut Wanted) -> Vec<Value> {
 fn lines_come_once_each_from_the_place_that_is_asked_for() {
     let journal = Journal::new(None);
     (1..=10).for_each(|at| drop(journal.add(&mut seen(at * 1_000_000))));
-    let mut wanted = Wanted::of("since=7").unwrap().unwrap();
+    let mut wanted = JournalQuery::of("since=7").unwrap().unwrap();
     let numbers = |lines: &[Value]| -> Vec<u64> {
         lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect()
     };
@@ -28,9 +28,9 @@ fn lines_come_once_each_from_the_place_that_is_asked_for() {
     assert_eq!(read(&journal, &mut wanted), [] as [Value; 0]);
     journal.add(&mut seen(11_000_000));
     assert_eq!(numbers(&read(&journal, &mut wanted)), [11]);
-    let mut timed = Wanted::of("since=1970-01-01T00:00:09Z").unwrap().unwrap();
+    let mut timed = JournalQuery::of("since=1970-01-01T00:00:09Z").unwrap().unwrap();
     assert_eq!(numbers(&read(&journal, &mut timed)), [9, 10, 11]);
-    let mut ahead = Wanted::of("since=18446744073709551615&follow=1").unwrap().unwrap();
+    let mut ahead = JournalQuery::of("since=18446744073709551615&follow=1").unwrap().unwrap();
     assert_eq!(read(&journal, &mut ahead), [] as [Value; 0]);
 }
 
@@ -38,7 +38,7 @@ fn lines_come_once_each_from_the_place_that_is_asked_for() {
 fn who_falls_behind_is_told_how_many_lines_are_gone() {
     let journal = Journal::new(None);
     (0..KEPT as i64 + 234).for_each(|at| drop(journal.add(&mut seen(at))));
-    let lines = read(&journal, &mut Wanted::default());
+    let lines = read(&journal, &mut JournalQuery::default());
     assert_eq!((&lines[0]["outcome"], &lines[0]["lines"]), (&"skipped".into(), &234.into()));
     assert_eq!(lines[0]["seq"], 234);
     assert_eq!((lines.len(), &lines[1]["seq"]), (KEPT + 1, &235.into()));
@@ -46,11 +46,11 @@ fn who_falls_behind_is_told_how_many_lines_are_gone() {
 
 #[test]
 fn queries_that_ask_for_something_else_are_refused() {
-    assert_eq!(Wanted::of("").unwrap(), None);
-    assert_eq!(Wanted::of("session=a").unwrap(), None);
-    let all = Wanted { follow: true, ..Wanted::default() };
-    assert_eq!(Wanted::of("follow=1").unwrap(), Some(all));
+    assert_eq!(JournalQuery::of("").unwrap(), None);
+    assert_eq!(JournalQuery::of("session=a").unwrap(), None);
+    let all = JournalQuery { follow: true, ..JournalQuery::default() };
+    assert_eq!(JournalQuery::of("follow=1").unwrap(), Some(all));
     for wrong in ["since=yesterday", "since=-1", "follow=yes", "since="] {
-        assert!(Wanted::of(wrong).is_err(), "{wrong}");
+        assert!(JournalQuery::of(wrong).is_err(), "{wrong}");
     }
 }

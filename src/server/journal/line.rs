@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::super::seen::{More, Seen};
+use super::super::call_record::{CallRecord, OutcomeDetail};
 use crate::printable;
-use crate::recording::moment::letters;
+use crate::recording::timestamp::letters;
 
 /// The version of the lines. Fields may be added within one; none changes what it means.
 pub const VERSION: u64 = 1;
@@ -25,12 +25,12 @@ pub(super) fn versioned(fields: impl IntoIterator<Item = (&'static str, Value)>)
 }
 
 /// The line of a call, by itself.
-pub fn of(seen: &Seen) -> Value {
+pub fn of(seen: &CallRecord) -> Value {
     read(seen, None)
 }
 
 /// The line of a call, with this number where it has one, as JSON.
-pub(super) fn read(seen: &Seen, seq: Option<u64>) -> Value {
+pub(super) fn read(seen: &CallRecord, seq: Option<u64>) -> Value {
     let mut text = Vec::new();
     write(seen, seq, &mut text);
     // A test reads what is written: it is JSON.
@@ -53,7 +53,7 @@ macro_rules! fields {
 }
 
 /// Writes the line of a call, with this number where it has one, without its end.
-pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
+pub(super) fn write(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"v":"#);
     number(out, VERSION);
     if seq.is_some() {
@@ -61,13 +61,15 @@ pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
     }
     let entry = answer(seen, out);
     match &seen.more {
-        More::Nothing | More::Mismatch(_) => out.extend_from_slice(b",\"more\":null}"),
-        More::Entry(_) => {
+        OutcomeDetail::Nothing | OutcomeDetail::Mismatch(_) => {
+            out.extend_from_slice(b",\"more\":null}")
+        }
+        OutcomeDetail::Entry(_) => {
             out.extend_from_slice(b",\"more\":{\"entry\":");
             out.extend_from_within(entry);
             out.extend_from_slice(b"}}");
         }
-        More::Value(more) => {
+        OutcomeDetail::Value(more) => {
             fields! { out, "more": value(Some(&**more)), }
             out.push(b'}');
         }
@@ -75,7 +77,7 @@ pub(super) fn write(seen: &Seen, seq: Option<u64>, out: &mut Vec<u8>) {
 }
 
 /// Writes what every line says of its call; where in it the entry's name stands.
-fn answer(seen: &Seen, out: &mut Vec<u8>) -> Range<usize> {
+fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
     let facts = &*seen.facts;
     fields! { out,
         "at": moment(Some(seen.at)),
@@ -124,16 +126,16 @@ fn answer(seen: &Seen, out: &mut Vec<u8>) -> Range<usize> {
 }
 
 /// The entry it was answered from.
-fn entry(seen: &Seen) -> Option<&str> {
+fn entry(seen: &CallRecord) -> Option<&str> {
     match &seen.more {
-        More::Entry(entry) => entry.as_ref()?.to_str().ok(),
+        OutcomeDetail::Entry(entry) => entry.as_ref()?.to_str().ok(),
         _ => None,
     }
 }
 
-fn mismatch(seen: &Seen) -> Option<&Value> {
+fn mismatch(seen: &CallRecord) -> Option<&Value> {
     match &seen.more {
-        More::Mismatch(mismatch) => Some(mismatch),
+        OutcomeDetail::Mismatch(mismatch) => Some(mismatch),
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::super::seen::Facts;
+use super::super::super::call_record::RequestSummary;
 use super::super::tests::seen;
 use super::*;
 use std::sync::Arc;
 
-fn written(seen: &Seen) -> Value {
+fn written(seen: &CallRecord) -> Value {
     let mut text = Vec::new();
     write(seen, Some(7), &mut text);
     assert!(!text.contains(&b'\n'), "a line is one line");
@@ -28,7 +28,7 @@ fn times_have_one_digit_behind_the_point() {
 #[test]
 fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     let mut one = seen(1_700_000_000_000_042);
-    one.more = More::value(json!({ "message": "a \"b\"\n" }));
+    one.more = OutcomeDetail::value(json!({ "message": "a \"b\"\n" }));
     let line = written(&one);
     assert_eq!((&line["v"], &line["seq"]), (&json!(VERSION), &json!(7)));
     assert_eq!(line["at"], "2023-11-14T22:13:20.000042Z");
@@ -36,10 +36,10 @@ fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     assert!(line["first_byte_ms"].is_null() && line["mismatch"].is_null());
     assert_eq!(line.as_object().unwrap().len(), 36);
     assert_eq!(of(&one).as_object().unwrap().len(), 35);
-    one.more = More::Entry(Some("plan".parse().unwrap()));
+    one.more = OutcomeDetail::Entry(Some("plan".parse().unwrap()));
     assert_eq!(written(&one)["more"], json!({ "entry": "plan" }));
     assert_eq!(written(&one)["entry"], "plan");
-    one.more = More::Mismatch(Arc::new(json!({ "reason": "exhausted" })));
+    one.more = OutcomeDetail::Mismatch(Arc::new(json!({ "reason": "exhausted" })));
     assert_eq!(written(&one)["mismatch"], json!({ "reason": "exhausted" }));
 }
 
@@ -50,7 +50,7 @@ proptest! {
         step in proptest::option::of("[\\x00-\\x7f]{0,20}"), cost in any::<Option<f64>>(),
     ) {
         let mut one = seen(1);
-        let facts = Facts { path, model, step, ..(*one.facts).clone() };
+        let facts = RequestSummary { path, model, step, ..(*one.facts).clone() };
         (one.facts, one.cost_usd) = (Arc::new(facts), cost.filter(|cost| cost.is_finite()));
         let line = written(&one);
         prop_assert_eq!(&line["path"], &*one.facts.path);

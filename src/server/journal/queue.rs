@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::file::File;
-use super::{Numbered, OnTold, follow};
+use super::file::JournalFile;
+use super::{Numbered, OnJournalError, follow};
 
 /// Lines that may wait.
 const LINES: usize = 8192;
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// What became of lines.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct LineCounts {
     written: AtomicU64,
     /// Those that the queue had no room for.
     left_out: AtomicU64,
@@ -42,7 +42,7 @@ pub(super) struct Counts {
     why: Mutex<Option<String>>,
 }
 
-impl Counts {
+impl LineCounts {
     /// Lines that are not in the file.
     pub(super) fn lost(&self) -> u64 {
         self.left_out.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
@@ -71,19 +71,19 @@ enum Task {
 
 /// The queue.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct LineQueue {
     tasks: SyncSender<Task>,
     /// The bytes of what waits.
     waiting: Arc<AtomicUsize>,
-    counts: Arc<Counts>,
+    counts: Arc<LineCounts>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Queue {
+impl LineQueue {
     /// Starts the thread, which writes to `file` and tells what goes wrong.
-    pub(super) fn start(file: File, told: OnTold) -> Self {
+    pub(super) fn start(file: JournalFile, told: OnJournalError) -> Self {
         let (tasks, receiver) = sync_channel(LINES);
-        let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<Counts>::default());
+        let (waiting, counts) = (Arc::<AtomicUsize>::default(), Arc::<LineCounts>::default());
         let work = Work {
             file,
             told,
@@ -96,7 +96,7 @@ impl Queue {
     }
 
     /// What became of the lines so far.
-    pub(super) fn counts(&self) -> &Counts {
+    pub(super) fn counts(&self) -> &LineCounts {
         &self.counts
     }
 
@@ -147,10 +147,10 @@ impl Queue {
 
 /// What the thread works with.
 struct Work {
-    file: File,
-    told: OnTold,
+    file: JournalFile,
+    told: OnJournalError,
     waiting: Arc<AtomicUsize>,
-    counts: Arc<Counts>,
+    counts: Arc<LineCounts>,
     batch: Vec<u8>,
 }
 

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::timing::Timing;
+use super::time_histogram::TimeHistogram;
 use super::{STATUSES, count};
-use crate::server::seen::{Ending, Seen};
+use crate::server::call_record::{CallRecord, SendEnd};
 
 /// Upper bounds of its histogram, in seconds.
 const BOUNDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
@@ -129,25 +129,25 @@ const LABELS: usize = ROUTES.len() + OTHERS.len() + 1;
 struct Calls {
     /// By status; 0 is [`DESTROYED`].
     statuses: Box<[AtomicU64]>,
-    took: Timing,
+    took: TimeHistogram,
 }
 
 /// All calls. A place is taken when its first call is over.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(super) struct AimockRequests {
     places: Box<[OnceLock<Box<Calls>>]>,
 }
 
 /// A series: method, path, and what was counted.
-pub(super) struct Series<'a> {
+pub(super) struct AimockSeries<'a> {
     /// The labels of both families.
     pub(super) labels: [(&'static str, &'static str); 2],
     /// How long its calls took.
-    pub(super) took: &'a Timing,
+    pub(super) took: &'a TimeHistogram,
     calls: &'a Calls,
 }
 
-impl Series<'_> {
+impl AimockSeries<'_> {
     /// Its statuses with their counts, those there are.
     pub(super) fn statuses(&self) -> Vec<(Cow<'static, str>, u64)> {
         let counts = self.calls.statuses.iter().map(|count| count.load(Ordering::Relaxed));
@@ -160,23 +160,23 @@ impl Series<'_> {
     }
 }
 
-impl Requests {
+impl AimockRequests {
     /// None yet.
     pub(super) fn new() -> Self {
         Self { places: (0..METHODS.len() * LABELS).map(|_| OnceLock::new()).collect() }
     }
 
     /// Adds a call that is over.
-    pub(super) fn add(&self, seen: &Seen) {
+    pub(super) fn add(&self, seen: &CallRecord) {
         let facts = &*seen.facts;
         let known = METHODS.iter().position(|method| *method == facts.method);
         let method = known.unwrap_or(METHODS.len() - 1);
         let calls = self.places[method * LABELS + label(&facts.path)].get_or_init(|| {
             let statuses = (0..STATUSES).map(|_| AtomicU64::default()).collect();
-            Box::new(Calls { statuses, took: Timing::new(BOUNDS) })
+            Box::new(Calls { statuses, took: TimeHistogram::new(BOUNDS) })
         });
         let status = match (seen.end, seen.status) {
-            (Ending::Complete, Some(status)) => usize::from(status.as_u16()),
+            (SendEnd::Complete, Some(status)) => usize::from(status.as_u16()),
             _ => 0,
         };
         count(&calls.statuses[status.min(STATUSES - 1)]);
@@ -184,13 +184,13 @@ impl Requests {
     }
 
     /// All series there are.
-    pub(super) fn all(&self) -> Vec<Series<'_>> {
+    pub(super) fn all(&self) -> Vec<AimockSeries<'_>> {
         let there = self.places.iter().enumerate();
         let series = there.filter_map(|(place, calls)| {
             let calls = &**calls.get()?;
             let labels =
                 [("method", METHODS[place / LABELS]), ("path", label_text(place % LABELS))];
-            Some(Series { labels, took: &calls.took, calls })
+            Some(AimockSeries { labels, took: &calls.took, calls })
         });
         series.collect()
     }

@@ -8,19 +8,19 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use super::aimock::Requests;
-use super::model::Model;
-use super::timing::Timing;
-use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES, Told};
-use crate::replay::Reason;
-use crate::server::tally::Tally;
+use super::aimock::AimockRequests;
+use super::model::ModelMetrics;
+use super::time_histogram::TimeHistogram;
+use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES, ScrapeInput};
+use crate::replay::MissReason;
+use crate::server::run_counters::RunCounters;
 
 /// What a scrape tells.
 #[derive(Debug)]
-pub(super) struct Collected {
+pub(super) struct ScrapeOutput {
     pub(super) metrics: Arc<Metrics>,
-    pub(super) tally: Arc<Tally>,
-    pub(super) told: Told,
+    pub(super) tally: Arc<RunCounters>,
+    pub(super) told: ScrapeInput,
 }
 
 type Labels<'a> = [(&'static str, &'a str)];
@@ -56,7 +56,7 @@ impl Families<'_> {
         &mut self,
         name: &str,
         help: &str,
-        each: impl IntoIterator<Item = (Vec<(&'static str, &'t str)>, &'t Timing)>,
+        each: impl IntoIterator<Item = (Vec<(&'static str, &'t str)>, &'t TimeHistogram)>,
     ) -> Result {
         let mut family = self.out.encode_descriptor(name, help, None, MetricType::Histogram)?;
         for (labels, timing) in each {
@@ -85,7 +85,7 @@ fn value(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-impl Collector for Collected {
+impl Collector for ScrapeOutput {
     fn encode(&self, encoder: DescriptorEncoder) -> Result {
         let mut out = Families { out: encoder };
         self.calls(&mut out)?;
@@ -96,7 +96,7 @@ impl Collector for Collected {
     }
 }
 
-impl Collected {
+impl ScrapeOutput {
     /// What came, and what became of it.
     fn calls(&self, out: &mut Families<'_>) -> Result {
         let metrics = &*self.metrics;
@@ -116,7 +116,7 @@ impl Collected {
         self.replays(out, "loomrec_replays", None)?;
         let missed = self.tally.missed_by_reason();
         out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
-            Reason::ALL.iter().try_for_each(|reason| {
+            MissReason::ALL.iter().try_for_each(|reason| {
                 let reason = reason.as_str();
                 add(&[("reason", reason)], missed.get(reason).copied().unwrap_or(0))
             })
@@ -173,7 +173,7 @@ impl Collected {
         cost.encode_counter::<NoLabelSet, f64, f64>(&self.tally.cost_usd(), None)
     }
 
-    fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&Model]) -> Result {
+    fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
         out.counters(name, "Exchanges kept", |add| {
             let kept = models.iter().filter(|model| value(&model.captures) > 0);
             kept.into_iter().try_for_each(|model| add(&labels(model), value(&model.captures)))
@@ -220,7 +220,7 @@ impl Collected {
         let help = "Takes that were loaded, and exchanges kept since";
         out.gauge("loomrec_recording_entries", help, &[], entries)?;
         out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
-            add(&[], Tally::read(&self.tally.unkept))
+            add(&[], RunCounters::read(&self.tally.unkept))
         })?;
         let spans = &metrics.spans;
         out.counters("loomrec_spans_sent", "Spans that a collector has taken", |add| {
@@ -234,7 +234,7 @@ impl Collected {
     }
 
     fn entries(&self) -> u64 {
-        self.told.loaded + Tally::read(&self.tally.recorded)
+        self.told.loaded + RunCounters::read(&self.tally.recorded)
     }
 
     /// AgentLoom's and aimock's own names for some of it.
@@ -268,7 +268,7 @@ impl Collected {
 }
 
 /// Calls as aimock counts them.
-fn requested(out: &mut Families<'_>, requests: &Requests) -> Result {
+fn requested(out: &mut Families<'_>, requests: &AimockRequests) -> Result {
     let all = requests.all();
     out.counters("aimock_requests", "Calls, by what they were for", |add| {
         all.iter().try_for_each(|series| {
@@ -284,20 +284,20 @@ fn requested(out: &mut Families<'_>, requests: &Requests) -> Result {
     out.timings("aimock_request_duration_seconds", help, timed)
 }
 
-fn labels(model: &Model) -> [(&'static str, &str); 2] {
+fn labels(model: &ModelMetrics) -> [(&'static str, &str); 2] {
     [("provider", model.provider.name()), ("model", &model.name)]
 }
 
-fn latencies(out: &mut Families<'_>, name: &str, models: &[&Model]) -> Result {
+fn latencies(out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
     let help = "From sending to an upstream to the last byte of its answer";
     out.timings(name, help, timed(models, |model| &model.latency))
 }
 
 /// The models of which there are times.
 fn timed<'m>(
-    models: &[&'m Model],
-    which: impl Fn(&'m Model) -> &'m Timing,
-) -> Vec<(Vec<(&'static str, &'m str)>, &'m Timing)> {
+    models: &[&'m ModelMetrics],
+    which: impl Fn(&'m ModelMetrics) -> &'m TimeHistogram,
+) -> Vec<(Vec<(&'static str, &'m str)>, &'m TimeHistogram)> {
     let timed = models.iter().map(|model| (labels(model).to_vec(), which(model)));
     timed.filter(|(_, timing)| timing.read().count > 0).collect()
 }

@@ -2,15 +2,15 @@
 //!
 //! [`Metrics`] is counted into by calls as they are answered and end, without locks;
 //! [`Metrics::scrape`] writes all of it out. What the receipt tells as well is read from
-//! the [`Tally`] then, so that the two never differ.
+//! the [`RunCounters`] then, so that the two never differ.
 //! What a client chooses freely, such as a model's name, makes a bounded number of labels.
 
 mod aimock;
 mod collect;
-mod few;
+mod label_counter;
 mod model;
 mod text;
-mod timing;
+mod time_histogram;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -19,19 +19,19 @@ use std::time::Duration;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::registry::Registry;
 
-use super::seen::{Ending, Seen};
-use super::span::Counts;
-use super::tally::Tally;
-use collect::Collected;
-use few::Few;
-use model::{Model, Models};
+use super::call_record::{CallRecord, SendEnd};
+use super::run_counters::RunCounters;
+use super::span::SpanCounts;
+use collect::ScrapeOutput;
+use label_counter::LabelCounter;
+use model::{ModelMetrics, ModelTable};
 pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
-use timing::{LONG, SHORT, Timing};
+use time_histogram::{LONG, SHORT, TimeHistogram};
 
 /// The source of a miss and of a refusal.
 const OURSELVES: &str = "loomrec";
 
-/// Where answers come from, in the order of [`Source`](super::seen::Source).
+/// Where answers come from, in the order of [`AnswerSource`](super::call_record::AnswerSource).
 const SOURCES: [&str; 6] = ["recording", "upstream", "script", "default", "fault", OURSELVES];
 
 /// By what an answer that was not live was found.
@@ -45,7 +45,7 @@ const STATUSES: usize = 1000;
 
 /// What is told of a run beside its numbers.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct RunInfo {
     /// The recording's name, without its folder and ending: AgentLoom's workflow.
     pub workflow: String,
     /// Whether AgentLoom's and aimock's own names stand beside ours.
@@ -54,7 +54,7 @@ pub struct About {
 
 /// What a scrape tells that is counted elsewhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Told {
+pub struct ScrapeInput {
     /// What the run does, in a word.
     pub mode: &'static str,
     /// How many takes the run answers from.
@@ -66,48 +66,48 @@ pub struct Told {
 /// The numbers of a run.
 #[derive(Debug)]
 pub struct Metrics {
-    about: About,
+    about: RunInfo,
     /// Calls as aimock counts them, where its names stand beside ours.
-    aimock: Option<aimock::Requests>,
+    aimock: Option<aimock::AimockRequests>,
     /// By source and status; status 0 is none.
     requests: Box<[AtomicU64]>,
     replays: [AtomicU64; MATCHED_BY.len()],
-    models: Models,
-    overhead: Timing,
-    faults: Few<2>,
-    triggered: Few<3>,
-    bypassed: Few<4>,
+    models: ModelTable,
+    overhead: TimeHistogram,
+    faults: LabelCounter<2>,
+    triggered: LabelCounter<3>,
+    bypassed: LabelCounter<4>,
     open: AtomicI64,
     ended: [AtomicU64; ENDS.len()],
-    append: Timing,
-    fold: Timing,
+    append: TimeHistogram,
+    fold: TimeHistogram,
     /// What became of spans.
-    pub spans: Arc<Counts>,
+    pub spans: Arc<SpanCounts>,
 }
 
 impl Metrics {
     /// Those of a run in which nothing has happened yet.
-    pub fn new(about: About) -> Self {
+    pub fn new(about: RunInfo) -> Self {
         Self {
-            aimock: about.compat.then(aimock::Requests::new),
+            aimock: about.compat.then(aimock::AimockRequests::new),
             about,
             requests: (0..SOURCES.len() * STATUSES).map(|_| AtomicU64::default()).collect(),
             replays: Default::default(),
-            models: Models::new(),
-            overhead: Timing::new(SHORT),
-            faults: Few::new(),
-            triggered: Few::new(),
-            bypassed: Few::new(),
+            models: ModelTable::new(),
+            overhead: TimeHistogram::new(SHORT),
+            faults: LabelCounter::new(),
+            triggered: LabelCounter::new(),
+            bypassed: LabelCounter::new(),
             open: AtomicI64::default(),
             ended: Default::default(),
-            append: Timing::new(SHORT),
-            fold: Timing::new(LONG),
+            append: TimeHistogram::new(SHORT),
+            fold: TimeHistogram::new(LONG),
             spans: Arc::default(),
         }
     }
 
     /// Adds a call that is over.
-    pub fn over(&self, seen: &Seen) {
+    pub fn over(&self, seen: &CallRecord) {
         if let Some(aimock) = &self.aimock {
             aimock.add(seen);
         }
@@ -165,7 +165,7 @@ impl Metrics {
     }
 
     /// A stream has ended.
-    pub fn stream_ends(&self, how: Ending) {
+    pub fn stream_ends(&self, how: SendEnd) {
         self.open.fetch_sub(1, Ordering::Relaxed);
         count(&self.ended[place(&ENDS, how.word())]);
     }
@@ -181,10 +181,15 @@ impl Metrics {
     }
 
     /// All of it as text, with what the receipt tells and what else is told.
-    pub fn scrape(self: &Arc<Self>, tally: &Arc<Tally>, told: Told, open_metrics: bool) -> String {
+    pub fn scrape(
+        self: &Arc<Self>,
+        tally: &Arc<RunCounters>,
+        told: ScrapeInput,
+        open_metrics: bool,
+    ) -> String {
         let (metrics, tally) = (Arc::clone(self), Arc::clone(tally));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Collected { metrics, tally, told }));
+        registry.register_collector(Box::new(ScrapeOutput { metrics, tally, told }));
         let mut text = String::new();
         // Writing to a text fails at no time.
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
@@ -194,7 +199,7 @@ impl Metrics {
         }
     }
 
-    fn models(&self) -> Vec<&Model> {
+    fn models(&self) -> Vec<&ModelMetrics> {
         self.models.all()
     }
 }
@@ -204,7 +209,7 @@ fn count(counter: &AtomicU64) {
 }
 
 /// How long an upstream's first byte took, and its last, counted from when it was asked.
-fn times(seen: &Seen) -> Option<(Option<Duration>, Duration)> {
+fn times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
     let since = |sent: Duration| move |at: Duration| at.saturating_sub(sent);
     match seen.exchange.as_ref().map(|exchange| exchange.times) {
         Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),

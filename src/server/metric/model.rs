@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::timing::{LONG, Timing};
+use super::time_histogram::{LONG, TimeHistogram};
 use crate::provider::Provider;
 
 /// How many models, over all providers, are told apart.
@@ -25,7 +25,7 @@ const PLACES: usize = 4 * MOST;
 
 /// What is counted of one model.
 #[derive(Debug)]
-pub struct Model {
+pub struct ModelMetrics {
     /// The provider.
     pub(super) provider: Provider,
     /// The model's name as a label.
@@ -33,23 +33,23 @@ pub struct Model {
     /// Exchanges kept.
     pub(super) captures: AtomicU64,
     /// From sending to the upstream to the last byte of its answer.
-    pub(super) latency: Timing,
+    pub(super) latency: TimeHistogram,
     /// From sending to the upstream to the first byte of its answer.
-    pub(super) first_byte: Timing,
+    pub(super) first_byte: TimeHistogram,
     /// Input tokens.
     pub(super) input: AtomicU64,
     /// Output tokens.
     pub(super) output: AtomicU64,
 }
 
-impl Model {
+impl ModelMetrics {
     fn new(provider: Provider, name: &str) -> Self {
         Self {
             provider,
             name: name.to_owned(),
             captures: AtomicU64::default(),
-            latency: Timing::new(LONG),
-            first_byte: Timing::new(LONG),
+            latency: TimeHistogram::new(LONG),
+            first_byte: TimeHistogram::new(LONG),
             input: AtomicU64::default(),
             output: AtomicU64::default(),
         }
@@ -87,15 +87,15 @@ fn start(provider: Provider, name: &str) -> usize {
 
 /// All models.
 #[derive(Debug)]
-pub(super) struct Models {
-    seen: Box<[OnceLock<Box<Model>>]>,
+pub(super) struct ModelTable {
+    seen: Box<[OnceLock<Box<ModelMetrics>>]>,
     /// How many places are taken, or about to be.
     taken: AtomicUsize,
     /// For each provider, all the models that are not told apart.
-    others: [OnceLock<Box<Model>>; Provider::ALL.len()],
+    others: [OnceLock<Box<ModelMetrics>>; Provider::ALL.len()],
 }
 
-impl Models {
+impl ModelTable {
     /// None yet.
     pub(super) fn new() -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Models {
     }
 
     /// The model of this name, or the one for all others of its provider.
-    pub(super) fn of(&self, provider: Provider, name: Option<&str>) -> &Model {
+    pub(super) fn of(&self, provider: Provider, name: Option<&str>) -> &ModelMetrics {
         let name = name.filter(|name| !name.is_empty()).unwrap_or("unknown");
         if name.len() > LONGEST || name == OTHER {
             return self.other(provider);
@@ -114,7 +114,7 @@ impl Models {
         self.find(provider, &printable(name)).unwrap_or_else(|| self.other(provider))
     }
 
-    fn find(&self, provider: Provider, name: &str) -> Option<&Model> {
+    fn find(&self, provider: Provider, name: &str) -> Option<&ModelMetrics> {
         let start = start(provider, name);
         for step in 0..PLACES {
             let place = &self.seen[(start + step) % PLACES];
@@ -132,16 +132,16 @@ impl Models {
     /// Takes a free place, unless enough are taken. Who comes first has it.
     fn take<'a>(
         &self,
-        place: &'a OnceLock<Box<Model>>,
+        place: &'a OnceLock<Box<ModelMetrics>>,
         provider: Provider,
         name: &str,
-    ) -> Option<&'a Model> {
+    ) -> Option<&'a ModelMetrics> {
         let more = |taken: usize| (taken < MOST).then_some(taken + 1);
         self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
         let mut mine = false;
         let model = place.get_or_init(|| {
             mine = true;
-            Box::new(Model::new(provider, name))
+            Box::new(ModelMetrics::new(provider, name))
         });
         if !mine {
             self.taken.fetch_sub(1, Ordering::AcqRel);
@@ -149,15 +149,16 @@ impl Models {
         Some(model)
     }
 
-    fn other(&self, provider: Provider) -> &Model {
+    fn other(&self, provider: Provider) -> &ModelMetrics {
         let place = Provider::ALL.iter().position(|known| *known == provider).unwrap_or(0);
-        self.others[place].get_or_init(|| Box::new(Model::new(provider, OTHER)))
+        self.others[place].get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
     }
 
     /// All that were seen, by provider and name; no two have both the same.
-    pub(super) fn all(&self) -> Vec<&Model> {
+    pub(super) fn all(&self) -> Vec<&ModelMetrics> {
         let places = self.seen.iter().chain(&self.others);
-        let mut all: Vec<&Model> = places.filter_map(|place| Some(&**place.get()?)).collect();
+        let mut all: Vec<&ModelMetrics> =
+            places.filter_map(|place| Some(&**place.get()?)).collect();
         all.sort_by(|one, other| {
             (one.provider.name(), &one.name).cmp(&(other.provider.name(), &other.name))
         });
@@ -171,13 +172,13 @@ mod tests {
 
     use super::*;
 
-    fn names(models: &Models) -> Vec<(&str, &str)> {
+    fn names(models: &ModelTable) -> Vec<(&str, &str)> {
         models.all().iter().map(|model| (model.provider.name(), model.name.as_str())).collect()
     }
 
     #[test]
     fn models_beyond_the_bound_are_one_for_each_provider() {
-        let models = Models::new();
+        let models = ModelTable::new();
         for number in 0..1_000_000 {
             let provider = if number % 2 == 0 { Provider::OpenAi } else { Provider::Cohere };
             let model = models.of(provider, Some(&format!("m{number}")));
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn model_is_found_again_when_several_threads_are_the_first() {
-        let models = Models::new();
+        let models = ModelTable::new();
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn name_is_another_when_it_is_missing_too_long_or_acts_on_a_terminal() {
-        let models = Models::new();
+        let models = ModelTable::new();
         let long = "x".repeat(LONGEST + 1);
         for name in [None, Some(""), Some("unknown"), Some("other"), Some(&*long), Some("a\x1b[2J")]
         {
@@ -227,7 +228,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_two_models_have_one_label(names in prop::collection::vec("\\PC{0,3}|[a\x00-\x1f]{0,2}", 0..150)) {
-            let models = Models::new();
+            let models = ModelTable::new();
             names.iter().for_each(|name| {
                 models.of(Provider::Gemini, Some(name));
             });

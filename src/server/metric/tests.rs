@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::provider::Provider;
-use crate::record::Times;
-use crate::server::seen::{Exchange, Facts, Source};
+use crate::record::UpstreamTimes;
+use crate::server::call_record::{AnswerSource, ExchangeOutcome, RequestSummary};
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
@@ -14,27 +14,27 @@ const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"
 /// The labels of aimock's for those calls.
 const AIMOCKS: &str = "method=\"POST\",path=\"{unknown}\"";
 
-fn metrics(compat: bool) -> (Arc<Metrics>, Arc<Tally>) {
-    let about = About { workflow: "agent".to_owned(), compat };
+fn metrics(compat: bool) -> (Arc<Metrics>, Arc<RunCounters>) {
+    let about = RunInfo { workflow: "agent".to_owned(), compat };
     (Arc::new(Metrics::new(about)), Arc::default())
 }
 
-fn told(loaded: u64) -> Told {
-    Told { mode: "replay", loaded, journal_lost: 3 }
+fn told(loaded: u64) -> ScrapeInput {
+    ScrapeInput { mode: "replay", loaded, journal_lost: 3 }
 }
 
 /// A call for a model, answered so.
-fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u16>) -> Seen {
-    let mut facts = Facts::refused("POST", "/v1/x", provider);
+fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u16>) -> CallRecord {
+    let mut facts = RequestSummary::refused("POST", "/v1/x", provider);
     facts.model = Some(model.to_owned());
-    let mut seen = Seen::new(0, Arc::new(facts), "replay");
+    let mut seen = CallRecord::new(0, Arc::new(facts), "replay");
     (seen.outcome, seen.status) =
         (outcome, status.map(|status| StatusCode::from_u16(status).unwrap()));
     (seen.head, seen.waited) = (Duration::from_millis(9), Duration::from_micros(8_920));
     seen
 }
 
-fn fill(metrics: &Metrics, tally: &Tally) {
+fn fill(metrics: &Metrics, tally: &RunCounters) {
     let mut served = seen(Provider::OpenAi, "gpt", "served", Some(200));
     served.matched_by = Some("step_id");
     served.tell(7, 5);
@@ -49,8 +49,8 @@ fn fill(metrics: &Metrics, tally: &Tally) {
     let mut recorded = seen(Provider::Anthropic, "claude \"x\"\n日本", "recorded", Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
-    let times = Times { sent, head, first: Some(first), last };
-    recorded.exchange = Some(Box::new(Exchange { kept: true, times, answered_by: None }));
+    let times = UpstreamTimes { sent, head, first: Some(first), last };
+    recorded.exchange = Some(Box::new(ExchangeOutcome { kept: true, times, answered_by: None }));
     metrics.over(&recorded);
     let mut forwarded = seen(Provider::Cohere, "command", "forwarded", Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
@@ -61,11 +61,11 @@ fn fill(metrics: &Metrics, tally: &Tally) {
     metrics.bypass("malformed", "plan", "proxy", "too_short");
     metrics.stream_begins();
     metrics.stream_begins();
-    metrics.stream_ends(Ending::ClientLeft);
+    metrics.stream_ends(SendEnd::ClientLeft);
     metrics.append(Duration::from_micros(30));
     metrics.fold(Duration::from_millis(30));
     tally.spend(7, 5, 0.25);
-    Tally::count(&tally.recorded);
+    RunCounters::count(&tally.recorded);
     tally.unkept("disk full");
 }
 
@@ -121,7 +121,7 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, tally) = metrics(true);
     fill(&metrics, &tally);
     let mut sent = seen(Provider::OpenAi, "gpt", "served", Some(200));
-    (sent.end, sent.total) = (Ending::Complete, Duration::from_millis(30));
+    (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.over(&sent);
     let text = metrics.scrape(&tally, told(0), false);
     for (series, expected) in [
@@ -144,7 +144,7 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
 
 #[test]
 fn sources_are_named_as_the_journal_names_them() {
-    use Source::{Default, Fault, Nowhere, Recording, Script, Upstream};
+    use AnswerSource::{Default, Fault, Nowhere, Recording, Script, Upstream};
     for source in [Recording, Upstream, Script, Default, Fault, Nowhere] {
         assert_eq!(SOURCES[source as usize], source.word().unwrap_or(OURSELVES));
     }

@@ -15,13 +15,13 @@ use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SdkTracer;
 use serde_json::Value as Json;
 
-use super::About;
-use super::parent::Parent;
-use super::word::{method, operation, system};
-use crate::server::seen::{Ending, Facts, More, Seen, clip};
+use super::SpanDetails;
+use super::parent::ParentSpan;
+use super::semantic::{method, operation, system};
+use crate::server::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd, clip};
 
 /// Makes the span of a call, joined to its caller's, and ends it.
-pub(super) fn make(tracer: &SdkTracer, seen: &Seen, about: &About) {
+pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
     let start = UNIX_EPOCH + Duration::from_micros(u64::try_from(seen.at).unwrap_or(0));
     let builder = SpanBuilder::from_name(name(&seen.facts))
         .with_kind(SpanKind::Server)
@@ -37,7 +37,7 @@ pub(super) fn make(tracer: &SdkTracer, seen: &Seen, about: &About) {
 }
 
 /// The caller's span.
-fn context(parent: &Parent) -> Context {
+fn context(parent: &ParentSpan) -> Context {
     let flags = if parent.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
     let state: TraceState = parent.state.parse().unwrap_or_default();
     let (trace, span) = (TraceId::from(parent.trace), SpanId::from(parent.span));
@@ -45,7 +45,7 @@ fn context(parent: &Parent) -> Context {
 }
 
 /// What is asked for, and of which model; the method, where it is nothing of a model.
-fn name(facts: &Facts) -> Cow<'static, str> {
+fn name(facts: &RequestSummary) -> Cow<'static, str> {
     match (operation(facts.operation), &facts.model) {
         (Some(operation), Some(model)) => format!("{operation} {model}").into(),
         (Some(operation), None) => operation.into(),
@@ -61,9 +61,9 @@ struct Failure {
     is_ours: bool,
 }
 
-fn failure(seen: &Seen) -> Option<Failure> {
+fn failure(seen: &CallRecord) -> Option<Failure> {
     let status = seen.status.map(|status| status.as_u16());
-    let failed = status.is_none_or(|status| status >= 400) || seen.end == Ending::Aborted;
+    let failed = status.is_none_or(|status| status >= 400) || seen.end == SendEnd::Aborted;
     let ours = |kind: Cow<'static, str>| Some(Failure { kind, is_ours: true });
     match seen.outcome {
         "missed" => ours("RecordingMismatchError".into()),
@@ -74,7 +74,7 @@ fn failure(seen: &Seen) -> Option<Failure> {
             (_, Some(status)) if status >= 400 => {
                 Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
             }
-            _ if seen.end == Ending::Aborted => ours("aborted".into()),
+            _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
             _ => None,
         },
     }
@@ -103,7 +103,7 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn attributes(seen: &Seen, about: &About) -> Vec<KeyValue> {
+fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
     let mut out = Attributes(Vec::with_capacity(40));
     of_conventions(&mut out, seen, about);
     ours(&mut out, seen);
@@ -114,7 +114,7 @@ fn attributes(seen: &Seen, about: &About) -> Vec<KeyValue> {
 }
 
 /// Those that OpenTelemetry's conventions name.
-fn of_conventions(out: &mut Attributes, seen: &Seen, about: &About) {
+fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) {
     let facts = &*seen.facts;
     out.maybe("gen_ai.operation.name", operation(facts.operation));
     if let Some(system) = system(facts) {
@@ -147,7 +147,7 @@ fn of_conventions(out: &mut Attributes, seen: &Seen, about: &About) {
 }
 
 /// Our own.
-fn ours(out: &mut Attributes, seen: &Seen) {
+fn ours(out: &mut Attributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
     out.put("loomrec.outcome", seen.outcome);
@@ -158,7 +158,7 @@ fn ours(out: &mut Attributes, seen: &Seen) {
     out.text("loomrec.step_id", facts.step.as_deref());
     out.text("loomrec.session", facts.session.as_deref());
     out.maybe("loomrec.matched_by", seen.matched_by);
-    if let More::Entry(Some(entry)) = &seen.more {
+    if let OutcomeDetail::Entry(Some(entry)) = &seen.more {
         out.maybe("loomrec.entry", entry.to_str().ok().map(clip));
     }
     out.maybe("loomrec.take", seen.take.map(|take| whole(take as u64)));
@@ -176,7 +176,7 @@ fn ours(out: &mut Attributes, seen: &Seen) {
 }
 
 /// AgentLoom's names for some of it.
-fn agentlooms(out: &mut Attributes, seen: &Seen) {
+fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
     if let Some(by) = seen.matched_by {
         out.put("agentloom.mock.matched_by", by);
         out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
@@ -193,7 +193,7 @@ fn agentlooms(out: &mut Attributes, seen: &Seen) {
 }
 
 /// What happened on the way.
-fn events(seen: &Seen, start: SystemTime) -> Vec<Event> {
+fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
     let event = |name: &'static str, after: Duration, attributes: Vec<KeyValue>| {
         Event::new(name, start + after.min(seen.total), attributes, 0)
     };
@@ -202,7 +202,7 @@ fn events(seen: &Seen, start: SystemTime) -> Vec<Event> {
     if let Some(fault) = seen.fault.as_deref() {
         out.push(event("loomrec.fault", head, fault_of(fault)));
     }
-    if let More::Mismatch(mismatch) = &seen.more {
+    if let OutcomeDetail::Mismatch(mismatch) = &seen.more {
         out.push(event("loomrec.mismatch", head, mismatch_of(mismatch)));
     }
     if let Some(first) = seen.first_byte {

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 /// What became of spans.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct SpanCounts {
     sent: AtomicU64,
     lost: AtomicU64,
     /// Why spans were lost, the last time.
     why: Mutex<Option<String>>,
 }
 
-impl Counts {
+impl SpanCounts {
     /// Those that a collector has taken.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)

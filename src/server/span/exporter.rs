@@ -12,28 +12,28 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
-use super::{Config, Protocol, SpanError};
+use super::{SpanConfig, SpanError, SpanProtocol};
 
 /// The exporter. To be called where a runtime is at hand.
 ///
 /// # Errors
 /// What it cannot be built with.
-pub(super) fn build(config: &Config, resource: &Resource) -> Result<SpanExporter, SpanError> {
+pub(super) fn build(config: &SpanConfig, resource: &Resource) -> Result<SpanExporter, SpanError> {
     let setup = |detail: String| SpanError::Setup { detail };
     let builder = SpanExporter::builder();
     let endpoint = config.endpoint.as_str();
     let built = match config.protocol {
-        Protocol::Grpc => {
+        SpanProtocol::Grpc => {
             let builder = builder.with_tonic().with_endpoint(endpoint).with_timeout(config.timeout);
             match config.endpoint.scheme() {
                 "https" => builder.with_tls_config(tls(config)).build(),
                 _ => builder.build(),
             }
         }
-        Protocol::Protobuf | Protocol::Json => {
+        SpanProtocol::Protobuf | SpanProtocol::Json => {
             let client = client(config).map_err(|error| setup(chain(&error)))?;
             let protocol = match config.protocol {
-                Protocol::Json => Otlp::HttpJson,
+                SpanProtocol::Json => Otlp::HttpJson,
                 _ => Otlp::HttpBinary,
             };
             let builder = builder.with_http().with_http_client(client).with_protocol(protocol);
@@ -45,7 +45,7 @@ pub(super) fn build(config: &Config, resource: &Resource) -> Result<SpanExporter
     Ok(exporter)
 }
 
-fn tls(config: &Config) -> ClientTlsConfig {
+fn tls(config: &SpanConfig) -> ClientTlsConfig {
     let tls = match &config.roots {
         Some(roots) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(roots)),
         None => ClientTlsConfig::new().with_enabled_roots(),
@@ -56,7 +56,7 @@ fn tls(config: &Config) -> ClientTlsConfig {
     }
 }
 
-fn client(config: &Config) -> reqwest::Result<reqwest::Client> {
+fn client(config: &SpanConfig) -> reqwest::Result<reqwest::Client> {
     let none = reqwest::redirect::Policy::none();
     let mut builder = reqwest::Client::builder().no_proxy().redirect(none).timeout(config.timeout);
     if let Some(roots) = &config.roots {

@@ -14,7 +14,7 @@ mod exporter;
 #[cfg(feature = "otel")]
 mod queue;
 #[cfg(feature = "otel")]
-mod word;
+mod semantic;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use std::time::Duration;
 use serde_json::Value;
 use url::Url;
 
-use super::seen::Seen;
-pub use count::Counts;
+use super::call_record::CallRecord;
+pub use count::SpanCounts;
 
 /// Told of what went wrong, once.
-pub type OnTold = Box<dyn Fn(&str) + Send>;
+pub type OnSpanError = Box<dyn Fn(&str) + Send>;
 
 /// How spans are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum SpanProtocol {
     /// Protobuf over gRPC.
     Grpc,
     /// Protobuf over HTTP.
@@ -42,11 +42,11 @@ pub enum Protocol {
 
 /// Where spans go, and what of it is bounded.
 #[derive(Clone)]
-pub struct Config {
+pub struct SpanConfig {
     /// Where to: for HTTP with the path.
     pub endpoint: Url,
     /// How.
-    pub protocol: Protocol,
+    pub protocol: SpanProtocol,
     /// How long the collector may take for one request.
     pub timeout: Duration,
     /// How long sending a batch may take, tries included.
@@ -62,14 +62,14 @@ pub struct Config {
     /// The certificates (PEM) to trust in place of the system's.
     pub roots: Option<Vec<u8>>,
     /// What the collector is shown.
-    pub identity: Option<Identity>,
+    pub identity: Option<TlsIdentity>,
     /// What a span tells beside its call.
-    pub about: About,
+    pub about: SpanDetails,
 }
 
 /// A certificate and its key, both PEM.
 #[derive(Clone)]
-pub struct Identity {
+pub struct TlsIdentity {
     /// The certificate.
     pub certificate: Vec<u8>,
     /// The key.
@@ -78,7 +78,7 @@ pub struct Identity {
 
 /// What a span tells beside its call.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct SpanDetails {
     /// Whether AgentLoom's own names stand beside ours.
     pub compat: bool,
     /// The hosts and ports of upstreams, where they are known.
@@ -102,9 +102,9 @@ pub enum SpanError {
 /// Where spans are made and sent, if they are.
 #[derive(Debug)]
 pub struct Spans {
-    counts: Arc<Counts>,
+    counts: Arc<SpanCounts>,
     #[cfg(feature = "otel")]
-    queue: Option<queue::Queue>,
+    queue: Option<queue::SpanQueue>,
 }
 
 impl Spans {
@@ -123,8 +123,12 @@ impl Spans {
     /// # Errors
     /// What the exporter cannot be built with.
     #[cfg(feature = "otel")]
-    pub fn start(config: Config, counts: Arc<Counts>, told: OnTold) -> Result<Self, SpanError> {
-        let queue = queue::Queue::start(config, Arc::clone(&counts), told)?;
+    pub fn start(
+        config: SpanConfig,
+        counts: Arc<SpanCounts>,
+        told: OnSpanError,
+    ) -> Result<Self, SpanError> {
+        let queue = queue::SpanQueue::start(config, Arc::clone(&counts), told)?;
         Ok(Self { counts, queue: Some(queue) })
     }
 
@@ -133,7 +137,11 @@ impl Spans {
     /// # Errors
     /// Always.
     #[cfg(not(feature = "otel"))]
-    pub fn start(_config: Config, _counts: Arc<Counts>, _told: OnTold) -> Result<Self, SpanError> {
+    pub fn start(
+        _config: SpanConfig,
+        _counts: Arc<SpanCounts>,
+        _told: OnSpanError,
+    ) -> Result<Self, SpanError> {
         Err(SpanError::NotBuilt)
     }
 
@@ -150,7 +158,7 @@ impl Spans {
     }
 
     /// Has a span made of a call, unless too many wait already.
-    pub(super) fn add(&self, seen: &Arc<Seen>) {
+    pub(super) fn add(&self, seen: &Arc<CallRecord>) {
         #[cfg(feature = "otel")]
         if let Some(queue) = &self.queue {
             queue.add(seen);

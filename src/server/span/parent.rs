@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderName};
 
-use crate::recording::redact::{Secrets, is_clean};
+use crate::recording::redact::{CallCredentials, is_clean};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -16,7 +16,7 @@ const SAMPLED: u8 = 1;
 
 /// The caller's span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parent {
+pub struct ParentSpan {
     /// The number of its trace; never 0.
     pub trace: u128,
     /// Its own number; never 0.
@@ -27,10 +27,10 @@ pub struct Parent {
     pub state: Box<str>,
 }
 
-impl Parent {
+impl ParentSpan {
     /// What a request's headers say; `None` where they say nothing, or nothing that can be,
     /// or hold a credential of the request's own.
-    pub fn of(headers: &HeaderMap, secrets: &Secrets) -> Option<Self> {
+    pub fn of(headers: &HeaderMap, secrets: &CallCredentials) -> Option<Self> {
         let mut given = headers.get_all(TRACEPARENT).iter();
         // Two of them: nobody can tell which is meant.
         let (Some(value), None) = (given.next(), given.next()) else { return None };
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn parent_is_read_when_it_is_as_it_should_be() {
-        let parent = Parent::parse(GOOD).unwrap();
+        let parent = ParentSpan::parse(GOOD).unwrap();
         assert_eq!(parent.trace, 0x0af7651916cd43dd8448eb211c80319c);
         assert_eq!((parent.span, parent.sampled), (0xb7ad6b7169203331, true));
-        assert!(!Parent::parse(&GOOD.replace("-01", "-02")).unwrap().sampled);
-        assert!(Parent::parse(&GOOD.replace("-01", "-03")).unwrap().sampled);
-        assert!(Parent::parse(&format!("cc{}-what-ever", &GOOD[2..])).is_some());
+        assert!(!ParentSpan::parse(&GOOD.replace("-01", "-02")).unwrap().sampled);
+        assert!(ParentSpan::parse(&GOOD.replace("-01", "-03")).unwrap().sampled);
+        assert!(ParentSpan::parse(&format!("cc{}-what-ever", &GOOD[2..])).is_some());
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
             &GOOD.replace("b7ad6b7169203331", "b7ad6b716920333"),
             &GOOD.replace('-', "_"),
         ] {
-            assert_eq!(Parent::parse(bad), None, "{bad:?}");
+            assert_eq!(ParentSpan::parse(bad), None, "{bad:?}");
         }
     }
 
@@ -123,38 +123,42 @@ mod tests {
     fn state_is_one_list_and_left_out_when_it_is_long() {
         let mut headers = HeaderMap::new();
         headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "");
+        assert_eq!(&*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state, "");
         headers.append(TRACESTATE, HeaderValue::from_static("a=1"));
         headers.append(TRACESTATE, HeaderValue::from_static("b=2"));
-        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "a=1,b=2");
+        assert_eq!(
+            &*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state,
+            "a=1,b=2"
+        );
         let long = format!("c={}", "x".repeat(LONGEST_STATE));
         headers.append(TRACESTATE, HeaderValue::from_str(&long).unwrap());
-        assert_eq!(&*Parent::of(&headers, &Secrets::default()).unwrap().state, "");
+        assert_eq!(&*ParentSpan::of(&headers, &CallCredentials::default()).unwrap().state, "");
         headers.append(TRACEPARENT, HeaderValue::from_static(GOOD));
-        assert_eq!(Parent::of(&headers, &Secrets::default()), None);
+        assert_eq!(ParentSpan::of(&headers, &CallCredentials::default()), None);
     }
 
     #[test]
     fn state_that_holds_a_credential_is_left_out() {
-        let secrets = Secrets::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], "");
+        let secrets =
+            CallCredentials::of(&[("x-api-key".to_owned(), "canary-key-42".to_owned())], "");
         let mut headers = HeaderMap::new();
         headers.insert(TRACEPARENT, HeaderValue::from_static(GOOD));
         headers.append(TRACESTATE, HeaderValue::from_static("a=canary-key-42"));
-        assert_eq!(&*Parent::of(&headers, &secrets).unwrap().state, "");
+        assert_eq!(&*ParentSpan::of(&headers, &secrets).unwrap().state, "");
         let own = [("x-api-key".to_owned(), "b7ad6b7169203331".to_owned())];
-        assert_eq!(Parent::of(&headers, &Secrets::of(&own, "")), None);
+        assert_eq!(ParentSpan::of(&headers, &CallCredentials::of(&own, "")), None);
     }
 
     proptest! {
         #[test]
         fn nothing_that_comes_panics(text in "\\PC*", bytes: Vec<u8>) {
-            let _ = Parent::parse(&text);
+            let _ = ParentSpan::parse(&text);
             let mut headers = HeaderMap::new();
             if let Ok(value) = HeaderValue::from_bytes(&bytes) {
                 headers.insert(TRACEPARENT, value.clone());
                 headers.insert(TRACESTATE, value);
             }
-            let _ = Parent::of(&headers, &Secrets::default());
+            let _ = ParentSpan::of(&headers, &CallCredentials::default());
         }
     }
 }

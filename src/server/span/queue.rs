@@ -18,8 +18,8 @@ use opentelemetry_sdk::trace::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{Config, Counts, OnTold, SpanError, attribute, exporter};
-use crate::server::seen::Seen;
+use super::{OnSpanError, SpanConfig, SpanCounts, SpanError, attribute, exporter};
+use crate::server::call_record::CallRecord;
 
 /// Bytes that what waits may take in memory, about.
 const BYTES: usize = 16 << 20;
@@ -29,32 +29,32 @@ const GATHER: Duration = Duration::from_millis(5);
 const SLACK: Duration = Duration::from_millis(500);
 
 /// A call whose span is to be made, and the bytes it takes.
-type Waiting = (Arc<Seen>, usize);
+type Waiting = (Arc<CallRecord>, usize);
 
 /// The queue.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct SpanQueue {
     calls: mpsc::Sender<Waiting>,
     /// The bytes of what waits.
     waiting: Arc<AtomicUsize>,
     /// How many were taken in and are neither sent nor lost nor left out yet.
     open: Arc<AtomicU64>,
-    counts: Arc<Counts>,
+    counts: Arc<SpanCounts>,
     /// When sending has to be over, once that is known.
     stop: watch::Sender<Option<Instant>>,
     patience: Duration,
     done: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-impl Queue {
+impl SpanQueue {
     /// Starts the thread.
     ///
     /// # Errors
     /// What the exporter cannot be built with.
     pub(super) fn start(
-        config: Config,
-        counts: Arc<Counts>,
-        told: OnTold,
+        config: SpanConfig,
+        counts: Arc<SpanCounts>,
+        told: OnSpanError,
     ) -> Result<Self, SpanError> {
         let (calls, receiver) = mpsc::channel(config.queue.max(1));
         let (waiting, open) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
@@ -97,7 +97,7 @@ impl Queue {
     }
 
     /// Has a span made of a call, unless too many wait already.
-    pub(super) fn add(&self, seen: &Arc<Seen>) {
+    pub(super) fn add(&self, seen: &Arc<CallRecord>) {
         let weight = seen.weight();
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl Queue {
 struct Books {
     waiting: Arc<AtomicUsize>,
     open: Arc<AtomicU64>,
-    counts: Arc<Counts>,
+    counts: Arc<SpanCounts>,
 }
 
 /// Where the SDK puts spans that are made and sampled.
@@ -163,10 +163,10 @@ impl SpanProcessor for Made {
 
 /// What the thread works with.
 struct Work {
-    config: Config,
+    config: SpanConfig,
     books: Books,
     stop: watch::Receiver<Option<Instant>>,
-    told: OnTold,
+    told: OnSpanError,
     exporter: SpanExporter,
     tracer: SdkTracer,
     /// Its end would shut the tracer down.
@@ -178,10 +178,10 @@ struct Work {
 
 impl Work {
     fn new(
-        config: Config,
+        config: SpanConfig,
         books: Books,
         stop: watch::Receiver<Option<Instant>>,
-        told: OnTold,
+        told: OnSpanError,
     ) -> Result<Self, SpanError> {
         let resource = exporter::resource();
         let exporter = exporter::build(&config, &resource)?;

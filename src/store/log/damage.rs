@@ -10,22 +10,22 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use super::{BARE, BUFFER, Found, HEAD, LONGEST, MARK, next, reader};
-use crate::recording::packed;
+use crate::recording::log_codec;
 
 /// What a look at one place costs, in bytes that are read.
 const LOOK: u64 = 4096;
 
 /// Finds the next whole frame, again and again in one log.
-pub(super) struct Damage<'a> {
+pub(super) struct DamageFinder<'a> {
     file: &'a File,
     /// How many bytes may still be read: marks may be anywhere in a body.
     budget: u64,
-    marks: Marks<'a>,
+    marks: FrameMarks<'a>,
 }
 
 /// What was found behind whole frames.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Behind {
+pub(super) struct DamagedTail {
     /// The damaged frames, as far as they can be told apart.
     pub(super) damaged: Vec<Range<u64>>,
     /// Where the next whole frame begins, or the torn tail; else the log's end.
@@ -43,16 +43,16 @@ enum Extent {
     Unknown,
 }
 
-impl<'a> Damage<'a> {
+impl<'a> DamageFinder<'a> {
     /// For a log with so many bytes to be looked at.
     pub(super) fn new(file: &'a File, bytes: u64) -> Self {
-        Self { file, budget: 16 * bytes + (64 << 20), marks: Marks::new(file) }
+        Self { file, budget: 16 * bytes + (64 << 20), marks: FrameMarks::new(file) }
     }
 
     /// Finds what follows the bytes at `from`, where no whole frame begins; the log is
     /// `len` bytes long.
-    pub(super) fn resume(&mut self, from: u64, len: u64) -> io::Result<Behind> {
-        let mut behind = Behind { at: from, ..Behind::default() };
+    pub(super) fn resume(&mut self, from: u64, len: u64) -> io::Result<DamagedTail> {
+        let mut behind = DamagedTail { at: from, ..DamagedTail::default() };
         while behind.at < len {
             let at = behind.at;
             if at > from && self.is_frame(at, len)? {
@@ -77,7 +77,7 @@ impl<'a> Damage<'a> {
     }
 
     /// Looks for the next whole frame at every mark.
-    fn search(&mut self, behind: &mut Behind, len: u64) -> io::Result<()> {
+    fn search(&mut self, behind: &mut DamagedTail, len: u64) -> io::Result<()> {
         let begins = behind.at;
         let (mut piece, mut at) = (begins, begins + 1);
         while let Some(mark) = self.marks.find(at, len)? {
@@ -152,7 +152,7 @@ impl<'a> Damage<'a> {
     /// Where the frame at `at` ends, by the lengths within its entry.
     fn measured_end(&mut self, at: u64) -> io::Result<Option<u64>> {
         let (file, payload) = (self.file, at + HEAD as u64);
-        let length = packed::measure(|offset, buffer: &mut [u8]| {
+        let length = log_codec::measure(|offset, buffer: &mut [u8]| {
             self.spend(buffer.len() as u64);
             let Some(at) = payload.checked_add(offset) else { return Ok(false) };
             if self.budget == 0 { Ok(false) } else { fill(file, at, buffer) }
@@ -197,14 +197,14 @@ fn fill(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// The places of marks in a file; what was read once is kept for the next search.
-pub(super) struct Marks<'a> {
+pub(super) struct FrameMarks<'a> {
     file: &'a File,
     buffer: Vec<u8>,
     /// Where the buffer's bytes stand in the file.
     read: Range<u64>,
 }
 
-impl<'a> Marks<'a> {
+impl<'a> FrameMarks<'a> {
     pub(super) fn new(file: &'a File) -> Self {
         Self { file, buffer: Vec::new(), read: 0..0 }
     }

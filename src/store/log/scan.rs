@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use super::damage::{Behind, Damage};
-use super::{ABOUT, BUFFER, Found, FrameAt, HEAD, next, payload, read_about, reader};
+use super::damage::{DamageFinder, DamagedTail};
+use super::{ABOUT, BUFFER, Found, FramePlace, HEAD, next, payload, read_about, reader};
 use crate::identity::IdentityRules;
 
 /// How much is read at once behind a damaged frame: where many frames are damaged, most
@@ -16,7 +16,7 @@ const BUFFER_BEHIND_DAMAGE: usize = 16 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct Scanned {
     /// The whole frames, in order.
-    pub(in crate::store) frames: Vec<FrameAt>,
+    pub(in crate::store) frames: Vec<FramePlace>,
     /// The bytes of damaged frames, in order: they were written whole once, and do not
     /// check any more. That is bad storage, not a crash.
     pub(in crate::store) damaged: Vec<Range<u64>>,
@@ -48,7 +48,7 @@ pub(in crate::store) fn scan(file: &File) -> io::Result<Scanned> {
 /// The same, from where a frame begins.
 pub(in crate::store) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
     let len = file.metadata()?.len();
-    scan_up_to(file, from, len, &mut Damage::new(file, len.saturating_sub(from)))
+    scan_up_to(file, from, len, &mut DamageFinder::new(file, len.saturating_sub(from)))
 }
 
 /// The same, of the first `len` bytes of a log.
@@ -56,14 +56,14 @@ pub(super) fn scan_up_to(
     file: &File,
     from: u64,
     len: u64,
-    damage: &mut Damage<'_>,
+    damage: &mut DamageFinder<'_>,
 ) -> io::Result<Scanned> {
     let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
     let mut source = reader(file, from, BUFFER);
     while scanned.whole < len {
         match next(&mut source, len - scanned.whole)? {
             Some(Found::Frame { len, name, sum }) => {
-                let frame = FrameAt { at: scanned.whole + HEAD as u64, len, name, sum };
+                let frame = FramePlace { at: scanned.whole + HEAD as u64, len, name, sum };
                 if name == ABOUT {
                     match read_about(&payload(file, frame)?) {
                         Some(rules) => scanned.rules = Some(rules),
@@ -82,7 +82,7 @@ pub(super) fn scan_up_to(
                 break;
             }
             None => {
-                let Behind { damaged, at, torn } = damage.resume(scanned.whole, len)?;
+                let DamagedTail { damaged, at, torn } = damage.resume(scanned.whole, len)?;
                 scanned.damaged.extend(damaged);
                 scanned.whole = at;
                 if torn {

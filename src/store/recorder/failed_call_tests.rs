@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::tests::{contents, entry, open, step};
 use super::*;
-use crate::recording::{Chunk, End, Layout, Payload, RecordedResponse};
+use crate::recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 use crate::store::load;
 
 /// A call that was answered with this status.
@@ -14,8 +14,8 @@ fn answered(content: &str, status: u16, time: u32) -> Entry {
         response: Some(RecordedResponse {
             status,
             headers: Vec::new(),
-            end: End::Complete,
-            payload: Payload { layout: Layout::Whole, chunks: vec![chunk] },
+            end: ResponseEnd::Complete,
+            payload: ResponsePayload { layout: ChunkLayout::Whole, chunks: vec![chunk] },
         }),
         recorded_at: Some(format!("2026-01-01T00:00:{time:02}.000000Z")),
         ..entry(content)
@@ -121,7 +121,7 @@ fn failure_replaces_a_success_when_that_is_asked() {
     let mut recorder = open(&path);
     let packer = recorder.packer(true).keep_failures(true);
     let (name, entry) = (step("a"), answered("401", 401, 2));
-    let parcel = packer.pack(&Item { name, entry, secrets: Arc::default() }).unwrap();
+    let parcel = packer.pack(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
     recorder.keep(&mut [parcel]).unwrap();
     recorder.close().unwrap();
     assert_eq!(held(&path), ["a=401"]);
@@ -136,5 +136,5 @@ fn failure_that_was_left_out_is_told() {
     recorder.append(vec![(step("a"), answered("401", 401, 2))], true).unwrap();
     recorder.close().unwrap();
     let notes = recorder.take_notes();
-    assert!(matches!(notes.as_slice(), [Note::Failures { calls: 1, .. }]), "{notes:?}");
+    assert!(matches!(notes.as_slice(), [StoreEvent::Failures { calls: 1, .. }]), "{notes:?}");
 }

@@ -32,7 +32,7 @@ impl Outcome {
 fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
     let mut outcome = Outcome::default();
     let rules = IdentityRules::default();
-    let opened = Recorder::open_on(Disk::failing(plan), path, &RunChoice::New, &rules);
+    let opened = RecordingAppender::open_on(Disk::failing(plan), path, &RunChoice::New, &rules);
     let Some(mut recorder) = outcome.note(opened) else { return outcome };
     recorder.set_durability(durability);
     for (index, names) in [&["a", "b"][..], &["c"], &["a", "d"], &["e"]].iter().enumerate() {
@@ -61,7 +61,8 @@ fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
 
 /// A recording that was there before, with an earlier take to be replaced.
 fn earlier(path: &Path) {
-    let mut recorder = Recorder::open(path, &RunChoice::New, &IdentityRules::default()).unwrap();
+    let mut recorder =
+        RecordingAppender::open(path, &RunChoice::New, &IdentityRules::default()).unwrap();
     recorder.append(vec![(step("z"), timed(900)), (step("a"), timed(901))], true).unwrap();
     recorder.close().unwrap();
 }
@@ -117,7 +118,7 @@ fn fail_everywhere_at(name: &str, how: Failure, durability: Durability) {
             assert!(outcome.errors.len() <= 1, "{where_}: {outcome:?}");
         }
         check(&path, &outcome, &where_);
-        let again = Recorder::open(&path, &RunChoice::New, &IdentityRules::default());
+        let again = RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default());
         again.unwrap().close().unwrap();
         check(&path, &outcome, &where_);
         let left: Vec<_> =
@@ -156,7 +157,8 @@ fn power_waits_for_the_disk_and_process_does_not() {
         let rules = IdentityRules::default();
         let path = dir.path().join("r.json");
         let mut recorder =
-            Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+            RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules)
+                .unwrap();
         recorder.set_durability(durability);
         recorder.append(vec![(step("a"), timed(1))], true).unwrap();
         recorder.append(vec![(step("b"), timed(2))], true).unwrap();
@@ -174,7 +176,7 @@ fn full_disk_is_named_with_its_remedy_and_recording_resumes_when_there_is_space(
     let plan = Plan::counting();
     let rules = IdentityRules::default();
     let mut recorder =
-        Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+        RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
     recorder.append(vec![(step("a"), timed(1))], true).unwrap();
     plan.fail_now(Failure::Full);
     let mut texts = Vec::new();
@@ -199,12 +201,12 @@ fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
     let plan = Plan::counting();
     let rules = IdentityRules::default();
     let mut recorder =
-        Recorder::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
+        RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
     recorder.append(vec![(step("a"), timed(1))], true).unwrap();
     plan.fail_now(Failure::Full);
     let job = recorder.fold();
     let error = recorder.folded(job.run()).unwrap_err();
-    assert_eq!(error.class(), crate::store::Class::NotKept);
+    assert_eq!(error.class(), crate::store::ErrorClass::NotKept);
     assert!(recorder.fold_due().is_some());
     assert_eq!(contents(&load(&path).unwrap()), ["a=1"]);
     plan.heal();

@@ -2,40 +2,40 @@
 
 use super::*;
 use crate::store::error::StoreError;
-use crate::store::rotate;
-use crate::store::tail::Seen;
+use crate::store::log_appender::LogState;
+use crate::store::rotation;
 
 /// How much of a log that someone removed is written again at once.
 const AT_ONCE: usize = 16 << 20;
 
-impl Recorder {
+impl RecordingAppender {
     /// Learns what others have done to the log and the run. Only under the lock.
     pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         let at_run = |source| StoreError::write(self.paths.run.clone(), source);
         let Some(run) = &mut self.run else { return Ok(()) };
         let seen = self.tail.look().map_err(at_log)?;
-        if self.lock.id() != self.settled || seen == Seen::Other {
+        if self.lock.id() != self.settled || seen == LogState::Other {
             run.stay().map_err(at_run)?;
             self.settled = self.lock.id();
         }
         match seen {
             // A log that came and went while none was open here has left its names.
-            Seen::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
-            Seen::Same => {}
-            Seen::Longer => self.read_on()?,
-            Seen::Shorter => {
+            LogState::Same if self.tail.open().is_none() => run.refresh().map_err(at_run)?,
+            LogState::Same => {}
+            LogState::Longer => self.read_on()?,
+            LogState::Shorter => {
                 self.suspicious = true;
-                self.notes.push(Note::Cut { log: self.paths.log.clone() });
+                self.notes.push(StoreEvent::Cut { log: self.paths.log.clone() });
                 if let Some(open) = self.tail.open() {
                     open.end = 0;
                 }
                 self.read_on()?;
             }
-            Seen::Other => {
+            LogState::Other => {
                 run.refresh().map_err(at_run)?;
                 let former = self.tail.reopen(run.rotations()).map_err(at_log)?;
-                let rotated = |open: &Open| run.has_rotated(open.id, open.rotations);
+                let rotated = |open: &OpenLog| run.has_rotated(open.id, open.rotations);
                 self.orphans.extend(former.filter(|open| open.end > 0 && !rotated(open)));
                 self.read_on()?;
             }
@@ -55,7 +55,7 @@ impl Recorder {
         for frame in &scanned.frames {
             run.learn(frame.name);
         }
-        self.notes.extend(rotate::set_aside(&self.paths, &self.disk, &open.file, &scanned)?);
+        self.notes.extend(rotation::set_aside(&self.paths, &self.disk, &open.file, &scanned)?);
         open.end = scanned.whole;
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Recorder {
             .collect();
             let mut frames = Vec::new();
             let mut entries = 0;
-            let rotations = self.run.as_ref().map_or(0, Run::rotations);
+            let rotations = self.run.as_ref().map_or(0, RunSeat::rotations);
             for frame in log::scan(&orphan.file).map_err(at_log)?.frames {
                 if there.contains(&(frame.name, frame.sum, frame.len)) {
                     continue;
@@ -92,7 +92,7 @@ impl Recorder {
             if entries > 0 {
                 self.tail.append(&self.about, &mut frames, rotations).map_err(at_log)?;
                 self.schedule.appended(Instant::now(), false);
-                self.notes.push(Note::Recovered { log: self.paths.log.clone(), entries });
+                self.notes.push(StoreEvent::Recovered { log: self.paths.log.clone(), entries });
             }
             self.orphans.pop();
         }

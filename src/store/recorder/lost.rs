@@ -1,9 +1,9 @@
 //! Finding out that someone deleted or replaced the recording while it is recorded.
 
 use super::*;
-use crate::store::run::Target;
+use crate::store::run::RunTarget;
 
-impl Recorder {
+impl RecordingAppender {
     /// How many names the recording held that are gone, where a fold has found another file
     /// or folder than this run has left: someone has deleted or replaced it. `None` where
     /// nobody has. It may be 0: another recording of the same names holds other answers.
@@ -12,7 +12,7 @@ impl Recorder {
     /// recording holds, where there is doubt already.
     pub(super) fn lost(
         &mut self,
-        found: Target,
+        found: RunTarget,
         names: Option<HashSet<Fingerprint>>,
         gone: &mut Vec<Fingerprint>,
     ) -> Option<usize> {
@@ -28,10 +28,10 @@ impl Recorder {
         if !is_ours {
             run.accept(found);
         }
-        let now = names.or_else(|| job::names(&self.path))?;
+        let now = names.or_else(|| compaction_job::names(&self.path))?;
         *gone = self.own.iter().filter(|name| !now.contains(name)).copied().collect();
-        let now: HashSet<u64> = now.into_iter().map(job::short).collect();
-        let mut lost: HashSet<u64> = gone.iter().copied().map(job::short).collect();
+        let now: HashSet<u64> = now.into_iter().map(compaction_job::short).collect();
+        let mut lost: HashSet<u64> = gone.iter().copied().map(compaction_job::short).collect();
         lost.extend(self.held.iter().filter(|name| !now.contains(name)));
         self.held.retain(|name| now.contains(name));
         let replaced = !is_ours && was_there;

@@ -7,7 +7,7 @@ use super::tests::{contents, entry, folder, open, step};
 use super::*;
 use crate::store::load;
 
-fn append(recorder: &mut Recorder, name: &str) {
+fn append(recorder: &mut RecordingAppender, name: &str) {
     let entry = Entry { recorded_at: Some(format!("2026-11-22T00:00:00Z {name}")), ..entry("x") };
     recorder.append(vec![(step(name), entry)], true).unwrap();
 }
@@ -44,7 +44,7 @@ fn log_that_someone_removed_is_written_again_and_nothing_is_lost() {
     assert_eq!(names(&scene.path), ["a", "b", "c", "d", "e"]);
     let notes = [one.take_notes(), two.take_notes()].concat();
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(matches!(notes[0], Note::Recovered { entries: 2, .. }));
+    assert!(matches!(notes[0], StoreEvent::Recovered { entries: 2, .. }));
     fs::remove_file(&scene.log).unwrap();
     one.close().unwrap();
     two.close().unwrap();
@@ -79,8 +79,11 @@ fn log_that_someone_cut_is_told_and_what_is_lost_counted() {
     fs::File::options().write(true).open(&scene.log).unwrap().set_len(kept + 9).unwrap();
     append(&mut one, "d");
     let notes = one.take_notes();
-    assert!(notes.iter().any(|note| matches!(note, Note::Cut { .. })), "{notes:?}");
-    assert!(notes.iter().any(|note| matches!(note, Note::Torn { bytes: 9, .. })), "{notes:?}");
+    assert!(notes.iter().any(|note| matches!(note, StoreEvent::Cut { .. })), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| matches!(note, StoreEvent::Torn { bytes: 9, .. })),
+        "{notes:?}"
+    );
     let error = one.close().unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 2, .. }), "{error}");
     assert_eq!(names(&scene.path), ["a", "d"]);
@@ -117,7 +120,7 @@ fn recording_resumes_when_its_folder_is_back() {
         let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
         let text = error.chain();
         assert!(text.contains("r.json") && text.contains("bring its folder back"), "{text}");
-        assert_eq!(error.class(), crate::store::Class::NotKept);
+        assert_eq!(error.class(), crate::store::ErrorClass::NotKept);
     }
     fs::rename(&away, &folder).unwrap();
     append(&mut one, "c");
@@ -185,7 +188,9 @@ fn log_of_a_recorder_that_died_is_folded_before_a_new_run_begins() {
     let path = crashed.join("r.json");
     let mut next = open(&path);
     assert!(path.exists());
-    assert!(next.take_notes().iter().any(|note| matches!(note, Note::Folded { entries: 2, .. })));
+    assert!(
+        next.take_notes().iter().any(|note| matches!(note, StoreEvent::Folded { entries: 2, .. }))
+    );
     // A new run: its first take of a name replaces the earlier one.
     next.append(vec![(step("a"), entry("new"))], true).unwrap();
     next.close().unwrap();
@@ -203,8 +208,8 @@ fn log_of_a_newer_version_is_refused_and_left_alone() {
     let sum = crc32fast::hash(&[&bytes[4..12], &bytes[16..]].concat());
     bytes[12..16].copy_from_slice(&sum.to_le_bytes());
     fs::write(&scene.log, &bytes).unwrap();
-    let error =
-        Recorder::open(&scene.path, &RunChoice::New, &IdentityRules::default()).unwrap_err();
+    let error = RecordingAppender::open(&scene.path, &RunChoice::New, &IdentityRules::default())
+        .unwrap_err();
     assert!(error.to_string().contains("r.json.log: a newer loomrec"), "{error}");
     assert_eq!(fs::read(&scene.log).unwrap(), bytes);
 }
@@ -215,7 +220,7 @@ fn lock_that_someone_sits_on_is_waited_for_once_in_full_and_then_shortly() {
     let mut one = open(&scene.path);
     append(&mut one, "a");
     one.wait = Duration::from_millis(20);
-    let mut lock = Lock::new(&one.paths.lock, &Disk::real());
+    let mut lock = RecordingLock::new(&one.paths.lock, &Disk::real());
     let guard = lock.acquire(lock::WAIT).unwrap();
     let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
     assert!(error.to_string().contains(&format!("pid {}", std::process::id())), "{error}");

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::store::error::StoreError;
-use crate::store::paths::Form;
-use crate::store::run::Target;
-use crate::store::{atomic, beside, fold, linked, reader::Recording, regular_file, run, split};
+use crate::store::paths::RecordingForm;
+use crate::store::run::RunTarget;
+use crate::store::{
+    compaction, folder, linked, reader::Recording, regular_file, run, sidecars, temporary_file,
+};
 
 /// How often what an earlier run left is folded, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
@@ -17,7 +19,7 @@ const TRIES: usize = 100;
 /// one only its outline is, so that recording begins soon.
 const READ_THROUGH: u64 = 64 << 20;
 
-impl Recorder {
+impl RecordingAppender {
     /// Opens a recording for adding to; its file is created with the first fold,
     /// its folder here. What is there already is read and checked, and what an
     /// earlier run left in its log is folded.
@@ -37,32 +39,32 @@ impl Recorder {
         rules: &IdentityRules,
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::write(path.to_owned(), source);
-        disk.create_folder(atomic::folder(path)).map_err(failed)?;
-        let paths = Paths::of(path).map_err(|source| match source.kind() {
+        disk.create_folder(temporary_file::folder(path)).map_err(failed)?;
+        let paths = RecordingPaths::of(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotADirectory => StoreError::NotAFolder { path: path.to_owned() },
             _ => failed(source),
         })?;
         linked::refuse_other_than_a_recording(path)?;
         let held = check(path, rules)?;
-        let mut lock = Lock::new(&paths.lock, &disk);
+        let mut lock = RecordingLock::new(&paths.lock, &disk);
         let (run, notes) = enter(path, &paths, &disk, &mut lock, choice, rules)?;
         let mut about = Vec::new();
         log::begin(rules, &mut about).map_err(|error| failed(std::io::Error::other(error)))?;
         let mut recorder = Self {
             path: path.to_owned(),
-            tail: Tail::new(&paths.log, &disk),
+            tail: LogAppender::new(&paths.log, &disk),
             settled: lock.id(),
             wait: lock::WAIT,
             run: Some(run),
             orphans: Vec::new(),
             watch: Arc::default(),
             own: HashSet::default(),
-            schedule: Schedule::default(),
-            stamp: Stamp::at(&paths.target).map_err(failed)?,
+            schedule: CompactionSchedule::default(),
+            stamp: FileVersion::at(&paths.target).map_err(failed)?,
             held,
             files: match paths.form {
-                Form::File => Vec::new(),
-                Form::Folder => split::names(&paths.target).map_err(failed)?,
+                RecordingForm::File => Vec::new(),
+                RecordingForm::Folder => folder::names(&paths.target).map_err(failed)?,
             },
             suspicious: false,
             rules: rules.clone(),
@@ -73,7 +75,7 @@ impl Recorder {
             notes,
         };
         if let Some(system) = network::of(recorder.paths.folder()) {
-            recorder.notes.push(Note::Network { path: path.to_owned(), system });
+            recorder.notes.push(StoreEvent::Network { path: path.to_owned(), system });
         }
         Ok(recorder)
     }
@@ -83,19 +85,19 @@ impl Recorder {
 /// then is of the run that is entered.
 fn enter(
     path: &Path,
-    paths: &Paths,
+    paths: &RecordingPaths,
     disk: &Disk,
-    lock: &mut Lock,
+    lock: &mut RecordingLock,
     choice: &RunChoice,
     rules: &IdentityRules,
-) -> Result<(Run, Vec<Note>), StoreError> {
+) -> Result<(RunSeat, Vec<StoreEvent>), StoreError> {
     let mut notes = Vec::new();
     let mut entries = 0;
     let mut attempts = 0;
     loop {
         let guard = lock.acquire(lock::WAIT)?;
         let at_run = |source| StoreError::lock(paths.run.clone(), source);
-        let left = beside::is_at(&paths.log)? || beside::is_at(&paths.folding)?;
+        let left = sidecars::is_at(&paths.log)? || sidecars::is_at(&paths.folding)?;
         let is_held = run::is_held(&paths.run).map_err(at_run)?;
         if !is_held && !run::is_of(&paths.run, target(paths)?).map_err(at_run)? {
             // It may have come with the recording, and with names that nobody recorded here.
@@ -104,14 +106,14 @@ fn enter(
         if left && attempts < LEFTOVERS && !run::is_live(&paths.run).map_err(at_run)? {
             drop(guard);
             attempts += 1;
-            let folded = fold::run(paths, disk, rules, true, None)?;
+            let folded = compaction::run(paths, disk, rules, true, None)?;
             entries += folded.folded;
             notes.extend(folded.notes);
             continue;
         }
         sweep(path, paths)?;
-        let mut run = Run::enter(&paths.run, disk, choice).map_err(at_run)?;
-        if paths.form == Form::Folder {
+        let mut run = RunSeat::enter(&paths.run, disk, choice).map_err(at_run)?;
+        if paths.form == RecordingForm::Folder {
             let failed = |source| StoreError::write(&paths.target, source);
             disk.create_folder(&paths.target).map_err(failed)?;
         }
@@ -121,25 +123,25 @@ fn enter(
         }
         drop(guard);
         if entries > 0 {
-            notes.push(Note::Folded { path: path.to_owned(), entries });
+            notes.push(StoreEvent::Folded { path: path.to_owned(), entries });
         }
         return Ok((run, notes));
     }
 }
 
 /// Which file or folder the recording is now.
-fn target(paths: &Paths) -> Result<Target, StoreError> {
-    let found = Stamp::at(&paths.target);
+fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
+    let found = FileVersion::at(&paths.target);
     let found = found.map_err(|source| StoreError::write(&paths.target, source))?;
     Ok(found.map(|stamp| match paths.form {
-        Form::File => stamp.id(),
-        Form::Folder => stamp.id_of_folder(),
+        RecordingForm::File => stamp.id(),
+        RecordingForm::Folder => stamp.id_of_folder(),
     }))
 }
 
 /// Removes what folds that were killed left behind, unless one is going on. Only
 /// under the lock.
-fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
+fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     let failed = |source| StoreError::write(path.to_owned(), source);
     let folds = match regular_file::open_to_read(&paths.folding).map_err(failed)? {
         Some(file) => !lock::try_lock(&file).map_err(failed)?,
@@ -148,10 +150,10 @@ fn sweep(path: &Path, paths: &Paths) -> Result<(), StoreError> {
     if folds {
         return Ok(());
     }
-    if paths.form == Form::Folder {
-        split::sweep_all(&paths.target).map_err(failed)?;
+    if paths.form == RecordingForm::Folder {
+        folder::sweep_all(&paths.target).map_err(failed)?;
     }
-    atomic::sweep(&paths.target).map_err(failed)
+    temporary_file::sweep(&paths.target).map_err(failed)
 }
 
 /// Checks a recording, as often as others change its files meanwhile; gives the
@@ -178,7 +180,7 @@ fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreErr
         0..=READ_THROUGH => recording.entries().try_for_each(|stored| stored.map(drop))?,
         _ => recording.check_shapes()?,
     }
-    let held = recording.names().map(|name| job::short(log::fingerprint(&name)));
+    let held = recording.names().map(|name| compaction_job::short(log::fingerprint(&name)));
     let held: Vec<u64> = held.collect();
     let theirs = recording.meta().rules();
     if !held.is_empty() && theirs != rules {

@@ -17,18 +17,19 @@ type Made<E> = Result<(EntryName, Entry), E>;
 /// storage that fails. Nothing is then changed.
 pub fn create<E: From<StoreError>>(
     path: &Path,
-    meta: &Meta,
+    meta: &RecordingMeta,
     entries: impl Iterator<Item = Made<E>>,
     over: bool,
 ) -> Result<usize, E> {
-    let paths = Paths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
+    let paths =
+        RecordingPaths::of(path).map_err(|source| StoreError::write(path.to_owned(), source))?;
     let exists = || StoreError::Exists { path: path.to_owned() };
-    let before = State::at(&paths)?;
+    let before = BaseState::at(&paths)?;
     if !before.is_nothing() && !over {
         return Err(exists().into());
     }
     let is_other = |metadata: fs::Metadata| !metadata.is_file();
-    if paths.form == Form::File && fs::metadata(&paths.target).is_ok_and(is_other) {
+    if paths.form == RecordingForm::File && fs::metadata(&paths.target).is_ok_and(is_other) {
         return Err(StoreError::NotAFile { path: path.to_owned() }.into());
     }
     linked::refuse_other_than_a_recording(path)?;
@@ -49,7 +50,7 @@ impl Recording {
     /// As [`Self::rewrite`]; what `entries` fails with. Nothing is then changed.
     pub fn replace<E: From<StoreError>>(
         &self,
-        meta: &Meta,
+        meta: &RecordingMeta,
         entries: impl Iterator<Item = Made<E>>,
     ) -> Result<usize, E> {
         let path = self.path();
@@ -78,18 +79,18 @@ impl<E> From<StoreError> for Failed<E> {
 /// Writes a recording of entries, and puts it in its place where that is as it was.
 fn write<E>(
     path: &Path,
-    paths: &Paths,
-    meta: &Meta,
+    paths: &RecordingPaths,
+    meta: &RecordingMeta,
     entries: impl Iterator<Item = Made<E>>,
-    before: &State,
+    before: &BaseState,
 ) -> Result<usize, Failed<E>> {
     // What is in a folder is not removed unless all of it is a recording.
     let (body, outline) = replaced(path, paths, meta)?;
-    let mut changes = Changes::new()?;
+    let mut changes = RecordingChanges::new()?;
     let mut count = 0;
     for found in entries {
         let (name, entry) = found.map_err(Failed::Entries)?;
-        changes.push(&name, Kept::Entry(Box::new(entry)))?;
+        changes.push(&name, TakeChange::Entry(Box::new(entry)))?;
         count += 1;
     }
     for name in outline.names() {
@@ -98,18 +99,22 @@ fn write<E>(
         }
     }
     let plan = changes.plan(&outline);
-    let source = Source::rewriting(path, body, outline, changes.spool.into_file(), plan);
+    let source = RecordingSnapshot::rewriting(path, body, outline, changes.spool.into_file(), plan);
     replace(paths, &source, None, Some(meta), before)?;
     Ok(count)
 }
 
 /// What a new recording takes the place of, file by file; of a single file nothing stays.
-fn replaced(path: &Path, paths: &Paths, meta: &Meta) -> Result<(Body, Outline), StoreError> {
-    let empty = Outline::empty(meta.clone());
+fn replaced(
+    path: &Path,
+    paths: &RecordingPaths,
+    meta: &RecordingMeta,
+) -> Result<(BaseText, RecordingOutline), StoreError> {
+    let empty = RecordingOutline::empty(meta.clone());
     match paths.form {
-        Form::File => Ok((Body::Nothing, empty)),
-        Form::Folder => {
-            let mut body = Body::open(path, paths.form)?;
+        RecordingForm::File => Ok((BaseText::Nothing, empty)),
+        RecordingForm::Folder => {
+            let mut body = BaseText::open(path, paths.form)?;
             let outline = body.outline(path)?.unwrap_or(empty);
             Ok((body, outline))
         }

@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::store::beside;
 use crate::store::error::StoreError;
-use crate::store::lock::{self, Existing};
-use crate::store::paths::Paths;
+use crate::store::lock::{self, ExistingLock};
+use crate::store::paths::RecordingPaths;
 use crate::store::regular_file;
+use crate::store::sidecars;
 
 /// How long the recording's lock is waited for.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -23,23 +23,25 @@ const OTHERS: u32 = 0o066;
 ///
 /// # Errors
 /// A file beside the recording that is none, or cannot be read.
-pub(in crate::store) fn abandoned_log(paths: &Paths) -> Result<Option<PathBuf>, StoreError> {
-    if beside::left_log(paths)?.is_none() {
+pub(in crate::store) fn abandoned_log(
+    paths: &RecordingPaths,
+) -> Result<Option<PathBuf>, StoreError> {
+    if sidecars::left_log(paths)?.is_none() {
         return Ok(None);
     }
     // Under the recording's lock, a recorder that enters the run at that very moment does
     // not take the reader for another one. Anybody who may read the lock's file can hold
     // it, so that it proves nothing: what counts is the run.
     let guard = match lock::acquire_existing(&paths.lock, MOMENT)? {
-        Existing::Acquired(guard) => Some(guard),
-        Existing::Held | Existing::Missing => None,
+        ExistingLock::Acquired(guard) => Some(guard),
+        ExistingLock::Held | ExistingLock::Missing => None,
     };
     let is_held = is_held(&paths.run).map_err(|source| StoreError::lock(&paths.run, source))?;
     if is_held {
         return Ok(None);
     }
     // Its recorder may have come to its end meanwhile.
-    let left = beside::left_log(paths);
+    let left = sidecars::left_log(paths);
     drop(guard);
     left
 }

@@ -1,32 +1,32 @@
 //! The lines of a run's file, as they are written and read.
 
-use super::Target;
+use super::RunTarget;
 use crate::store::lock::FileId;
 use crate::store::log::Fingerprint;
 
 /// What a line says.
-pub(super) enum Line {
+pub(super) enum RunLine {
     Name(Fingerprint),
     Rotated(FileId),
     Joined,
-    Target(Target),
+    Target(RunTarget),
 }
 
 /// Reads a line; `None` where it says nothing that is known.
-pub(super) fn read_line(line: &[u8]) -> Option<Line> {
+pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
     let text = std::str::from_utf8(line).ok()?;
     if text.len() == 32 {
-        return u128::from_str_radix(text, 16).ok().map(Line::Name);
+        return u128::from_str_radix(text, 16).ok().map(RunLine::Name);
     }
     let value: serde_json::Value = serde_json::from_str(text).ok()?;
     if value.get("joined").is_some() {
-        return Some(Line::Joined);
+        return Some(RunLine::Joined);
     }
     let pair = |value: &serde_json::Value| Some((value.get(0)?.as_u64()?, value.get(1)?.as_u64()?));
     match value.get("target") {
-        Some(target) if target.is_null() => Some(Line::Target(None)),
-        Some(target) => pair(target).map(|target| Line::Target(Some(target))),
-        None => pair(value.get("rotated")?).map(Line::Rotated),
+        Some(target) if target.is_null() => Some(RunLine::Target(None)),
+        Some(target) => pair(target).map(|target| RunLine::Target(Some(target))),
+        None => pair(value.get("rotated")?).map(RunLine::Rotated),
     }
 }
 

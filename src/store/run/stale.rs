@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use super::line::{Line, read_line};
-use super::{LARGEST, LONGEST_LINE, Target};
+use super::line::{RunLine, read_line};
+use super::{LARGEST, LONGEST_LINE, RunTarget};
 use crate::store::regular_file;
 
 /// How many of the last targets count: a fold may have died before it put the newest in
@@ -18,13 +18,13 @@ const LAST: usize = 2;
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(in crate::store) fn is_of(path: &Path, present: Target) -> io::Result<bool> {
+pub(in crate::store) fn is_of(path: &Path, present: RunTarget) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(path)? else { return Ok(true) };
     let targets = last_targets(&file)?;
     Ok(targets.contains(&present))
 }
 
-fn last_targets(file: &File) -> io::Result<Vec<Target>> {
+fn last_targets(file: &File) -> io::Result<Vec<RunTarget>> {
     let mut reader = BufReader::new(file.take(LARGEST));
     let (mut line, mut targets) = (Vec::new(), Vec::new());
     loop {
@@ -34,7 +34,7 @@ fn last_targets(file: &File) -> io::Result<Vec<Target>> {
         }
         if line.last() != Some(&b'\n') {
             reader.skip_until(b'\n')?;
-        } else if let Some(Line::Target(target)) = read_line(line.trim_ascii_end()) {
+        } else if let Some(RunLine::Target(target)) = read_line(line.trim_ascii_end()) {
             targets.truncate(LAST - 1);
             targets.insert(0, target);
         }

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::{Lost, Salvage, Saved, Source, in_part};
-use crate::recording::{EntryName, Meta};
+use super::{LostBytes, SalvageResult, Saved, Source, in_part};
+use crate::recording::{EntryName, RecordingMeta};
 
-impl Salvage {
+impl SalvageResult {
     /// What can be read of these files, in the order in which a folder is read.
     pub(super) fn folder(files: Vec<PathBuf>) -> Self {
-        let (found, lost, meta) = (Vec::new(), Vec::new(), Meta::default());
+        let (found, lost, meta) = (Vec::new(), Vec::new(), RecordingMeta::default());
         let mut whole = Self { files: Vec::new(), log: false, meta, found, lost };
         // When the first take of a name was recorded.
         let mut times: HashMap<EntryName, (usize, Option<String>)> = HashMap::new();
@@ -21,7 +21,7 @@ impl Salvage {
                 }
                 Err(error) => {
                     let why = format!("failed to {}", error.chain());
-                    whole.lost.push(Lost { file: Some(path), in_part: false, ..in_part(why) });
+                    whole.lost.push(LostBytes { file: Some(path), in_part: false, ..in_part(why) });
                 }
             }
         }
@@ -44,7 +44,7 @@ impl Salvage {
 
     /// Adds what can be read of one file.
     fn add(&mut self, path: PathBuf, part: Self) {
-        let here = |lost: Lost| Lost { file: Some(path.clone()), ..lost };
+        let here = |lost: LostBytes| LostBytes { file: Some(path.clone()), ..lost };
         self.lost.extend(part.lost.into_iter().map(here));
         if part.meta.is_loomrec() {
             let (own, other) = (&self.meta, &part.meta);
@@ -53,7 +53,7 @@ impl Salvage {
             } else if own.rules() != other.rules() || own.waits_for() != other.waits_for() {
                 let why = "its `_loomrec` does not agree with that of the files before it, on the \
                            rules of --ignore or on what is pending: salvage it by itself";
-                return self.lost.push(here(Lost { in_part: false, ..in_part(why) }));
+                return self.lost.push(here(LostBytes { in_part: false, ..in_part(why) }));
             }
         }
         let file = self.files.len();

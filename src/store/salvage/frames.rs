@@ -4,24 +4,24 @@ use std::collections::HashMap;
 
 use super::Saved;
 use crate::recording::EntryName;
-use crate::recording::packed::{Head, Standing};
-use crate::store::log::FrameAt;
+use crate::recording::log_codec::{PackedHead, TakeStanding};
+use crate::store::log::FramePlace;
 
 /// The entries of a log while it is read.
 #[derive(Default)]
-pub(super) struct Frames {
+pub(super) struct FrameReader {
     saved: Vec<(Saved, Option<String>)>,
     /// Which of them stand under a name.
     of: HashMap<EntryName, Vec<usize>>,
 }
 
-impl Frames {
+impl FrameReader {
     /// Adds an entry as a fold would: the first of a run stands in the place of what
     /// earlier runs recorded under its name.
-    pub(super) fn add(&mut self, head: Head, frame: FrameAt) {
-        let Head { name, standing, recorded_at } = head;
+    pub(super) fn add(&mut self, head: PackedHead, frame: FramePlace) {
+        let PackedHead { name, standing, recorded_at } = head;
         let of = self.of.entry(name.clone()).or_default();
-        if standing == Standing::First {
+        if standing == TakeStanding::First {
             of.clear();
         }
         of.push(self.saved.len());

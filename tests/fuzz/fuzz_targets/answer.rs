@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::provider::{
-    Asked, Framing, Operation, Transcript, VectorTypes, has_ended, read, reframe, to_complete,
-    to_stream, write,
+    Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes, has_ended, read, reframe,
+    to_complete, to_stream, write,
 };
 
 const FRAMINGS: [Framing; 4] = [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&[operation, form], body)) = data.split_first_chunk() else {
         return Corpus::Reject;
     };
-    let asked = Asked {
+    let asked = ResponseFormat {
         operation: Operation::ALL[usize::from(operation) % Operation::ALL.len()],
         upstream: "upstream",
         model: Some("model"),
@@ -24,7 +24,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         vectors: VectorTypes::Unsaid,
         inputs: None,
         choices: 1,
-        transcript: Transcript::Json,
+        transcript: TranscriptFormat::Json,
         target: None,
     };
     for framing in [None, Some(asked.framing)] {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::recording::{Entry, EntryName, packed};
+use loomrec::recording::{Entry, EntryName, log_codec};
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| -> Corpus {
@@ -12,8 +12,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         let Ok(value) = serde_json::from_slice::<Value>(rest) else { return Corpus::Reject };
         Entry::parse(&value).ok()
     } else {
-        let peeked = packed::peek(rest);
-        let unpacked = packed::unpack(rest).ok();
+        let peeked = log_codec::peek(rest);
+        let unpacked = log_codec::unpack(rest).ok();
         if let Some((head, _)) = &unpacked {
             assert_eq!(peeked.as_ref(), Ok(head), "a glance sees what reading sees");
         }
@@ -33,9 +33,9 @@ fn check(entry: &Entry) {
     assert_eq!(String::from_utf8_lossy(&filed.to_text()), String::from_utf8_lossy(&text));
     let name = EntryName::step("step").expect("a name");
     let mut bytes = Vec::new();
-    packed::pack_to(&mut bytes, &name, packed::Standing::First, entry);
-    let (head, logged) = packed::unpack(&bytes).expect("what is packed can be unpacked");
-    assert_eq!((head.name, head.standing), (name, packed::Standing::First));
+    log_codec::pack_to(&mut bytes, &name, log_codec::TakeStanding::First, entry);
+    let (head, logged) = log_codec::unpack(&bytes).expect("what is packed can be unpacked");
+    assert_eq!((head.name, head.standing), (name, log_codec::TakeStanding::First));
     assert_eq!(head.recorded_at, entry.recorded_at);
     let logged = String::from_utf8(logged.to_text()).expect("text");
     assert_eq!(logged, String::from_utf8_lossy(&text), "the log holds what the file holds");

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use loomrec::identity::{
-    Form, IdentityRules, JsonError, RequestKey, RequestParts, canonical, parse,
+    IdentityRules, JsonError, KeyForm, RequestKey, RequestParts, canonical, parse,
 };
 use loomrec_fuzz::python::{self, Verdict};
 use loomrec_fuzz::spelling::respelled;
@@ -36,13 +36,13 @@ fuzz_target!(|data: &[u8]| {
         Err(error) => assert!(ours.contains("Infinity"), "{error}: {ours}"),
     }
     let other = respelled(&value);
-    for form in [Form::Chat, Form::Tagged { target: "/v1/x", delivery: true }] {
+    for form in [KeyForm::Chat, KeyForm::Tagged { target: "/v1/x", delivery: true }] {
         assert_eq!(key(form, data), key(form, other.as_bytes()), "{other}");
     }
 });
 
 /// The key of a request with this body.
-fn key(form: Form<'_>, body: &[u8]) -> RequestKey {
+fn key(form: KeyForm<'_>, body: &[u8]) -> RequestKey {
     let parts = RequestParts { form, method: "POST", query: "", headers: &[], body };
     RequestKey::of(&parts, &IdentityRules::default())
 }

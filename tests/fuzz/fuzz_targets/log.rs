@@ -5,8 +5,8 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::identity::IdentityRules;
-use loomrec::recording::{Cassette, Entry, EntryName, packed};
-use loomrec::store::{self, Recorder, Recording, RunChoice, Salvage, StoreError};
+use loomrec::recording::{Entry, EntryName, RecordingDocument, log_codec};
+use loomrec::store::{self, Recording, RecordingAppender, RunChoice, SalvageResult, StoreError};
 use loomrec_fuzz::{scratch, verifying};
 
 const NAME: &str = "recording.json";
@@ -27,14 +27,14 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let path = scratch::lay_out(files).join(NAME);
     let seen = look(&path);
     verifying::is_sound(&path);
-    if let Ok(salvage) = Salvage::open(&scratch::folder().join(LOG)) {
+    if let Ok(salvage) = SalvageResult::open(&scratch::folder().join(LOG)) {
         assert_eq!(salvage.entries().count(), salvage.len());
     }
     let mut expected: Vec<_> =
         files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
     expected.sort();
     assert_eq!(scratch::contents(), expected, "who reads writes nothing");
-    let recorded = Recorder::open(&path, &RunChoice::New, &IdentityRules::default())
+    let recorded = RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default())
         .and_then(|mut recorder| recorder.close());
     if let (Ok(seen), Ok(())) = (seen, recorded) {
         if seen.is_empty() && !path.exists() {
@@ -47,9 +47,9 @@ fuzz_target!(|data: &[u8]| -> Corpus {
 });
 
 /// All that a reader sees.
-fn look(path: &std::path::Path) -> Result<Cassette, StoreError> {
+fn look(path: &std::path::Path) -> Result<RecordingDocument, StoreError> {
     let recording = Recording::look(path)?;
-    let mut cassette = Cassette::new(recording.meta().clone());
+    let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
         let stored = stored?;
         cassette.record(stored.name, stored.entry, false);
@@ -57,7 +57,7 @@ fn look(path: &std::path::Path) -> Result<Cassette, StoreError> {
     Ok(cassette)
 }
 
-fn shown(cassette: &Cassette) -> Vec<(String, String)> {
+fn shown(cassette: &RecordingDocument) -> Vec<(String, String)> {
     let text = |entry: &Entry| String::from_utf8_lossy(&entry.to_text()).into_owned();
     cassette.entries().map(|(name, take, entry)| (name.take_key(take), text(entry))).collect()
 }
@@ -91,9 +91,9 @@ fn entry(at: usize, piece: &[u8]) -> Vec<u8> {
     let Ok(name) = EntryName::step(&step) else { return Vec::new() };
     let mut payload = Vec::new();
     let standing = match at.is_multiple_of(5) {
-        true => packed::Standing::First,
-        false => packed::Standing::Further,
+        true => log_codec::TakeStanding::First,
+        false => log_codec::TakeStanding::Further,
     };
-    packed::pack_to(&mut payload, &name, standing, &entry);
+    log_codec::pack_to(&mut payload, &name, standing, &entry);
     frame(u128::from(2 + (at % 3) as u64), &payload)
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::identity::multipart::{Part, parse};
+use loomrec::identity::multipart::{MultipartPart, parse};
 
 const TYPE: &str = "multipart/form-data; boundary=";
 
@@ -37,7 +37,7 @@ fn written(data: &[u8]) {
     if pieces.iter().any(|piece| holds(piece, one) || holds(piece, other)) {
         return;
     }
-    let read = |boundary: &str| -> Vec<Part> {
+    let read = |boundary: &str| -> Vec<MultipartPart> {
         parse(&format!("{TYPE}\"{boundary}\""), &body(&pieces, boundary)).expect("well formed")
     };
     let parts = read(one);

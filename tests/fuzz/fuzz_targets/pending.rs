@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::recording::{Pending, format};
+use loomrec::recording::{PendingChange, format};
 use loomrec_fuzz::{commands, scratch, verifying};
 
 const NAME: &str = "recording.json";
@@ -22,12 +22,12 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert_eq!(scratch::contents(), expected, "who reads writes nothing");
     if let Ok(cassette) = format::parse(rest) {
         for (_, _, entry) in cassette.entries() {
-            let Some(pending) = Pending::of(entry) else { continue };
+            let Some(pending) = PendingChange::of(entry) else { continue };
             let mut other = entry.clone();
-            Pending::unmark(&mut other);
-            assert_eq!(Pending::of(&other), None, "a mark can be taken off");
+            PendingChange::unmark(&mut other);
+            assert_eq!(PendingChange::of(&other), None, "a mark can be taken off");
             pending.mark(&mut other);
-            assert_eq!(Pending::of(&other), Some(pending), "and set again");
+            assert_eq!(PendingChange::of(&other), Some(pending), "and set again");
         }
     }
     Corpus::Keep

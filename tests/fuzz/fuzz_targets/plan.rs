@@ -4,8 +4,10 @@
 #![no_main]
 
 use libfuzzer_sys::{Corpus, fuzz_target};
-use loomrec::fault::{Body, CallFacts, Decider, Declared, Fault, Match, Plan, Rates};
-use loomrec::replay::Notation;
+use loomrec::fault::{
+    CallFacts, ChaosRates, Fault, FaultDecider, FaultDeclarations, FaultPlan, LazyBody, RuleMatch,
+};
+use loomrec::replay::ScriptNotation;
 use loomrec::replay::script::value;
 use loomrec_fuzz::trouble;
 
@@ -18,17 +20,17 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         }
         return Corpus::Keep;
     }
-    let notation = if kind % 3 == 0 { Notation::Json } else { Notation::Yaml };
+    let notation = if kind % 3 == 0 { ScriptNotation::Json } else { ScriptNotation::Yaml };
     let Ok(value) = value(text, notation) else { return Corpus::Keep };
-    let Ok(plan) = Plan::parse(&value) else { return Corpus::Keep };
-    assert_eq!(Plan::parse(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
+    let Ok(plan) = FaultPlan::parse(&value) else { return Corpus::Keep };
+    assert_eq!(FaultPlan::parse(&value).ok().as_ref(), Some(&plan), "a plan is read the same");
     for rule in &plan.rules {
         check_fault(&rule.fault);
         let written = rule.when.to_json();
-        assert_eq!(Match::read(&written).ok().as_ref(), Some(&rule.when), "{written}");
+        assert_eq!(RuleMatch::read(&written).ok().as_ref(), Some(&rule.when), "{written}");
     }
     let written = plan.chaos.to_json();
-    assert_eq!(Rates::read(&written).ok().as_ref(), Some(&plan.chaos), "{written}");
+    assert_eq!(ChaosRates::read(&written).ok().as_ref(), Some(&plan.chaos), "{written}");
     check_decisions(&plan);
     Corpus::Keep
 });
@@ -40,9 +42,9 @@ fn check_fault(fault: &Fault) {
 }
 
 /// The same plan and seed decide the same for a key, whatever calls of others come.
-fn check_decisions(plan: &Plan) {
+fn check_decisions(plan: &FaultPlan) {
     let decide = |keys: &[&str]| -> Vec<String> {
-        let decider = Decider::new(plan.clone(), plan.seed.unwrap_or(1));
+        let decider = FaultDecider::new(plan.clone(), plan.seed.unwrap_or(1));
         let mut told = Vec::new();
         for key in keys {
             let mut turn = decider.turn(None, key);
@@ -55,12 +57,12 @@ fn check_decisions(plan: &Plan) {
                 model: Some("gpt-4o"),
                 path: "/v1/chat/completions",
                 session: None,
-                body: Body::from(b"{\"model\":\"gpt-4o\"}" as &[u8]),
+                body: LazyBody::from(b"{\"model\":\"gpt-4o\"}" as &[u8]),
                 call: turn.call,
                 attempt: turn.attempt,
                 connection: 1,
             };
-            let decided = turn.decide(&facts, Declared::default());
+            let decided = turn.decide(&facts, FaultDeclarations::default());
             if *key == "a" {
                 told.push(format!("{decided:?}"));
             }

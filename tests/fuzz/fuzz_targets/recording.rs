@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use loomrec::recording::{Cassette, format};
+use loomrec::recording::{RecordingDocument, format};
 use loomrec_fuzz::{commands, scratch, verifying};
 
 const NAME: &str = "recording.json";
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// What is written of a recording is read as the same, and written as the same.
-fn check_written(cassette: &Cassette) {
+fn check_written(cassette: &RecordingDocument) {
     let text = format::write(cassette);
     let again = format::parse(&text).expect("what is written can be read");
     assert_eq!(again.len(), cassette.len());

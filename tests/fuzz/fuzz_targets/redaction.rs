@@ -10,7 +10,7 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::provider::framing::events;
 use loomrec::provider::{Framing, Operation, read};
 use loomrec::recording::Chunk;
-use loomrec::recording::redact::{Placeholders, Redactor, Secrets};
+use loomrec::recording::redact::{CallCredentials, Placeholders, Redactor};
 use serde_json::Value;
 
 const SECRET: &str = "hush-ab12cd34";
@@ -59,7 +59,7 @@ fn with_secrets(data: &[u8]) -> Vec<u8> {
 }
 
 fn redacted(media: &str, body: &[u8]) -> Vec<u8> {
-    let secrets = Secrets::default();
+    let secrets = CallCredentials::default();
     REDACTOR.redact_body(media, body, &secrets, &mut Placeholders::default()).into_owned()
 }
 
@@ -103,7 +103,7 @@ fn compare(before: &Value, after: &Value) {
 
 /// A rule with a name: each secret has a number of its own.
 fn check_named(body: &[u8]) {
-    let secrets = Secrets::default();
+    let secrets = CallCredentials::default();
     let named = |body: &[u8]| {
         let numbers = &mut Placeholders::default();
         NAMED.redact_body("application/json", body, &secrets, numbers).into_owned()
@@ -138,7 +138,7 @@ fn check_stream(operation: Operation, framing: Framing, body: &[u8], size: usize
     };
     let before: Vec<Chunk> = body.chunks(size).enumerate().map(chunk).collect();
     let mut chunks = before.clone();
-    let secrets = Secrets::default();
+    let secrets = CallCredentials::default();
     let numbers = &mut Placeholders::default();
     let media = match framing {
         Framing::Sse => "text/event-stream",

@@ -7,7 +7,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::identity::query::QueryRules;
 use loomrec::identity::{IdentityRules, canonical_text, parse};
-use loomrec::provider::Asked;
+use loomrec::provider::ResponseFormat;
 use loomrec::recording::{Entry, RecordedRequest};
 
 fuzz_target!(|data: &[u8]| -> Corpus {
@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     // Python writes a number that is too large as this, which is no JSON.
     let is_json = parse(&text).is_ok() || text.windows(8).any(|eight| eight == b"Infinity");
     assert!(text.is_ascii() && is_json, "what is hashed is one line of JSON");
-    let _ = Asked::of(&call, "upstream", &request.query, &request.body);
+    let _ = ResponseFormat::of(&call, "upstream", &request.query, &request.body);
     for rules in [QueryRules::KNOWN, QueryRules { is_known: false, named: &[] }] {
         let query = rules.stored(&request.query);
         assert_eq!(rules.stored(&query), query, "nothing is left to be removed from a query");

@@ -5,8 +5,8 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::identity::IdentityRules;
 use loomrec::recording::RecordedRequest;
-use loomrec::recording::observed::Observed;
-use loomrec::replay::{Latency, Matcher, Notation, Replayer, Script};
+use loomrec::recording::normalized_request::NormalizedRequest;
+use loomrec::replay::{Latency, Matcher, ReplayEngine, Script, ScriptNotation};
 
 const ASKED: [(&str, &str); 8] = [
     ("/v1/chat/completions", r#"{"model":"m","messages":[]}"#),
@@ -21,7 +21,7 @@ const ASKED: [(&str, &str); 8] = [
 
 fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&kind, text)) = data.split_first() else { return Corpus::Reject };
-    let notation = if kind % 2 == 0 { Notation::Json } else { Notation::Yaml };
+    let notation = if kind % 2 == 0 { ScriptNotation::Json } else { ScriptNotation::Yaml };
     let script = match Script::parse(text, notation) {
         Ok(script) => script,
         Err(error) => {
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
         }
     };
     let calls = script.len();
-    let replayer = Replayer::new(Matcher::default(), Latency::None).with_script(Some(script));
+    let replayer = ReplayEngine::new(Matcher::default(), Latency::None).with_script(Some(script));
     for (path, body) in ASKED {
         replayer.reset(None);
         let request = RecordedRequest {
@@ -41,7 +41,8 @@ fuzz_target!(|data: &[u8]| -> Corpus {
             other_headers: Default::default(),
             body: body.into(),
         };
-        let observed = Observed::new("any".to_owned(), request, &[IdentityRules::default()]);
+        let observed =
+            NormalizedRequest::new("any".to_owned(), request, &[IdentityRules::default()]);
         for _ in 0..calls.min(20) {
             answer(&replayer, &observed);
         }
@@ -49,7 +50,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-fn answer(replayer: &Replayer, observed: &Observed) {
+fn answer(replayer: &ReplayEngine, observed: &NormalizedRequest) {
     let shape = observed.call.provider;
     let answered = replayer.scripted(observed, shape, std::time::Instant::now().into());
     if let Some(Ok(scripted)) = answered {

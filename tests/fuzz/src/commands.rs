@@ -4,13 +4,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use loomrec::cli::exit::Failure;
+use loomrec::cli::exit::CommandFailure;
 use loomrec::cli::fuzzing;
 
 use crate::scratch;
 
 /// A command that can be run again and again.
-type Command = Rc<dyn Fn() -> Result<u8, Failure>>;
+type Command = Rc<dyn Fn() -> Result<u8, CommandFailure>>;
 
 thread_local! {
     /// Commands by their line, parsed once.

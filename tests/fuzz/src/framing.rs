@@ -1,12 +1,12 @@
 //! What holds for every framing of a stream.
 
-use loomrec::provider::framing::{Event, events};
-use loomrec::provider::{Frame, Framing};
+use loomrec::provider::framing::{StreamEvent, events};
+use loomrec::provider::{EventFrame, Framing};
 
 /// Checks the events of a buffer, and those of what is written of them.
 pub fn check(framing: Framing, bytes: &[u8]) {
-    let found: Vec<Event<'_>> = events(framing, bytes).collect();
-    let again: Vec<Event<'_>> = events(framing, bytes).collect();
+    let found: Vec<StreamEvent<'_>> = events(framing, bytes).collect();
+    let again: Vec<StreamEvent<'_>> = events(framing, bytes).collect();
     assert_eq!(found, again, "the events of a buffer are always the same");
     let mut at = 0;
     for (place, event) in found.iter().enumerate() {
@@ -21,13 +21,13 @@ pub fn check(framing: Framing, bytes: &[u8]) {
 }
 
 /// What came whole in a part of the buffer is what it is in the whole of it.
-fn check_cut(framing: Framing, bytes: &[u8], found: &[Event<'_>]) {
+fn check_cut(framing: Framing, bytes: &[u8], found: &[StreamEvent<'_>]) {
     // Half a line end, an array's element and a checksum may say otherwise.
     if !matches!(framing, Framing::Lines | Framing::EventStream) {
         return;
     }
     let cut = &bytes[..bytes.len() / 2];
-    let whole = |events: &mut dyn Iterator<Item = Event<'_>>| -> usize {
+    let whole = |events: &mut dyn Iterator<Item = StreamEvent<'_>>| -> usize {
         events.take_while(|event| event.finished && event.range.end <= cut.len()).count()
     };
     let before = whole(&mut events(framing, cut));
@@ -39,11 +39,11 @@ fn check_cut(framing: Framing, bytes: &[u8], found: &[Event<'_>]) {
 }
 
 /// What is written of events is read again as the same.
-fn check_written(framing: Framing, found: &[Event<'_>]) {
-    let frames: Vec<Frame> = found
+fn check_written(framing: Framing, found: &[StreamEvent<'_>]) {
+    let frames: Vec<EventFrame> = found
         .iter()
-        .filter_map(Event::json)
-        .map(|data| Frame { name: None, data: Some(data), exception: false })
+        .filter_map(StreamEvent::json)
+        .map(|data| EventFrame { name: None, data: Some(data), exception: false })
         .collect();
     if frames.is_empty() {
         return;

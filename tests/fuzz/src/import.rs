@@ -5,11 +5,12 @@ use std::sync::LazyLock;
 
 use loomrec::identity::IdentityRules;
 use loomrec::interchange::{
-    Addresses, Exchange, Format, Import, Item, Made, Sent, Writer, read, read_requests,
+    EntryImporter, EntryToWrite, ExportWriter, ForeignExchange, ForeignFormat, FoundItem,
+    ImportedEntry, UpstreamAddresses, read, read_requests,
 };
 use loomrec::recording::cost::PriceTable;
-use loomrec::recording::exchange::Maker;
-use loomrec::recording::redact::{Redactor, Secrets, is_clean};
+use loomrec::recording::entry_maker::EntryMaker;
+use loomrec::recording::redact::{CallCredentials, Redactor, is_clean};
 use loomrec::recording::{Entry, EntryName};
 use serde_json::Value;
 
@@ -19,10 +20,10 @@ static PRICES: LazyLock<PriceTable> = LazyLock::new(PriceTable::builtin);
 
 /// Reads a file in each of these formats, makes entries of what is in it, and writes
 /// those in every format.
-pub fn check(formats: &[Format], data: &[u8]) {
-    let _ = Format::of(data);
+pub fn check(formats: &[ForeignFormat], data: &[u8]) {
+    let _ = ForeignFormat::of(data);
     for format in formats {
-        if *format == Format::OpenAiBatch {
+        if *format == ForeignFormat::OpenAiBatch {
             let _ = read_requests(data);
         }
         let first = gather(*format, data);
@@ -35,10 +36,10 @@ pub fn check(formats: &[Format], data: &[u8]) {
 }
 
 /// The entries of a file, as far as it can be read.
-fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
-    let (addresses, rules) = (Addresses::new([]), IdentityRules::default());
-    let import = Import {
-        maker: Maker { redactor: &REDACTOR, prices: &PRICES, max: 1 << 20 },
+fn gather(format: ForeignFormat, data: &[u8]) -> Vec<(EntryName, Entry)> {
+    let (addresses, rules) = (UpstreamAddresses::new([]), IdentityRules::default());
+    let import = EntryImporter {
+        maker: EntryMaker { redactor: &REDACTOR, prices: &PRICES, max: 1 << 20 },
         addresses: &addresses,
         rules: &rules,
         credential_params: &[],
@@ -46,9 +47,9 @@ fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
         any_length: false,
     };
     let mut entries = Vec::new();
-    let mut visit = |item: Item| {
+    let mut visit = |item: FoundItem| {
         let made = match item {
-            Item::Exchange(exchange) => {
+            FoundItem::Exchange(exchange) => {
                 let secrets = secrets(&exchange);
                 let made = import.entry(*exchange);
                 if let Ok(made) = &made {
@@ -56,9 +57,9 @@ fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
                 }
                 made
             }
-            Item::Words(words) => import.words(*words),
-            Item::Entry(named) => import.named(*named),
-            Item::Left(left) => {
+            FoundItem::Words(words) => import.words(*words),
+            FoundItem::Entry(named) => import.named(*named),
+            FoundItem::Left(left) => {
                 assert!(left.reason.len() < 4096, "what is left out is said in a few words");
                 return ControlFlow::Continue(());
             }
@@ -74,11 +75,11 @@ fn gather(format: Format, data: &[u8]) -> Vec<(EntryName, Entry)> {
 
 /// The credentials in the headers of an exchange's request. Parameters of its query may be
 /// data, by the host they are sent to.
-fn secrets(exchange: &Exchange) -> Secrets {
-    Secrets::of(&exchange.request.headers, "")
+fn secrets(exchange: &ForeignExchange) -> CallCredentials {
+    CallCredentials::of(&exchange.request.headers, "")
 }
 
-fn check_clean(made: &Made, secrets: &Secrets) {
+fn check_clean(made: &ImportedEntry, secrets: &CallCredentials) {
     assert!(is_clean(&made.entry.to_text(), secrets), "no credential comes over");
 }
 
@@ -92,13 +93,13 @@ fn check_entry(name: &EntryName, entry: &Entry) {
         let (_, made) = request.recognise_with_key(&IdentityRules::default());
         assert_eq!(made, *key, "a request that came over is found under its key");
     }
-    let addresses = Addresses::new([]);
-    for format in Format::ALL {
-        let mut writer = Writer::new(format, &addresses);
+    let addresses = UpstreamAddresses::new([]);
+    for format in ForeignFormat::ALL {
+        let mut writer = ExportWriter::new(format, &addresses);
         writer.survey(&again);
         let _ = writer.head();
         let key = name.take_key(1);
-        let _ = writer.entry(&Sent { key: &key, step: name.step_id(), entry: &again });
+        let _ = writer.entry(&EntryToWrite { key: &key, step: name.step_id(), entry: &again });
         let _ = writer.end();
     }
 }

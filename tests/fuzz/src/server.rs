@@ -63,7 +63,7 @@ impl Server {
 
     /// Starts what serves, and waits until it can be reached.
     fn start(
-        serve: impl FnOnce(&str) -> Result<u8, loomrec::cli::exit::Failure> + Send + 'static,
+        serve: impl FnOnce(&str) -> Result<u8, loomrec::cli::exit::CommandFailure> + Send + 'static,
     ) -> Self {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = free.local_addr().expect("an address");

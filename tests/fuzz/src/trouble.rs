@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use loomrec::fault::{Distort, Fault, Step, instead, rewrite};
-use loomrec::provider::{Asked, Framing, Operation, Provider, Transcript, VectorTypes};
+use loomrec::fault::{BodyStep, BodyTransform, Fault, instead, rewrite};
+use loomrec::provider::{
+    Framing, Operation, Provider, ResponseFormat, TranscriptFormat, VectorTypes,
+};
 
 const COMPLETE: &str = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":[{"id":"t","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#;
 const STREAM: &str = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"llo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -22,13 +24,15 @@ pub fn put_to_work(fault: &Fault) {
         let _ = instead(fault, Provider::OpenAi, &asked, framing.is_some());
         let _ = rewrite(fault, &asked, framing, body.as_bytes());
         let announced = framing.is_none().then_some(body.len() as u64);
-        let Some(distort) = Distort::new(fault, &asked, framing, announced, 0.5) else { continue };
+        let Some(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {
+            continue;
+        };
         send(distort, body.as_bytes());
     }
 }
 
-fn asked() -> Asked<'static> {
-    Asked {
+fn asked() -> ResponseFormat<'static> {
+    ResponseFormat {
         operation: Operation::ChatCompletions,
         upstream: "openai",
         model: Some("m"),
@@ -38,24 +42,24 @@ fn asked() -> Asked<'static> {
         vectors: VectorTypes::Unsaid,
         inputs: None,
         choices: 1,
-        transcript: Transcript::Json,
+        transcript: TranscriptFormat::Json,
         target: None,
     }
 }
 
-fn send(mut distort: Distort, body: &[u8]) {
+fn send(mut distort: BodyTransform, body: &[u8]) {
     let (mut status, mut headers) = (StatusCode::OK, HeaderMap::new());
     distort.head(&mut status, &mut headers, Some(body.len() as u64));
     let mut steps = 0;
     let mut sent = 0;
-    let mut drain = |distort: &mut Distort| {
+    let mut drain = |distort: &mut BodyTransform| {
         while let Some(step) = distort.step() {
             steps += 1;
             assert!(steps < MOST, "a fault comes to its end");
             match step {
-                Step::Send(bytes) | Step::Behind(bytes) => sent += bytes.len(),
-                Step::Wait(_) => {}
-                Step::Stall | Step::Cut(_) | Step::End => return,
+                BodyStep::Send(bytes) | BodyStep::Behind(bytes) => sent += bytes.len(),
+                BodyStep::Wait(_) => {}
+                BodyStep::Stall | BodyStep::Cut(_) | BodyStep::End => return,
             }
         }
     };

@@ -3,23 +3,23 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use loomrec::replay::{Matcher, Source, Terms};
-use loomrec::store::{Examined, Recording};
-use loomrec::verification::{Checker, Problem, Severity, Unit, check};
+use loomrec::replay::{Matcher, ReplaySource, ReplayTerms};
+use loomrec::store::{InspectedFile, Recording};
+use loomrec::verification::{EntryChecker, EntryPlace, Problem, Severity, check};
 
-static CHECKER: LazyLock<Checker> =
-    LazyLock::new(|| Checker::new(None).expect("the checker's own patterns"));
+static CHECKER: LazyLock<EntryChecker> =
+    LazyLock::new(|| EntryChecker::new(None).expect("the checker's own patterns"));
 
 /// Whether `replay` loads a recording.
 pub fn can_be_replayed(path: &Path) -> bool {
     let Ok(recording) = Recording::look(path) else { return false };
-    let sources = vec![Source { label: "recording".to_owned(), recording }];
-    Matcher::new(sources, Terms::default()).is_ok()
+    let sources = vec![ReplaySource { label: "recording".to_owned(), recording }];
+    Matcher::new(sources, ReplayTerms::default()).is_ok()
 }
 
 /// Whether a file is free of errors.
 pub fn is_sound(path: &Path) -> bool {
-    let Ok(file) = Examined::open(path) else { return false };
+    let Ok(file) = InspectedFile::open(path) else { return false };
     let Ok(layout) = file.layout() else { return false };
     let checker = CHECKER.with(layout.rules.clone());
     let sound = |problems: &[Problem]| {
@@ -28,7 +28,7 @@ pub fn is_sound(path: &Path) -> bool {
             problem.severity != Severity::Error
         })
     };
-    let is_sound = |unit: &Unit| {
+    let is_sound = |unit: &EntryPlace| {
         let text = file.text(&unit.range).expect("a place in the file");
         sound(&check(unit, &text, &checker).problems)
     };

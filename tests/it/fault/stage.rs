@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use loomrec::provider::Framing;
-use loomrec::provider::framing::Frame;
+use loomrec::provider::framing::EventFrame;
 use serde_json::{Value, json};
 
 use crate::support::Upstream;
@@ -155,7 +155,8 @@ fn converse_answer() -> String {
 }
 
 fn frames() -> Vec<Vec<u8>> {
-    let frame = |name, data: Value| Frame { name: Some(name), data: Some(data), exception: false };
+    let frame =
+        |name, data: Value| EventFrame { name: Some(name), data: Some(data), exception: false };
     let delta = |text: &&str| {
         frame("contentBlockDelta", json!({ "contentBlockIndex": 0, "delta": { "text": text } }))
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use loomrec::provider::Framing;
-use loomrec::provider::framing::{Frame, events};
+use loomrec::provider::framing::{EventFrame, events};
 use serde_json::{Value, json};
 
 use super::stage::{Sample, Stage, complete, sample, streams};
@@ -134,7 +134,7 @@ fn an_error_event_in_bytes_is_what_the_provider_would_send() {
     let array = last("gemini array");
     assert!(array.starts_with(",\r\n{\"error\"") && array.ends_with("}]"), "{array}");
     // With the right checksums: it is only the frame that says that it is an error.
-    let frame = Frame {
+    let frame = EventFrame {
         name: Some("internalServerException"),
         data: Some(json!({ "message": "x" })),
         exception: true,

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use loomrec::recording::redact::{Placeholders, Redactor, Secrets};
+use loomrec::recording::redact::{CallCredentials, Placeholders, Redactor};
 use serde_json::json;
 
 use super::Chance;
@@ -60,7 +60,7 @@ impl Sample {
     /// The text without its secret, as an exchange keeps it.
     fn redacted(&self, redactor: &Redactor) -> Vec<u8> {
         let header = ("authorization".to_owned(), format!("Bearer {}", self.secret));
-        let secrets = Secrets::of(&[header], "");
+        let secrets = CallCredentials::of(&[header], "");
         let mut placeholders = Placeholders::default();
         redactor
             .redact_body(self.media, self.body.as_bytes(), &secrets, &mut placeholders)

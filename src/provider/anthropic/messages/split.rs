@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// The events of a complete answer; `None` where it is no message.
-pub(super) fn stream(_: &Asked<'_>, mut message: Object) -> Option<Vec<Frame>> {
+pub(super) fn stream(_: &ResponseFormat<'_>, mut message: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(content)) = message.get_mut("content").map(Value::take) else {
         return None;
     };
     message.insert("content".to_owned(), json!([]));
-    let mut delta = Object::new();
+    let mut delta = ObjectView::new();
     for name in ["stop_reason", "stop_sequence"] {
         let value = message.insert(name.to_owned(), Value::Null);
         delta.insert(name.to_owned(), value.unwrap_or(Value::Null));
@@ -37,7 +37,7 @@ pub(super) fn stream(_: &Asked<'_>, mut message: Object) -> Option<Vec<Frame>> {
 }
 
 /// Takes out of the message what its output cost, which is known only at its end.
-fn last_usage(message: &mut Object) -> Value {
+fn last_usage(message: &mut ObjectView) -> Value {
     let mut last = json!({ "output_tokens": 0 });
     if let Some(Value::Object(usage)) = message.get_mut("usage") {
         for name in ["output_tokens", "output_tokens_details"] {
@@ -50,15 +50,15 @@ fn last_usage(message: &mut Object) -> Value {
     last
 }
 
-fn event(kind: &'static str, rest: Value) -> Frame {
+fn event(kind: &'static str, rest: Value) -> EventFrame {
     let mut data = json!({ "type": kind });
     if let (Value::Object(data), Value::Object(mut rest)) = (&mut data, rest) {
         data.append(&mut rest);
     }
-    Frame::named(kind, data)
+    EventFrame::named(kind, data)
 }
 
-fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
+fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame>) {
     let deltas = deltas(&mut block);
     let start = json!({ "index": index, "content_block": block });
     events.push(event("content_block_start", start));
@@ -70,7 +70,7 @@ fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
 }
 
 /// Takes out of a block what its deltas tell; other kinds of block come whole.
-fn deltas(block: &mut Object) -> Vec<Value> {
+fn deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     let kind = block.get("type").and_then(Value::as_str).unwrap_or("");
     match kind.to_owned().as_str() {
@@ -109,7 +109,7 @@ fn deltas(block: &mut Object) -> Vec<Value> {
 }
 
 /// Takes a text member out, leaving it empty.
-fn take_text(block: &mut Object, name: &str) -> String {
+fn take_text(block: &mut ObjectView, name: &str) -> String {
     match block.get_mut(name) {
         Some(Value::String(text)) => std::mem::take(text),
         _ => String::new(),

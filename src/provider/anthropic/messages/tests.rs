@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::provider::recognise::{Seen, recognise};
-use crate::provider::trial::to_stream;
-use crate::provider::{Asked, Operation, read, write};
+use crate::provider::recognise::{RequestHead, recognise};
+use crate::provider::test_calls::to_stream;
+use crate::provider::{Operation, ResponseFormat, read, write};
 
 const STREAM: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
@@ -79,7 +79,7 @@ fn a_stream_is_assembled_when_it_has_every_kind_of_delta() {
 #[test]
 fn input_is_the_sum_of_its_parts_when_a_cache_was_used() {
     let usage = stream(STREAM.as_bytes()).unwrap().usage.unwrap();
-    let expected = Usage {
+    let expected = TokenUsage {
         prompt_tokens: 20,
         completion_tokens: 25,
         total_tokens: 45,
@@ -234,7 +234,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
     for (verb, streamed) in [("rawPredict", false), ("streamRawPredict", true)] {
         let path = format!("{path}:{verb}");
         let body = br#"{"anthropic_version":"vertex-2023-10-16","messages":[]}"#;
-        let call = recognise(&Seen {
+        let call = recognise(&RequestHead {
             method: "POST",
             path: &path,
             query: "",
@@ -243,7 +243,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             body_stream: None,
         });
         assert_eq!((call.operation, call.streamed), (Operation::Messages, streamed));
-        let asked = Asked::of(&call, "vertex", "", body);
+        let asked = ResponseFormat::of(&call, "vertex", "", body);
         let whole = write(&asked, &answer, "seed").unwrap();
         let read_whole = read(Operation::Messages, None, &whole).unwrap();
         assert_eq!(read_whole.content, "Salut.");

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::words::{Dialect, Said};
+use crate::provider::answer_draft::{AnswerDraft, Dialect};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
-pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
     if said.has_text() {
         content.push(json!({ "type": "text", "text": said.answer.content }));

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::provider::framing::{self, Framing};
-use crate::provider::wire::{Merged, Object};
+use crate::provider::wire::{MergedStream, ObjectView};
 
 /// One event of a stream.
 pub(in crate::provider::bedrock) enum Event {
     /// What it is called, and what it tells.
-    Told(String, Object),
+    Told(String, ObjectView),
     /// An exception, or bytes that are no event.
     Failed,
 }
@@ -30,9 +30,11 @@ pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Eve
 }
 
 /// Merges events; `None` where none of them is of an answer.
-pub(in crate::provider::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<Merged> {
-    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
-    let mut message = Object::new();
+pub(in crate::provider::bedrock) fn events(
+    events: impl Iterator<Item = Event>,
+) -> Option<MergedStream> {
+    let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
+    let mut message = ObjectView::new();
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
     let mut seen = false;
     for event in events {
@@ -81,7 +83,7 @@ pub(in crate::provider::bedrock) fn events(events: impl Iterator<Item = Event>) 
     message.insert("content".to_owned(), content);
     let mut output = match merged.body.shift_remove("output") {
         Some(Value::Object(output)) => output,
-        _ => Object::new(),
+        _ => ObjectView::new(),
     };
     output.insert("message".to_owned(), Value::Object(message));
     merged.body.insert("output".to_owned(), Value::Object(output));
@@ -91,17 +93,17 @@ pub(in crate::provider::bedrock) fn events(events: impl Iterator<Item = Event>) 
 /// One content block while its deltas come in.
 #[derive(Default)]
 struct Block {
-    start: Object,
+    start: ObjectView,
     text: Option<String>,
     citations: Vec<Value>,
     /// What it reasoned, its signature, or what of it is redacted.
-    reasoning: Object,
+    reasoning: ObjectView,
     /// The pieces of a tool's input, which is JSON only once they are all there.
     input: String,
 }
 
 impl Block {
-    fn take(&mut self, delta: Object) {
+    fn take(&mut self, delta: ObjectView) {
         for (name, value) in delta {
             match (name.as_str(), value) {
                 ("text", Value::String(piece)) => {
@@ -127,7 +129,7 @@ impl Block {
                     self.extend(name, call);
                 }
                 ("toolResult", more @ Value::Array(_)) => {
-                    let mut content = Object::new();
+                    let mut content = ObjectView::new();
                     content.insert("content".to_owned(), more);
                     self.extend(name, content);
                 }
@@ -140,7 +142,7 @@ impl Block {
     }
 
     /// Continues an object of the block: lists grow, anything else is replaced.
-    fn extend(&mut self, name: String, more: Object) {
+    fn extend(&mut self, name: String, more: ObjectView) {
         let Some(Value::Object(slot)) = self.start.get_mut(&name) else {
             self.start.insert(name, Value::Object(more));
             return;
@@ -170,7 +172,7 @@ impl Block {
             call.insert("input".to_owned(), input);
         }
         if !self.reasoning.is_empty() {
-            let mut reasoning = Object::new();
+            let mut reasoning = ObjectView::new();
             if let Some(redacted) = self.reasoning.shift_remove("redactedContent") {
                 reasoning.insert("redactedContent".to_owned(), redacted);
             }

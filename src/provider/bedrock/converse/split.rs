@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::wire::ObjectView;
 
 /// The events of a complete answer; `None` where it holds no message.
-pub(in crate::provider::bedrock) fn split(mut body: Object) -> Option<Vec<Frame>> {
+pub(in crate::provider::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut output)) = body.shift_remove("output") else { return None };
     let Some(Value::Object(mut message)) = output.shift_remove("message") else { return None };
     let content = match message.shift_remove("content") {
@@ -16,12 +16,12 @@ pub(in crate::provider::bedrock) fn split(mut body: Object) -> Option<Vec<Frame>
         Some(_) => return None,
     };
     message.entry("role").or_insert_with(|| "assistant".into());
-    let mut events = vec![Frame::named("messageStart", Value::Object(message))];
+    let mut events = vec![EventFrame::named("messageStart", Value::Object(message))];
     for (index, block) in content.into_iter().enumerate() {
         let Value::Object(block) = block else { return None };
         block_events(index, block, &mut events);
     }
-    let mut stop = Object::new();
+    let mut stop = ObjectView::new();
     for name in ["stopReason", "additionalModelResponseFields"] {
         if let Some(value) = body.shift_remove(name) {
             stop.insert(name.to_owned(), value);
@@ -30,21 +30,21 @@ pub(in crate::provider::bedrock) fn split(mut body: Object) -> Option<Vec<Frame>
     if !output.is_empty() {
         body.insert("output".to_owned(), Value::Object(output));
     }
-    events.push(Frame::named("messageStop", Value::Object(stop)));
-    events.push(Frame::named("metadata", Value::Object(body)));
+    events.push(EventFrame::named("messageStop", Value::Object(stop)));
+    events.push(EventFrame::named("metadata", Value::Object(body)));
     Some(events)
 }
 
 /// What of a block comes in pieces comes as deltas, and opens no block by itself;
 /// the rest of it opens one.
-fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
+fn block_events(index: usize, mut block: ObjectView, events: &mut Vec<EventFrame>) {
     let deltas = deltas(&mut block);
     let mut event = |name, member: Option<(&str, Value)>| {
         let mut data = json!({ "contentBlockIndex": index });
         if let Some((name, value)) = member {
             data[name] = value;
         }
-        events.push(Frame::named(name, data));
+        events.push(EventFrame::named(name, data));
     };
     if !block.is_empty() {
         event("contentBlockStart", Some(("start", Value::Object(block))));
@@ -56,7 +56,7 @@ fn block_events(index: usize, mut block: Object, events: &mut Vec<Frame>) {
 }
 
 /// Takes out of a block what its deltas tell.
-fn deltas(block: &mut Object) -> Vec<Value> {
+fn deltas(block: &mut ObjectView) -> Vec<Value> {
     let mut deltas = vec![];
     match block.shift_remove("text") {
         Some(Value::String(text)) => told(&text, |piece| json!({ "text": piece }), &mut deltas),
@@ -92,7 +92,7 @@ fn deltas(block: &mut Object) -> Vec<Value> {
 }
 
 /// What was reasoned, its signature behind it; or what is redacted.
-fn reasoning_deltas(mut reasoning: Object, deltas: &mut Vec<Value>) {
+fn reasoning_deltas(mut reasoning: ObjectView, deltas: &mut Vec<Value>) {
     if let Some(Value::Object(mut text)) = reasoning.shift_remove("reasoningText") {
         if let Some(Value::String(text)) = text.shift_remove("text") {
             let piece = |piece: &str| json!({ "reasoningContent": { "text": piece } });
@@ -114,7 +114,7 @@ fn told(text: &str, delta: impl Fn(&str) -> Value, deltas: &mut Vec<Value>) {
 }
 
 /// Takes a member out where it is an object.
-fn take_object(block: &mut Object, name: &str) -> Option<Value> {
+fn take_object(block: &mut ObjectView, name: &str) -> Option<Value> {
     block.get(name).filter(|value| value.is_object())?;
     block.shift_remove(name)
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::provider::framing::{Frame, Framing};
-use crate::provider::trial::{ended_well, read, to_complete, to_stream};
+use crate::provider::framing::{EventFrame, Framing};
+use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
 use crate::provider::{ModeError, Operation};
 
 const CONVERSE: Operation = Operation::Converse;
@@ -53,7 +53,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
     let names: Vec<_> = answer.tool_calls.iter().map(|call| call.name.as_str()).collect();
     assert_eq!(names, ["f", "g"], "a tool of AWS's own asks nothing");
     assert_eq!(answer.tool_calls[0].arguments["n"], json!(9007199254740993u64));
-    let expected = Usage {
+    let expected = TokenUsage {
         prompt_tokens: 14,
         completion_tokens: 40,
         total_tokens: 54,
@@ -96,24 +96,27 @@ fn a_stream_has_bedrocks_shape() {
 fn a_real_stream_is_merged() {
     let delta = |index: u64, delta: Value| {
         let data = json!({ "contentBlockIndex": index, "delta": delta, "p": "abcdefg" });
-        Frame::named("contentBlockDelta", data)
+        EventFrame::named("contentBlockDelta", data)
     };
     let frames = [
-        Frame::named("messageStart", json!({ "p": "abc", "role": "assistant" })),
+        EventFrame::named("messageStart", json!({ "p": "abc", "role": "assistant" })),
         delta(0, json!({ "text": "It " })),
-        Frame::named("somethingNew", json!({ "contentBlockIndex": 0, "delta": { "text": "!" } })),
+        EventFrame::named(
+            "somethingNew",
+            json!({ "contentBlockIndex": 0, "delta": { "text": "!" } }),
+        ),
         delta(0, json!({ "text": "rains" })),
-        Frame::named("contentBlockStop", json!({ "contentBlockIndex": 0, "p": "" })),
-        Frame::named(
+        EventFrame::named("contentBlockStop", json!({ "contentBlockIndex": 0, "p": "" })),
+        EventFrame::named(
             "contentBlockStart",
             json!({ "contentBlockIndex": 1, "start": { "toolUse": { "name": "f", "toolUseId": "t" } } }),
         ),
         delta(1, json!({ "toolUse": { "input": "" } })),
         delta(1, json!({ "toolUse": { "input": "{\"a\"" } })),
         delta(1, json!({ "toolUse": { "input": ":1}" } })),
-        Frame::named("contentBlockStop", json!({ "contentBlockIndex": 1 })),
-        Frame::named("messageStop", json!({ "p": "abcd", "stopReason": "tool_use" })),
-        Frame::named(
+        EventFrame::named("contentBlockStop", json!({ "contentBlockIndex": 1 })),
+        EventFrame::named("messageStop", json!({ "p": "abcd", "stopReason": "tool_use" })),
+        EventFrame::named(
             "metadata",
             json!({ "metrics": { "latencyMs": 9 }, "p": "x",
                 "usage": { "inputTokens": 1, "outputTokens": 2, "totalTokens": 3 } }),
@@ -139,7 +142,7 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let count = whole.len();
     let unended = |bytes: &[u8]| assert_eq!(to_complete(CONVERSE, bytes), Err(ModeError::Unended));
     unended(&whole[..count - 2].concat());
-    let exception = Frame::exception("throttlingException", json!({ "message": "slow down" }));
+    let exception = EventFrame::exception("throttlingException", json!({ "message": "slow down" }));
     let exception = Framing::EventStream.write(&[exception]).concat();
     unended(&[whole.concat(), exception.clone()].concat());
     let cut = [whole[..4].concat(), exception].concat();
@@ -153,12 +156,12 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     unended(&bytes[..bytes.len() - 1]);
     // Broken input: the call stays visible, and is no complete answer.
     let frames = [
-        Frame::named("contentBlockStart", json!({ "start": { "toolUse": { "name": "f" } } })),
-        Frame::named(
+        EventFrame::named("contentBlockStart", json!({ "start": { "toolUse": { "name": "f" } } })),
+        EventFrame::named(
             "contentBlockDelta",
             json!({ "delta": { "toolUse": { "input": "{\"a\":" } } }),
         ),
-        Frame::named("messageStop", json!({ "stopReason": "max_tokens" })),
+        EventFrame::named("messageStop", json!({ "stopReason": "max_tokens" })),
     ];
     let bytes = Framing::EventStream.write(&frames).concat();
     unended(&bytes);

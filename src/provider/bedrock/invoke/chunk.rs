@@ -5,23 +5,23 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::provider::Usage;
-use crate::provider::framing::{self, Frame, Framing};
-use crate::provider::wire::Object;
+use crate::provider::TokenUsage;
+use crate::provider::framing::{self, EventFrame, Framing};
+use crate::provider::wire::ObjectView;
 
 /// Bedrock's own counts, in the last event.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";
 
 /// A model's own events.
-pub(super) struct Native {
-    pub(super) events: Vec<Object>,
+pub(super) struct NativeEvents {
+    pub(super) events: Vec<ObjectView>,
     /// What Bedrock counted.
-    pub(super) metrics: Option<Usage>,
+    pub(super) metrics: Option<TokenUsage>,
     /// An exception, or a chunk that does not decode, was among them.
     pub(super) failed: bool,
 }
 
-impl Native {
+impl NativeEvents {
     /// Takes the events out of their chunks.
     pub(super) fn of(framing: Framing, bytes: &[u8]) -> Self {
         let mut native = Self { events: vec![], metrics: None, failed: false };
@@ -46,19 +46,19 @@ impl Native {
 }
 
 /// The event in a chunk's bytes.
-fn inner(chunk: &Value) -> Option<Object> {
+fn inner(chunk: &Value) -> Option<ObjectView> {
     let bytes = STANDARD.decode(chunk.get("bytes")?.as_str()?).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 
 /// Bedrock counts input as Anthropic does: what was cached stands beside it.
-fn usage(metrics: &Value) -> Usage {
+fn usage(metrics: &Value) -> TokenUsage {
     let count = |name: &str| metrics.get(name).and_then(Value::as_u64).unwrap_or(0);
     let cached = count("cacheReadInputTokenCount");
     let written = count("cacheWriteInputTokenCount");
     let prompt = count("inputTokenCount").saturating_add(cached).saturating_add(written);
     let completion = count("outputTokenCount");
-    Usage {
+    TokenUsage {
         prompt_tokens: prompt,
         completion_tokens: completion,
         total_tokens: prompt.saturating_add(completion),
@@ -69,25 +69,25 @@ fn usage(metrics: &Value) -> Usage {
 }
 
 /// The events as a stream of server-sent events, for those who read these.
-pub(super) fn sse(events: Vec<Object>) -> Vec<u8> {
-    let frames: Vec<Frame> =
-        events.into_iter().map(|event| Frame::unnamed(Value::Object(event))).collect();
+pub(super) fn sse(events: Vec<ObjectView>) -> Vec<u8> {
+    let frames: Vec<EventFrame> =
+        events.into_iter().map(|event| EventFrame::unnamed(Value::Object(event))).collect();
     Framing::Sse.write(&frames).concat()
 }
 
 /// Puts events into chunks, and Bedrock's counts into the last.
-pub(super) fn wrap(mut events: Vec<Value>, usage: Usage) -> Vec<Frame> {
+pub(super) fn wrap(mut events: Vec<Value>, usage: TokenUsage) -> Vec<EventFrame> {
     if let Some(Value::Object(last)) = events.last_mut() {
         last.insert(METRICS.to_owned(), metrics(usage));
     }
     let chunk = |event: Value| {
         let bytes = STANDARD.encode(event.to_string());
-        Frame::named("chunk", json!({ "bytes": bytes }))
+        EventFrame::named("chunk", json!({ "bytes": bytes }))
     };
     events.into_iter().map(chunk).collect()
 }
 
-fn metrics(usage: Usage) -> Value {
+fn metrics(usage: TokenUsage) -> Value {
     let (plain, cached, written) = usage.input_parts();
     let mut metrics = json!({
         "inputTokenCount": plain,

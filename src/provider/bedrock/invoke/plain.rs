@@ -3,13 +3,13 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::doc::{Doc, count, items, nested, text, vectors};
-use crate::provider::wire::{Merged, Object};
-use crate::provider::words::pieces;
-use crate::provider::{Answer, Usage};
+use crate::provider::answer_draft::pieces;
+use crate::provider::json_view::{JsonView, count, items, nested, text, vectors};
+use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::{Answer, TokenUsage};
 
 /// Reads a complete answer; `None` where no text and no vector is to be seen.
-pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
+pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(embeddings) = embeddings(body) {
         return Some(Answer { embeddings, usage: usage(body), ..Answer::default() });
     }
@@ -18,7 +18,7 @@ pub(super) fn read<D: Doc>(body: &D) -> Option<Answer> {
 }
 
 /// Reads the events of a stream.
-pub(super) fn read_stream(events: &[Object]) -> Option<Answer> {
+pub(super) fn read_stream(events: &[ObjectView]) -> Option<Answer> {
     let mut answer: Option<Answer> = None;
     for event in events {
         let event = Value::Object(event.clone());
@@ -39,7 +39,7 @@ pub(super) fn read_stream(events: &[Object]) -> Option<Answer> {
 }
 
 /// What an object says, and why it ended, where it tells.
-fn said<D: Doc>(body: &D) -> Option<(String, Option<String>)> {
+fn said<D: JsonView>(body: &D) -> Option<(String, Option<String>)> {
     let (at, said) = place(body)?;
     let reason = ["stop_reason", "completionReason", "finish_reason"]
         .into_iter()
@@ -49,7 +49,7 @@ fn said<D: Doc>(body: &D) -> Option<(String, Option<String>)> {
 }
 
 /// The object in which the text stands, and the text.
-fn place<D: Doc>(body: &D) -> Option<(&D, String)> {
+fn place<D: JsonView>(body: &D) -> Option<(&D, String)> {
     for name in ["generation", "outputText", "completion", "text"] {
         if let Some(said) = text(body, name) {
             return Some((body, said.into_owned()));
@@ -64,7 +64,7 @@ fn place<D: Doc>(body: &D) -> Option<(&D, String)> {
     })
 }
 
-fn embeddings<D: Doc>(body: &D) -> Option<Vec<Vec<f64>>> {
+fn embeddings<D: JsonView>(body: &D) -> Option<Vec<Vec<f64>>> {
     if let Some(one) = body.member("embedding") {
         return Some(vectors(std::iter::once(Some(one))));
     }
@@ -73,7 +73,7 @@ fn embeddings<D: Doc>(body: &D) -> Option<Vec<Vec<f64>>> {
     Some(vectors(many.iter().map(Some)))
 }
 
-fn usage<D: Doc>(body: &D) -> Option<Usage> {
+fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     let prompt = count(body, "prompt_token_count").or_else(|| count(body, "inputTextTokenCount"));
     let completion = count(body, "generation_token_count")
         .or_else(|| count(body, "totalOutputTextTokenCount"))
@@ -81,24 +81,24 @@ fn usage<D: Doc>(body: &D) -> Option<Usage> {
     prompt.or(completion)?;
     let (prompt_tokens, completion_tokens) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     let total_tokens = prompt_tokens.saturating_add(completion_tokens);
-    Some(Usage { prompt_tokens, completion_tokens, total_tokens, ..Usage::default() })
+    Some(TokenUsage { prompt_tokens, completion_tokens, total_tokens, ..TokenUsage::default() })
 }
 
 /// The counts of a stream only grow; the prompt's stands in its first event alone.
-fn later(before: Option<Usage>, now: Usage) -> Usage {
+fn later(before: Option<TokenUsage>, now: TokenUsage) -> TokenUsage {
     let before = before.unwrap_or_default();
     let prompt_tokens = before.prompt_tokens.max(now.prompt_tokens);
     let completion_tokens = before.completion_tokens.max(now.completion_tokens);
     let total_tokens = prompt_tokens.saturating_add(completion_tokens);
-    Usage { prompt_tokens, completion_tokens, total_tokens, ..Usage::default() }
+    TokenUsage { prompt_tokens, completion_tokens, total_tokens, ..TokenUsage::default() }
 }
 
 /// Merges the events of those whose streams tell all that their complete answers do:
 /// Llama, Titan, Mistral.
-pub(super) fn merge(events: Vec<Object>) -> Option<Merged> {
+pub(super) fn merge(events: Vec<ObjectView>) -> Option<MergedStream> {
     let family = events.iter().find_map(Family::of_event)?;
     let whole = read_stream(&events)?;
-    let mut body = Object::new();
+    let mut body = ObjectView::new();
     for (name, value) in events.into_iter().flatten() {
         if !value.is_null() || !body.contains_key(&name) {
             body.insert(name, value);
@@ -124,11 +124,11 @@ pub(super) fn merge(events: Vec<Object>) -> Option<Merged> {
             body.insert("results".to_owned(), json!([result]));
         }
     }
-    Some(Merged { body, ended, failed: false })
+    Some(MergedStream { body, ended, failed: false })
 }
 
 /// The events of a complete answer.
-pub(super) fn split(mut body: Object) -> Option<Vec<Value>> {
+pub(super) fn split(mut body: ObjectView) -> Option<Vec<Value>> {
     let family = Family::of_body(&body)?;
     let whole = read(&Value::Object(body.clone()))?;
     let reason = whole.finish_reason;
@@ -177,7 +177,7 @@ enum Family {
 }
 
 impl Family {
-    fn of_event(event: &Object) -> Option<Self> {
+    fn of_event(event: &ObjectView) -> Option<Self> {
         let is = |name: &str| event.contains_key(name);
         match () {
             () if is("generation") => Some(Self::Llama),
@@ -188,7 +188,7 @@ impl Family {
     }
 
     /// One answer only: several cannot be told apart in a stream.
-    fn of_body(body: &Object) -> Option<Self> {
+    fn of_body(body: &ObjectView) -> Option<Self> {
         let single = |name: &str| body.get(name)?.as_array().map(|list| list.len() == 1);
         match () {
             () if body.contains_key("generation") => Some(Self::Llama),

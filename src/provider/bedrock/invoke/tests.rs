@@ -3,17 +3,17 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::provider::trial::{self, ended_well, to_complete, to_stream};
-use crate::provider::{ModeError, Operation, Usage};
+use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
+use crate::provider::{ModeError, Operation, TokenUsage};
 
 const INVOKE: Operation = Operation::Invoke;
 
 fn streamed(events: &[Value]) -> Vec<u8> {
     let chunk = |event: &Value| {
         let bytes = STANDARD.encode(event.to_string());
-        Frame::named("chunk", json!({ "bytes": bytes, "p": "abcdef" }))
+        EventFrame::named("chunk", json!({ "bytes": bytes, "p": "abcdef" }))
     };
-    let frames: Vec<Frame> = events.iter().map(chunk).collect();
+    let frames: Vec<EventFrame> = events.iter().map(chunk).collect();
     Framing::EventStream.write(&frames).concat()
 }
 
@@ -74,7 +74,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
         assert_eq!(back, body);
         let plain = read(&body).unwrap();
         assert_eq!(plain.content, "Let me see");
-        let mut told = trial::read(INVOKE, true, &bytes).unwrap();
+        let mut told = test_calls::read(INVOKE, true, &bytes).unwrap();
         // Mistral's own shape has no counts; Bedrock's have.
         told.usage = told.usage.filter(|_| plain.usage.is_some());
         assert_eq!(told, plain);
@@ -109,7 +109,7 @@ fn a_real_stream_of_claude_is_merged() {
     let body: Value = serde_json::from_slice(&to_complete(INVOKE, &bytes).unwrap()).unwrap();
     assert_eq!(body["content"], json!([{ "type": "text", "text": "Hi" }]));
     assert_eq!(body.get("amazon-bedrock-invocationMetrics"), None);
-    let answer = trial::read(INVOKE, true, &bytes).unwrap();
+    let answer = test_calls::read(INVOKE, true, &bytes).unwrap();
     assert_eq!(
         (answer.content.as_str(), answer.finish_reason.as_deref()),
         ("Hi", Some("end_turn"))
@@ -118,14 +118,14 @@ fn a_real_stream_of_claude_is_merged() {
     // Without its last two events it is no answer.
     let error = to_complete(INVOKE, &streamed(&events[..4])).unwrap_err();
     assert_eq!(error, ModeError::Unended);
-    let exception = Frame::exception("modelStreamErrorException", json!({ "message": "no" }));
+    let exception = EventFrame::exception("modelStreamErrorException", json!({ "message": "no" }));
     let failed = [bytes, Framing::EventStream.write(&[exception]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &failed).unwrap_err(), ModeError::Unended);
     // A chunk that is cut inside its JSON fails alone.
-    let cut = Frame::named("chunk", json!({ "bytes": STANDARD.encode("{\"type\":\"mess") }));
+    let cut = EventFrame::named("chunk", json!({ "bytes": STANDARD.encode("{\"type\":\"mess") }));
     let cut = [streamed(&events), Framing::EventStream.write(&[cut]).concat()].concat();
     assert_eq!(to_complete(INVOKE, &cut).unwrap_err(), ModeError::Unended);
-    assert_eq!(trial::read(INVOKE, true, &cut).unwrap().content, "Hi");
+    assert_eq!(test_calls::read(INVOKE, true, &cut).unwrap().content, "Hi");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn older_streams_are_read() {
             (4, 2),
         ),
     ] {
-        let answer = trial::read(INVOKE, true, &streamed(&events)).unwrap();
+        let answer = test_calls::read(INVOKE, true, &streamed(&events)).unwrap();
         assert_eq!(
             (answer.content.as_str(), answer.finish_reason.as_deref()),
             ("Hi", Some(reason))
@@ -220,12 +220,12 @@ fn vectors_are_read_in_titans_and_coheres_shape() {
 }
 
 fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
-    let asked = Asked { model, ..trial::asked(INVOKE, false) };
+    let asked = ResponseFormat { model, ..test_calls::asked(INVOKE, false) };
     let body = crate::provider::write(&asked, answer, "seed")?;
     let stream = crate::provider::to_stream(&asked, &body).map(|chunks| chunks.concat());
-    let whole = trial::read(INVOKE, false, &body).unwrap();
+    let whole = test_calls::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
-        let mut streamed = trial::read(INVOKE, true, &stream.unwrap()).unwrap();
+        let mut streamed = test_calls::read(INVOKE, true, &stream.unwrap()).unwrap();
         // The last chunk counts in any case.
         streamed.usage = streamed.usage.filter(|_| whole.usage.is_some());
         assert_eq!(streamed, whole);
@@ -235,8 +235,12 @@ fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
 
 #[test]
 fn an_answer_is_written_in_the_shape_of_the_model_asked_for() {
-    let usage =
-        Usage { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, ..Usage::default() };
+    let usage = TokenUsage {
+        prompt_tokens: 3,
+        completion_tokens: 4,
+        total_tokens: 7,
+        ..TokenUsage::default()
+    };
     let said = Answer { content: "Hi".to_owned(), usage: Some(usage), ..Answer::default() };
     for (model, ended) in [
         ("anthropic.claude-3-haiku-20240307-v1:0", "end_turn"),
@@ -323,9 +327,9 @@ fn models_that_do_not_stream_are_written_complete() {
     for (model, ended) in
         [("ai21.j2-mid-v1", "length"), ("cohere.command-light-text-v14", "MAX_TOKENS")]
     {
-        let asked = Asked { model: Some(model), ..trial::asked(INVOKE, false) };
+        let asked = ResponseFormat { model: Some(model), ..test_calls::asked(INVOKE, false) };
         let body = crate::provider::write(&asked, &said, "seed").unwrap();
-        let answer = trial::read(INVOKE, false, &body).unwrap();
+        let answer = test_calls::read(INVOKE, false, &body).unwrap();
         let told = (answer.content.as_str(), answer.finish_reason.as_deref());
         assert_eq!(told, ("Hi", Some(ended)), "{model}");
     }
@@ -340,15 +344,15 @@ fn answers_of_command_r_and_deepseek_come_back_when_they_go_both_ways() {
     let deepseek =
         json!({ "choices": [{ "text": "Well, hello there.", "stop_reason": "length" }] });
     for body in [command, deepseek] {
-        let stream = trial::to_stream(INVOKE, body.to_string().as_bytes(), true).unwrap();
+        let stream = test_calls::to_stream(INVOKE, body.to_string().as_bytes(), true).unwrap();
         assert!(stream.len() > 3);
-        let complete = trial::to_complete(INVOKE, &stream.concat()).unwrap();
+        let complete = test_calls::to_complete(INVOKE, &stream.concat()).unwrap();
         let mut complete: Value = serde_json::from_slice(&complete).unwrap();
         if let Some(choice) = complete.pointer_mut("/choices/0").and_then(Value::as_object_mut) {
             choice.shift_remove("index");
         }
         assert_eq!(complete, body);
         let cut = stream[..stream.len() - 1].concat();
-        assert_eq!(trial::to_complete(INVOKE, &cut), Err(ModeError::Unended));
+        assert_eq!(test_calls::to_complete(INVOKE, &cut), Err(ModeError::Unended));
     }
 }

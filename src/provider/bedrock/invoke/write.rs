@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
+use crate::provider::answer_draft::{AnswerDraft, Dialect};
 use crate::provider::anthropic::messages;
-use crate::provider::asked::{Asked, ModeError};
 use crate::provider::bedrock::converse;
 use crate::provider::cohere::chat as cohere;
 use crate::provider::openai::chat;
-use crate::provider::words::{Dialect, Said};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
 type Written = Result<Value, ModeError>;
 
 /// Writes in the shape of the model that was asked for: its id, that of an inference
 /// profile or an ARN with either in it.
-pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Written {
+pub(super) fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     match () {
         () if of("anthropic.") => with(messages::WIRE.write, asked, said),
@@ -49,15 +49,15 @@ pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Written {
 const UNKNOWN: ModeError =
     ModeError::NotFromWords { operation: "a Bedrock model whose own shape is not known" };
 
-fn no_calls(asked: &Asked<'_>) -> ModeError {
+fn no_calls(asked: &ResponseFormat<'_>) -> ModeError {
     ModeError::NoPlace { operation: asked.operation.name(), what: "tool calls" }
 }
 
 /// By what writes this shape elsewhere.
 fn with(
-    write: Option<fn(&Asked<'_>, &Said<'_>) -> Written>,
-    asked: &Asked<'_>,
-    said: &Said<'_>,
+    write: Option<fn(&ResponseFormat<'_>, &AnswerDraft<'_>) -> Written>,
+    asked: &ResponseFormat<'_>,
+    said: &AnswerDraft<'_>,
 ) -> Written {
     write.ok_or(UNKNOWN)?(asked, said)
 }
@@ -72,7 +72,7 @@ fn remove(body: &mut Value, names: &[&str]) {
 
 /// The first of Mistral's models continue a text; the larger of them, and those of the
 /// middle, chat in a shape that is close to OpenAI's; all later ones in OpenAI's own.
-fn mistral(asked: &Asked<'_>, said: &Said<'_>) -> Written {
+fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |name: &str| asked.model.is_some_and(|model| model.contains(name));
     let first = of("mistral-7b") || of("mixtral") || of("mistral-small-2402");
     let large = of("mistral-large-2402");
@@ -104,14 +104,14 @@ fn mistral(asked: &Asked<'_>, said: &Said<'_>) -> Written {
 }
 
 /// Command R answers as the first version of Cohere's chat does; it counts nothing.
-fn command_r(asked: &Asked<'_>, said: &Said<'_>) -> Written {
-    let first = Asked { target: Some("/v1/chat"), ..*asked };
+fn command_r(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
+    let first = ResponseFormat { target: Some("/v1/chat"), ..*asked };
     let mut body = with(cohere::WIRE.write, &first, said)?;
     remove(&mut body, &["meta"]);
     Ok(body)
 }
 
-fn titan_vector(asked: &Asked<'_>, said: &Said<'_>) -> Written {
+fn titan_vector(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let operation = asked.operation.name();
     let [only] = said.vectors(asked)? else {
         return Err(ModeError::NoPlace { operation, what: "further vectors" });
@@ -120,7 +120,7 @@ fn titan_vector(asked: &Asked<'_>, said: &Said<'_>) -> Written {
 }
 
 /// For the models that only continue a text.
-fn text(asked: &Asked<'_>, said: &Said<'_>) -> Written {
+fn text(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     let (text, usage) = (&said.answer.content, said.usage);
     let ended = said.finish(Dialect::OpenAi);

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{first, is_empty};
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use super::{is_empty, v1};
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// The events of a complete answer; `None` where it is neither version's.
-pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let mut message = match body.shift_remove("message") {
         Some(Value::Object(message)) => message,
-        None => return first::stream(body),
+        None => return v1::stream(body),
         Some(_) => return None,
     };
     let blocks = list(&mut message, "content");
@@ -25,7 +25,7 @@ pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
     }
     let calls = list(&mut message, "tool_calls");
     let citations = list(&mut message, "citations");
-    let (announced, said): (Object, Object) =
+    let (announced, said): (ObjectView, ObjectView) =
         message.into_iter().partition(|(_, value)| is_empty(value));
 
     let mut frames = vec![start(&mut body, said)];
@@ -48,12 +48,12 @@ pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
         delta.insert("message".to_owned(), Value::Object(announced));
     }
     let last = json!({ "type": "message-end", "delta": delta });
-    frames.push(Frame::named("message-end", last));
+    frames.push(EventFrame::named("message-end", last));
     Some(frames)
 }
 
 /// Takes out the objects of a list that holds some and nothing else.
-fn list(message: &mut Object, name: &str) -> Vec<Value> {
+fn list(message: &mut ObjectView, name: &str) -> Vec<Value> {
     match message.get(name) {
         Some(Value::Array(list)) if !list.is_empty() && list.iter().all(Value::is_object) => {}
         _ => return vec![],
@@ -65,37 +65,37 @@ fn list(message: &mut Object, name: &str) -> Vec<Value> {
 }
 
 /// The first event: the id, and what of the message does not come in pieces.
-fn start(body: &mut Object, said: Object) -> Frame {
+fn start(body: &mut ObjectView, said: ObjectView) -> EventFrame {
     let mut message = said;
     // Cohere announces all that may come.
     for name in ["content", "tool_calls", "citations"] {
         message.entry(name).or_insert(json!([]));
     }
     message.entry("tool_plan").or_insert(json!(""));
-    let mut data = Object::new();
+    let mut data = ObjectView::new();
     if let Some(id) = body.shift_remove("id") {
         data.insert("id".to_owned(), id);
     }
     data.insert("type".to_owned(), "message-start".into());
     data.insert("delta".to_owned(), json!({ "message": message }));
-    Frame::named("message-start", Value::Object(data))
+    EventFrame::named("message-start", Value::Object(data))
 }
 
-fn event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> Frame {
+fn event(kind: &'static str, index: Option<usize>, name: &str, value: Value) -> EventFrame {
     let mut data = json!({ "type": kind });
     if let Some(index) = index {
         data["index"] = index.into();
     }
     data["delta"] = json!({ "message": { name: value } });
-    Frame::named(kind, data)
+    EventFrame::named(kind, data)
 }
 
-fn end(kind: &'static str, index: usize) -> Frame {
-    Frame::named(kind, json!({ "type": kind, "index": index }))
+fn end(kind: &'static str, index: usize) -> EventFrame {
+    EventFrame::named(kind, json!({ "type": kind, "index": index }))
 }
 
 /// A block of text or thoughts in pieces; another kind comes whole.
-fn block_events(index: usize, mut block: Value, frames: &mut Vec<Frame>) {
+fn block_events(index: usize, mut block: Value, frames: &mut Vec<EventFrame>) {
     let name = match block.get("type").and_then(Value::as_str) {
         Some("text") => "text",
         Some("thinking") => "thinking",
@@ -110,7 +110,7 @@ fn block_events(index: usize, mut block: Value, frames: &mut Vec<Frame>) {
 }
 
 /// A call's id and name, then its arguments.
-fn call_events(index: usize, mut call: Value, frames: &mut Vec<Frame>) {
+fn call_events(index: usize, mut call: Value, frames: &mut Vec<EventFrame>) {
     let arguments = match call.get_mut("function") {
         Some(function) => take_text(function, "arguments"),
         None => String::new(),

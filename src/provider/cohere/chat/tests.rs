@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::trial::{asked, read, to_complete, to_stream};
-use crate::provider::{Operation, Usage, write};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::test_calls::{asked, read, to_complete, to_stream};
+use crate::provider::{Operation, TokenUsage, write};
 
 const CHAT: Operation = Operation::CohereChat;
 
@@ -112,12 +112,12 @@ fn an_answer_is_read_alike_when_complete_or_streamed() {
     assert_eq!(answer.finish_reason.as_deref(), Some("TOOL_CALL"));
     assert_eq!(answer.tool_calls[0].arguments.to_string(), r#"{"n":9007199254740993}"#);
     assert_eq!((answer.tool_calls[1].id.as_str(), answer.tool_calls.len()), ("g_2", 2));
-    let usage = Usage {
+    let usage = TokenUsage {
         prompt_tokens: 71,
         completion_tokens: 9,
         total_tokens: 80,
         cached_tokens: 5,
-        ..Usage::default()
+        ..TokenUsage::default()
     };
     assert_eq!(answer.usage, Some(usage));
 }
@@ -246,7 +246,8 @@ fn first_body() -> Value {
 
 #[test]
 fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
-    let first = Asked { framing: Framing::Lines, target: Some("/v1/chat"), ..asked(CHAT, false) };
+    let first =
+        ResponseFormat { framing: Framing::Lines, target: Some("/v1/chat"), ..asked(CHAT, false) };
     let body = first_body().to_string();
     let lines = crate::provider::to_stream(&first, body.as_bytes()).unwrap().concat();
     let text = std::str::from_utf8(&lines).unwrap();
@@ -290,15 +291,15 @@ fn words_are_written_as_the_first_version_has_them_when_it_is_asked_for() {
         content: "Hi".to_owned(),
         tool_calls: vec![call],
         finish_reason: Some("tool_use".to_owned()),
-        usage: Some(Usage {
+        usage: Some(TokenUsage {
             prompt_tokens: 2,
             completion_tokens: 3,
             total_tokens: 5,
-            ..Usage::default()
+            ..TokenUsage::default()
         }),
         ..Answer::default()
     };
-    let first = Asked { target: Some("/v1/chat"), ..asked(CHAT, false) };
+    let first = ResponseFormat { target: Some("/v1/chat"), ..asked(CHAT, false) };
     let body = write(&first, &answer, "seed").unwrap();
     let expected = Answer { finish_reason: Some("COMPLETE".to_owned()), ..answer.clone() };
     assert_eq!(read(CHAT, false, &body), Some(expected));

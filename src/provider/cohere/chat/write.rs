@@ -2,15 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
+use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
 use crate::provider::cohere::{counts, is_first};
-use crate::provider::words::{Dialect, Said, arguments_text};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
-pub(super) fn write(asked: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(
+    asked: &ResponseFormat<'_>,
+    said: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     if is_first(asked) { Ok(first(said)) } else { Ok(second(said)) }
 }
 
-fn second(said: &Said<'_>) -> Value {
+fn second(said: &AnswerDraft<'_>) -> Value {
     let mut message = json!({ "role": "assistant" });
     if said.has_text() {
         message["content"] = json!([{ "type": "text", "text": said.answer.content }]);
@@ -35,7 +38,7 @@ fn second(said: &Said<'_>) -> Value {
     })
 }
 
-fn first(said: &Said<'_>) -> Value {
+fn first(said: &AnswerDraft<'_>) -> Value {
     let finish = match said.finish(Dialect::Cohere) {
         // It has no word for calls.
         "TOOL_CALL" => "COMPLETE",

@@ -10,7 +10,7 @@ use super::{Opened, PRELUDE, TEXT, TRAILER, header, message, open};
 const BYTES: u8 = 6;
 
 /// One message of a buffer, or bytes in it that are none.
-pub struct Message<'a> {
+pub struct BufferMessage<'a> {
     /// Where it stands.
     pub range: Range<usize>,
     /// Its headers and its payload; `None` where lengths, checksums or headers do not
@@ -19,7 +19,7 @@ pub struct Message<'a> {
 }
 
 /// Walks over the messages of a buffer, which they cover without a gap.
-pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub fn messages(bytes: &[u8]) -> impl Iterator<Item = BufferMessage<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
@@ -31,7 +31,7 @@ pub fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
         };
         let range = at..at + length;
         at = range.end;
-        Some(Message { range, parts })
+        Some(BufferMessage { range, parts })
     })
 }
 
@@ -43,7 +43,7 @@ fn whole(mut headers: &[u8]) -> bool {
     true
 }
 
-impl<'a> Message<'a> {
+impl<'a> BufferMessage<'a> {
     /// Whether it decodes.
     pub fn is_whole(&self) -> bool {
         self.parts.is_some()

@@ -16,7 +16,7 @@ fn real() -> Vec<u8> {
     STANDARD.decode(REAL).unwrap()
 }
 
-fn only(bytes: &[u8]) -> Event<'_> {
+fn only(bytes: &[u8]) -> StreamEvent<'_> {
     let mut all = events(bytes);
     let first = all.next().unwrap();
     assert_eq!(all.next(), None);
@@ -41,7 +41,7 @@ fn a_real_message_is_read_and_written_byte_for_byte() {
     assert_eq!(event.range, 0..bytes.len());
     let data = event.json().unwrap();
     assert_eq!(data["delta"]["text"], "Hi");
-    assert_eq!(write(&Frame::named("contentBlockDelta", data)), bytes);
+    assert_eq!(write(&EventFrame::named("contentBlockDelta", data)), bytes);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn messages_of_other_makers_are_read() {
 
 #[test]
 fn an_exception_is_a_failed_event_with_its_kind() {
-    let frame = Frame::exception("throttlingException", json!({"message": "slow down"}));
+    let frame = EventFrame::exception("throttlingException", json!({"message": "slow down"}));
     let bytes = write(&frame);
     let event = only(&bytes);
     assert_eq!(
@@ -122,13 +122,13 @@ fn nothing_is_told_apart_behind_a_changed_length() {
     }
 }
 
-fn frame() -> impl Strategy<Value = Frame> {
+fn frame() -> impl Strategy<Value = EventFrame> {
     let names = vec!["chunk", "messageStart", "metadata", "throttlingException", "é"];
     let data = prop::collection::vec(("\\PC{0,8}", "\\PC{0,40}"), 0..4);
     (prop::sample::select(names), data, any::<bool>()).prop_map(|(name, data, exception)| {
         let data: serde_json::Map<_, _> =
             data.into_iter().map(|(name, text)| (name, Value::from(text))).collect();
-        Frame { exception, ..Frame::named(name, Value::Object(data)) }
+        EventFrame { exception, ..EventFrame::named(name, Value::Object(data)) }
     })
 }
 
@@ -179,7 +179,7 @@ proptest! {
         let mut bytes: Vec<u8> = frames.iter().flat_map(write).collect();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        let broken = |event: &Event<'_>| event.data.is_none() && event.failed;
+        let broken = |event: &StreamEvent<'_>| event.data.is_none() && event.failed;
         prop_assert!(events(&bytes).any(|event| broken(&event)));
     }
 

@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::partial::{self, Taken};
+use super::partial::{self, PartHandling};
 use crate::provider::framing::{Framing, events};
-use crate::provider::wire::{Merged, Object};
+use crate::provider::wire::{MergedStream, ObjectView};
 
 /// Merges a stream; `None` where no chunk of it is an answer's.
-pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
-    let mut body = Object::new();
+pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {
+    let mut body = ObjectView::new();
     let mut candidates = BTreeMap::new();
     let mut failed = false;
     for event in events(framing, bytes) {
@@ -37,10 +37,10 @@ pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<Merged> {
     if let Some(list) = body.get_mut("candidates") {
         *list = candidates.into_values().map(Candidate::into_value).collect();
     }
-    Some(Merged { body, ended: closed && (finished || blocked), failed })
+    Some(MergedStream { body, ended: closed && (finished || blocked), failed })
 }
 
-fn take_chunk(chunk: Object, body: &mut Object, candidates: &mut BTreeMap<u64, Candidate>) {
+fn take_chunk(chunk: ObjectView, body: &mut ObjectView, candidates: &mut BTreeMap<u64, Candidate>) {
     for (name, value) in chunk {
         match (name.as_str(), value) {
             ("candidates", Value::Array(list)) => {
@@ -74,9 +74,9 @@ fn take_chunk(chunk: Object, body: &mut Object, candidates: &mut BTreeMap<u64, C
 /// One candidate while its chunks come in.
 #[derive(Default)]
 struct Candidate {
-    fields: Object,
+    fields: ObjectView,
     /// What of `content` is not its parts.
-    content: Option<Object>,
+    content: Option<ObjectView>,
     parts: Option<Vec<Value>>,
     /// What the lists of `citationMetadata` hold, each with the list's name.
     cited: BTreeSet<(String, String)>,
@@ -91,7 +91,7 @@ impl Candidate {
         self.open.is_none() && self.fields.get("finishReason").is_some_and(Value::is_string)
     }
 
-    fn take(&mut self, fields: Object) {
+    fn take(&mut self, fields: ObjectView) {
         for (name, value) in fields {
             match (name.as_str(), value) {
                 ("content", Value::Object(content)) => self.take_content(content),
@@ -111,7 +111,7 @@ impl Candidate {
     }
 
     /// What no earlier chunk told: citations are told again or told on.
-    fn new_citations(&mut self, mut more: Object) -> Object {
+    fn new_citations(&mut self, mut more: ObjectView) -> ObjectView {
         let mut new = vec![];
         for (name, list) in &mut more {
             let Value::Array(list) = list else { continue };
@@ -129,7 +129,7 @@ impl Candidate {
         more
     }
 
-    fn take_content(&mut self, content: Object) {
+    fn take_content(&mut self, content: ObjectView) {
         let known = self.content.get_or_insert_default();
         let mut pieces = None;
         for (name, value) in content {
@@ -157,16 +157,16 @@ impl Candidate {
                 let (taken, more) = partial::take(part, open);
                 let last = if more { self.open } else { None };
                 match taken {
-                    Taken::Other(part) => {
+                    PartHandling::Other(part) => {
                         self.open = last;
                         Value::Object(part)
                     }
-                    Taken::Opened(part) => {
+                    PartHandling::Opened(part) => {
                         self.open = more.then_some(parts.len());
                         return parts.push(Value::Object(part));
                     }
-                    Taken::Continued => return self.open = last,
-                    Taken::Misplaced => return self.misplaced = true,
+                    PartHandling::Continued => return self.open = last,
+                    PartHandling::Misplaced => return self.misplaced = true,
                 }
             }
             other => other,
@@ -179,7 +179,7 @@ impl Candidate {
 
     fn into_value(self) -> Value {
         let Self { mut fields, content, parts, .. } = self;
-        let mut candidate = Object::new();
+        let mut candidate = ObjectView::new();
         if let Some(mut content) = content {
             fields.shift_remove("content");
             if let Some(parts) = parts {
@@ -219,18 +219,18 @@ fn take_first(parts: &mut Vec<Value>, mut part: Value, first: bool) {
 }
 
 /// Whether a part is text and nothing else, so that it can come in pieces.
-pub(super) fn is_text(part: &Object) -> bool {
+pub(super) fn is_text(part: &ObjectView) -> bool {
     part.get("text").is_some_and(Value::is_string)
         && part.keys().all(|name| matches!(name.as_str(), "text" | "thought" | "thoughtSignature"))
 }
 
-fn is_thought(part: &Object) -> bool {
+fn is_thought(part: &ObjectView) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
 /// Sets a member, unless one is there and the new one says nothing.
-fn replace(object: &mut Object, name: String, value: Value) {
-    let nothing = value.is_null() || value.as_object().is_some_and(Object::is_empty);
+fn replace(object: &mut ObjectView, name: String, value: Value) {
+    let nothing = value.is_null() || value.as_object().is_some_and(ObjectView::is_empty);
     if !nothing || !object.contains_key(&name) {
         object.insert(name, value);
     }

@@ -2,20 +2,22 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::asked::{Asked, ModeError};
 use crate::provider::framing::Framing;
-use crate::provider::{Operation, read, to_complete, to_stream, trial};
+use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::{Operation, read, test_calls, to_complete, to_stream};
 
 const GENERATE: Operation = Operation::GenerateContent;
 
 fn streamed(framing: Framing, body: &Value) -> Vec<u8> {
-    let asked = Asked { framing, ..trial::asked(GENERATE, true) };
+    let asked = ResponseFormat { framing, ..test_calls::asked(GENERATE, true) };
     to_stream(&asked, body.to_string().as_bytes()).unwrap().concat()
 }
 
 fn completed(framing: Framing, stream: &[u8]) -> Value {
-    serde_json::from_slice(&to_complete(&trial::asked(GENERATE, false), framing, stream).unwrap())
-        .unwrap()
+    serde_json::from_slice(
+        &to_complete(&test_calls::asked(GENERATE, false), framing, stream).unwrap(),
+    )
+    .unwrap()
 }
 
 fn sse(chunks: &[Value]) -> Vec<u8> {
@@ -183,7 +185,7 @@ fn candidates_without_an_index_are_kept_apart() {
 fn a_stream_is_refused_when_it_did_not_end_well() {
     let unended = |framing, bytes: &[u8]| {
         assert_eq!(
-            to_complete(&trial::asked(GENERATE, false), framing, bytes),
+            to_complete(&test_calls::asked(GENERATE, false), framing, bytes),
             Err(ModeError::Unended)
         );
     };
@@ -199,10 +201,10 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
     let failed = [&array[..array.len() - 1], b",{\"error\":{\"code\":503}}]"].concat();
     unended(Framing::Array, &failed);
     for bytes in [&b""[..], b"[]", b"[{\"error\":{}}]", b"{\"error\":{}}", b"\xff"] {
-        let error = to_complete(&trial::asked(GENERATE, false), Framing::Array, bytes);
+        let error = to_complete(&test_calls::asked(GENERATE, false), Framing::Array, bytes);
         assert!(matches!(error, Err(ModeError::Unreadable { .. })), "{error:?}");
     }
-    let asked = trial::asked(GENERATE, true);
+    let asked = test_calls::asked(GENERATE, true);
     for bytes in [&b"{}"[..], b"{\"error\":{\"code\":400}}", b"{\"candidates\":null}", b"[]"] {
         assert!(matches!(to_stream(&asked, bytes), Err(ModeError::Unreadable { .. })));
     }
@@ -251,7 +253,7 @@ proptest! {
         // The blank line that ends the last event does not count.
         let whole = stream.len() - if array { 1 } else { 2 };
         let at = (whole as f64 * cut) as usize;
-        prop_assert!(to_complete(&trial::asked(GENERATE, false), framing, &stream[..at]).is_err());
+        prop_assert!(to_complete(&test_calls::asked(GENERATE, false), framing, &stream[..at]).is_err());
         let _ = read(GENERATE, Some(framing), &stream[..at]);
     }
 }
@@ -283,7 +285,8 @@ fn a_call_that_came_in_pieces_is_one_call() {
     let sse = |chunks: &[Value]| -> String {
         chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
     };
-    let complete = crate::provider::trial::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
+    let complete =
+        crate::provider::test_calls::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
     let complete: Value = serde_json::from_slice(&complete).unwrap();
     let expected = json!([
         {"text": "I see."},
@@ -292,7 +295,8 @@ fn a_call_that_came_in_pieces_is_one_call() {
         {"functionCall": {"name": "g", "args": {"whole": true}}}
     ]);
     assert_eq!(complete["candidates"][0]["content"]["parts"], expected);
-    let answer = crate::provider::trial::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
+    let answer =
+        crate::provider::test_calls::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
     let calls: Vec<_> =
         answer.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
     let expected = [
@@ -307,8 +311,9 @@ fn a_call_that_came_in_pieces_is_one_call() {
         &[call(json!({"partialArgs": [piece("$.place", "")], "willContinue": true}), Some("STOP"))],
     ]
     .concat();
-    let failed =
-        |chunks: &[Value]| crate::provider::trial::to_complete(GENERATE, sse(chunks).as_bytes());
+    let failed = |chunks: &[Value]| {
+        crate::provider::test_calls::to_complete(GENERATE, sse(chunks).as_bytes())
+    };
     assert_eq!(failed(&unended), Err(crate::provider::ModeError::Unended));
     chunks[3] = call(
         json!({"partialArgs": [piece("$.place.deeper", "Delhi")], "willContinue": true}),

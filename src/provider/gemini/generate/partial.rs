@@ -3,28 +3,28 @@
 
 use serde_json::Value;
 
-use crate::provider::wire::Object;
+use crate::provider::wire::ObjectView;
 
 /// Deepest nesting of what a path makes.
 const DEEPEST: usize = 100;
 
 /// What is done with a part of a chunk.
-pub(super) enum Taken {
+pub(super) enum PartHandling {
     /// It is no piece of a call.
-    Other(Object),
+    Other(ObjectView),
     /// It went on with the call that was open.
     Continued,
     /// It opens a call, which begins as this part.
-    Opened(Object),
+    Opened(ObjectView),
     /// It is a piece that fits nowhere.
     Misplaced,
 }
 
 /// Takes a part; `open` is the part whose call has not ended yet. Tells whether a call
 /// is open behind it.
-pub(super) fn take(mut part: Object, open: Option<&mut Object>) -> (Taken, bool) {
+pub(super) fn take(mut part: ObjectView, open: Option<&mut ObjectView>) -> (PartHandling, bool) {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else {
-        return (Taken::Other(part), open.is_some());
+        return (PartHandling::Other(part), open.is_some());
     };
     let more = call.shift_remove("willContinue") == Some(Value::Bool(true));
     let named = call.get("name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
@@ -40,22 +40,22 @@ pub(super) fn take(mut part: Object, open: Option<&mut Object>) -> (Taken, bool)
                     open.insert(name, value);
                 }
             }
-            (if fits { Taken::Continued } else { Taken::Misplaced }, more)
+            (if fits { PartHandling::Continued } else { PartHandling::Misplaced }, more)
         }
         // What came before was never ended, or nothing is open that this goes on with.
-        Some(_) => (Taken::Misplaced, false),
+        Some(_) => (PartHandling::Misplaced, false),
         None if more || !pieces.is_empty() => {
             let fits = add(&mut part, pieces);
-            (if fits { Taken::Opened(part) } else { Taken::Misplaced }, more)
+            (if fits { PartHandling::Opened(part) } else { PartHandling::Misplaced }, more)
         }
-        None => (Taken::Other(part), false),
+        None => (PartHandling::Other(part), false),
     }
 }
 
 /// Puts pieces into the arguments of a part's call; whether all of them fit.
-fn add(part: &mut Object, pieces: Vec<Value>) -> bool {
+fn add(part: &mut ObjectView, pieces: Vec<Value>) -> bool {
     let Some(Value::Object(call)) = part.get_mut("functionCall") else { return false };
-    let args = call.entry("args").or_insert_with(|| Value::Object(Object::new()));
+    let args = call.entry("args").or_insert_with(|| Value::Object(ObjectView::new()));
     pieces.into_iter().all(|piece| put(args, &piece).is_some())
 }
 
@@ -93,7 +93,7 @@ impl Step<'_> {
         match self {
             Self::Name(name) => {
                 if value.is_null() {
-                    *value = Value::Object(Object::new());
+                    *value = Value::Object(ObjectView::new());
                 }
                 Some(value.as_object_mut()?.entry(*name).or_insert(Value::Null))
             }

@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use super::merge::is_text;
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// The chunks of a complete answer; `None` where it has no candidates and was not
 /// refused either.
-pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
+pub(super) fn stream(_: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let blocked = body.get("promptFeedback").and_then(|feedback| feedback.get("blockReason"));
     let blocked = blocked.is_some_and(Value::is_string);
     let candidates = match body.shift_remove("candidates") {
         Some(Value::Array(candidates)) => candidates,
-        None if blocked => return Some(vec![Frame::unnamed(Value::Object(body))]),
+        None if blocked => return Some(vec![EventFrame::unnamed(Value::Object(body))]),
         _ => return None,
     };
     let mut deltas = vec![];
@@ -28,8 +28,8 @@ pub(super) fn stream(_: &Asked<'_>, mut body: Object) -> Option<Vec<Frame>> {
 
 /// Puts the pieces of the candidates into chunks: what every chunk repeats, what
 /// stands in the first, and the counts and the rest in the last.
-fn chunks(mut body: Object, deltas: Vec<Object>) -> Vec<Frame> {
-    let mut head = Object::new();
+fn chunks(mut body: ObjectView, deltas: Vec<ObjectView>) -> Vec<EventFrame> {
+    let mut head = ObjectView::new();
     for name in ["modelVersion", "responseId", "createTime"] {
         if let Some(value) = body.shift_remove(name) {
             head.insert(name.to_owned(), value);
@@ -42,7 +42,7 @@ fn chunks(mut body: Object, deltas: Vec<Object>) -> Vec<Frame> {
     }
     let last = lists.len() - 1;
     let chunk = |(place, candidates): (usize, Value)| {
-        let mut chunk = Object::new();
+        let mut chunk = ObjectView::new();
         chunk.insert("candidates".to_owned(), candidates);
         if let Some(feedback) = feedback.take() {
             chunk.insert("promptFeedback".to_owned(), feedback);
@@ -51,14 +51,14 @@ fn chunks(mut body: Object, deltas: Vec<Object>) -> Vec<Frame> {
             chunk.append(&mut body);
         }
         chunk.extend(head.clone());
-        Frame::unnamed(Value::Object(chunk))
+        EventFrame::unnamed(Value::Object(chunk))
     };
     lists.into_iter().enumerate().map(chunk).collect()
 }
 
 /// The pieces of one candidate, each with its index; the last has all that is not
 /// its parts.
-fn take_candidate(place: usize, mut candidate: Object, deltas: &mut Vec<Object>) {
+fn take_candidate(place: usize, mut candidate: ObjectView, deltas: &mut Vec<ObjectView>) {
     let mut index = candidate.shift_remove("index");
     if index.is_none() && place > 0 {
         index = Some(place.into());
@@ -76,19 +76,19 @@ fn take_candidate(place: usize, mut candidate: Object, deltas: &mut Vec<Object>)
             }
         }
     }
-    let numbered = |mut delta: Object| {
+    let numbered = |mut delta: ObjectView| {
         if let Some(index) = &index {
             delta.insert("index".to_owned(), index.clone());
         }
         delta
     };
     for parts in lists {
-        let mut content = Object::new();
+        let mut content = ObjectView::new();
         content.insert("parts".to_owned(), Value::Array(parts));
         if let Some(role) = &role {
             content.insert("role".to_owned(), role.clone());
         }
-        let delta = Object::from_iter([("content".to_owned(), Value::Object(content))]);
+        let delta = ObjectView::from_iter([("content".to_owned(), Value::Object(content))]);
         deltas.push(numbered(delta));
     }
     deltas.push(numbered(candidate));
@@ -129,7 +129,7 @@ fn in_pieces(part: Value) -> Vec<Value> {
         piece.insert("text".to_owned(), text.into());
         piece
     };
-    let mut all: Vec<Object> = pieces(&text).map(piece).collect();
+    let mut all: Vec<ObjectView> = pieces(&text).map(piece).collect();
     if all.is_empty() {
         all.push(piece(""));
     }

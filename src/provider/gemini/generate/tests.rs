@@ -41,7 +41,7 @@ fn check(answer: &Answer) {
     assert_eq!(answer.tool_calls.len(), 1);
     assert_eq!(answer.tool_calls[0].name, "f");
     assert_eq!(answer.tool_calls[0].arguments.to_string(), r#"{"x":1.5}"#);
-    let expected = Usage {
+    let expected = TokenUsage {
         prompt_tokens: 11,
         completion_tokens: 8,
         total_tokens: 19,

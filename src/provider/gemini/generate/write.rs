@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::words::{Dialect, Said};
+use crate::provider::answer_draft::{AnswerDraft, Dialect};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
-pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut parts = vec![];
     if said.has_text() {
         parts.push(json!({ "text": said.answer.content }));

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::trial::{self, ended_well, to_complete, to_stream};
-use crate::provider::{ModeError, Operation, Usage};
+use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
+use crate::provider::{ModeError, Operation, TokenUsage};
 
 const CHAT: Operation = Operation::OllamaChat;
 const GENERATE: Operation = Operation::OllamaGenerate;
@@ -54,13 +54,13 @@ fn complete_answers_are_read() {
     let usage = answer.usage.unwrap();
     assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (26, 237, 263));
     let body = generate_body().to_string();
-    let answer = trial::read(GENERATE, false, body.as_bytes()).unwrap();
+    let answer = test_calls::read(GENERATE, false, body.as_bytes()).unwrap();
     assert_eq!(
         (answer.content.as_str(), answer.finish_reason.as_deref()),
         ("The sky is blue.", Some("length"))
     );
     for operation in [CHAT, GENERATE] {
-        assert_eq!(trial::read(operation, false, br#"{"error":"model not found"}"#), None);
+        assert_eq!(test_calls::read(operation, false, br#"{"error":"model not found"}"#), None);
     }
 }
 
@@ -70,10 +70,10 @@ fn answers_survive_when_they_go_both_ways() {
         let bytes = to_stream(operation, body.to_string().as_bytes(), false).unwrap().concat();
         let back: Value = serde_json::from_slice(&to_complete(operation, &bytes).unwrap()).unwrap();
         assert_eq!(back, body);
-        let plain = trial::read(operation, false, body.to_string().as_bytes());
-        assert_eq!(trial::read(operation, true, &bytes), plain);
+        let plain = test_calls::read(operation, false, body.to_string().as_bytes());
+        assert_eq!(test_calls::read(operation, true, &bytes), plain);
         // What comes after the last line's end is no part of it.
-        assert_eq!(trial::read(operation, true, bytes.trim_ascii_end()), plain);
+        assert_eq!(test_calls::read(operation, true, bytes.trim_ascii_end()), plain);
     }
 }
 
@@ -114,8 +114,12 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
 
 #[test]
 fn a_written_answer_is_said_at_no_time() {
-    let usage =
-        Usage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, ..Usage::default() };
+    let usage = TokenUsage {
+        prompt_tokens: 1,
+        completion_tokens: 2,
+        total_tokens: 3,
+        ..TokenUsage::default()
+    };
     let call = ToolCall { id: String::new(), name: "f".to_owned(), arguments: json!({ "a": 1 }) };
     let answer = Answer {
         content: "Hi".to_owned(),
@@ -124,13 +128,13 @@ fn a_written_answer_is_said_at_no_time() {
         tool_calls: vec![call],
         ..Answer::default()
     };
-    let body = trial::write(CHAT, &answer, "seed").unwrap();
+    let body = test_calls::write(CHAT, &answer, "seed").unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["created_at"], "1970-01-01T00:00:00Z");
     assert_eq!(body["total_duration"], 0);
     assert_eq!(body["message"]["tool_calls"][0]["function"]["arguments"], json!({ "a": 1 }));
     assert_eq!((&body["done_reason"], &body["eval_count"]), (&json!("stop"), &json!(2)));
-    let error = trial::write(GENERATE, &answer, "seed").unwrap_err();
+    let error = test_calls::write(GENERATE, &answer, "seed").unwrap_err();
     assert!(error.to_string().contains("no place for the entry's tool calls"), "{error}");
 }
 
@@ -157,8 +161,8 @@ proptest! {
             let bytes = chunks.concat();
             let back: Value = serde_json::from_slice(&to_complete(operation, &bytes).unwrap()).unwrap();
             prop_assert_eq!(&back, &body);
-            let plain = trial::read(operation, false, body.to_string().as_bytes());
-            prop_assert_eq!(trial::read(operation, true, &bytes), plain);
+            let plain = test_calls::read(operation, false, body.to_string().as_bytes());
+            prop_assert_eq!(test_calls::read(operation, true, &bytes), plain);
             let cut = &bytes[..cut.index(bytes.len() - 1)];
             prop_assert!(ended_well(operation, cut) != Some(true));
         }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::trial::{ended_well, read, to_complete, to_stream, write as built};
+use crate::provider::test_calls::{ended_well, read, to_complete, to_stream, write as built};
 use crate::provider::{ModeError, Operation, ToolCall};
 
 const AUDIO: Operation = Operation::Transcription;
@@ -87,10 +87,10 @@ proptest! {
         content in "(\\PC|\n){0,80}", counts in prop::option::of(any::<[u32; 3]>()),
         cut in 0.0..1.0f64,
     ) {
-        let usage = counts.map(|[prompt, completion, cached]| Usage {
+        let usage = counts.map(|[prompt, completion, cached]| TokenUsage {
             prompt_tokens: prompt.into(), completion_tokens: completion.into(),
             total_tokens: u64::from(prompt) + u64::from(completion),
-            cached_tokens: cached.into(), ..Usage::default()
+            cached_tokens: cached.into(), ..TokenUsage::default()
         });
         let answer = Answer { content, usage, ..Answer::default() };
         let body = built(AUDIO, &answer, "").unwrap();
@@ -122,9 +122,9 @@ fn text_and_subtitles_are_read_by_their_media_type() {
 
 #[test]
 fn text_is_written_where_text_is_asked_for_in_either_mode() {
-    use crate::provider::{Asked, Transcript, trial};
-    let asked = |transcript| Asked { transcript, ..trial::asked(AUDIO, false) };
-    let text = asked(Transcript::Text);
+    use crate::provider::{ResponseFormat, TranscriptFormat, test_calls};
+    let asked = |transcript| ResponseFormat { transcript, ..test_calls::asked(AUDIO, false) };
+    let text = asked(TranscriptFormat::Text);
     assert!(text.media().starts_with("text/plain"));
     let answer = Answer { content: "Well, hello there.".to_owned(), ..Answer::default() };
     let body = crate::provider::write(&text, &answer, "").unwrap();
@@ -132,6 +132,6 @@ fn text_is_written_where_text_is_asked_for_in_either_mode() {
     let stream = crate::provider::to_stream(&text, &body).unwrap();
     let again = crate::provider::to_complete(&text, text.framing, &stream.concat());
     assert_eq!(again.unwrap(), body);
-    let subtitles = crate::provider::write(&asked(Transcript::Subtitles), &answer, "");
+    let subtitles = crate::provider::write(&asked(TranscriptFormat::Subtitles), &answer, "");
     assert!(matches!(subtitles, Err(ModeError::NoPlace { .. })));
 }

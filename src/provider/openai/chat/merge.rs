@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::provider::framing::sse;
-use crate::provider::wire::Merged;
+use crate::provider::wire::MergedStream;
 
 /// One choice while its chunks come in.
 #[derive(Default)]
@@ -16,8 +16,8 @@ struct Choice {
 }
 
 /// Merges the chunks of a stream; `None` where there is no chunk with `choices`.
-pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<Merged> {
-    let mut merged = Merged { body: Map::new(), ended: false, failed: false };
+pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    let mut merged = MergedStream { body: Map::new(), ended: false, failed: false };
     let mut choices = BTreeMap::new();
     for event in sse::events(bytes) {
         if event.is_done() {

@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::openai::chunk::Chunks;
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::openai::chunk::ChunkStream;
 use crate::provider::openai::dialect::calls_whole;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// Makes a merged stream's body that of a complete answer.
-pub(in crate::provider::openai) fn complete(mut body: Object) -> Object {
+pub(in crate::provider::openai) fn complete(mut body: ObjectView) -> ObjectView {
     body.insert("object".to_owned(), "chat.completion".into());
     usage_in_place(&mut body);
     body
 }
 
 /// Groq tells its usage beside the stream, in a complete answer at its place.
-pub(in crate::provider::openai) fn usage_in_place(body: &mut Object) {
+pub(in crate::provider::openai) fn usage_in_place(body: &mut ObjectView) {
     let beside = body.get_mut("x_groq").and_then(Value::as_object_mut);
     let beside = beside.and_then(|groq| groq.shift_remove("usage"));
     if body.get("usage").is_none_or(Value::is_null) {
@@ -26,20 +26,20 @@ pub(in crate::provider::openai) fn usage_in_place(body: &mut Object) {
             None => body.shift_remove("usage"),
         };
     }
-    if body.get("x_groq").and_then(Value::as_object).is_some_and(Object::is_empty) {
+    if body.get("x_groq").and_then(Value::as_object).is_some_and(ObjectView::is_empty) {
         body.shift_remove("x_groq");
     }
 }
 
 /// The chunks of a complete answer; `None` where it has no `choices`.
 pub(in crate::provider::openai) fn stream(
-    asked: &Asked<'_>,
-    mut body: Object,
-) -> Option<Vec<Frame>> {
+    asked: &ResponseFormat<'_>,
+    mut body: ObjectView,
+) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
     };
-    let chunks = Chunks::of(asked, body, "chat.completion.chunk");
+    let chunks = ChunkStream::of(asked, body, "chat.completion.chunk");
     let mut writer = Writer { chunks, calls_whole: calls_whole(asked.upstream) };
     let choices = choices.into_iter().enumerate().map(|(place, choice)| Choice::of(place, choice));
     let mut choices: Vec<Choice> = choices.collect::<Option<_>>()?;
@@ -54,7 +54,7 @@ pub(in crate::provider::openai) fn stream(
 }
 
 struct Writer {
-    chunks: Chunks,
+    chunks: ChunkStream,
     calls_whole: bool,
 }
 
@@ -64,9 +64,9 @@ struct Choice {
     /// Its logprobs, where it has that member; `null` once they were told.
     logprobs: Option<Value>,
     finish: Value,
-    message: Object,
+    message: ObjectView,
     /// What the provider says of it beside these.
-    rest: Object,
+    rest: ObjectView,
 }
 
 impl Choice {
@@ -79,15 +79,15 @@ impl Choice {
             finish: fields.shift_remove("finish_reason").unwrap_or(Value::Null),
             message: match fields.shift_remove("message") {
                 Some(Value::Object(message)) => message,
-                _ => Object::new(),
+                _ => ObjectView::new(),
             },
             rest: fields,
         })
     }
 
     /// The choice of one chunk.
-    fn chunk(&self, delta: Value, logprobs: Value, finish: Value) -> Object {
-        let mut choice = Object::new();
+    fn chunk(&self, delta: Value, logprobs: Value, finish: Value) -> ObjectView {
+        let mut choice = ObjectView::new();
         choice.insert("index".to_owned(), self.index.clone());
         choice.insert("delta".to_owned(), delta);
         if self.logprobs.is_some() {
@@ -116,7 +116,7 @@ impl Writer {
     /// The role, with all that does not come in pieces; texts are there, but empty.
     fn open(&mut self, choice: &mut Choice) {
         let message = std::mem::take(&mut choice.message);
-        let mut opening = Object::new();
+        let mut opening = ObjectView::new();
         for (name, value) in message {
             if !in_pieces(&name, &value) {
                 opening.insert(name, value);
@@ -210,7 +210,7 @@ impl Writer {
 
 /// A call with its place among the calls, which only a stream tells.
 fn placed(place: usize, call: Value) -> Value {
-    let mut opening = Object::new();
+    let mut opening = ObjectView::new();
     opening.insert("index".to_owned(), place.into());
     if let Value::Object(call) = call {
         opening.extend(call);

@@ -48,7 +48,7 @@ fn a_complete_answer_is_read_when_it_has_all_parts() {
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_calls"));
     assert_eq!(answer.tool_calls[0].arguments, json!({"a": 1}));
     assert_eq!(answer.tool_calls[1].arguments, json!({"_raw": "{\"a\": "}));
-    let expected = Usage {
+    let expected = TokenUsage {
         prompt_tokens: 20,
         completion_tokens: 10,
         total_tokens: 30,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::Usage;
-use crate::provider::asked::{Asked, ModeError};
-use crate::provider::words::{Dialect, Said, arguments_text};
+use crate::provider::TokenUsage;
+use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
-pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let content = said.has_text().then_some(&said.answer.content);
     let mut message = json!({ "role": "assistant", "content": content, "refusal": null });
     if !said.calls.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> 
     }))
 }
 
-pub(in crate::provider::openai) fn usage(said: &Said<'_>) -> Value {
+pub(in crate::provider::openai) fn usage(said: &AnswerDraft<'_>) -> Value {
     let usage = said.usage;
     json!({
         "prompt_tokens": usage.prompt_tokens,
@@ -45,6 +45,6 @@ pub(in crate::provider::openai) fn usage(said: &Said<'_>) -> Value {
     })
 }
 
-pub(in crate::provider::openai) fn input_details(usage: Usage) -> Value {
+pub(in crate::provider::openai) fn input_details(usage: TokenUsage) -> Value {
     json!({ "cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_write_tokens })
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::provider::trial::{asked, ended_well, read, to_complete, to_stream};
-use crate::provider::{Asked, ModeError, Operation, to_stream as stream_of};
+use crate::provider::test_calls::{asked, ended_well, read, to_complete, to_stream};
+use crate::provider::{ModeError, Operation, ResponseFormat, to_stream as stream_of};
 
 const COMPLETIONS: Operation = Operation::Completions;
 
@@ -79,7 +79,7 @@ fn a_body_with_messages_is_streamed_as_chat_is() {
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
     });
     assert_eq!(round(&body), body);
-    let mistral = Asked { upstream: "mistral", ..asked(COMPLETIONS, false) };
+    let mistral = ResponseFormat { upstream: "mistral", ..asked(COMPLETIONS, false) };
     let events = stream_of(&mistral, body.to_string().as_bytes()).unwrap();
     let last: Value = serde_json::from_slice(&events[events.len() - 2][6..]).unwrap();
     assert_eq!(last["usage"]["total_tokens"], 3);

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::is_terminal;
-use crate::provider::doc::{count, text_or_empty};
 use crate::provider::framing::sse;
-use crate::provider::wire::{Merged, Object};
+use crate::provider::json_view::{count, text_or_empty};
+use crate::provider::wire::{MergedStream, ObjectView};
 
 /// The response that a stream ends with; `None` where there is none of its events. A
 /// response that failed did not end well, and neither did a stream that holds an error.
-pub(super) fn merge(bytes: &[u8]) -> Option<Merged> {
-    let mut merged = Merged { body: Object::new(), ended: false, failed: false };
+pub(super) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut items = BTreeMap::new();
     let mut seen = false;
     for event in sse::events(bytes) {

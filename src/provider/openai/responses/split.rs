@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::Asked;
-use crate::provider::framing::Frame;
-use crate::provider::wire::Object;
-use crate::provider::words::pieces;
+use crate::provider::answer_draft::pieces;
+use crate::provider::framing::EventFrame;
+use crate::provider::response_format::ResponseFormat;
+use crate::provider::wire::ObjectView;
 
 /// The events of a complete response; `None` where it is none, or has not ended.
-pub(super) fn stream(_: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
+pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {
     let output = body.get("output")?.as_array()?.clone();
     let ending = match body.get("status").and_then(Value::as_str) {
         Some("queued" | "in_progress" | "cancelled") => return None,
@@ -28,7 +28,7 @@ pub(super) fn stream(_: &Asked<'_>, body: Object) -> Option<Vec<Frame>> {
 }
 
 /// The response as it is before it has said anything.
-fn opened(body: &Object) -> Object {
+fn opened(body: &ObjectView) -> ObjectView {
     let mut opened = body.clone();
     for (name, value) in &mut opened {
         match name.as_str() {
@@ -91,14 +91,14 @@ const INPUT: Text = Text {
 };
 
 struct Writer {
-    frames: Vec<Frame>,
+    frames: Vec<EventFrame>,
 }
 
 impl Writer {
     fn event(&mut self, kind: &'static str, rest: Value) {
         let mut data = json!({ "type": kind, "sequence_number": self.frames.len() });
         add(&mut data, rest);
-        self.frames.push(Frame::named(kind, data));
+        self.frames.push(EventFrame::named(kind, data));
     }
 
     /// An item: opened, its parts in pieces where they are known, and once more whole.

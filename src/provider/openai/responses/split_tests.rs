@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::provider::trial::{ended_well, read, to_complete, to_stream};
+use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
 use crate::provider::{ModeError, Operation};
 
 const RESPONSES: Operation = Operation::Responses;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::asked::{Asked, ModeError};
+use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
 use crate::provider::openai::chat::input_details;
-use crate::provider::words::{Dialect, Said, arguments_text};
+use crate::provider::response_format::{ModeError, ResponseFormat};
 
-pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> {
+pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let finish = said.finish(Dialect::Responses);
     // A status stands for itself; any other word says why it is incomplete.
     let (status, reason) = match finish {
@@ -43,7 +43,7 @@ pub(super) fn write(_: &Asked<'_>, said: &Said<'_>) -> Result<Value, ModeError> 
 }
 
 /// The output items of a response: the message, then the calls.
-fn output(said: &Said<'_>, is_whole: bool) -> Vec<Value> {
+fn output(said: &AnswerDraft<'_>, is_whole: bool) -> Vec<Value> {
     let mut output = vec![];
     if said.has_text() {
         output.push(json!({

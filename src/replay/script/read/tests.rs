@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn why(text: &str) -> String {
-    script(text.as_bytes(), Notation::Json).unwrap_err().to_string()
+    script(text.as_bytes(), ScriptNotation::Json).unwrap_err().to_string()
 }
 
 #[track_caller]
@@ -76,7 +76,10 @@ fn the_whole_is_a_list_of_lists_or_an_object_with_one() {
     refused(r#"{"scripts": [], "retry_error": "x"}"#, &["without retry_until_call"]);
     refused(r#"[[{"text": "a", "text": "b"}]]"#, &["not plain JSON"]);
     refused("[[", &["not plain JSON"]);
-    assert!(script(b"\xff", Notation::Json).is_err() && script(b"\xff", Notation::Yaml).is_err());
+    assert!(
+        script(b"\xff", ScriptNotation::Json).is_err()
+            && script(b"\xff", ScriptNotation::Yaml).is_err()
+    );
 }
 
 #[test]
@@ -96,8 +99,10 @@ retry_until_call: 2
     let json = r#"{"scripts": [[{"text": "Hello, "}, {"text": "world\n"}, {"delay": 1.5},
         {"tool_call": {"id": "c1", "name": "add", "arguments": {"a": 1}}}, {"finish": "stop"}], []],
         "retry_until_call": 2}"#;
-    let (yaml, json) =
-        (script(yaml.as_bytes(), Notation::Yaml), script(json.as_bytes(), Notation::Json));
+    let (yaml, json) = (
+        script(yaml.as_bytes(), ScriptNotation::Yaml),
+        script(json.as_bytes(), ScriptNotation::Json),
+    );
     let (yaml, json) = (yaml.unwrap(), json.unwrap());
     assert_eq!(yaml.calls, json.calls);
     assert_eq!(yaml.retry.unwrap().until, 2);
@@ -105,7 +110,7 @@ retry_until_call: 2
 
 #[test]
 fn yaml_that_means_something_else_is_refused() {
-    let why = |text: &str| script(text.as_bytes(), Notation::Yaml).unwrap_err().to_string();
+    let why = |text: &str| script(text.as_bytes(), ScriptNotation::Yaml).unwrap_err().to_string();
     assert!(
         why("- - text: 5").contains("call 1, entry 1: text: expected a string"),
         "{}",
@@ -121,7 +126,7 @@ proptest! {
     #[test]
     fn no_text_panics(text in "(?s).{0,60}", entries in r#"[\[\]{}":, a-z\-\n0-9]{0,60}"#) {
         for text in [text, entries] {
-            for notation in [Notation::Json, Notation::Yaml] {
+            for notation in [ScriptNotation::Json, ScriptNotation::Yaml] {
                 let _ = script(text.as_bytes(), notation);
             }
         }

@@ -24,7 +24,7 @@ const DELETED: usize = 4;
 
 /// A journal and its older parts.
 #[derive(Debug)]
-pub struct JournalFile {
+pub struct JournalParts {
     path: PathBuf,
     lines: RwLock<Lines>,
     end: Mutex<End>,
@@ -96,7 +96,7 @@ pub fn is_journal(path: &Path) -> bool {
     line.is_some_and(|line| line["v"].is_number() && line["outcome"].is_string())
 }
 
-impl JournalFile {
+impl JournalParts {
     /// Opens a journal, and finds its lines.
     ///
     /// # Errors

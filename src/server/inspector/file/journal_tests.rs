@@ -1,6 +1,6 @@
 use std::io::Write as _;
 
-use super::super::super::super::journal::{File as Written, Rotation};
+use super::super::super::super::journal::{JournalFile, JournalRotation};
 use super::*;
 
 fn line(seq: u64) -> String {
@@ -25,7 +25,7 @@ fn rotate(path: &Path, seq: u64) {
 #[test]
 fn lines_are_found_once_however_many_look_for_them() {
     let (_folder, path) = begun();
-    let journal = JournalFile::open(&path).unwrap();
+    let journal = JournalParts::open(&path).unwrap();
     for seq in 2..60 {
         rotate(&path, seq);
         std::thread::scope(|scope| {
@@ -40,7 +40,7 @@ fn lines_are_found_once_however_many_look_for_them() {
 #[test]
 fn files_that_are_deleted_are_let_go() {
     let (_folder, path) = begun();
-    let journal = JournalFile::open(&path).unwrap();
+    let journal = JournalParts::open(&path).unwrap();
     for seq in 2..40 {
         rotate(&path, seq);
         journal.grow();
@@ -57,7 +57,7 @@ fn files_that_are_deleted_are_let_go() {
 #[test]
 fn line_that_grows_is_looked_through_once() {
     let (_folder, path) = begun();
-    let journal = JournalFile::open(&path).unwrap();
+    let journal = JournalParts::open(&path).unwrap();
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     let (head, tail) = (line(2), "\"}\n");
     file.write_all(head.trim_end().strip_suffix("\"}").unwrap().as_bytes()).unwrap();
@@ -77,9 +77,9 @@ fn line_that_grows_is_looked_through_once() {
 fn journal_that_has_no_line_yet_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.jsonl");
-    drop(Written::create(&path, None::<Rotation>).unwrap());
+    drop(JournalFile::create(&path, None::<JournalRotation>).unwrap());
     assert!(is_journal(&path));
-    let journal = JournalFile::open(&path).unwrap();
+    let journal = JournalParts::open(&path).unwrap();
     std::fs::write(&path, line(1)).unwrap();
     journal.grow();
     assert_eq!(journal.count(), 1);

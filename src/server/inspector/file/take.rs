@@ -7,32 +7,32 @@ use serde_json::Value;
 
 use super::super::CallError;
 use crate::inspection::line;
-use crate::recording::moment::micros;
+use crate::recording::timestamp::micros;
 use crate::recording::{Entry, EntryName};
-use crate::store::{Place, Recording, StoreError};
+use crate::store::{Recording, StoreError, TakeRef};
 
 /// A recording and where its takes stand.
 #[derive(Debug)]
-pub(super) struct Takes {
+pub(super) struct TakeList {
     recording: Recording,
-    takes: Vec<Standing>,
+    takes: Vec<ListedTake>,
     /// The takes of each name, as indexes.
     names: HashMap<String, Vec<u32>>,
 }
 
 /// One take.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct ListedTake {
     pub(super) name: EntryName,
     /// Which take of that name, from 1.
     pub(super) number: usize,
-    place: Place,
+    place: TakeRef,
     /// When it was recorded, in microseconds since 1970; where that is not told, as the one
     /// before it.
     at: i64,
 }
 
-impl Takes {
+impl TakeList {
     /// Goes through a recording once.
     ///
     /// # Errors
@@ -43,9 +43,9 @@ impl Takes {
             let stored = stored?;
             last = stored.entry.recorded_at.as_deref().and_then(micros).unwrap_or(last);
             let (name, number, place) = (stored.name, stored.take, stored.place);
-            takes.push(Standing { name, number, place, at: last });
+            takes.push(ListedTake { name, number, place, at: last });
         }
-        takes.sort_by_key(|take: &Standing| take.at);
+        takes.sort_by_key(|take: &ListedTake| take.at);
         let mut names: HashMap<String, Vec<u32>> = HashMap::new();
         for (index, take) in takes.iter().enumerate() {
             names.entry(take.name.to_string()).or_default().push(index as u32);
@@ -58,7 +58,7 @@ impl Takes {
     }
 
     /// The take of a line's number, from 1.
-    pub(super) fn entry(&self, line: u64) -> Result<(&Standing, Entry), CallError> {
+    pub(super) fn entry(&self, line: u64) -> Result<(&ListedTake, Entry), CallError> {
         let index = usize::try_from(line).ok().and_then(|line| line.checked_sub(1));
         let take = index.and_then(|index| self.takes.get(index)).ok_or(CallError::NoLine(line))?;
         let read = self.recording.entry(&take.place);
@@ -72,13 +72,13 @@ impl Takes {
         Some(line::of(Some(number), &take.name, take.number, &entry))
     }
 
-    fn of_name<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Standing> + use<'a> {
+    fn of_name<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a ListedTake> + use<'a> {
         let found = self.names.get(name).map(Vec::as_slice).unwrap_or_default();
         found.iter().filter_map(|index| self.takes.get(*index as usize))
     }
 
     /// A take by its name.
-    pub(super) fn named(&self, name: &str, number: usize) -> Option<(&Standing, Entry)> {
+    pub(super) fn named(&self, name: &str, number: usize) -> Option<(&ListedTake, Entry)> {
         let take = self.of_name(name).find(|take| take.number == number)?;
         Some((take, self.recording.entry(&take.place).ok()?))
     }

@@ -1,0 +1,152 @@
+//! Looks at the environment and the machine: which SDK's variables point where, keys,
+//! proxies, certificates, the port.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+
+use url::Url;
+
+use super::Finding;
+use crate::provider::directory::UPSTREAMS;
+
+type Environment = BTreeMap<String, String>;
+
+/// Where the variables point that SDKs read their base URL from.
+pub(super) fn variables(current: &Environment, findings: &mut Vec<Finding>) {
+    let mut seen = false;
+    for upstream in UPSTREAMS {
+        for variable in upstream.variables {
+            let Some(value) = set(current, variable.name) else { continue };
+            seen = true;
+            findings.push(variable_found(variable.name, value, upstream.name));
+        }
+    }
+    if !seen {
+        let text = "no base URL is set: SDKs call their providers, and loomrec under record and \
+                    replay -- CMD";
+        findings.push(Finding::fine("SDKs", text));
+    }
+    if set(current, "MISTRAL_API_KEY").is_some() {
+        findings.push(Finding::warning(
+            "mistralai",
+            "its SDK reads no variable for its address",
+            "give it server_url=os.environ[\"LOOMREC_URL\"] + \"/mistral\"",
+        ));
+    }
+}
+
+fn variable_found(name: &str, value: &str, upstream: &str) -> Finding {
+    // OLLAMA_HOST may do without a scheme.
+    let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+    let Ok(url) = Url::parse(&address) else {
+        let remedy = format!("unset {name}, or give it an http:// or https:// address");
+        return Finding::wrong(name, "what it holds is no address", remedy);
+    };
+    if is_ours(&url) {
+        let text = format!("points at a loomrec server on this machine, {}", shown(value));
+        return Finding::fine(name, text);
+    }
+    let to = format!("points at {}", shown(url.as_str()));
+    if name == "ANTHROPIC_BASE_URL" && url.path().trim_end_matches('/').ends_with("/v1") {
+        return Finding::warning(
+            name,
+            format!(
+                "{to}, as the AI SDK for Node wants it; Anthropic's own SDKs add /v1 themselves"
+            ),
+            "nothing to do for loomrec, which understands both; other servers may not",
+        );
+    }
+    Finding::fine(name, format!("{to}: what is recorded as {upstream} goes on to there"))
+}
+
+/// Which keys there are; never what they are.
+pub(super) fn keys(current: &Environment, findings: &mut Vec<Finding>) {
+    let mut found = Vec::new();
+    for key in UPSTREAMS.iter().flat_map(|upstream| upstream.keys) {
+        let Some(value) = set(current, key) else { continue };
+        if value.trim() != value || value.contains(['"', '\'']) {
+            findings.push(Finding::wrong(
+                *key,
+                "the key has blanks, a line break or quotes around it: no provider takes it",
+                format!("set {key} again, without them"),
+            ));
+        }
+        found.push(*key);
+    }
+    let aws = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"];
+    found.extend(aws.into_iter().filter(|name| set(current, name).is_some()));
+    match found.is_empty() {
+        true => findings.push(Finding::fine(
+            "keys",
+            "none is set: replay needs none; to record, set that of your provider",
+        )),
+        false => findings.push(Finding::fine("keys", format!("set: {}", found.join(", ")))),
+    }
+}
+
+/// Proxies that would take calls away from loomrec.
+pub(super) fn proxies(current: &Environment, findings: &mut Vec<Finding>) {
+    let either = |name: &str| set(current, name).or_else(|| set(current, &name.to_lowercase()));
+    let spared = either("NO_PROXY").unwrap_or_default();
+    let local = spared.split(',').map(str::trim).any(|host| matches!(host, "127.0.0.1" | "*"));
+    for name in ["HTTP_PROXY", "ALL_PROXY"] {
+        if let Some(proxy) = either(name)
+            && !local
+        {
+            let text = format!("{} would take calls to 127.0.0.1, too", shown(proxy));
+            let remedy = "add 127.0.0.1,localhost to NO_PROXY; record and replay -- CMD do so";
+            findings.push(Finding::warning(name, text, remedy));
+        }
+    }
+    if let Some(proxy) = either("HTTPS_PROXY") {
+        findings.push(Finding::fine(
+            "HTTPS_PROXY",
+            format!("upstreams are called through {}", shown(proxy)),
+        ));
+    }
+}
+
+/// Certificates, and the port of a server.
+pub(super) fn machine(current: &Environment, findings: &mut Vec<Finding>) {
+    for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"] {
+        if let Some(path) = set(current, name)
+            && !Path::new(path).exists()
+        {
+            let remedy = format!("unset {name}, or name a file of certificates");
+            findings.push(Finding::wrong(name, format!("there is no {path}"), remedy));
+        }
+    }
+    let port = crate::cli::serve_setup::PORT;
+    match TcpListener::bind(("127.0.0.1", port)) {
+        Ok(_) => findings.push(Finding::fine("listener", format!("127.0.0.1:{port} is free"))),
+        Err(error) => findings.push(Finding::warning(
+            "listener",
+            format!("127.0.0.1:{port} cannot be had: {error}"),
+            "a server without CMD needs another: --listen 127.0.0.1:PORT; with CMD a free one is taken",
+        )),
+    }
+}
+
+pub(super) fn set<'a>(current: &'a Environment, name: &str) -> Option<&'a str> {
+    current.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
+}
+
+/// Whether it is the address of a loomrec server on this machine.
+pub(super) fn is_ours(url: &Url) -> bool {
+    let local = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    local && url.port() == Some(crate::cli::serve_setup::PORT)
+}
+
+/// An address without the credentials and the query that it may hold.
+fn shown(address: &str) -> String {
+    // Without a scheme, what stands before the first colon would be taken for one.
+    let bare = !address.contains("://");
+    let whole = if bare { format!("http://{address}") } else { address.to_owned() };
+    let Ok(mut url) = Url::parse(&whole) else { return "what it holds".to_owned() };
+    // Fails only for addresses that cannot hold any.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.to_string()
+}

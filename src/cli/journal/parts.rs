@@ -1,0 +1,76 @@
+//! A whole journal, line by line: its older parts first, then the file itself.
+
+use std::path::{Path, PathBuf};
+
+use super::super::exit::CommandFailure;
+use super::label;
+use super::read::{FollowedFile, NextLine};
+use crate::server::journal::parts;
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Read {
+    /// A line: [`Whole::line`].
+    Line,
+    /// The last line of a file, which is not whole: the run was killed.
+    Cut,
+    /// Nothing more.
+    End,
+}
+
+/// A journal that is being read.
+pub(in crate::cli) struct Whole {
+    tail: FollowedFile,
+    later: std::vec::IntoIter<PathBuf>,
+    /// Whether this file has no more.
+    over: bool,
+}
+
+impl Whole {
+    /// Opens a journal.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(in crate::cli) fn open(path: &Path) -> Result<Self, CommandFailure> {
+        let mut files = parts(path).into_iter();
+        let first = files.next().unwrap_or_else(|| path.to_owned());
+        Ok(Self { tail: FollowedFile::open(&first)?, later: files, over: false })
+    }
+
+    /// Reads on.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a line that is too long.
+    pub(in crate::cli) fn read(&mut self) -> Result<Read, CommandFailure> {
+        loop {
+            if self.over {
+                let Some(path) = self.later.next() else { return Ok(Read::End) };
+                self.tail = FollowedFile::open(&path)?;
+            }
+            let read = match self.tail.next(true)? {
+                NextLine::Line(_) => Read::Line,
+                NextLine::Cut => Read::Cut,
+                NextLine::End => Read::End,
+            };
+            self.over = read != Read::Line;
+            if read != Read::End {
+                return Ok(read);
+            }
+        }
+    }
+
+    /// The line that was read last.
+    pub(in crate::cli) fn line(&self) -> &[u8] {
+        self.tail.line()
+    }
+
+    /// Where it stands.
+    pub(in crate::cli) fn place(&self) -> String {
+        format!("{}, line {}", label(self.tail.path()), self.tail.number())
+    }
+
+    /// It is no line of a journal.
+    pub(in crate::cli) fn no_line(&self, why: &str) -> CommandFailure {
+        self.tail.no_line(why)
+    }
+}

@@ -1,0 +1,218 @@
+//! From a recorded request to the one that is sent.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use super::request_override::{self, RequestOverride};
+use super::route::{self, NoRoute, RerecordRoute, RerecordUpstreams};
+use crate::identity::{IdentityRules, RequestKey, header};
+use crate::record::capture::header_list;
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
+use crate::recording::{Entry, EntryName, RecordedRequest};
+use crate::server::route::UNNAMED;
+use crate::upstream::UpstreamRequest;
+
+/// How we name ourselves to upstreams.
+const AGENT: &str = concat!("loomrec/", env!("CARGO_PKG_VERSION"));
+
+/// Why a recorded call cannot be sent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum UnsendableCall {
+    /// The entry holds no request.
+    NoRequest,
+    /// A secret was taken out of the request.
+    Redacted,
+    /// A header of it is kept as a digest, and nothing here has that value.
+    Digest(String),
+    /// Something in it cannot be sent.
+    Odd(&'static str),
+    /// A value has no place in it.
+    Set(String),
+    /// It has no way to go.
+    Way(NoRoute),
+}
+
+impl std::fmt::Display for UnsendableCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoRequest => f.write_str("its request is not recorded"),
+            Self::Redacted => write!(
+                f,
+                "{MARK} stands in its request, where a secret was: send it as it is with --send-redacted"
+            ),
+            Self::Digest(name) => match header::variable(name) {
+                Some(variable) => write!(
+                    f,
+                    "its header {name} is kept as a digest only: set {variable} as it was when \
+                     the call was recorded"
+                ),
+                None => write!(
+                    f,
+                    "its header {name} is kept as a digest only: record the call again with its \
+                     program"
+                ),
+            },
+            Self::Odd(what) => write!(f, "its {what} cannot be sent"),
+            Self::Set(why) => f.write_str(why),
+            Self::Way(way) => way.fmt(f),
+        }
+    }
+}
+
+/// A request that can be sent.
+pub(super) struct SendableRequest {
+    /// As it is stored.
+    pub(super) observed: NormalizedRequest,
+    /// Its key.
+    pub(super) key: RequestKey,
+    /// The name that its answer is kept under.
+    pub(super) name: EntryName,
+    /// As it goes out.
+    pub(super) forward: UpstreamRequest,
+    /// The credentials in that.
+    pub(super) secrets: Arc<CallCredentials>,
+}
+
+/// Makes requests.
+pub(super) struct RequestMaker {
+    pub(super) rules: IdentityRules,
+    pub(super) redactor: Arc<Redactor>,
+    pub(super) sets: Vec<RequestOverride>,
+    pub(super) gateways: RerecordUpstreams,
+    pub(super) send_redacted: bool,
+    /// The credentials of all that was made so far.
+    pub(super) secrets: Mutex<KnownCredentials>,
+}
+
+/// Headers as a list.
+type Headers = Vec<(String, String)>;
+
+/// Credentials, worked out once for all requests that carry the same.
+#[derive(Default)]
+pub(super) struct KnownCredentials {
+    lists: Vec<(Headers, Arc<CallCredentials>)>,
+}
+
+impl RequestMaker {
+    /// The request of an entry, as it is sent now.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(super) fn make(
+        &self,
+        name: &EntryName,
+        entry: &Entry,
+    ) -> Result<SendableRequest, UnsendableCall> {
+        let recorded = entry.request.as_ref().ok_or(UnsendableCall::NoRequest)?;
+        if !self.send_redacted && is_redacted(&self.redactor, recorded) {
+            return Err(UnsendableCall::Redacted);
+        }
+        let call = recorded.recognise();
+        let mut request = recorded.clone();
+        request_override::apply(&mut request, call.model.as_deref(), &self.sets)
+            .map_err(|why| UnsendableCall::Set(why.to_string()))?;
+        let upstream = entry.upstream.clone().unwrap_or_else(|| UNNAMED.to_owned());
+        let way = self.gateways.way(&upstream, &request.path, call.provider);
+        let way = way.map_err(UnsendableCall::Way)?;
+        let secrets = self.secrets_of(&way.headers);
+        let headers = self.headers(&request)?;
+        let forward = forward(&upstream, &request, (headers, way))?;
+        // A value that was set may hold a secret: what is kept does not.
+        let mut placeholders = Placeholders::default();
+        let kind = request.content_type();
+        let body = self.redactor.redact_body(kind, &request.body, &secrets, &mut placeholders);
+        if let Cow::Owned(clean) = body {
+            request.body = Bytes::from(clean);
+        }
+        let rules = std::slice::from_ref(&self.rules);
+        let mut observed = NormalizedRequest::new(upstream, request, rules);
+        observed.session.clone_from(&entry.session);
+        observed.step = name.step_id().map(str::to_owned);
+        observed.placeholders = placeholders;
+        let key = observed.key(&self.rules);
+        let name = match name {
+            EntryName::Step(_) => name.clone(),
+            EntryName::Hash(_) => EntryName::Hash(key.clone()),
+        };
+        Ok(SendableRequest { observed, key, name, forward, secrets })
+    }
+
+    fn secrets_of(&self, headers: &HeaderMap) -> Arc<CallCredentials> {
+        let list = header_list(headers);
+        let mut known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, secrets)) = known.lists.iter().find(|(known, _)| *known == list) {
+            return Arc::clone(secrets);
+        }
+        let secrets = Arc::new(CallCredentials::of(&list, ""));
+        known.lists.push((list, Arc::clone(&secrets)));
+        secrets
+    }
+
+    /// The recorded headers as they go out. What is kept as a digest is sent where the
+    /// variable that SDKs take it from has the same value.
+    fn headers(&self, request: &RecordedRequest) -> Result<HeaderMap, UnsendableCall> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.headers {
+            let mut sent = value.as_str();
+            if header::changes_answers(name) && header::is_digest(value) {
+                let given = header::variable(name).and_then(|name| self.gateways.variable(name));
+                let given = given.filter(|given| header::kept_value(name, given) == value.as_str());
+                sent = given.ok_or_else(|| UnsendableCall::Digest(name.clone()))?;
+            }
+            let name = HeaderName::from_bytes(name.as_bytes()).ok();
+            let Some((name, value)) = name.zip(HeaderValue::from_str(sent).ok()) else {
+                return Err(UnsendableCall::Odd("headers"));
+            };
+            headers.append(name, value);
+        }
+        Ok(headers)
+    }
+
+    /// The credentials of all that was made so far.
+    pub(super) fn all_secrets(&self) -> CallCredentials {
+        let known = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = CallCredentials::default();
+        known.lists.iter().for_each(|(_, secrets)| all.extend(secrets));
+        all
+    }
+}
+
+/// Whether something was taken out of a request.
+fn is_redacted(redactor: &Redactor, request: &RecordedRequest) -> bool {
+    let texts = [request.path.as_str(), request.query.as_str()];
+    let headers = request.headers.iter().map(|(_, value)| value.as_str());
+    texts.into_iter().chain(headers).any(|text| redactor.is_redacted(text.as_bytes()))
+        || redactor.is_redacted(&request.body)
+}
+
+/// The request as it goes out.
+fn forward(
+    upstream: &str,
+    request: &RecordedRequest,
+    (mut headers, way): (HeaderMap, RerecordRoute),
+) -> Result<UpstreamRequest, UnsendableCall> {
+    let method = Method::from_bytes(request.method.as_bytes());
+    let method = method.map_err(|_| UnsendableCall::Odd("method"))?;
+    let own: BTreeSet<&str> = ["host", "content-length", "accept-encoding", "user-agent"].into();
+    own.iter().for_each(|name| drop(headers.remove(*name)));
+    headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    headers.insert("user-agent", HeaderValue::from_static(AGENT));
+    headers.extend(way.headers);
+    if !request.path.starts_with('/') {
+        return Err(UnsendableCall::Odd("path"));
+    }
+    Ok(UpstreamRequest {
+        upstream: upstream.to_owned(),
+        path: route::path(upstream, &request.path, &way.base),
+        base: way.base,
+        method,
+        query: request.query.clone(),
+        headers,
+        body: request.body.clone(),
+    })
+}

@@ -1,0 +1,259 @@
+//! A recording, the changes that wait beside it, and how each stands to it.
+//!
+//! Of entries only what tells them apart is held; they are read again one at a time.
+
+use std::path::{Path, PathBuf};
+
+use super::super::exit::CommandFailure;
+use super::super::output::Output;
+use super::super::serve_setup;
+use super::super::show::contents::Contents;
+use crate::recording::pending::{PendingChange, PendingKind, ReplacedTake};
+use crate::recording::{Entry, RecordingMeta};
+use crate::review::{ChangeStanding, ReviewChange, standings};
+use crate::store::{Recording, StoreError, TakeRef, beside_recording};
+
+/// Why a change waits that does not say it.
+const UNSAID: &str = "unsaid";
+
+/// A recording and the changes that wait for their review.
+#[derive(Debug)]
+pub(in crate::cli) struct Desk {
+    /// The recording, as it was named.
+    pub(in crate::cli) file: PathBuf,
+    /// Where the changes wait.
+    pub(in crate::cli) new: PathBuf,
+    /// Whether that is not where they usually do.
+    pub(in crate::cli) is_elsewhere: bool,
+    pub(super) recording: Recording,
+    pub(super) waiting: Recording,
+    /// The recording's takes.
+    pub(in crate::cli) held: Vec<ReplacedTake>,
+    pub(super) held_at: Vec<TakeRef>,
+    /// The changes.
+    pub(in crate::cli) changes: Vec<ReviewChange>,
+    /// Why each waits.
+    pub(in crate::cli) reasons: Vec<String>,
+    pub(super) changes_at: Vec<TakeRef>,
+    /// How each stands to the recording.
+    pub(in crate::cli) standings: Vec<ChangeStanding>,
+    failed: Failed,
+}
+
+/// Of which takes and changes the calls failed.
+#[derive(Debug, Default)]
+struct Failed {
+    held: Vec<bool>,
+    changes: Vec<bool>,
+}
+
+impl Desk {
+    /// Opens a recording and the changes to it, to be looked at; `None` where there are
+    /// none.
+    ///
+    /// # Errors
+    /// A file of either kind that is missing, damaged or too new (4); one that is of
+    /// the other kind, or whose keys are made otherwise (2).
+    pub(in crate::cli) fn look(
+        file: &Path,
+        new: Option<&Path>,
+        output: &Output,
+    ) -> Result<Option<Self>, CommandFailure> {
+        Self::open_with(file, new, |path| serve_setup::open(path, output))
+    }
+
+    /// The same, to be decided about: a log beside either is merged into it first.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub(in crate::cli) fn open(
+        file: &Path,
+        new: Option<&Path>,
+        output: &Output,
+    ) -> Result<Option<Self>, CommandFailure> {
+        Self::open_with(file, new, |path| serve_setup::open_to_change(path, output))
+    }
+
+    fn open_with(
+        file: &Path,
+        new: Option<&Path>,
+        open: impl Fn(&Path) -> Result<Recording, CommandFailure>,
+    ) -> Result<Option<Self>, CommandFailure> {
+        let recording = open(file)?;
+        refuse_waiting(file, recording.meta())?;
+        let place = new.map_or_else(|| beside_recording(file, ".new"), Path::to_owned);
+        if new.is_none() && !is_there(&place) {
+            return Ok(None);
+        }
+        let waiting = open(&place)?;
+        check(file, &place, &recording, &waiting)?;
+        let (mut held, mut held_at, mut failed_calls) = (Vec::new(), Vec::new(), Failed::default());
+        for stored in recording.entries() {
+            let stored = stored?;
+            held.push(ReplacedTake::of(&stored.name, stored.take, &stored.entry));
+            held_at.push(stored.place);
+            failed_calls.held.push(stored.entry.is_failure());
+        }
+        let (mut changes, mut reasons, mut changes_at) = (Vec::new(), Vec::new(), Vec::new());
+        for stored in waiting.entries() {
+            let stored = stored?;
+            let entry = ReplacedTake::of(&stored.name, stored.take, &stored.entry);
+            let pending = PendingChange::of(&stored.entry);
+            reasons.push(pending.as_ref().map_or(UNSAID, |pending| &pending.reason).to_owned());
+            changes.push(ReviewChange {
+                entry,
+                replaces: pending.and_then(|pending| pending.replaces),
+            });
+            changes_at.push(stored.place);
+            failed_calls.changes.push(stored.entry.is_failure());
+        }
+        let mut failed = None;
+        let standings = standings(&held, &changes, |take, change| {
+            let same = (|| {
+                let entry = unmarked(waiting.entry(&changes_at[change])?);
+                Ok(recording.entry(&held_at[take])?.to_json() == entry.to_json())
+            })();
+            same.unwrap_or_else(|error: StoreError| {
+                failed = Some(error);
+                false
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let (file, new, is_elsewhere) = (file.to_owned(), place, new.is_some());
+        Ok(Some(Self {
+            file,
+            new,
+            is_elsewhere,
+            recording,
+            waiting,
+            held,
+            held_at,
+            changes,
+            reasons,
+            changes_at,
+            standings,
+            failed: failed_calls,
+        }))
+    }
+
+    /// The changes that there is something to decide about.
+    pub(in crate::cli) fn open_changes(&self) -> Vec<usize> {
+        let is_open = |at: &usize| self.standings[*at] != ChangeStanding::Made;
+        (0..self.changes.len()).filter(is_open).collect()
+    }
+
+    /// Whether a change's call failed, and that of the take that it would replace succeeded.
+    pub(in crate::cli) fn replaces_success_by_failure(&self, change: usize) -> bool {
+        let replaced = self.standings[change].replaced();
+        self.failed.changes[change] && replaced.is_some_and(|at| !self.failed.held[at])
+    }
+
+    /// Whether a change is the answer to a request that waited for one.
+    pub(in crate::cli) fn answers(&self, change: usize, asked: &ReplacedTake) -> bool {
+        let answer = &self.changes[change].entry;
+        let hash = &answer.request_hash;
+        answer.name == asked.name && (hash.is_none() || *hash == asked.request_hash)
+    }
+
+    /// A change's entry, as it will stand in the recording.
+    pub(in crate::cli) fn entry(&self, change: usize) -> Result<Entry, StoreError> {
+        self.waiting.entry(&self.changes_at[change]).map(unmarked)
+    }
+
+    /// The take that stands where a change goes, and its entry.
+    pub(in crate::cli) fn replaced(
+        &self,
+        change: usize,
+    ) -> Result<Option<(&ReplacedTake, Entry)>, StoreError> {
+        let read = |at: usize| Ok((&self.held[at], self.recording.entry(&self.held_at[at])?));
+        self.standings[change].replaced().map(read).transpose()
+    }
+
+    /// The names of the changes, for finding one by a key.
+    pub(in crate::cli) fn waiting_contents(&self) -> Contents {
+        let entries = self.changes.iter().map(|change| &change.entry);
+        contents(entries.zip(&self.changes_at))
+    }
+
+    /// The names of the recording, for the same.
+    pub(in crate::cli) fn recorded_contents(&self) -> Contents {
+        contents(self.held.iter().zip(&self.held_at))
+    }
+
+    /// What the recording says about itself.
+    pub(in crate::cli) fn meta(&self) -> &RecordingMeta {
+        self.recording.meta()
+    }
+}
+
+fn contents<'a>(takes: impl Iterator<Item = (&'a ReplacedTake, &'a TakeRef)>) -> Contents {
+    let mut contents = Contents::default();
+    for (take, place) in takes {
+        contents.add(&take.name, *place, take.request_hash.clone());
+    }
+    contents
+}
+
+/// The entry without what it says of waiting.
+fn unmarked(mut entry: Entry) -> Entry {
+    PendingChange::unmark(&mut entry);
+    entry
+}
+
+/// Whether there is a recording of this name, or what recorders have left of one.
+pub(in crate::cli) fn is_there(path: &Path) -> bool {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    exists(path)
+        || exists(&beside_recording(path, ".log"))
+        || exists(&beside_recording(path, ".folding"))
+}
+
+/// Refuses what holds changes where a recording is to be named.
+pub(in crate::cli) fn refuse_waiting(
+    file: &Path,
+    meta: &RecordingMeta,
+) -> Result<(), CommandFailure> {
+    if meta.waits_for().is_none() {
+        return Ok(());
+    }
+    let shown = file.display().to_string();
+    let of = [".new", ".pending"].iter().find_map(|suffix| shown.strip_suffix(suffix));
+    let hint = of.map_or_else(String::new, |of| format!(": {of}"));
+    Err(CommandFailure::usage(format!(
+        "{shown} holds what waits for a recording; name the recording itself{hint}"
+    )))
+}
+
+/// Refuses changes that are none, and such as belong to another recording.
+fn check(
+    file: &Path,
+    place: &Path,
+    recording: &Recording,
+    waiting: &Recording,
+) -> Result<(), CommandFailure> {
+    let (shown, of) = (place.display(), file.display());
+    match waiting.meta().waits_for() {
+        Some(PendingKind::Review) => {}
+        Some(PendingKind::Answers) => {
+            return Err(CommandFailure::usage(format!(
+                "{shown} holds requests that wait for their answers: \
+                 loomrec rerecord --pending {shown} {of} fetches them"
+            )));
+        }
+        None => {
+            return Err(CommandFailure::usage(format!(
+                "{shown} is a recording, and holds nothing that waits for a review; \
+                 loomrec diff {of} {shown} compares the two"
+            )));
+        }
+    }
+    if waiting.meta().rules() != recording.meta().rules() {
+        return Err(CommandFailure::usage(format!(
+            "the keys in {shown} were not made under the `--ignore` rules of {of}: fetch the \
+             changes anew"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,354 @@
+//! From flags to a server: what `record` and `replay` have in common.
+
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::HeaderName;
+use tokio::net::TcpListener;
+
+use super::args::{IdentityArgs, ServeArgs};
+use super::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
+use super::output::Output;
+use super::output_target;
+use crate::identity::{IdentityRules, JsonPointer};
+use crate::recording::PendingKind;
+use crate::recording::redact::{self, CallCredentials, Redactor};
+use crate::replay::{ReplayEngine, ReplaySource};
+use crate::server::access::AccessPolicy;
+use crate::server::journal::{self, Journal, JournalRotation};
+use crate::server::metric::RunInfo;
+use crate::server::observe::STEP_HEADER;
+use crate::server::{OnNotice, UserNotice};
+use crate::store::{self, Recording};
+
+pub use upstream::{
+    UpstreamSettings, add_recorded, addresses, upstreams, upstreams_at, without_secrets,
+};
+
+/// The port of a server that was not told another.
+pub const PORT: u16 = 4141;
+
+/// The user's environment, in a fixed order.
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// Reads `--ignore`.
+///
+/// # Errors
+/// A text that is no JSON pointer.
+pub fn pointers(flags: &[String]) -> Result<Vec<JsonPointer>, CommandFailure> {
+    let parse = |text: &String| {
+        JsonPointer::parse(text)
+            .map_err(|error| CommandFailure::usage(format!("--ignore {text}: {error}")))
+    };
+    flags.iter().filter(|text| !text.is_empty()).map(parse).collect()
+}
+
+/// Reads `--ignore`, `--ignore-header` and `--identity-header`.
+///
+/// # Errors
+/// A text that is no JSON pointer; a name that no rule can speak of.
+pub fn rules(args: &IdentityArgs) -> Result<IdentityRules, CommandFailure> {
+    let names = |flag: &str, flags: &[String], read: fn(&str) -> Result<String, &'static str>| {
+        let name = |text: &String| {
+            read(text).map_err(|why| CommandFailure::usage(format!("{flag} {text}: {why}")))
+        };
+        flags.iter().filter(|text| !text.is_empty()).map(name).collect::<Result<Vec<_>, _>>()
+    };
+    let headers = names("--identity-header", &args.identity_header, redact::identity_name)?;
+    let ignored = names("--ignore-header", &args.ignore_header, redact::ignorable_name)?;
+    Ok(IdentityRules::new(pointers(&args.ignore)?).with_headers(&headers, &ignored))
+}
+
+/// The names of `--credential-param`, in lower case.
+pub fn credential_params(args: &IdentityArgs) -> Vec<String> {
+    args.credential_param.iter().map(|name| name.to_ascii_lowercase()).collect()
+}
+
+/// Reads `--redact`.
+///
+/// # Errors
+/// A text that is no regular expression.
+pub fn redactor(patterns: &[String]) -> Result<Arc<Redactor>, CommandFailure> {
+    Redactor::new(patterns)
+        .map(Arc::new)
+        .map_err(|error| CommandFailure::usage(format!("--redact: failed to {error}")))
+}
+
+/// What is to be said of rules that have removed nothing although they matched.
+pub fn useless_rules(redactor: &Redactor) -> Vec<String> {
+    let note = |rule: &str| {
+        format!(
+            "--redact {rule} matched only names of members and numbers, which are never \
+             replaced: it removed nothing"
+        )
+    };
+    redactor.useless_rules().into_iter().map(note).collect()
+}
+
+/// Reads `--step-id-header`.
+///
+/// # Errors
+/// A text that is no header's name; a header that says something else: what is kept of
+/// a request, its credentials, what belongs to the connection, or is loomrec's own.
+pub fn step_header(args: &ServeArgs) -> Result<Option<HeaderName>, CommandFailure> {
+    let Some(text) = &args.step_id_header else { return Ok(None) };
+    let wrong = |why: &str| {
+        CommandFailure::usage(format!(
+            "--step-id-header {text}: {why}; it takes the name of a header that holds nothing \
+             but the step's id, such as x-step-id"
+        ))
+    };
+    let name: HeaderName =
+        text.trim().parse().map_err(|_| wrong("this cannot be the name of a header"))?;
+    let known = name.as_str();
+    if known == STEP_HEADER {
+        return Ok(None);
+    }
+    if known.starts_with("x-loomrec-") {
+        return Err(wrong("headers that begin with x-loomrec- are loomrec's own"));
+    }
+    if CallCredentials::may_be_in(known) {
+        return Err(wrong("a header of this name is taken for a credential, and never kept"));
+    }
+    let connection = redact::HOP_BY_HOP.contains(&known)
+        || matches!(known, "host" | "content-length" | "expect" | "accept-encoding");
+    if redact::stores(known) || connection {
+        return Err(wrong("this header says something else"));
+    }
+    Ok(Some(name))
+}
+
+/// Where to listen: as told, else the usual port, or a free one for a command.
+///
+/// # Errors
+/// An address other machines can reach, unless that was asked for.
+pub fn address(args: &ServeArgs) -> Result<SocketAddr, CommandFailure> {
+    let port = if args.cmd.is_empty() { PORT } else { 0 };
+    let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, port).into());
+    if !address.ip().is_loopback() && !args.allow_remote {
+        return Err(CommandFailure::usage(format!(
+            "--listen {address} can be reached by other machines, which could then use your keys; \
+             add --allow-remote if that is meant"
+        )));
+    }
+    Ok(address)
+}
+
+/// Reads `--allow-host` and `--allow-origin`.
+///
+/// # Errors
+/// A value that names no host or no origin.
+pub fn access(args: &ServeArgs) -> Result<AccessPolicy, CommandFailure> {
+    AccessPolicy::from_flags(&args.access.allow_host, &args.access.allow_origin)
+        .map_err(|error| CommandFailure::usage(error.to_string()))
+}
+
+/// Binds the listener.
+///
+/// # Errors
+/// A port in use, or one the system keeps for itself.
+pub async fn listener(address: SocketAddr) -> Result<TcpListener, CommandFailure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "; another program listens there (another loomrec?): stop it, or choose with --listen 127.0.0.1:0"
+            }
+            _ => "; choose another address with --listen",
+        };
+        CommandFailure::new(UNUSABLE, format!("failed to listen on {address}: {error}{hint}"))
+    })
+}
+
+/// Where a client on this machine finds the listener.
+///
+/// # Errors
+/// A system that does not tell.
+pub fn origin(listener: &TcpListener) -> Result<String, CommandFailure> {
+    let address = listener.local_addr().map_err(|error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to read the listener's address: {error}"))
+    })?;
+    if address.ip().is_unspecified() {
+        return Ok(format!("http://127.0.0.1:{}", address.port()));
+    }
+    Ok(format!("http://{address}"))
+}
+
+/// Opens one recording for reading, and tells what lies beside it.
+///
+/// # Errors
+/// A recording that is missing, damaged or too new.
+pub fn open(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+    Ok(noted(Recording::open(path)?, output))
+}
+
+/// Opens one recording that is to be changed, and tells what was merged into it first.
+///
+/// # Errors
+/// As [`open`]; a log that cannot be merged.
+pub fn open_to_change(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+    Ok(noted(Recording::open_merged(path)?, output))
+}
+
+fn noted(recording: Recording, output: &Output) -> Recording {
+    for note in recording.notes() {
+        output.warning(&note.to_string());
+    }
+    recording
+}
+
+/// Opens one recording to answer from.
+///
+/// # Errors
+/// As [`open`]; a log that nobody has merged; a file of requests that wait for answers.
+pub fn source(path: &Path) -> Result<ReplaySource, CommandFailure> {
+    let label = path.to_string_lossy().into_owned();
+    let recording = Recording::open_reviewed(path)?;
+    if recording.meta().waits_for() == Some(PendingKind::Answers) {
+        return Err(CommandFailure::usage(format!(
+            "{label} holds requests without answers, which a replay missed: fetch them with \
+             `loomrec rerecord --pending {label}`, then replay the recording itself"
+        )));
+    }
+    Ok(ReplaySource { label, recording })
+}
+
+/// Opens one recording to be looked at, and says what it is where that is something else.
+///
+/// # Errors
+/// As [`open`].
+pub fn look(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+    let recording = open(path, output)?;
+    match recording.meta().waits_for() {
+        Some(PendingKind::Answers) => output.warning(&format!(
+            "{} holds requests that a replay missed, and no answers",
+            path.display()
+        )),
+        Some(PendingKind::Review) => output
+            .warning(&format!("{} holds new answers that wait for their review", path.display())),
+        None => {}
+    }
+    Ok(recording)
+}
+
+/// Refuses to record into a file whose entries wait for something.
+///
+/// # Errors
+/// Such a file.
+pub fn refuse_waiting(path: &Path, recording: &Recording) -> Result<(), CommandFailure> {
+    let Some(waiting) = recording.meta().waits_for() else { return Ok(()) };
+    let holds = match waiting {
+        PendingKind::Answers => "requests that a replay missed: see loomrec rerecord",
+        PendingKind::Review => "new answers that wait for their review: see loomrec review",
+    };
+    Err(CommandFailure::usage(format!(
+        "{} holds {holds}; record into another file",
+        path.display()
+    )))
+}
+
+/// How many of the takes that no call asked for are named where not all are.
+const NAMED: usize = 10;
+
+/// The takes that no call asked for; with `all`, each of them is named.
+pub fn unused(replayer: &ReplayEngine, all: bool) -> UnusedTakes {
+    let matcher = replayer.matcher();
+    let most = if all { usize::MAX } else { NAMED };
+    let named = matcher.unused().take(most).map(|take| matcher.key_of(take)).collect();
+    UnusedTakes { count: matcher.unused().count(), named }
+}
+
+/// Takes that no call asked for.
+#[derive(Clone, Debug, Default)]
+pub struct UnusedTakes {
+    /// How many there are.
+    pub count: usize,
+    /// All of them where there is a receipt to name them in, else some.
+    pub named: Vec<String>,
+}
+
+/// Refuses a journal or a receipt that would take the place of a recording, or of
+/// each other.
+///
+/// # Errors
+/// Two flags that name one file.
+pub fn refuse_overwriting(args: &ServeArgs, recordings: &[PathBuf]) -> Result<(), CommandFailure> {
+    let written = [
+        ("--journal", &args.journal),
+        ("--receipt", &args.receipt),
+        ("--junit", &args.trouble.junit),
+    ];
+    let written: Vec<(&str, &PathBuf)> =
+        written.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))).collect();
+    for (index, (flag, path)) in written.iter().enumerate() {
+        let others = recordings.iter().map(|recording| ("--recording", recording));
+        for (other, taken) in others.chain(written[..index].iter().copied()) {
+            if output_target::real(path) == output_target::real(taken) {
+                return Err(CommandFailure::usage(format!(
+                    "{flag} and {other} both name {}: give each a file of its own",
+                    path.display()
+                )));
+            }
+        }
+        output_target::refuse_within(flag, path, recordings)?;
+    }
+    Ok(())
+}
+
+/// What metrics say of a run beside its numbers.
+pub fn about(args: &ServeArgs, recordings: &[PathBuf]) -> RunInfo {
+    let name = recordings.first().and_then(|path| path.file_stem());
+    let workflow = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    RunInfo { workflow, compat: args.metrics_compat }
+}
+
+/// Opens the journal.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn journal(args: &ServeArgs, notify: OnNotice) -> Result<Journal, CommandFailure> {
+    let Some(path) = &args.journal else { return Ok(Journal::new(None)) };
+    let keep = args.journal_keep;
+    let rotation = args.journal_max_size.map(|max_size| JournalRotation { max_size, keep });
+    let file =
+        journal::JournalFile::create(path, rotation).map_err(|error| unwritable(path, &error))?;
+    let name = path.display().to_string();
+    let told = move |why: &str| notify(UserNotice::Warning(&format!("journal {name}: {why}")));
+    Ok(Journal::new(Some((file, Box::new(told)))))
+}
+
+/// Creates a receipt or a report that only its owner may read. One of an earlier run gives
+/// way; `beginning` is that of such files.
+///
+/// # Errors
+/// A file that cannot be written, or that holds something else.
+pub fn create(path: &Path, beginning: &[u8]) -> Result<std::fs::File, CommandFailure> {
+    let opened = store::open_output(path, 0o600).and_then(|file| {
+        store::accept_replacing(&file, path, &[beginning])?;
+        // A pipe or a device has no length.
+        if file.metadata()?.is_file() {
+            file.set_len(0)?;
+        }
+        Ok(file)
+    });
+    opened.map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandFailure {
+    if error.get_ref().is_some_and(|inner| inner.is::<store::UnsafeFileError>()) {
+        let text = format!("failed to write {error}: delete it, or name another file");
+        return CommandFailure::new(RECORDING, text);
+    }
+    if error.kind() == std::io::ErrorKind::AlreadyExists {
+        return CommandFailure::usage(format!("failed to write {}: {error}", path.display()));
+    }
+    let hint = "check its folder and permissions";
+    CommandFailure::usage(format!("failed to write {}: {error}; {hint}", path.display()))
+}

@@ -1,0 +1,393 @@
+//! One run of the server: from the bound socket to the last response, with a
+//! wrapped command or until a signal.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use http::HeaderName;
+use indicatif::ProgressBar;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::args::ServeArgs;
+use super::exit::{CommandFailure, UNEXPECTED};
+use super::output::{Output, stdout};
+use super::receipt::{self, Receipt};
+use super::serve_setup::UpstreamSettings;
+use super::stop_signals::StopSignals;
+use super::wrapped_command::{CommandEnvironment, EnvironmentSource, WrappedCommand};
+use super::{log, open_files, progress, serve_setup, terminal, trace};
+use crate::fault::FaultDecider;
+use crate::identity::IdentityRules;
+use crate::record::RecordEngine;
+use crate::recording::redact::Redactor;
+use crate::recovery::RecoveryBudget;
+use crate::replay::{MissedRequests, ReplayEngine};
+use crate::server::access::AccessPolicy;
+use crate::server::fault::FaultContext;
+use crate::server::inspector::Inspector;
+use crate::server::metric::Metrics;
+use crate::server::observe::RequestObserver;
+use crate::server::run_counters::RunCounters;
+use crate::server::{self, OnMiss, OnNotice, Proxy, UserNotice};
+
+/// How long answers still under way are awaited when a run ends.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What every run needs before its engines are built.
+pub struct RunContext {
+    /// The user's environment.
+    current: BTreeMap<String, String>,
+    address: SocketAddr,
+    /// What may call.
+    access: AccessPolicy,
+    /// Where requests go.
+    pub upstreams: UpstreamSettings,
+    /// What must never be stored or shown.
+    pub redactor: Arc<Redactor>,
+    /// The program's own header for step ids.
+    step_header: Option<HeaderName>,
+    /// The counts.
+    pub tally: Arc<RunCounters>,
+    /// What scrapers are told.
+    pub metrics: Arc<Metrics>,
+    /// Where messages go.
+    pub output: Output,
+    bar: Option<Arc<ProgressBar>>,
+    /// The run's recordings.
+    recordings: Vec<PathBuf>,
+}
+
+/// The engines of a run.
+pub struct RunEngines {
+    /// The recording one.
+    pub recorder: Option<Arc<RecordEngine>>,
+    /// The replaying one.
+    pub replayer: Option<ReplayEngine>,
+    /// What a miss gets.
+    pub on_miss: OnMiss,
+    /// Where requests without a recorded answer are kept, where they are.
+    pub missed: Option<Arc<MissedRequests>>,
+    /// What goes wrong on purpose.
+    pub decider: FaultDecider,
+    /// How soon the program is to recover from it.
+    pub budget: Option<RecoveryBudget>,
+    /// Whether the client's own `accept-encoding` goes upstream.
+    pub keep_encoding: bool,
+    /// Whether keys that are missing get a stand-in.
+    pub stand_in_keys: bool,
+    /// What is said once the listener stands.
+    pub told: Option<String>,
+}
+
+impl RunEngines {
+    /// Whether calls may go to an upstream.
+    fn goes_upstream(&self) -> bool {
+        self.recorder.is_some() || matches!(self.on_miss, OnMiss::Forward(_))
+    }
+
+    /// What observes requests for them.
+    fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> RequestObserver {
+        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
+        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
+        RequestObserver::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
+            .with_credential_params(&args.identity.credential_param)
+            .with_step_header(args.step_id_header.as_deref())
+    }
+
+    /// The rules by which calls are told apart: those of the first engine.
+    fn rules(&self) -> IdentityRules {
+        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
+        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
+        replayed.chain(recorded).next().cloned().unwrap_or_default()
+    }
+
+    /// Whether a recording declares faults of its own.
+    fn has_trouble(&self) -> bool {
+        self.replayer.as_ref().is_some_and(|replayer| replayer.matcher().has_trouble())
+    }
+}
+
+/// A run that is over.
+pub struct RunResult {
+    /// Everything it used.
+    pub gateway: Arc<Proxy>,
+    /// What was set for CMD.
+    pub environment: CommandEnvironment,
+    /// CMD's exit code.
+    pub cmd_exit: Option<u8>,
+    /// How soon the program was to recover from faults.
+    pub budget: Option<RecoveryBudget>,
+}
+
+impl RunContext {
+    /// Reads the flags that all runs share.
+    ///
+    /// # Errors
+    /// Flags that cannot be.
+    pub fn read(args: &ServeArgs, recordings: &[PathBuf]) -> Result<Self, CommandFailure> {
+        serve_setup::refuse_overwriting(args, recordings)?;
+        let current = serve_setup::environment();
+        let output = Output::new(args.log_format, args.quiet, args.verbose);
+        let bar =
+            (args.cmd.is_empty() && output.may_draw() && !args.print_env).then(progress::line);
+        let output = bar.iter().fold(output, |output, bar| output.above(Arc::clone(bar)));
+        log::start(args.log.as_deref(), &output)?;
+        Ok(Self {
+            address: serve_setup::address(args)?,
+            access: serve_setup::access(args)?,
+            upstreams: serve_setup::upstreams(args, &current)?,
+            redactor: serve_setup::redactor(&args.redact)?,
+            step_header: serve_setup::step_header(args)?,
+            tally: Arc::default(),
+            metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
+            current,
+            output,
+            bar,
+            recordings: recordings.to_vec(),
+        })
+    }
+
+    /// What tells the person at the terminal at once.
+    pub fn notify(&self) -> OnNotice {
+        let output = self.output.clone();
+        Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
+    }
+
+    /// What is set for a command.
+    fn environment(
+        &self,
+        args: &ServeArgs,
+        origin: &str,
+        stand_in_keys: bool,
+    ) -> CommandEnvironment {
+        let routes = &self.upstreams.routes;
+        CommandEnvironment::of(&EnvironmentSource {
+            origin,
+            current: &self.current,
+            skip: &args.no_env,
+            stand_in_keys,
+            single: routes.single.is_some() || routes.unnamed,
+            known: &self.upstreams.given,
+        })
+    }
+
+    /// Prints the variables for a shell.
+    ///
+    /// # Errors
+    /// A stdout that cannot be written.
+    pub fn print_environment(
+        &self,
+        args: &ServeArgs,
+        stand_in_keys: bool,
+    ) -> Result<u8, CommandFailure> {
+        let origin = format!("http://{}", self.address);
+        stdout(&self.environment(args, &origin, stand_in_keys).shell()).map(|()| 0).map_err(
+            |error| CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}")),
+        )
+    }
+
+    /// Binds, serves until CMD ends or a signal comes, and closes what was opened.
+    ///
+    /// # Errors
+    /// A port in use, a journal that cannot be written, a command that cannot run.
+    pub async fn run(
+        self,
+        args: &ServeArgs,
+        engines: RunEngines,
+    ) -> Result<RunResult, CommandFailure> {
+        let journal = serve_setup::journal(args, self.notify())?;
+        // Now, and not when the run is over: what cannot be written is said at
+        // once, and a run that dies leaves no older run's receipt behind. A pipe
+        // is left alone: its reader would take the closing for the end.
+        let plain = |path: &&PathBuf| !path.exists() || path.is_file();
+        if let Some(path) = args.receipt.as_ref().filter(plain) {
+            serve_setup::create(path, receipt::BEGINNING)?;
+        }
+        let listener = serve_setup::listener(self.address).await?;
+        let origin = serve_setup::origin(&listener)?;
+        let environment = self.environment(args, &origin, engines.stand_in_keys);
+        let place = (&self.upstreams.routes, &*self.metrics);
+        let own = listener.local_addr().ok();
+        let spans = trace::start(args, &self.current, place, own, self.notify())?;
+        let notify = self.notify();
+        let observer = engines.observer(&self.redactor, args);
+        let observer = observer.with_addresses(self.upstreams.routes.addresses());
+        let (rules, trouble) = (engines.rules(), engines.has_trouble());
+        let gateway = Arc::new(Proxy {
+            config: server::ServerConfig {
+                access: self.access.listening_at(own),
+                client_timeout: Duration::from_secs(args.limits.client_timeout),
+                max_body: args.max_body,
+                keep_encoding: engines.keep_encoding,
+                // An empty token, as an unset secret gives, protects nothing.
+                control_token: args.control_token.clone().filter(|token| !token.is_empty()),
+                step_header: self.step_header,
+            },
+            connections: open_files::limit(args, engines.goes_upstream()),
+            routes: self.upstreams.routes,
+            redactor: self.redactor,
+            observer,
+            recorder: engines.recorder,
+            replayer: engines.replayer,
+            on_miss: engines.on_miss,
+            missed: engines.missed,
+            faults: match engines.budget {
+                Some(_) => FaultContext::new(engines.decider, rules, trouble).observed(),
+                None => FaultContext::new(engines.decider, rules, trouble),
+            },
+            tally: Arc::clone(&self.tally),
+            metrics: self.metrics,
+            journal,
+            spans,
+            inspector: Inspector::new(self.recordings, engines.told.clone()),
+            notify,
+            clock: AtomicI64::new(0),
+        });
+        let output = &self.output;
+        let opening = Opening { origin: &origin, told: engines.told.as_deref() };
+        let work = serve(listener, opening, Arc::clone(&gateway), args, &environment, output);
+        let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
+        gateway.journal.hang_up().await;
+        if let Err(error) = gateway.journal.close() {
+            output.error(&format!("the journal is not whole: {error}"));
+        }
+        if let Err(error) = gateway.spans.close().await {
+            output.warning(&format!("the traces are not whole: {error}"));
+        }
+        Ok(RunResult { gateway, environment, cmd_exit, budget: engines.budget })
+    }
+}
+
+/// What is said when a server listens.
+struct Opening<'a> {
+    origin: &'a str,
+    told: Option<&'a str>,
+}
+
+/// Serves until CMD ends or a signal comes. Returns CMD's exit code.
+async fn serve(
+    listener: TcpListener,
+    Opening { origin, told }: Opening<'_>,
+    gateway: Arc<Proxy>,
+    args: &ServeArgs,
+    environment: &CommandEnvironment,
+    output: &Output,
+) -> Result<Option<u8>, CommandFailure> {
+    let unexpected = |error: std::io::Error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to watch signals or the command: {error}"))
+    };
+    let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server::run(listener, Arc::clone(&gateway), async {
+        // A dropped sender is a stop as well.
+        drop(stopped.await);
+    }));
+    output.info(&format!("loomrec listening on {origin}"));
+    told.into_iter().for_each(|told| output.info(told));
+    if args.verbose {
+        output.info(&format!("loomrec: look at the calls at {origin}/__loomrec/"));
+    }
+    let outcome = if args.cmd.is_empty() {
+        open_files::raise();
+        stop_signals.first().await;
+        Ok(None)
+    } else {
+        match WrappedCommand::start(&args.cmd, environment) {
+            Ok(wrapped) => {
+                open_files::raise();
+                wrapped.wait().await.map(Some).map_err(unexpected)
+            }
+            Err(failure) => Err(failure),
+        }
+    };
+    drop(stop);
+    // A signal that was meant for CMD is not one to hurry with.
+    let mut hurry = StopSignals::watch().map_err(unexpected)?;
+    let busy = gateway.recorder.as_ref().map_or(0, |recorder| recorder.busy());
+    if busy > 0 {
+        output.info(&format!(
+            "loomrec: answers still on their way: {busy}; waiting for them \
+             (Ctrl-C to keep them incomplete)"
+        ));
+    }
+    let rest = async {
+        // The server's own end; a panic in it has been printed.
+        drop(serving.await);
+        close(&gateway, GRACE).await;
+    };
+    tokio::select! {
+        () = rest => {}
+        () = hurry.first() => close(&gateway, Duration::ZERO).await,
+    }
+    outcome
+}
+
+/// Ends the recording. What its file could not be brought to hold is in the log
+/// beside it.
+async fn close(gateway: &Proxy, grace: Duration) {
+    let Some(recorder) = &gateway.recorder else { return };
+    if let Err(reason) = recorder.finish(grace).await {
+        gateway.tally.unfolded(&reason);
+    }
+}
+
+/// Draws the live line while `work` runs, where one may be drawn.
+async fn with_live_line<T>(
+    bar: Option<Arc<ProgressBar>>,
+    tally: Arc<RunCounters>,
+    work: impl Future<Output = T>,
+) -> T {
+    let Some(bar) = bar else { return work.await };
+    let following = tokio::spawn(progress::follow(Arc::clone(&bar), tally));
+    let result = work.await;
+    following.abort();
+    bar.finish_and_clear();
+    result
+}
+
+/// Prints the receipt and writes it where it was asked for.
+///
+/// # Errors
+/// A receipt or report that cannot be written.
+pub fn hand_out(
+    receipt: &Receipt,
+    args: &ServeArgs,
+    output: &Output,
+) -> Result<(), CommandFailure> {
+    match receipt.verdict() {
+        "ok" => output.report(&receipt.text()),
+        _ => output.failed_report(&receipt.text()),
+    }
+    if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
+        judged.write_junit(path)?;
+    }
+    let Some(path) = &args.receipt else { return Ok(()) };
+    let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();
+    let failed = |message: String| CommandFailure::new(UNEXPECTED, message);
+    let created = serve_setup::create(path, receipt::BEGINNING);
+    let mut file = created.map_err(|failure| failed(failure.message))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed(format!("failed to write {}: {error}", path.display())))
+}
+
+/// What may be wrong when a command made no call.
+pub fn nothing_came(environment: &CommandEnvironment) -> String {
+    let urls: Vec<&str> = environment
+        .variables
+        .iter()
+        .filter(|(_, value)| value.starts_with("http"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    format!(
+        "the command made no call here. These variables were set for it: {}. A base URL given \
+         in its code wins over them; the Mistral SDK reads none (give it server_url, \
+         $LOOMREC_URL/mistral); a test runner may clear the environment",
+        urls.join(", ")
+    )
+}

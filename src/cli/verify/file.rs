@@ -1,0 +1,125 @@
+//! Looks at one file: its layout first, and then its entries on all cores, a run of
+//! neighbours at a time. What of a file is held does not grow with what it holds.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Report;
+use crate::store::{InspectedFile, StoreError};
+use crate::verification::{EntryChecker, EntryPlaces, FileLayout, check};
+
+/// How much of a file is read at once, where an entry is not longer.
+const RUN: u64 = 1024 * 1024;
+/// How many runs are checked before what was found in them is put together.
+const AT_ONCE: usize = 16;
+
+/// Why a file cannot be read, and what helps.
+pub(super) fn unreadable(error: &StoreError) -> String {
+    let mut text = format!("failed to {}", error.chain());
+    if matches!(error, StoreError::Format { .. }) {
+        text.push_str("; loomrec salvage saves what can be read of it");
+    }
+    text
+}
+
+/// What is wrong with a file and its entries.
+pub(super) fn entries(
+    file: &InspectedFile,
+    layout: &mut FileLayout,
+    checker: &EntryChecker,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    layout.problems.drain(..).for_each(|problem| report.add(problem));
+    report.entries += layout.units.len();
+    let checker = checker.with(layout.rules.clone());
+    let runs = runs(&layout.units);
+    let units = &layout.units;
+    // What is found of a few runs is held at a time.
+    for runs in runs.chunks(AT_ONCE) {
+        for found in on_all_cores(runs, |run| check_run(file, units, run.clone(), &checker)) {
+            report.join(found?);
+        }
+    }
+    Ok(())
+}
+
+/// Does work on all cores; what comes of each piece, in order.
+pub(super) fn on_all_cores<T: Sync, U: Send>(
+    pieces: &[T],
+    work: impl Fn(&T) -> U + Sync,
+) -> Vec<U> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(pieces.len()));
+    let worker = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(piece) = pieces.get(at) else { return };
+            let came = work(piece);
+            let Ok(mut done) = done.lock() else { return };
+            done.push((at, came));
+        }
+    };
+    let others = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
+    std::thread::scope(|scope| {
+        for _ in 1..others {
+            // A system without a thread to spare: the others do its work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
+        }
+        worker();
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, came)| came).collect()
+}
+
+/// Runs of neighbours, each about as long as [`RUN`].
+fn runs(units: &EntryPlaces) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut from = 0;
+    for (at, range) in units.ranges().enumerate() {
+        match runs.last_mut() {
+            Some(run) if range.end.saturating_sub(from) <= RUN => run.end = at + 1,
+            _ => {
+                from = range.start;
+                runs.push(at..at + 1);
+            }
+        }
+    }
+    runs
+}
+
+/// Checks neighbours, and says of each problem which line of the file it is in.
+fn check_run(
+    file: &InspectedFile,
+    units: &EntryPlaces,
+    run: Range<usize>,
+    checker: &EntryChecker,
+) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    let units = units.some(run);
+    let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(report) };
+    let text = file.text(&(first.range.start..last.range.end))?;
+    let place = |at: u64| usize::try_from(at - first.range.start).unwrap_or(usize::MAX);
+    // Where the last lines were counted to, so that a long list is not counted again and
+    // again.
+    let mut known: Option<(u64, u64, usize)> = None;
+    for unit in &units {
+        let bytes = text.get(place(unit.range.start)..place(unit.range.end)).unwrap_or_default();
+        let mut found = check(unit, bytes, checker);
+        if !found.problems.is_empty() {
+            let (from, line) = match known {
+                Some((key, at, line)) if key == unit.at => (at, line),
+                _ => (unit.at, unit.line),
+            };
+            let line = line + file.lines(&(from..unit.range.start))?;
+            known = Some((unit.at, unit.range.start, line));
+            for problem in &mut found.problems {
+                problem.line = Some(line + problem.line.unwrap_or(0));
+            }
+        }
+        report.foreign += usize::from(found.readable && !found.spelt);
+        found.problems.into_iter().for_each(|problem| report.add(problem));
+    }
+    Ok(report)
+}

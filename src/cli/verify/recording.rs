@@ -1,0 +1,119 @@
+//! Looks at one recording: a file, or a folder of them, and what stands beside it.
+
+use std::path::Path;
+
+use super::file::{entries, unreadable};
+use super::{Report, folder};
+use crate::store::{self, InspectedFile, LeftoverFile, StoreError};
+use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
+
+/// Everything that is wrong with a recording.
+pub(super) fn verify(path: &Path, checker: &EntryChecker) -> Report {
+    let mut report = Report { label: path.display().to_string(), ..Report::default() };
+    match look(path, checker, &mut report) {
+        // Its recorder was killed before there was more than a log.
+        Err(StoreError::Missing { .. }) if beside(path, &mut report).is_ok_and(|logs| logs > 0) => {
+        }
+        Err(error) => report.unreadable = Some(unreadable(&error)),
+        Ok(()) => {}
+    }
+    report.problems.sort_by(|one, other| {
+        let place = |problem: &Problem| problem.line.unwrap_or(0);
+        one.file.cmp(&other.file).then(place(one).cmp(&place(other)))
+    });
+    report
+}
+
+fn look(path: &Path, checker: &EntryChecker, report: &mut Report) -> Result<(), StoreError> {
+    if let Some(files) = store::files(path)? {
+        beside(path, report)?;
+        folder::look(&files, checker, report);
+    } else {
+        let file = InspectedFile::open(path)?;
+        beside(path, report)?;
+        let mut layout = file.layout()?;
+        entries(&file, &mut layout, checker, report)?;
+        report.foreign += layout.foreign;
+        report.loomrec = layout.loomrec;
+        report.rules = layout.rules.take();
+    }
+    terms(report);
+    spelling(report);
+    Ok(())
+}
+
+/// How many rules are named.
+const NAMED: usize = 20;
+
+/// What a replay goes by beside the recorded requests.
+fn terms(report: &mut Report) {
+    let Some(rules) = &report.rules else { return };
+    let mut found = Vec::new();
+    let mut all = rules.words();
+    if !all.is_empty() {
+        let count = all.len();
+        all.truncate(NAMED);
+        let more = match count.saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!("rules of identity: {}{more}", all.join(", "));
+        let at = "/_loomrec/identity";
+        found.push(Problem::of_file(ProblemKind::Rules, Severity::Note, text).at(at, None));
+    }
+    if !report.loomrec && report.entries > 0 {
+        let text = "it has no `_loomrec`: a replay without --strict gives its last take to every \
+                    further call";
+        let remedy = "replay it with --strict or --repeat error, or loomrec import it";
+        found.push(Problem::of_file(ProblemKind::Rules, Severity::Warning, text).helped(remedy));
+    }
+    found.into_iter().for_each(|problem| report.add(problem));
+}
+
+/// A recording of ours that someone else has written anew makes large diffs.
+fn spelling(report: &mut Report) {
+    let foreign = report.foreign;
+    if !report.loomrec || foreign == 0 {
+        return;
+    }
+    let text = format!("{foreign} of its entries and keys are not written as loomrec writes them");
+    let problem = Problem::of_file(ProblemKind::Spelling, Severity::Warning, text);
+    report.add(problem.helped("--fix writes them anew, so that later diffs are small").mendable());
+}
+
+/// What stands beside the recording; gives how many logs there are.
+fn beside(path: &Path, report: &mut Report) -> Result<usize, StoreError> {
+    let found = store::leftovers(path)?;
+    found.iter().for_each(|leftover| report.add(left(path, leftover)));
+    Ok(found.iter().filter(|leftover| matches!(leftover, LeftoverFile::Log { .. })).count())
+}
+
+/// A file beside the recording.
+fn left(recording: &Path, leftover: &LeftoverFile) -> Problem {
+    let warning = |text| Problem::of_file(ProblemKind::Leftover, Severity::Warning, text);
+    match leftover {
+        LeftoverFile::Log { path, entries, is_abandoned } => {
+            let noun = if *entries == 1 { "call" } else { "calls" };
+            let text = format!("{} holds {entries} {noun} that the file lacks", path.display());
+            if !is_abandoned {
+                let remedy = "its recorder puts them into the file, at its end at the latest";
+                return warning(text).helped(remedy).mendable();
+            }
+            let text = format!("{text}, and no recorder holds it: replay refuses the recording");
+            let remedy = format!(
+                "loomrec verify --fix {} puts them into the file; where they came with a \
+                 repository, delete the log instead",
+                recording.display()
+            );
+            Problem::of_file(ProblemKind::Leftover, Severity::Error, text).helped(remedy).mendable()
+        }
+        LeftoverFile::Torn { path, bytes } => {
+            warning(format!("{} holds {bytes} bytes of calls that were cut", path.display()))
+                .helped("loomrec salvage tells what they are; then delete it")
+        }
+        LeftoverFile::Waiting { path } => {
+            warning(format!("{} holds changes that wait", path.display()))
+                .helped("accept or reject them, or delete it")
+        }
+    }
+}

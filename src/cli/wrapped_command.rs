@@ -1,0 +1,286 @@
+//! Wrapping a command: the environment that points every SDK here, the process
+//! itself, and the signals that reach it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::ExitStatus;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{self as signal, SignalKind};
+use url::Url;
+
+use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
+use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
+
+/// What stands in for an API key that replay does not need.
+pub const STAND_IN_KEY: &str = "loomrec-replay-stand-in";
+
+/// LiteLLM fetches prices from the network as it is loaded, unless it is told not to.
+const NO_FETCHING: (&str, &str) = ("LITELLM_LOCAL_MODEL_COST_MAP", "True");
+
+/// What is to be set for a command.
+#[derive(Debug)]
+pub struct CommandEnvironment {
+    /// The variables, in a fixed order.
+    pub variables: Vec<(String, String)>,
+}
+
+/// What [`CommandEnvironment`] is made from.
+#[derive(Debug)]
+pub struct EnvironmentSource<'a> {
+    /// Where loomrec listens: `http://127.0.0.1:PORT`.
+    pub origin: &'a str,
+    /// The user's own environment.
+    pub current: &'a BTreeMap<String, String>,
+    /// Variables to leave alone.
+    pub skip: &'a [String],
+    /// Whether nothing is to go out: keys that are missing get a stand-in.
+    pub stand_in_keys: bool,
+    /// Whether paths go unprefixed, to a single upstream, except for these.
+    pub single: bool,
+    /// Upstreams whose address the user gave or the recording names.
+    pub known: &'a [String],
+}
+
+impl CommandEnvironment {
+    /// The variables that bring every SDK to loomrec.
+    pub fn of(wanted: &EnvironmentSource<'_>) -> Self {
+        let mut variables: BTreeMap<String, String> = BTreeMap::new();
+        for upstream in UPSTREAMS {
+            let named = wanted.known.iter().any(|name| name == upstream.name);
+            let mount = wanted.single && !named;
+            for variable in upstream.variables {
+                let custom = custom(wanted.current, upstream, variable);
+                // Programs choose Azure, Vertex or Bedrock by such a variable being
+                // there at all: it is set only where that choice has been made.
+                if upstream.base.is_none() && !named && custom.is_none() {
+                    continue;
+                }
+                let value = match (mount, custom) {
+                    (true, _) => format!("{}{}", wanted.origin, upstream.tail(variable)),
+                    // A gateway whose address does not end as the SDK's own does is
+                    // kept whole, and the SDK's path goes on behind it.
+                    (false, Some(CustomBaseUrl { whole: true, .. })) if !wanted.stand_in_keys => {
+                        format!("{}/{}", wanted.origin, upstream.name)
+                    }
+                    (false, _) => format!("{}{}", wanted.origin, variable.suffix),
+                };
+                variables.insert(variable.name.to_owned(), value);
+            }
+            if wanted.stand_in_keys {
+                for key in upstream.keys.iter().filter(|key| is_missing(wanted.current, key)) {
+                    variables.insert((*key).to_owned(), STAND_IN_KEY.to_owned());
+                }
+            }
+        }
+        let (name, value) = NO_FETCHING;
+        if wanted.stand_in_keys && is_unset(wanted.current, name) {
+            variables.insert(name.to_owned(), value.to_owned());
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            variables.insert(name.to_owned(), no_proxy(wanted.current, name));
+        }
+        variables.insert("LOOMREC_URL".to_owned(), wanted.origin.to_owned());
+        variables.retain(|name, _| !wanted.skip.contains(name));
+        Self { variables: variables.into_iter().collect() }
+    }
+
+    /// As lines for a shell.
+    pub fn shell(&self) -> String {
+        let line = |(name, value): &(String, String)| {
+            format!("export {name}='{}'\n", value.replace('\'', r"'\''"))
+        };
+        self.variables.iter().map(line).collect()
+    }
+}
+
+/// An upstream's address as the user's own environment gives it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CustomBaseUrl {
+    /// The address, without the part that this SDK expects in it.
+    pub base: Url,
+    /// Whether the address did not end in that part.
+    pub whole: bool,
+}
+
+/// The address that a variable was already pointed at.
+fn custom(
+    current: &BTreeMap<String, String>,
+    upstream: &directory::KnownUpstream,
+    variable: &BaseUrlVariable,
+) -> Option<CustomBaseUrl> {
+    let value = current.get(variable.name)?.trim().trim_end_matches('/');
+    let tail = upstream.tail(variable);
+    let whole = !value.ends_with(tail);
+    let base = if whole { value } else { &value[..value.len() - tail.len()] };
+    let base = if base.contains("://") { base.to_owned() } else { bare(base, upstream) };
+    let base = Url::parse(&base).ok().filter(|url| url.has_host())?;
+    Some(CustomBaseUrl { base, whole })
+}
+
+/// An address without a scheme, as Ollama's clients read it: its host may be left out,
+/// or be the one that its server binds for all, and its port is the server's usual one.
+fn bare(host: &str, upstream: &directory::KnownUpstream) -> String {
+    let Some(usual) = upstream.base.filter(|_| upstream.name == "ollama") else {
+        return format!("http://{host}");
+    };
+    let (authority, path) = host.find('/').map_or((host, ""), |at| host.split_at(at));
+    let (name, port) = match authority.rsplit_once(':') {
+        // In brackets it is a part of an address.
+        Some((name, port)) if !port.contains(']') => (name, port),
+        _ => (authority, ""),
+    };
+    let (_, usual) = usual.rsplit_once(':').unwrap_or_default();
+    let name = if matches!(name, "" | "0.0.0.0") { "127.0.0.1" } else { name };
+    let port = if port.is_empty() { usual } else { port };
+    format!("http://{name}:{port}{path}")
+}
+
+/// Upstreams that the user's environment had already pointed elsewhere.
+pub fn custom_upstreams(
+    current: &BTreeMap<String, String>,
+    skip: &[String],
+) -> Vec<(&'static str, Url)> {
+    UPSTREAMS
+        .iter()
+        .filter_map(|upstream| {
+            let mut variables =
+                upstream.variables.iter().filter(|var| !skip.iter().any(|name| name == var.name));
+            let custom = variables.find_map(|variable| custom(current, upstream, variable))?;
+            Some((upstream.name, custom.base))
+        })
+        .collect()
+}
+
+/// Whether a key is to have a stand-in: it is not set, and neither is its other name.
+/// Of two names that are both missing the first gets it.
+fn is_missing(current: &BTreeMap<String, String>, key: &str) -> bool {
+    match SAME_KEY {
+        [first, second] if key == first => is_unset(current, first) && is_unset(current, second),
+        [_, second] if key == second => false,
+        _ => is_unset(current, key),
+    }
+}
+
+fn is_unset(current: &BTreeMap<String, String>, name: &str) -> bool {
+    current.get(name).is_none_or(String::is_empty)
+}
+
+/// The user's list with the local names added: a proxy must not catch our address.
+fn no_proxy(current: &BTreeMap<String, String>, name: &str) -> String {
+    let other = if name == "NO_PROXY" { "no_proxy" } else { "NO_PROXY" };
+    let mine = current.get(name).or_else(|| current.get(other)).map_or("", String::as_str);
+    let mut names: Vec<&str> = mine.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
+    for local in ["127.0.0.1", "localhost"] {
+        if !names.contains(&local) {
+            names.push(local);
+        }
+    }
+    names.join(",")
+}
+
+/// A command under way.
+#[derive(Debug)]
+pub struct WrappedCommand {
+    child: Child,
+    /// Whether the command leads a process group of its own, so that a signal can
+    /// reach its children too. On a terminal it shares ours: there the terminal
+    /// itself signals everyone.
+    own_group: bool,
+    signals: Signals,
+}
+
+/// The signals that are passed on, watched from before the command starts, so
+/// that none is missed.
+#[derive(Debug)]
+struct Signals {
+    interrupt: signal::Signal,
+    terminate: signal::Signal,
+    hangup: signal::Signal,
+}
+
+impl WrappedCommand {
+    /// Starts `cmd` with `environment` added to ours; its streams are its own.
+    ///
+    /// # Errors
+    /// When it is not found or cannot be started, as shells report it.
+    pub fn start(
+        cmd: &[OsString],
+        environment: &CommandEnvironment,
+    ) -> Result<Self, CommandFailure> {
+        let Some((program, arguments)) = cmd.split_first() else {
+            return Err(CommandFailure::usage("there is no command behind --"));
+        };
+        let own_group = !io::stdin().is_terminal();
+        let watch = |kind| {
+            signal::signal(kind).map_err(|error| {
+                CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
+            })
+        };
+        let signals = Signals {
+            interrupt: watch(SignalKind::interrupt())?,
+            terminate: watch(SignalKind::terminate())?,
+            hangup: watch(SignalKind::hangup())?,
+        };
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).envs(environment.variables.iter().cloned());
+        if own_group {
+            command.process_group(0);
+        }
+        let child = Command::from(command).spawn().map_err(|error| {
+            let code = match error.kind() {
+                io::ErrorKind::NotFound => NOT_FOUND,
+                _ => CANNOT_RUN,
+            };
+            let name = program.to_string_lossy();
+            CommandFailure::new(
+                code,
+                format!("failed to run {name}: {error}; check the name after --"),
+            )
+        })?;
+        Ok(Self { child, own_group, signals })
+    }
+
+    /// Waits for the command, passing on the signals that loomrec gets. Returns
+    /// its exit code, 128+N for a signal.
+    ///
+    /// # Errors
+    /// When the system refuses to tell.
+    pub async fn wait(mut self) -> io::Result<u8> {
+        loop {
+            tokio::select! {
+                status = self.child.wait() => return Ok(code_of(status?)),
+                // On a terminal the command has had its Ctrl-C from the terminal.
+                _ = self.signals.interrupt.recv() => if self.own_group { self.pass(Signal::INT) },
+                _ = self.signals.terminate.recv() => self.pass(Signal::TERM),
+                _ = self.signals.hangup.recv() => if self.own_group { self.pass(Signal::HUP) },
+            }
+        }
+    }
+
+    /// Sends a signal on. A command that is just gone needs none.
+    fn pass(&self, signal: Signal) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        let Some(pid) = id.and_then(Pid::from_raw) else { return };
+        let _gone = if self.own_group {
+            kill_process_group(pid, signal)
+        } else {
+            kill_process(pid, signal)
+        };
+    }
+}
+
+/// The exit code as shells have it.
+fn code_of(status: ExitStatus) -> u8 {
+    let code = match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, signal) => 128 + signal.unwrap_or(0),
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests;

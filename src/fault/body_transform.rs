@@ -1,0 +1,233 @@
+//! Changes how a body comes while it passes: where it stops, in what pieces it comes,
+//! what one event of it carries, what its head says of it.
+//!
+//! A [`BodyTransform`] is fed the true body, a chunk at a time, and gives out [`BodyStep`]s; it
+//! neither waits nor cuts by itself. What is not touched goes out at once, in the
+//! chunks in which it came. Events are found wherever the chunks end; no more than two
+//! of them are held, and none that is longer than [`HELD`].
+
+mod encoding;
+mod garble;
+mod length;
+mod malformed;
+mod pace;
+mod point;
+mod scan;
+mod stop;
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, StatusCode};
+
+use super::{ConnectionCut, Fault};
+use crate::provider::{Framing, ResponseFormat};
+use encoding::FakeEncoding;
+use garble::EventGarbler;
+use length::FalseLength;
+use malformed::ReplacedAnswer;
+use pace::PacedBody;
+use stop::StoppedBody;
+
+/// The longest event that is changed, in bytes; a longer one passes as it is.
+const HELD: usize = 16 << 20;
+
+/// What is to be done next for the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyStep {
+    /// These bytes of the body go out, as a chunk.
+    Send(Bytes),
+    /// Nothing for so many milliseconds.
+    Wait(u64),
+    /// Nothing more, on an open connection, until the client leaves.
+    Stall,
+    /// The connection ends here.
+    Cut(ConnectionCut),
+    /// The body ends here, and well.
+    End,
+    /// These bytes go out behind a body whose announced length is full.
+    Behind(Bytes),
+}
+
+/// A fault at work on one body.
+#[derive(Debug)]
+pub struct BodyTransform {
+    work: Work,
+    out: Out,
+}
+
+/// What is done to the body.
+#[derive(Debug)]
+enum Work {
+    Stop(StoppedBody),
+    Pace(PacedBody),
+    Garble(EventGarbler),
+    Replace(ReplacedAnswer),
+    Length(FalseLength),
+    Encoding(FakeEncoding),
+}
+
+/// What has been decided and not yet been taken.
+#[derive(Debug, Default)]
+struct Out {
+    steps: VecDeque<BodyStep>,
+    struck: bool,
+    over: bool,
+}
+
+impl Out {
+    fn send(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.steps.push_back(BodyStep::Send(bytes));
+        }
+    }
+
+    /// The fault happens.
+    fn strike(&mut self) {
+        self.struck = true;
+    }
+
+    /// Nothing follows this.
+    fn last(&mut self, step: BodyStep) {
+        self.steps.push_back(step);
+        self.over = true;
+    }
+}
+
+impl BodyTransform {
+    /// The work of `fault` on a body that is a stream of this framing, or none, and
+    /// that announces this length, or none; `None` where the fault does nothing to such
+    /// a body. `roll`, from 0 to 1, says where in a stream [`Fault::Malformed`] begins.
+    ///
+    /// A body whose content is encoded is no stream whose events could be found.
+    pub fn new(
+        fault: &Fault,
+        asked: &ResponseFormat<'_>,
+        framing: Option<Framing>,
+        announced: Option<u64>,
+        roll: f64,
+    ) -> Option<Self> {
+        let work = match fault {
+            Fault::StreamTruncate(truncate) => {
+                Work::Stop(StoppedBody::truncated(truncate, asked, framing, announced)?)
+            }
+            Fault::StreamStall { after, for_ms } => {
+                Work::Stop(StoppedBody::stalled(*after, *for_ms, framing, announced)?)
+            }
+            Fault::Throttle { bytes_per_second } => {
+                Work::Pace(PacedBody::throttle(*bytes_per_second))
+            }
+            Fault::Slice { bytes, delay_ms } => Work::Pace(PacedBody::slice(*bytes, *delay_ms)),
+            Fault::StreamGarble { chunk, how } => {
+                Work::Garble(EventGarbler::new(*chunk, *how, framing?)?)
+            }
+            Fault::WrongLength { by } => Work::Length(FalseLength::new(*by, announced)?),
+            Fault::BadEncoding => Work::Encoding(FakeEncoding::default()),
+            Fault::Malformed => match framing {
+                Some(framing) => Work::Garble(EventGarbler::malformed(framing, roll)),
+                None => Work::Replace(ReplacedAnswer),
+            },
+            Fault::Timeout { .. }
+            | Fault::Hang { .. }
+            | Fault::Wedged { .. }
+            | Fault::Slow { .. }
+            | Fault::RecoverAfter { .. }
+            | Fault::HttpError(_)
+            | Fault::MalformedResponse { .. }
+            | Fault::ConnectionReset
+            | Fault::ConnectionDrop
+            | Fault::PartialResponse { .. }
+            | Fault::ToolCallFault { .. }
+            | Fault::Drop
+            | Fault::Disconnect => return None,
+        };
+        Some(Self { work, out: Out::default() })
+    }
+
+    /// Changes the head as the body will be. To be called before the body is fed.
+    ///
+    /// `total` is the body's true length, where it is known though it is not announced:
+    /// a length that lies needs one.
+    pub fn head(&mut self, status: &mut StatusCode, headers: &mut HeaderMap, total: Option<u64>) {
+        match &mut self.work {
+            Work::Stop(stop) if stop.ends_well() => drop(headers.remove(CONTENT_LENGTH)),
+            Work::Garble(_) => drop(headers.remove(CONTENT_LENGTH)),
+            Work::Stop(_) | Work::Pace(_) => {}
+            Work::Replace(_) => malformed::head(status, headers),
+            Work::Length(length) => length.head(headers, total),
+            Work::Encoding(_) => encoding::head(headers),
+        }
+    }
+
+    /// Takes a chunk of the true body. What follows an end is not looked at.
+    pub fn feed(&mut self, chunk: Bytes) {
+        if self.out.over || chunk.is_empty() {
+            return;
+        }
+        match &mut self.work {
+            Work::Stop(stop) => stop.feed(chunk, &mut self.out),
+            Work::Pace(pace) => pace.feed(chunk),
+            Work::Garble(garbler) => garbler.feed(&chunk, &mut self.out),
+            Work::Replace(replaced) => replaced.feed(&mut self.out),
+            Work::Length(length) => length.feed(chunk, &mut self.out),
+            Work::Encoding(encoding) => encoding.feed(chunk, &mut self.out),
+        }
+    }
+
+    /// The true body has ended, and well.
+    pub fn finish(&mut self) {
+        if self.out.over {
+            return;
+        }
+        match &mut self.work {
+            Work::Stop(stop) => stop.finish(&mut self.out),
+            Work::Pace(pace) => pace.finish(),
+            Work::Garble(garbler) => garbler.finish(&mut self.out),
+            Work::Replace(replaced) => replaced.finish(&mut self.out),
+            Work::Length(length) => length.finish(&mut self.out),
+            Work::Encoding(encoding) => encoding.finish(&mut self.out),
+        }
+    }
+
+    /// The true body was cut: what is held of it goes out, and no end.
+    pub fn release(&mut self) {
+        if self.out.over {
+            return;
+        }
+        match &mut self.work {
+            Work::Garble(garbler) => garbler.release(&mut self.out),
+            Work::Length(length) => length.release(&mut self.out),
+            _ => {}
+        }
+    }
+
+    /// The next step; `None` until there is more of the true body.
+    pub fn step(&mut self) -> Option<BodyStep> {
+        if self.out.steps.is_empty()
+            && let Work::Pace(pace) = &mut self.work
+        {
+            pace.next(&mut self.out);
+        }
+        self.out.steps.pop_front()
+    }
+
+    /// Whether the fault has happened. One whose place the body never came to has not.
+    pub fn struck(&self) -> bool {
+        self.out.struck
+    }
+
+    /// Whether each piece is to leave by itself, before the next one is taken.
+    pub fn is_paced(&self) -> bool {
+        matches!(self.work, Work::Pace(_))
+    }
+
+    /// Whether the last step has been decided, so that no more of the true body is
+    /// needed. There may be steps that have not been taken yet.
+    pub fn over(&self) -> bool {
+        self.out.over
+    }
+}
+
+#[cfg(test)]
+mod tests;

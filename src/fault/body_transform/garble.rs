@@ -1,0 +1,314 @@
+//! A stream of which an event, or each from one on, is not what it was.
+
+use bytes::Bytes;
+
+use super::malformed::MALFORMED;
+use super::scan::{EventScanner, OpenEvent};
+use super::{BodyStep, HELD, Out};
+use crate::fault::GarbleKind;
+use crate::fault::event::{EventParts, broken, terminator, with_data};
+use crate::provider::Framing;
+
+/// From which event on [`crate::fault::Fault::Malformed`] breaks a stream: one of the
+/// first so many.
+const BEGINNINGS: f64 = 4.0;
+
+/// A stream that passes, with some of its events changed.
+#[derive(Debug)]
+pub(super) struct EventGarbler {
+    framing: Framing,
+    scanner: EventScanner,
+    how: How,
+    /// The event, from 0.
+    at: usize,
+    /// Events that have ended and carried something.
+    index: usize,
+    /// The beginning of an event that may have to be changed.
+    held: Vec<u8>,
+    /// What waits for the event behind it, to change places with it.
+    waiting: Vec<u8>,
+    /// Where in it the event itself ends; behind it stands what carries nothing.
+    waiting_event: usize,
+    /// What follows the event that is gone, or lacks its end, loses its comma.
+    joins: Joins,
+    /// An event was too long to be held.
+    gave_up: bool,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    One(GarbleKind),
+    /// Each from the one on carries aimock's text.
+    Malformed,
+}
+
+/// Whether the next byte that is not blank is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joins {
+    No,
+    /// Where it is a comma.
+    Comma,
+    /// Where it separates or closes; the fault strikes with it.
+    End,
+}
+
+impl EventGarbler {
+    /// `None` where the framing has no checksum that could be wrong.
+    pub(super) fn new(at: usize, how: GarbleKind, framing: Framing) -> Option<Self> {
+        if how == GarbleKind::Checksum && framing != Framing::EventStream {
+            return None;
+        }
+        Some(Self::of(How::One(how), at, framing))
+    }
+
+    /// From an event on that the roll says.
+    pub(super) fn malformed(framing: Framing, roll: f64) -> Self {
+        Self::of(How::Malformed, (roll * BEGINNINGS) as usize, framing)
+    }
+
+    fn of(how: How, at: usize, framing: Framing) -> Self {
+        Self {
+            framing,
+            scanner: EventScanner::new(framing),
+            how,
+            at,
+            index: 0,
+            held: vec![],
+            waiting: vec![],
+            waiting_event: 0,
+            joins: Joins::No,
+            gave_up: false,
+        }
+    }
+
+    /// Whether the event that comes may have to be changed.
+    fn wants(&self) -> bool {
+        let reordered = self.how == How::One(GarbleKind::Reordered);
+        let last = self.at.saturating_add(usize::from(reordered));
+        let far = self.how == How::Malformed || self.index <= last;
+        !self.gave_up && self.index >= self.at && far
+    }
+
+    pub(super) fn feed(&mut self, chunk: &Bytes, out: &mut Out) {
+        let mut ends = vec![];
+        self.scanner.scan(chunk, |at, carries| ends.push((at, carries)));
+        let mut sending = Sending::new(chunk);
+        let mut from = 0;
+        for (at, carries) in ends {
+            if self.wants() {
+                self.held.extend_from_slice(&chunk[from..at]);
+                let event = std::mem::take(&mut self.held);
+                sending.add(self.event(event, carries, true, out));
+            } else {
+                self.pass(from..at, &mut sending, out);
+            }
+            self.index += usize::from(carries);
+            from = at;
+        }
+        if !self.wants() {
+            self.pass(from..chunk.len(), &mut sending, out);
+        } else if self.held.len() + self.waiting.len() + chunk.len() - from > HELD {
+            self.gave_up = true;
+            sending.add(std::mem::take(&mut self.waiting));
+            sending.add(std::mem::take(&mut self.held));
+            sending.pass(from..chunk.len());
+        } else {
+            self.held.extend_from_slice(&chunk[from..]);
+        }
+        sending.done(out);
+    }
+
+    /// Lets a part of a chunk pass, without the comma that is one too many.
+    fn pass(&mut self, range: std::ops::Range<usize>, sending: &mut Sending<'_>, out: &mut Out) {
+        let part = &sending.chunk[range.clone()];
+        if self.joins != Joins::No
+            && let Some(blank) = part.iter().position(|byte| !byte.is_ascii_whitespace())
+        {
+            let gone = match self.joins {
+                Joins::End => matches!(part[blank], b',' | b']'),
+                _ => part[blank] == b',',
+            };
+            if gone && self.joins == Joins::End {
+                out.strike();
+            }
+            self.joins = Joins::No;
+            if gone {
+                sending.pass(range.start..range.start + blank);
+                sending.pass(range.start + blank + 1..range.end);
+                return;
+            }
+        }
+        sending.pass(range);
+    }
+
+    /// What goes out for an event that was held; `finished` says that its end is there.
+    fn event(&mut self, event: Vec<u8>, carries: bool, finished: bool, out: &mut Out) -> Vec<u8> {
+        if !carries {
+            if self.waiting.is_empty() {
+                return event;
+            }
+            self.waiting.extend_from_slice(&event);
+            return vec![];
+        }
+        match self.how {
+            How::Malformed => {
+                out.strike();
+                with_data(self.framing, &event, MALFORMED, self.index == 0)
+            }
+            How::One(how) => self.garbled(how, event, finished, out),
+        }
+    }
+
+    /// The event, garbled, or nothing where it has to wait.
+    fn garbled(
+        &mut self,
+        how: GarbleKind,
+        event: Vec<u8>,
+        finished: bool,
+        out: &mut Out,
+    ) -> Vec<u8> {
+        let (framing, first) = (self.framing, self.index == 0);
+        let parts = EventParts::of(framing, &event, first);
+        match how {
+            GarbleKind::Reordered if self.waiting.is_empty() => {
+                (self.waiting_event, self.waiting) = (event.len(), event);
+                return vec![];
+            }
+            GarbleKind::MissingTerminator if framing == Framing::Array => {
+                self.joins = Joins::End;
+                return event;
+            }
+            GarbleKind::MissingTerminator if parts.end.is_empty() => return event,
+            _ => out.strike(),
+        }
+        match how {
+            GarbleKind::BrokenData => broken(framing, &event, first),
+            GarbleKind::Duplicated => {
+                let end = if finished { parts.end } else { terminator(framing) };
+                let between: &[u8] = if framing == Framing::Array { b"," } else { b"" };
+                let EventParts { before, itself, .. } = parts;
+                [before, itself, end, between, itself, parts.end].concat()
+            }
+            GarbleKind::Reordered => {
+                let waiting = std::mem::take(&mut self.waiting);
+                let (earlier, between) = waiting.split_at(self.waiting_event);
+                let earlier = EventParts::of(framing, earlier, self.at == 0);
+                swapped(framing, earlier, between, parts)
+            }
+            GarbleKind::Dropped if framing == Framing::Array && first => {
+                self.joins = Joins::Comma;
+                parts.before.to_vec()
+            }
+            GarbleKind::Dropped => vec![],
+            GarbleKind::MissingTerminator => [parts.before, parts.itself].concat(),
+            GarbleKind::Checksum => {
+                let wrong = parts.end.iter().map(|byte| !byte);
+                parts.before.iter().chain(parts.itself).copied().chain(wrong).collect()
+            }
+        }
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out) {
+        let open = self.scanner.open();
+        if let Some(OpenEvent { carries, finished }) = open
+            && self.wants()
+        {
+            let event = std::mem::take(&mut self.held);
+            let event = self.event(event, carries, finished, out);
+            out.send(event.into());
+        }
+        self.release(out);
+        if self.how == How::Malformed && !out.struck {
+            // The stream was too short for the event that was rolled.
+            let before = if open.is_some() { terminator(self.framing) } else { b"" };
+            let event = self.extra();
+            out.strike();
+            out.send([before, &event].concat().into());
+        }
+        out.last(BodyStep::End);
+    }
+
+    /// An event more, that does not parse.
+    fn extra(&self) -> Vec<u8> {
+        let frame = crate::provider::EventFrame::exception("internalServerException", ().into());
+        match self.framing {
+            Framing::Sse => format!("data: {MALFORMED}\n\n").into_bytes(),
+            Framing::Lines => format!("{MALFORMED}\n").into_bytes(),
+            Framing::Array => MALFORMED.into(),
+            Framing::EventStream => {
+                let message = Framing::EventStream.write(&[frame]).concat();
+                with_data(self.framing, &message, MALFORMED, false)
+            }
+        }
+    }
+
+    /// Lets go what is held, as it is.
+    pub(super) fn release(&mut self, out: &mut Out) {
+        out.send(std::mem::take(&mut self.waiting).into());
+        out.send(std::mem::take(&mut self.held).into());
+    }
+}
+
+/// Two events in each other's places, what carries nothing between them.
+fn swapped(
+    framing: Framing,
+    earlier: EventParts<'_>,
+    between: &[u8],
+    later: EventParts<'_>,
+) -> Vec<u8> {
+    let [first, second] = [(later, earlier), (earlier, later)].map(|(what, place)| {
+        // The checksum of a message goes with it; any other end stays in its place.
+        let end = if framing == Framing::EventStream { what.end } else { place.end };
+        [place.before, what.itself, end].concat()
+    });
+    [&first, between, &second].concat()
+}
+
+/// What goes out for one chunk: one chunk again.
+struct Sending<'a> {
+    chunk: &'a Bytes,
+    /// What has been put together.
+    built: Vec<u8>,
+    /// What stands behind it, as it came.
+    run: std::ops::Range<usize>,
+}
+
+impl<'a> Sending<'a> {
+    fn new(chunk: &'a Bytes) -> Self {
+        Self { chunk, built: vec![], run: 0..0 }
+    }
+
+    /// More of the chunk.
+    fn pass(&mut self, range: std::ops::Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        if self.run.end == range.start && !self.run.is_empty() {
+            self.run.end = range.end;
+            return;
+        }
+        self.build();
+        self.run = range;
+    }
+
+    /// Bytes that are not the chunk's, or not there.
+    fn add(&mut self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.build();
+            self.built.extend_from_slice(&bytes);
+        }
+    }
+
+    fn build(&mut self) {
+        self.built.extend_from_slice(&self.chunk[std::mem::take(&mut self.run)]);
+    }
+
+    fn done(mut self, out: &mut Out) {
+        if self.built.is_empty() {
+            return out.send(self.chunk.slice(self.run));
+        }
+        self.build();
+        out.send(self.built.into());
+    }
+}

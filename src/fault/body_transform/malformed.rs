@@ -1,0 +1,35 @@
+//! aimock's body that does not parse.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::{BodyStep, Out};
+
+/// The body, and in a stream what its events carry.
+pub(super) const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
+
+/// A complete answer that is replaced.
+#[derive(Debug)]
+pub(super) struct ReplacedAnswer;
+
+/// The head of such an answer.
+pub(super) fn head(status: &mut StatusCode, headers: &mut HeaderMap) {
+    *status = StatusCode::OK;
+    headers.remove(CONTENT_ENCODING);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_LENGTH, (MALFORMED.len() as u64).into());
+}
+
+impl ReplacedAnswer {
+    /// The true body is not waited for.
+    pub(super) fn feed(&mut self, out: &mut Out) {
+        self.finish(out);
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out) {
+        out.strike();
+        out.send(Bytes::from_static(MALFORMED.as_bytes()));
+        out.last(BodyStep::End);
+    }
+}

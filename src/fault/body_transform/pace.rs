@@ -1,0 +1,104 @@
+//! A body that comes in small pieces, slowly.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::{BodyStep, Out};
+
+/// Pieces a second, where a rate is held.
+const PIECES: u64 = 20;
+
+/// A body in pieces. They are cut as they are taken: there can be very many of them.
+#[derive(Debug)]
+pub(super) struct PacedBody {
+    /// The most bytes of a piece.
+    piece: usize,
+    wait: Wait,
+    chunks: VecDeque<Bytes>,
+    /// The rest of a chunk is to come.
+    within: bool,
+    ended: bool,
+}
+
+/// How long before each piece.
+#[derive(Debug)]
+enum Wait {
+    /// So that no more bytes a second have been sent.
+    Rate { bytes_per_second: u64, sent: u64, waited_ms: u64 },
+    /// Between two pieces.
+    Between { ms: u64, begun: bool },
+}
+
+impl PacedBody {
+    /// At a rate.
+    pub(super) fn throttle(bytes_per_second: u64) -> Self {
+        let bytes_per_second = bytes_per_second.max(1);
+        let piece = usize::try_from(bytes_per_second / PIECES).unwrap_or(usize::MAX);
+        Self::new(piece, Wait::Rate { bytes_per_second, sent: 0, waited_ms: 0 })
+    }
+
+    /// In slices.
+    pub(super) fn slice(bytes: usize, delay_ms: u64) -> Self {
+        Self::new(bytes, Wait::Between { ms: delay_ms, begun: false })
+    }
+
+    fn new(piece: usize, wait: Wait) -> Self {
+        Self { piece: piece.max(1), wait, chunks: VecDeque::new(), within: false, ended: false }
+    }
+
+    pub(super) fn feed(&mut self, chunk: Bytes) {
+        self.chunks.push_back(chunk);
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.ended = true;
+    }
+
+    /// The next piece, with the wait before it, or the end.
+    pub(super) fn next(&mut self, out: &mut Out) {
+        let Some(chunk) = self.chunks.front_mut() else {
+            if self.ended && !out.over {
+                out.last(BodyStep::End);
+            }
+            return;
+        };
+        let piece = chunk.split_to(self.piece.min(chunk.len()));
+        let whole = chunk.is_empty() && !self.within;
+        self.within = !chunk.is_empty();
+        if chunk.is_empty() {
+            self.chunks.pop_front();
+        }
+        let ms = self.wait.before(piece.len());
+        if ms > 0 {
+            out.steps.push_back(BodyStep::Wait(ms));
+        }
+        if ms > 0 || !whole {
+            out.strike();
+        }
+        out.send(piece);
+    }
+}
+
+impl Wait {
+    /// How long before a piece of so many bytes.
+    fn before(&mut self, bytes: usize) -> u64 {
+        match self {
+            Self::Between { ms, begun } => {
+                if std::mem::replace(begun, true) {
+                    *ms
+                } else {
+                    0
+                }
+            }
+            Self::Rate { bytes_per_second, sent, waited_ms } => {
+                *sent = sent.saturating_add(bytes as u64);
+                let due = (u128::from(*sent) * 1000).div_ceil(u128::from(*bytes_per_second));
+                let due = u64::try_from(due).unwrap_or(u64::MAX);
+                let ms = due.saturating_sub(*waited_ms);
+                *waited_ms = due;
+                ms
+            }
+        }
+    }
+}

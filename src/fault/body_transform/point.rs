@@ -1,0 +1,84 @@
+//! Finds the place in a body at which something happens.
+
+use super::scan::EventScanner;
+use crate::fault::FaultPoint;
+use crate::provider::Framing;
+
+/// A place in a body that passes.
+#[derive(Debug)]
+pub(super) enum BodyPoint {
+    /// Behind so many chunks more.
+    Chunks(usize),
+    /// Behind so many events more that carry something.
+    Events(usize, EventScanner),
+    /// Behind so many bytes more.
+    Bytes(u64),
+    /// In the middle of the first chunk.
+    Middle,
+    /// It has been found.
+    Found,
+}
+
+impl BodyPoint {
+    /// The place that is meant; `None` where such a body has none.
+    pub(super) fn new(
+        after: FaultPoint,
+        framing: Option<Framing>,
+        announced: Option<u64>,
+    ) -> Option<Self> {
+        Some(match (after, framing) {
+            (FaultPoint::Chunks(chunks), _) => Self::Chunks(chunks),
+            (FaultPoint::Bytes(bytes), _) => Self::Bytes(bytes),
+            (FaultPoint::Events(events), framing) => {
+                Self::Events(events, EventScanner::new(framing?))
+            }
+            (FaultPoint::Unsaid, Some(framing)) => Self::Events(1, EventScanner::new(framing)),
+            (FaultPoint::Unsaid, None) => {
+                announced.map_or(Self::Middle, |all| Self::Bytes(all / 2))
+            }
+        })
+    }
+
+    /// Where in this chunk the place is, from 0 to its length. It is found once.
+    pub(super) fn find(&mut self, chunk: &[u8]) -> Option<usize> {
+        let found = match self {
+            Self::Found => None,
+            Self::Middle => Some(chunk.len() / 2),
+            Self::Chunks(0) | Self::Events(0, _) => Some(0),
+            Self::Chunks(more) => {
+                *more -= 1;
+                (*more == 0).then_some(chunk.len())
+            }
+            Self::Bytes(more) => {
+                let here = usize::try_from(*more).ok().filter(|here| *here <= chunk.len());
+                *more = more.saturating_sub(chunk.len() as u64);
+                here
+            }
+            Self::Events(more, scanner) => {
+                let mut found = None;
+                scanner.scan(chunk, |at, carries| {
+                    *more = more.saturating_sub(usize::from(carries));
+                    if *more == 0 && found.is_none() {
+                        found = Some(at);
+                    }
+                });
+                found
+            }
+        };
+        if found.is_some() {
+            *self = Self::Found;
+        }
+        found
+    }
+
+    /// Whether the place is at the body's end, which is here.
+    pub(super) fn is_at_end(&self) -> bool {
+        match self {
+            Self::Chunks(more) => *more == 0,
+            Self::Bytes(more) => *more == 0,
+            Self::Events(0, _) => true,
+            Self::Events(1, scanner) => scanner.open().is_some_and(|open| open.carries),
+            Self::Events(..) | Self::Middle | Self::Found => false,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Finds where events end in a stream whose chunks come one by one.
+//!
+//! What it finds is what [`crate::provider::framing::events`] finds in the whole
+//! stream, however that is cut into chunks. Nothing is held but where it stands.
+
+mod array;
+mod message;
+mod sse;
+
+use crate::provider::Framing;
+use array::Array;
+use message::Messages;
+use sse::Sse;
+
+/// What stands at the end of a stream, behind its last event that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenEvent {
+    /// Whether it is an event that carries something.
+    pub(super) carries: bool,
+    /// Whether its end was there.
+    pub(super) finished: bool,
+}
+
+/// Finds the ends of events.
+#[derive(Debug)]
+pub(super) enum EventScanner {
+    /// Server-sent events.
+    Sse(Sse),
+    /// Lines.
+    Lines(LineScanner),
+    /// An array.
+    Array(Array),
+    /// AWS's messages.
+    Messages(Messages),
+}
+
+impl EventScanner {
+    pub(super) fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Sse => Self::Sse(Sse::default()),
+            Framing::Lines => Self::Lines(LineScanner::default()),
+            Framing::Array => Self::Array(Array::default()),
+            Framing::EventStream => Self::Messages(Messages::default()),
+        }
+    }
+
+    /// Tells where in `chunk` events end, and whether each carries something. An event
+    /// of which only the byte behind it tells that it has ended ends at 0.
+    pub(super) fn scan(&mut self, chunk: &[u8], mut on: impl FnMut(usize, bool)) {
+        match self {
+            Self::Sse(sse) => sse.scan(chunk, &mut on),
+            Self::Lines(lines) => lines.scan(chunk, &mut on),
+            Self::Array(array) => array.scan(chunk, &mut on),
+            Self::Messages(messages) => messages.scan(chunk, &mut on),
+        }
+    }
+
+    /// What is left where the stream ends here; `None` behind the end of an event.
+    pub(super) fn open(&self) -> Option<OpenEvent> {
+        match self {
+            Self::Sse(sse) => sse.open(),
+            Self::Lines(lines) => lines.open(),
+            Self::Array(array) => array.open(),
+            Self::Messages(messages) => messages.open(),
+        }
+    }
+}
+
+/// Finds the ends of lines.
+#[derive(Debug, Default)]
+pub(super) struct LineScanner {
+    begun: bool,
+    carries: bool,
+}
+
+impl LineScanner {
+    fn scan(&mut self, chunk: &[u8], on: &mut impl FnMut(usize, bool)) {
+        let mut at = 0;
+        for end in memchr::memchr_iter(b'\n', chunk) {
+            self.take(&chunk[at..end]);
+            at = end + 1;
+            on(at, self.carries);
+            *self = Self::default();
+        }
+        self.take(&chunk[at..]);
+    }
+
+    fn take(&mut self, part: &[u8]) {
+        self.begun |= !part.is_empty();
+        self.carries |= !part.trim_ascii().is_empty();
+    }
+
+    fn open(&self) -> Option<OpenEvent> {
+        self.begun.then_some(OpenEvent { carries: self.carries, finished: false })
+    }
+}
+
+#[cfg(test)]
+mod tests;

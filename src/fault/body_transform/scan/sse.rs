@@ -1,0 +1,97 @@
+//! Where server-sent events end: behind a blank line.
+
+use super::OpenEvent;
+
+/// What may stand before the first line.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+/// As much of a line as tells whether it carries data.
+const BEGINNING: usize = MARK.len() + b"data:".len();
+
+/// Where the scan stands.
+#[derive(Debug, Default)]
+pub(in crate::fault) struct Sse {
+    /// How the line begins.
+    beginning: [u8; BEGINNING],
+    /// How long it is.
+    length: usize,
+    /// It is not the body's first.
+    later: bool,
+    /// The event has begun.
+    begun: bool,
+    /// It has a line of data.
+    carries: bool,
+    /// The last byte was a CR, and LF may follow; whether it ended a blank line.
+    after_cr: Option<bool>,
+}
+
+impl Sse {
+    pub(super) fn scan(&mut self, chunk: &[u8], on: &mut impl FnMut(usize, bool)) {
+        let mut at = 0;
+        if !chunk.is_empty()
+            && let Some(blank) = self.after_cr.take()
+        {
+            at = usize::from(chunk[0] == b'\n');
+            if blank {
+                self.end_event(at, on);
+            }
+        }
+        while let Some(length) = memchr::memchr2(b'\n', b'\r', &chunk[at..]) {
+            self.take(&chunk[at..at + length]);
+            at += length + 1;
+            let blank = self.end_line();
+            if chunk[at - 1] == b'\r' {
+                match chunk.get(at) {
+                    Some(b'\n') => at += 1,
+                    Some(_) => {}
+                    None => {
+                        self.after_cr = Some(blank);
+                        return;
+                    }
+                }
+            }
+            if blank {
+                self.end_event(at, on);
+            }
+        }
+        self.take(&chunk[at..]);
+    }
+
+    fn take(&mut self, part: &[u8]) {
+        self.begun |= !part.is_empty();
+        if let Some(room) = self.beginning.get_mut(self.length..) {
+            let length = room.len().min(part.len());
+            room[..length].copy_from_slice(&part[..length]);
+        }
+        self.length = self.length.saturating_add(part.len());
+    }
+
+    /// Whether the line so far is one of data.
+    fn is_data(&self) -> bool {
+        let line = self.line();
+        line.starts_with(b"data:") || (line == b"data" && self.length <= BEGINNING)
+    }
+
+    /// The line so far, or its beginning.
+    fn line(&self) -> &[u8] {
+        let line = &self.beginning[..self.length.min(BEGINNING)];
+        if self.later { line } else { line.strip_prefix(MARK).unwrap_or(line) }
+    }
+
+    /// Whether the line that ends here is blank.
+    fn end_line(&mut self) -> bool {
+        let blank = self.line().is_empty();
+        self.carries |= self.is_data();
+        (self.begun, self.later, self.length) = (true, true, 0);
+        blank
+    }
+
+    fn end_event(&mut self, at: usize, on: &mut impl FnMut(usize, bool)) {
+        on(at, self.carries);
+        (self.begun, self.carries) = (false, false);
+    }
+
+    pub(super) fn open(&self) -> Option<OpenEvent> {
+        let carries = self.carries || self.is_data();
+        self.begun.then_some(OpenEvent { carries, finished: self.after_cr == Some(true) })
+    }
+}

@@ -1,0 +1,217 @@
+//! A body that stops: for good or for a while, badly or well.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::point::BodyPoint;
+use super::scan::EventScanner;
+use super::{BodyStep, Out};
+use crate::fault::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
+use crate::provider::framing::{EventFrame, Framing};
+use crate::provider::{self, ResponseFormat};
+
+/// The status that an error within a stream tells of where none is given.
+const ERROR: u16 = 500;
+
+/// A body that stops at a place.
+#[derive(Debug)]
+pub(super) struct StoppedBody {
+    point: BodyPoint,
+    then: Then,
+    sent: u64,
+    announced: Option<u64>,
+}
+
+/// What happens at the place.
+#[derive(Debug)]
+enum Then {
+    Cut(ConnectionCut),
+    Stall,
+    Pause(u64),
+    /// The body ends well, where it has not ended anyway; whether the place has been
+    /// come to.
+    End(bool),
+    Error(Box<Error>),
+    /// Nothing more.
+    Pass,
+}
+
+/// An error as the stream's last event.
+#[derive(Debug)]
+struct Error {
+    framing: Framing,
+    frame: EventFrame,
+    /// Where events end: the error goes behind one.
+    scanner: EventScanner,
+    /// Events that have ended and carried something.
+    events: u64,
+    /// The place has been come to.
+    due: bool,
+}
+
+impl StoppedBody {
+    /// For a stream that is cut short.
+    pub(super) fn truncated(
+        truncate: &Truncation,
+        asked: &ResponseFormat<'_>,
+        framing: Option<Framing>,
+        announced: Option<u64>,
+    ) -> Option<Self> {
+        let then = match truncate.raise {
+            TruncationEnd::Reset => Then::Cut(ConnectionCut::Reset),
+            TruncationEnd::Close => Then::Cut(ConnectionCut::Close),
+            TruncationEnd::Stall => Then::Stall,
+            TruncationEnd::CleanEof => Then::End(false),
+            TruncationEnd::ErrorEvent => {
+                Then::Error(Box::new(Error::new(truncate, asked, framing?)))
+            }
+        };
+        let point = BodyPoint::new(truncate.after, framing, announced)?;
+        Some(Self { point, then, sent: 0, announced })
+    }
+
+    /// For a stream that pauses, or stays silent.
+    pub(super) fn stalled(
+        after: FaultPoint,
+        for_ms: Option<u64>,
+        framing: Option<Framing>,
+        announced: Option<u64>,
+    ) -> Option<Self> {
+        let then = for_ms.map_or(Then::Stall, Then::Pause);
+        let point = BodyPoint::new(after, framing, announced)?;
+        Some(Self { point, then, sent: 0, announced })
+    }
+
+    /// Whether the body ends well where the fault strikes, with another length.
+    pub(super) fn ends_well(&self) -> bool {
+        matches!(self.then, Then::End(_) | Then::Error(_))
+    }
+
+    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut Out) {
+        if let Then::Error(error) = &mut self.then {
+            return error.feed(self.point.find(&chunk), &chunk, out);
+        }
+        if matches!(self.then, Then::End(true)) {
+            out.strike();
+            return out.last(BodyStep::End);
+        }
+        let Some(place) = self.point.find(&chunk) else {
+            self.sent += chunk.len() as u64;
+            return out.send(chunk);
+        };
+        self.sent += place as u64;
+        out.send(chunk.slice(..place));
+        match &mut self.then {
+            Then::End(due) if place == chunk.len() => *due = true,
+            Then::End(_) => {
+                out.strike();
+                out.last(BodyStep::End);
+            }
+            _ => {
+                self.strike(out);
+                if !out.over {
+                    out.send(chunk.slice(place..));
+                }
+            }
+        }
+    }
+
+    /// Stops, unless all that was announced has been sent: nobody would see it.
+    fn strike(&mut self, out: &mut Out) {
+        let then = std::mem::replace(&mut self.then, Then::Pass);
+        if self.announced.is_some_and(|announced| self.sent >= announced) {
+            return;
+        }
+        match then {
+            Then::Cut(cut) => out.last(BodyStep::Cut(cut)),
+            Then::Stall => out.last(BodyStep::Stall),
+            Then::Pause(ms) => out.steps.push_back(BodyStep::Wait(ms)),
+            Then::End(_) | Then::Error(_) | Then::Pass => return,
+        }
+        out.strike();
+    }
+
+    pub(super) fn finish(&mut self, out: &mut Out) {
+        let here = self.point.is_at_end();
+        if let Then::Error(error) = &mut self.then {
+            error.due |= here;
+            error.finish(out);
+        } else if here {
+            self.strike(out);
+        }
+        if !out.over {
+            out.last(BodyStep::End);
+        }
+    }
+}
+
+impl Error {
+    fn new(truncate: &Truncation, asked: &ResponseFormat<'_>, framing: Framing) -> Self {
+        let status = truncate.status_code.unwrap_or(ERROR);
+        let message = truncate.message.as_deref().unwrap_or(match status {
+            429 => "Rate limit reached.",
+            503 | 529 => "Overloaded",
+            _ => "The server had an error while processing your request.",
+        });
+        let frame = provider::stream_error(asked, status, None, message, 0);
+        Self { framing, frame, scanner: EventScanner::new(framing), events: 0, due: false }
+    }
+
+    /// Takes a chunk in which the place is, or is not.
+    fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut Out) {
+        let from = if self.due { Some(0) } else { place };
+        self.due |= place.is_some();
+        let mut behind = from.filter(|from| *from == 0 && self.scanner.open().is_none());
+        let mut events = 0;
+        self.scanner.scan(chunk, |at, carries| {
+            if behind.is_some_and(|behind| at > behind) {
+                return;
+            }
+            events += u64::from(carries);
+            if from.is_some_and(|from| at >= from) {
+                behind = behind.or(Some(at));
+            }
+        });
+        self.events += events;
+        let Some(behind) = behind else { return out.send(chunk.clone()) };
+        out.send(chunk.slice(..behind));
+        self.strike(b"", out);
+    }
+
+    /// Sends the error, behind what ends the event before it.
+    fn strike(&mut self, before: &[u8], out: &mut Out) {
+        if let Some(Value::Object(data)) = &mut self.frame.data
+            && data.contains_key("sequence_number")
+        {
+            data.insert("sequence_number".to_owned(), self.events.into());
+        }
+        let written = self.framing.write(std::slice::from_ref(&self.frame)).concat();
+        let event = match self.framing {
+            Framing::Array if self.events > 0 => [b",\r\n", &written[1..]].concat(),
+            _ => [before, &written].concat(),
+        };
+        out.send(event.into());
+        out.strike();
+        out.last(BodyStep::End);
+    }
+
+    /// The body ends here.
+    fn finish(&mut self, out: &mut Out) {
+        if !self.due {
+            return;
+        }
+        match (self.scanner.open(), self.framing) {
+            (None, _) => self.strike(b"", out),
+            (Some(open), Framing::Sse) => {
+                self.events += u64::from(open.carries);
+                self.strike(if open.finished { b"" } else { b"\n\n" }, out);
+            }
+            (Some(open), Framing::Lines) => {
+                self.events += u64::from(open.carries);
+                self.strike(b"\n", out);
+            }
+            // An array that is closed has no place for one, nor has a message for another.
+            (Some(_), Framing::Array | Framing::EventStream) => {}
+        }
+    }
+}

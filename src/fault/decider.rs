@@ -1,0 +1,330 @@
+//! Decides which calls get which fault.
+//!
+//! What is decided for a call follows from the plan, the seed, the call and the earlier
+//! calls of its own key in its own session, and from nothing else: calls of other keys
+//! may come before or after it as they like. `times` is counted for each key of its
+//! own for that reason.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::chance::roll;
+use super::chaos::ChaosRates;
+use super::kind::Fault;
+use super::plan::{CallFacts, FaultPlan, FaultRule};
+
+/// Where a fault was declared, in the order in which they are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultSource {
+    /// In a header of the call.
+    Header,
+    /// In the entry that would have answered it.
+    Entry,
+    /// In the plan, or by a flag.
+    Plan,
+    /// By chance.
+    Chaos,
+}
+
+impl FaultSource {
+    /// A word for journals and receipts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Entry => "entry",
+            Self::Plan => "plan",
+            Self::Chaos => "chaos",
+        }
+    }
+}
+
+/// A fault that a call gets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecidedFault {
+    /// The fault itself; never [`Fault::RecoverAfter`], but what it holds.
+    pub fault: Fault,
+    /// What it is counted under: the rule's name, the entry's, the chaos action's.
+    pub rule: Arc<str>,
+    /// Where it was declared.
+    pub source: FaultSource,
+    /// Which call of its key this is, from 1.
+    pub call: u64,
+    /// Which try since the key was last answered well, from 1.
+    pub attempt: u64,
+    /// A number in 0..1 of this rule and this call, for what a fault leaves to chance.
+    pub roll: f64,
+}
+
+/// What a call itself, and the entry that would answer it, declare.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FaultDeclarations<'a> {
+    /// The fault of a header.
+    pub header: Option<&'a Fault>,
+    /// The rates of headers.
+    pub header_rates: Option<&'a ChaosRates>,
+    /// The fault of the entry.
+    pub entry: Option<EntryFault<'a>>,
+    /// The rates of the entry.
+    pub entry_rates: Option<&'a ChaosRates>,
+}
+
+/// The fault of an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct EntryFault<'a> {
+    /// The entry's name.
+    pub name: &'a str,
+    /// The fault.
+    pub fault: &'a Fault,
+    /// Whether it stands in place of an answer: it comes at every call. One that
+    /// stands beside an answer comes once, and the answer serves the later attempts.
+    pub alone: bool,
+}
+
+/// Decides, and remembers what was decided.
+#[derive(Debug)]
+pub struct FaultDecider {
+    plan: FaultPlan,
+    seed: u64,
+    histories: Mutex<HashMap<Line, History>>,
+    counts: Mutex<BTreeMap<(FaultSource, Arc<str>), RuleCount>>,
+}
+
+/// Stands for the key of what befalls connections; that of a call is never so short.
+const CONNECTION: &str = "connection";
+
+/// A session and a key: calls that are one another's history.
+type Line = (Option<String>, String);
+
+#[derive(Debug, Default)]
+struct History {
+    /// Calls so far.
+    calls: u64,
+    /// Calls since one was answered well.
+    tries: u64,
+    /// How often each rule has come.
+    fires: BTreeMap<Arc<str>, u32>,
+}
+
+/// How often a rule matched, and how often its fault happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleCount {
+    /// Calls it matched.
+    pub matched: u64,
+    /// Calls its fault happened to.
+    pub fired: u64,
+}
+
+/// The turn of one call: until it ends, no other call of any key is decided.
+#[derive(Debug)]
+pub struct CallTurn<'a> {
+    decider: &'a FaultDecider,
+    histories: MutexGuard<'a, HashMap<Line, History>>,
+    line: Line,
+    /// Which call of its key this is, from 1.
+    pub call: u64,
+    /// Which try since the key was last answered well, from 1.
+    pub attempt: u64,
+}
+
+impl FaultDecider {
+    /// Decides by `plan`, with `seed` for what it leaves to chance.
+    pub fn new(plan: FaultPlan, seed: u64) -> Self {
+        let named = |rule: &FaultRule| {
+            ((FaultSource::Plan, Arc::from(rule.name.as_str())), RuleCount::default())
+        };
+        let counts = Mutex::new(plan.rules.iter().map(named).collect());
+        Self { plan, seed, histories: Mutex::default(), counts }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &FaultPlan {
+        &self.plan
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Whether the plan asks for nothing: only what calls and entries declare can happen.
+    pub fn is_idle(&self) -> bool {
+        self.plan.rules.is_empty() && self.plan.chaos.is_empty()
+    }
+
+    /// A call of this key has come.
+    pub fn turn(&self, session: Option<&str>, key: &str) -> CallTurn<'_> {
+        let line = (session.map(str::to_owned), key.to_owned());
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = histories.entry(line.clone()).or_default();
+        history.calls += 1;
+        history.tries += 1;
+        let (call, attempt) = (history.calls, history.tries);
+        CallTurn { decider: self, histories, line, call, attempt }
+    }
+
+    /// The key was answered well: the next call of it is a first attempt.
+    pub fn well(&self, session: Option<&str>, key: &str) {
+        let line = (session.map(str::to_owned), key.to_owned());
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = histories.get_mut(&line) {
+            history.tries = 0;
+        }
+    }
+
+    /// The key was not answered well after all by what was its try of this number.
+    pub fn unwell(&self, session: Option<&str>, key: &str, attempt: u64) {
+        let line = (session.map(str::to_owned), key.to_owned());
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = histories.get_mut(&line) {
+            history.tries = history.tries.max(attempt);
+        }
+    }
+
+    /// The fault that befalls the `number`th connection before it has asked for anything.
+    pub fn at_accept(&self, number: u64) -> Option<DecidedFault> {
+        let meant =
+            |rule: &&FaultRule| rule.is_at_accept() && rule.when.connection.contains(&number);
+        self.plan.rules.iter().filter(meant).find_map(|rule| self.comes_at_accept(rule, number))
+    }
+
+    /// The fault of a rule that is for this connection, unless it has come often enough
+    /// or the dice are against it.
+    fn comes_at_accept(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
+        let name = Arc::<str>::from(rule.name.as_str());
+        self.count(FaultSource::Plan, &name, |count| count.matched += 1);
+        let roll = roll(self.seed, &name, CONNECTION, number);
+        if rule.probability.is_some_and(|rate| roll >= rate) {
+            return None;
+        }
+        // All connections have one history: nobody knows yet what they will ask for.
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = histories.entry((None, CONNECTION.to_owned())).or_default();
+        let fires = history.fires.entry(Arc::clone(&name)).or_default();
+        if rule.times.is_some_and(|times| *fires >= times) {
+            return None;
+        }
+        *fires = fires.saturating_add(1);
+        let (fault, source) = (rule.fault.clone(), FaultSource::Plan);
+        Some(DecidedFault { fault, rule: name, source, call: number, attempt: 1, roll })
+    }
+
+    /// The fault has happened.
+    pub fn fired(&self, decided: &DecidedFault) {
+        self.count(decided.source, &decided.rule, |count| count.fired += 1);
+    }
+
+    /// Every rule of the plan, and whatever else has matched a call, with its counts.
+    pub fn counts(&self) -> BTreeMap<(FaultSource, Arc<str>), RuleCount> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The rules of the plan that never came.
+    pub fn unfired(&self) -> Vec<Arc<str>> {
+        let counts = self.counts();
+        let never = counts
+            .iter()
+            .filter(|((source, _), count)| *source == FaultSource::Plan && count.fired == 0);
+        never.map(|((_, name), _)| Arc::clone(name)).collect()
+    }
+
+    /// Forgets the calls so far, of one session or of all.
+    pub fn reset(&self, session: Option<&str>) {
+        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
+        match session {
+            None => histories.clear(),
+            Some(session) => histories.retain(|(of, _), _| of.as_deref() != Some(session)),
+        }
+    }
+
+    fn count(&self, source: FaultSource, rule: &Arc<str>, change: impl FnOnce(&mut RuleCount)) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        change(counts.entry((source, Arc::clone(rule))).or_default());
+    }
+}
+
+impl CallTurn<'_> {
+    /// The fault that this call gets, if any. The numbers of call and attempt in `facts`
+    /// are this turn's.
+    pub fn decide(
+        &mut self,
+        facts: &CallFacts<'_>,
+        declared: FaultDeclarations<'_>,
+    ) -> Option<DecidedFault> {
+        if let Some(fault) = declared.header {
+            let name = Arc::from(fault.name());
+            if let Some(decided) = self.comes(FaultSource::Header, &name, fault, (None, None)) {
+                return Some(decided);
+            }
+        }
+        if let Some(EntryFault { name, fault, alone }) = declared.entry {
+            let times = (!alone && !matches!(fault, Fault::RecoverAfter { .. })).then_some(1);
+            let decided = self.comes(FaultSource::Entry, &Arc::from(name), fault, (times, None));
+            if decided.is_some() {
+                return decided;
+            }
+        }
+        let decider = self.decider;
+        // What befalls a connection itself befalls none of its calls.
+        let rules = decider.plan.rules.iter().filter(|rule| !rule.is_at_accept());
+        for rule in rules.filter(|rule| rule.when.holds(facts)) {
+            let limits = (rule.times, rule.probability);
+            let name = Arc::from(rule.name.as_str());
+            let decided = self.comes(FaultSource::Plan, &name, &rule.fault, limits);
+            if decided.is_some() {
+                return decided;
+            }
+        }
+        let rates = [declared.header_rates, declared.entry_rates].into_iter().flatten();
+        let over = |lower: ChaosRates, higher: &ChaosRates| higher.over(&lower);
+        // The highest comes last: it is laid over all others.
+        let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
+        let (key, call) = (self.line.1.as_str(), self.call);
+        let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), key, call);
+        let (fault, action) = rates.roll(draw)?;
+        self.comes(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
+    }
+
+    /// The fault of a rule that matches, unless it has come often enough or the dice
+    /// are against it.
+    fn comes(
+        &mut self,
+        source: FaultSource,
+        rule: &Arc<str>,
+        fault: &Fault,
+        (times, probability): (Option<u32>, Option<f64>),
+    ) -> Option<DecidedFault> {
+        self.decider.count(source, rule, |count| count.matched += 1);
+        let (fault, times) = match fault {
+            Fault::RecoverAfter { failures, fault } => {
+                (&**fault, Some(times.map_or(*failures, |times| times.min(*failures))))
+            }
+            other => (other, times),
+        };
+        let roll = roll(self.decider.seed, rule, &self.line.1, self.call);
+        if probability.is_some_and(|rate| roll >= rate) {
+            return None;
+        }
+        let history = self.histories.get_mut(&self.line)?;
+        // A rule, an entry and a header of one name are three things.
+        let name = Arc::from(format!("{} {rule}", source.word()));
+        let fires = history.fires.entry(name).or_default();
+        if times.is_some_and(|times| *fires >= times) {
+            return None;
+        }
+        *fires = fires.saturating_add(1);
+        let (call, attempt) = (self.call, self.attempt);
+        let (fault, rule) = (fault.clone(), Arc::clone(rule));
+        Some(DecidedFault { fault, rule, source, call, attempt, roll })
+    }
+
+    /// This call is answered well: the next one of its key is a first attempt.
+    pub fn well(&mut self) {
+        if let Some(history) = self.histories.get_mut(&self.line) {
+            history.tries = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "decider_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fault::LazyBody;
+
+/// What a call is, of which others may be made at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Who {
+    session: Option<String>,
+    key: String,
+}
+
+fn facts<'a>(who: &'a Who, turn: &CallTurn<'_>) -> CallFacts<'a> {
+    CallFacts {
+        key: &who.key,
+        step: Some("answer").filter(|_| who.key.starts_with('a')),
+        upstream: "openai",
+        provider: "openai",
+        operation: "chat",
+        model: Some("gpt"),
+        path: "/v1/chat/completions",
+        session: who.session.as_deref(),
+        body: LazyBody::from(&br#"{"stream":true,"n":3}"#[..]),
+        call: turn.call,
+        attempt: turn.attempt,
+        connection: 1,
+    }
+}
+
+/// What a call got: the rule it came by, its fault, and the numbers it had.
+type Got = Option<(Arc<str>, Fault, u64, u64)>;
+
+/// Makes one call, which is answered well unless its fault is in the way.
+fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> Got {
+    let mut turn = decider.turn(who.session.as_deref(), &who.key);
+    let facts = facts(who, &turn);
+    let decided = turn.decide(&facts, declared);
+    if decided.as_ref().is_none_or(|decided| decided.fault.only_delays()) {
+        turn.well();
+    }
+    decided.map(|got| (got.rule, got.fault, got.call, got.attempt))
+}
+
+/// What each call of each key got, the calls made in this order.
+fn trace(decider: &FaultDecider, order: &[Who]) -> BTreeMap<Who, Vec<Got>> {
+    let mut trace: BTreeMap<Who, Vec<Got>> = BTreeMap::new();
+    for who in order {
+        trace.entry(who.clone()).or_default().push(call(
+            decider,
+            who,
+            FaultDeclarations::default(),
+        ));
+    }
+    trace
+}
+
+fn faults() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!({ "type": "timeout", "after_ms": 5 }),
+        json!({ "type": "http_error", "status_code": 500 }),
+        json!({ "type": "connection_reset" }),
+        json!({ "type": "slow", "delay_ms": 1 }),
+        json!({ "type": "recover_after", "failures": 2, "fault": { "type": "drop" } }),
+        json!({ "type": "stream_truncate", "after_chunks": 1 }),
+    ])
+}
+
+fn matches() -> impl Strategy<Value = Value> {
+    select(vec![
+        json!({}),
+        json!({ "step_id": "answer" }),
+        json!({ "call": 2 }),
+        json!({ "attempt": 1 }),
+        json!({ "attempt": 2, "upstream": "openai" }),
+        json!({ "session": "one" }),
+        json!({ "body": { "/n": 3 } }),
+        json!({ "model": "another" }),
+    ])
+}
+
+fn plans() -> impl Strategy<Value = Value> {
+    let rule = (matches(), faults(), 0..4_u32, 0..4_u8);
+    let rules = prop::collection::vec(rule, 0..5);
+    let rate = || select(vec![0.0, 0.2, 0.5, 1.0]);
+    (rules, rate(), rate(), any::<u32>()).prop_map(|(rules, drop, disconnect, seed)| {
+        let rule = |(when, fault, times, chance): (Value, Value, u32, u8)| {
+            let mut rule = json!({ "match": when, "fault": fault });
+            if times > 0 {
+                rule["times"] = times.into();
+            }
+            if chance > 0 {
+                rule["probability"] = (f64::from(chance) / 4.0).into();
+            }
+            rule
+        };
+        let rules: Vec<Value> = rules.into_iter().map(rule).collect();
+        json!({ "seed": seed, "rules": rules, "chaos": { "drop": drop, "disconnect": disconnect } })
+    })
+}
+
+fn decider(plan: &Value) -> FaultDecider {
+    let plan = FaultPlan::parse(plan).unwrap();
+    let seed = plan.seed.unwrap_or(0);
+    FaultDecider::new(plan, seed)
+}
+
+fn calls() -> impl Strategy<Value = Vec<Who>> {
+    let key = select(vec!["aa", "ab", "bb", "bc"]);
+    let session = select(vec![None, Some("one"), Some("two")]);
+    let who = (session, key).prop_map(|(session, key)| Who {
+        session: session.map(str::to_owned),
+        key: key.to_owned(),
+    });
+    prop::collection::vec(who, 1..60)
+}
+
+proptest! {
+    #[test]
+    fn the_same_plan_and_seed_give_the_same_faults_in_any_order(
+        plan in plans(),
+        order in calls(),
+        swaps in prop::collection::vec(any::<(Index, Index)>(), 0..100),
+    ) {
+        let first = trace(&decider(&plan), &order);
+        let mut other = order.clone();
+        for (one, two) in swaps {
+            let (one, two) = (one.index(other.len()), two.index(other.len()));
+            other.swap(one, two);
+        }
+        prop_assert_eq!(&first, &trace(&decider(&plan), &other));
+    }
+
+    #[test]
+    fn the_same_plan_and_seed_give_the_same_faults_to_any_number_of_threads(
+        plan in plans(),
+        order in calls(),
+        threads in select(vec![1_usize, 8, 64]),
+    ) {
+        let first = trace(&decider(&plan), &order);
+        let decider = decider(&plan);
+        let got = Mutex::new(BTreeMap::<Who, Vec<Got>>::new());
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let part: Vec<&Who> = order.iter().skip(thread).step_by(threads).collect();
+                let (decider, got) = (&decider, &got);
+                scope.spawn(move || {
+                    for who in part {
+                        let one = call(decider, who, FaultDeclarations::default());
+                        got.lock().unwrap().entry(who.clone()).or_default().push(one);
+                    }
+                });
+            }
+        });
+        // Which thread made which of a key's calls is the threads' business.
+        let sorted = |mut trace: BTreeMap<Who, Vec<Got>>| {
+            for got in trace.values_mut() {
+                got.sort_by_key(|got| format!("{got:?}"));
+            }
+            trace
+        };
+        prop_assert_eq!(sorted(first), sorted(got.into_inner().unwrap()));
+    }
+}
+
+fn who(key: &str) -> Who {
+    Who { session: None, key: key.to_owned() }
+}
+
+/// The types of the faults that calls of one key get, `-` for none.
+fn types(decider: &FaultDecider, key: &str, calls: usize) -> Vec<&'static str> {
+    let one = |_| call(decider, &who(key), FaultDeclarations::default());
+    (0..calls).map(one).map(|got| got.map_or("-", |(_, fault, ..)| fault.name())).collect()
+}
+
+#[test]
+fn first_attempt_fails_and_the_second_is_answered() {
+    let decider = decider(&json!({ "rules": [
+        { "match": { "attempt": 1 }, "fault": { "type": "http_error" } },
+    ] }));
+    assert_eq!(types(&decider, "k", 4), ["http_error", "-", "http_error", "-"]);
+}
+
+#[test]
+fn attempts_are_counted_from_the_last_good_answer_and_calls_from_the_first() {
+    let attempts = decider(&json!({ "rules": [
+        { "match": { "attempt": [1, 2] }, "fault": { "type": "drop" } },
+    ] }));
+    assert_eq!(types(&attempts, "k", 6), ["drop", "drop", "-", "drop", "drop", "-"]);
+    let calls = decider(&json!({ "rules": [
+        { "match": { "call": [1, 2] }, "fault": { "type": "drop" } },
+    ] }));
+    assert_eq!(types(&calls, "k", 6), ["drop", "drop", "-", "-", "-", "-"]);
+}
+
+#[test]
+fn rule_comes_as_often_as_it_may_for_each_key() {
+    let decider = decider(&json!({ "rules": [
+        { "name": "twice", "fault": { "type": "drop" }, "times": 2 },
+        { "name": "then", "match": { "step_id": "answer" }, "fault": { "type": "hang" } },
+    ] }));
+    assert_eq!(types(&decider, "b", 3), ["drop", "drop", "-"]);
+    assert_eq!(types(&decider, "a", 3), ["drop", "drop", "hang"]);
+    let counts: Vec<_> =
+        decider.counts().into_iter().map(|((_, name), count)| (name, count)).collect();
+    let count = |matched| RuleCount { matched, fired: 0 };
+    assert_eq!(counts, [("then".into(), count(1)), ("twice".into(), count(6))]);
+    assert_eq!(decider.unfired(), ["then".into(), "twice".into()] as [Arc<str>; 2]);
+}
+
+#[test]
+fn calls_recover_after_so_many_failures() {
+    let decider = decider(&json!({ "rules": [
+        { "fault": { "type": "recover_after", "failures": 2 } },
+    ] }));
+    assert_eq!(types(&decider, "k", 4), ["hang", "hang", "-", "-"]);
+    assert_eq!(types(&decider, "other", 1), ["hang"]);
+    decider.reset(None);
+    assert_eq!(types(&decider, "k", 1), ["hang"]);
+}
+
+#[test]
+fn header_comes_before_entry_before_plan_before_chaos() {
+    let plan = json!({
+        "rules": [{ "fault": { "type": "drop" } }],
+        "chaos": { "disconnect": 1.0 },
+    });
+    let (hang, slow) = (Fault::Hang { max_ms: 1 }, Fault::Slow { delay_ms: 1 });
+    let entry = Some(EntryFault { name: "answer", fault: &slow, alone: true });
+    let all = FaultDeclarations { header: Some(&hang), entry, ..FaultDeclarations::default() };
+    let got = |plan: &Value, declared| {
+        call(&decider(plan), &who("k"), declared).map(|(_, fault, ..)| fault.name())
+    };
+    assert_eq!(got(&plan, all), Some("hang"));
+    assert_eq!(got(&plan, FaultDeclarations { header: None, ..all }), Some("slow"));
+    assert_eq!(got(&plan, FaultDeclarations::default()), Some("drop"));
+    let chaos = json!({ "chaos": { "disconnect": 1.0 } });
+    assert_eq!(got(&chaos, FaultDeclarations::default()), Some("disconnect"));
+    let none = ChaosRates::read(&json!({ "disconnect": 0.0 })).unwrap();
+    let over = FaultDeclarations { entry_rates: Some(&none), ..FaultDeclarations::default() };
+    assert_eq!(got(&chaos, over), None);
+    let all = ChaosRates::read(&json!({ "disconnect": 1.0 })).unwrap();
+    assert_eq!(
+        got(&chaos, FaultDeclarations { header_rates: Some(&all), ..over }),
+        Some("disconnect")
+    );
+}
+
+#[test]
+fn fault_beside_an_answer_comes_once_and_one_alone_at_every_call() {
+    let fault = Fault::Drop;
+    let idle = json!({ "chaos": { "drop": 0.0 } });
+    for (alone, expected) in [(false, [true, false, false]), (true, [true, true, true])] {
+        let decider = decider(&idle);
+        let entry = Some(EntryFault { name: "answer", fault: &fault, alone });
+        let declared = FaultDeclarations { entry, ..FaultDeclarations::default() };
+        let got = [0; 3].map(|_| call(&decider, &who("k"), declared).is_some());
+        assert_eq!(got, expected);
+    }
+}
+
+#[test]
+fn rule_of_a_connection_comes_before_anything_is_asked() {
+    let decider = decider(&json!({ "rules": [
+        { "name": "second", "match": { "connection": 2 }, "fault": { "type": "connection_reset" } },
+        { "match": { "connection": 3 }, "fault": { "type": "http_error" } },
+    ] }));
+    let at = |number| decider.at_accept(number).map(|decided| decided.fault.name());
+    assert_eq!([at(1), at(2), at(3)], [None, Some("connection_reset"), None]);
+}
+
+#[test]
+fn rule_of_a_connection_that_may_not_come_leaves_it_to_the_next() {
+    let decider = decider(&json!({ "rules": [
+        { "name": "never", "match": { "connection": [1, 2, 3] }, "fault": "hang", "probability": 0.0 },
+        { "name": "once", "match": { "connection": [1, 2] }, "fault": "disconnect", "times": 1 },
+        { "name": "then", "match": { "connection": [2] }, "fault": "connection_drop" },
+    ] }));
+    let at = |number| decider.at_accept(number).map(|decided| decided.fault.name());
+    assert_eq!([at(1), at(2), at(3)], [Some("disconnect"), Some("connection_drop"), None]);
+    // Nor does it befall the calls of that connection, whose number is 1.
+    assert_eq!(call(&decider, &who("k"), FaultDeclarations::default()), None);
+}

@@ -1,0 +1,113 @@
+//! Makes what goes out in place of an answer: silence and an end, or an answer of the
+//! fault's own.
+
+mod error;
+mod malformed;
+
+use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
+use crate::provider::{Provider, ResponseFormat};
+
+/// What goes out in place of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerSubstitute {
+    /// Not a byte, and then the end of the connection.
+    Silence {
+        /// For how many milliseconds.
+        for_ms: u64,
+        /// How the connection ends, where the client has not left before.
+        then: ConnectionCut,
+    },
+    /// An answer.
+    Answer(SyntheticResponse),
+}
+
+/// An answer made by a fault. Its length is not among the headers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntheticResponse {
+    /// The status.
+    pub status: u16,
+    /// The headers, the media type first.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// aimock's body for a request that is dropped.
+const DROPPED: &str =
+    r#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#;
+
+/// What goes out in place of the answer to this call, in the shape of `shape`; `None`
+/// for a fault that needs the true answer.
+///
+/// `streamed` says that the call asks for a stream. An error within the stream
+/// ([`TruncationEnd::ErrorEvent`]) has no place in a complete answer: there the error is the
+/// answer.
+pub fn instead(
+    fault: &Fault,
+    shape: Provider,
+    asked: &ResponseFormat<'_>,
+    streamed: bool,
+) -> Option<AnswerSubstitute> {
+    let silence = |for_ms, then| AnswerSubstitute::Silence { for_ms, then };
+    let answer = |made| Some(AnswerSubstitute::Answer(made));
+    match fault {
+        Fault::Timeout { after_ms } => Some(silence(*after_ms, ConnectionCut::Close)),
+        Fault::Hang { max_ms } | Fault::Wedged { max_ms } => {
+            Some(silence(*max_ms, ConnectionCut::Close))
+        }
+        Fault::ConnectionDrop => Some(silence(0, ConnectionCut::Close)),
+        // aimock destroys the connection: whoever waits for it meets a reset.
+        Fault::ConnectionReset | Fault::Disconnect => Some(silence(0, ConnectionCut::Reset)),
+        Fault::HttpError(told) => answer(error::error(told, shape, asked, streamed)),
+        Fault::StreamTruncate(truncate)
+            if truncate.raise == TruncationEnd::ErrorEvent && !streamed =>
+        {
+            let told = HttpError {
+                status_code: truncate.status_code.unwrap_or(500),
+                message: truncate.message.clone(),
+                ..HttpError::default()
+            };
+            answer(error::error(&told, shape, asked, streamed))
+        }
+        Fault::MalformedResponse { raw } => {
+            answer(malformed::malformed(raw.as_deref(), asked, streamed))
+        }
+        Fault::Drop => answer(SyntheticResponse::of(500, "application/json", DROPPED)),
+        Fault::Slow { .. }
+        | Fault::RecoverAfter { .. }
+        | Fault::StreamTruncate(_)
+        | Fault::PartialResponse { .. }
+        | Fault::ToolCallFault { .. }
+        | Fault::StreamStall { .. }
+        | Fault::Throttle { .. }
+        | Fault::Slice { .. }
+        | Fault::StreamGarble { .. }
+        | Fault::WrongLength { .. }
+        | Fault::BadEncoding
+        | Fault::Malformed => None,
+    }
+}
+
+impl SyntheticResponse {
+    fn of(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Self {
+        let headers = vec![("content-type".to_owned(), media.to_owned())];
+        Self { status, headers, body: body.into() }
+    }
+
+    /// Whether there is a header of this name.
+    fn has(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Puts a header in place of any of its name.
+    fn set(&mut self, name: &str, value: impl Into<String>) {
+        let value = value.into();
+        match self.headers.iter_mut().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
+            Some((_, own)) => *own = value,
+            None => self.headers.push((name.to_owned(), value)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

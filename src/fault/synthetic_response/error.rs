@@ -1,0 +1,89 @@
+//! An error status as the provider would have sent it, or as the fault says.
+
+use serde_json::Value;
+
+use super::{HttpError, SyntheticResponse};
+use crate::provider::{ErrorRequest, Provider, ResponseFormat};
+
+/// After how many seconds a call may be made again, where the fault does not say.
+const RETRY_AFTER: f64 = 1.0;
+
+/// OpenAI's word for an account without credit: a 429 that no waiting mends.
+const NO_QUOTA: &str = "insufficient_quota";
+
+/// Headers that say how the message itself is framed: these are the server's, and
+/// a fault that is to lie about them is one of its own.
+const FRAMING: [&str; 4] = ["content-length", "transfer-encoding", "connection", "keep-alive"];
+
+/// The error.
+pub(super) fn error(
+    told: &HttpError,
+    shape: Provider,
+    asked: &ResponseFormat<'_>,
+    streamed: bool,
+) -> SyntheticResponse {
+    let wait = wait(told, shape);
+    let natural = ErrorRequest {
+        kind: told.code.as_deref(),
+        message: told.message.as_deref(),
+        // Beyond what is representable the cast saturates.
+        retry_after_ms: wait.map(|seconds| (seconds * 1000.0).round() as u64),
+        framing: streamed.then_some(asked.framing),
+        ..ErrorRequest::new(shape, asked.upstream, told.status_code)
+    };
+    let natural = natural.write();
+    let headers = natural.headers.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let mut made = SyntheticResponse {
+        status: told.status_code,
+        headers: headers.collect(),
+        body: natural.body,
+    };
+    // The one header or the other, or both: as the fault says.
+    made.headers.retain(|(name, _)| name != "retry-after-ms");
+    if let Some(seconds) = told.retry_after.filter(|_| made.has("retry-after")) {
+        made.set("retry-after", seconds.to_string());
+    }
+    if let Some(ms) = told.retry_after_ms {
+        made.set("retry-after-ms", ms.to_string());
+    }
+    if let Some(retry) = told.x_should_retry {
+        made.set("x-should-retry", retry.to_string());
+    }
+    if let Some(body) = &told.body {
+        given(&mut made, body);
+    }
+    let theirs = told
+        .headers
+        .iter()
+        .filter(|(name, _)| !FRAMING.iter().any(|framing| name.eq_ignore_ascii_case(framing)));
+    let theirs: Vec<_> = theirs.cloned().collect();
+    made.headers.retain(|(own, _)| !theirs.iter().any(|(name, _)| own.eq_ignore_ascii_case(name)));
+    made.headers.extend(theirs);
+    made
+}
+
+/// After how many seconds the call may be made again: as the fault says, or, where the
+/// provider is one that tells, a second.
+fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
+    let given = told.retry_after.or(told.retry_after_ms.map(|ms| ms as f64 / 1000.0));
+    let tells = match shape {
+        Provider::OpenAi | Provider::Unknown | Provider::Anthropic => {
+            matches!(told.status_code, 429 | 503 | 529)
+        }
+        Provider::Gemini | Provider::Cohere => told.status_code == 429,
+        Provider::Bedrock | Provider::Ollama => false,
+    };
+    let usual = tells && told.code.as_deref() != Some(NO_QUOTA);
+    given.or(usual.then_some(RETRY_AFTER))
+}
+
+/// The body that the fault gives: text as it is, anything else as JSON.
+fn given(made: &mut SyntheticResponse, body: &Value) {
+    let (text, json) = match body {
+        Value::String(text) => (text.clone(), serde_json::from_str::<Value>(text).is_ok()),
+        value => (value.to_string(), true),
+    };
+    let media = if json { "application/json" } else { "text/plain; charset=utf-8" };
+    made.set("content-type", media);
+    made.body = text.into_bytes();
+}

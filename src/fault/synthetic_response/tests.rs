@@ -1,0 +1,283 @@
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fault::test_calls::asked;
+use crate::fault::{HttpError, Truncation};
+use crate::provider::Operation;
+use crate::provider::framing::{Framing, events};
+
+fn chat() -> ResponseFormat<'static> {
+    asked(Operation::ChatCompletions, "openai", Framing::Sse)
+}
+
+fn made(
+    fault: &Fault,
+    shape: Provider,
+    asked: &ResponseFormat<'_>,
+    streamed: bool,
+) -> SyntheticResponse {
+    match instead(fault, shape, asked, streamed) {
+        Some(AnswerSubstitute::Answer(made)) => made,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failed(told: HttpError) -> SyntheticResponse {
+    made(&Fault::HttpError(told), Provider::OpenAi, &chat(), false)
+}
+
+fn of(shape: Provider, status_code: u16) -> SyntheticResponse {
+    let told = HttpError { status_code, ..HttpError::default() };
+    made(&Fault::HttpError(told), shape, &chat(), false)
+}
+
+fn header<'a>(made: &'a SyntheticResponse, name: &str) -> Option<&'a str> {
+    made.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
+}
+
+/// What Gemini says of a wait.
+fn retry_delay(made: &SyntheticResponse) -> Value {
+    let body = json_of(made);
+    let details = body["error"]["details"].as_array().cloned().unwrap_or_default();
+    let delay = |detail: &Value| detail.get("retryDelay").cloned();
+    details.iter().find_map(delay).unwrap_or_default()
+}
+
+fn json_of(made: &SyntheticResponse) -> Value {
+    serde_json::from_slice(&made.body).unwrap()
+}
+
+#[test]
+fn silence_lasts_as_long_as_the_fault_says_and_ends_as_it_should() {
+    let silence = |fault: Fault| match instead(&fault, Provider::OpenAi, &chat(), true) {
+        Some(AnswerSubstitute::Silence { for_ms, then }) => (for_ms, then),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(silence(Fault::Timeout { after_ms: 70 }), (70, ConnectionCut::Close));
+    assert_eq!(silence(Fault::Hang { max_ms: 9 }), (9, ConnectionCut::Close));
+    assert_eq!(silence(Fault::Wedged { max_ms: 9 }), (9, ConnectionCut::Close));
+    assert_eq!(silence(Fault::ConnectionDrop), (0, ConnectionCut::Close));
+    assert_eq!(silence(Fault::ConnectionReset), (0, ConnectionCut::Reset));
+    assert_eq!(silence(Fault::Disconnect), (0, ConnectionCut::Reset));
+}
+
+#[test]
+fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
+    let truncate = |raise| {
+        Fault::StreamTruncate(Truncation {
+            after: crate::fault::FaultPoint::Unsaid,
+            raise,
+            status_code: None,
+            message: Some("gone".to_owned()),
+        })
+    };
+    let none =
+        |fault: &Fault, streamed| instead(fault, Provider::OpenAi, &chat(), streamed).is_none();
+    assert!(none(&Fault::Slow { delay_ms: 1 }, false));
+    assert!(none(&Fault::Malformed, false));
+    assert!(none(&truncate(TruncationEnd::Reset), false));
+    assert!(none(&truncate(TruncationEnd::ErrorEvent), true));
+    let error = made(&truncate(TruncationEnd::ErrorEvent), Provider::Anthropic, &chat(), false);
+    assert_eq!((error.status, &json_of(&error)["error"]["message"]), (500, &json!("gone")));
+}
+
+#[test]
+fn a_dropped_request_gets_aimocks_body() {
+    let dropped = made(&Fault::Drop, Provider::Anthropic, &chat(), true);
+    assert_eq!((dropped.status, header(&dropped, "content-type")), (500, Some("application/json")));
+    assert_eq!(
+        dropped.body,
+        br#"{"error":{"message":"Chaos: request dropped","type":"server_error","code":"chaos_drop"}}"#
+    );
+}
+
+#[test]
+fn a_limited_call_is_told_when_to_come_again_as_its_provider_does() {
+    let openai = of(Provider::OpenAi, 429);
+    assert_eq!(header(&openai, "retry-after"), Some("1"));
+    assert_eq!(header(&openai, "x-ratelimit-remaining-requests"), Some("0"));
+    assert_eq!(header(&openai, "x-ratelimit-reset-requests"), Some("1s"));
+    let anthropic = of(Provider::Anthropic, 429);
+    assert_eq!(header(&anthropic, "anthropic-ratelimit-requests-remaining"), Some("0"));
+    assert_eq!(header(&of(Provider::Anthropic, 529), "retry-after"), Some("1"));
+    let gemini = of(Provider::Gemini, 429);
+    assert_eq!(retry_delay(&gemini), "1s");
+    assert_eq!(header(&gemini, "retry-after"), None);
+    let bedrock = of(Provider::Bedrock, 429);
+    assert_eq!(header(&bedrock, "x-amzn-errortype"), Some("ThrottlingException"));
+    assert_eq!(header(&bedrock, "retry-after"), None);
+    assert_eq!(header(&of(Provider::OpenAi, 500), "retry-after"), None);
+}
+
+#[test]
+fn the_waits_that_are_given_are_told() {
+    let told = HttpError { status_code: 500, retry_after: Some(0.25), ..HttpError::default() };
+    assert_eq!(header(&failed(told.clone()), "retry-after"), Some("0.25"));
+    let gemini = made(&Fault::HttpError(told), Provider::Gemini, &chat(), false);
+    assert_eq!(retry_delay(&gemini), "0.250s");
+    let told = HttpError { status_code: 429, retry_after_ms: Some(250), ..HttpError::default() };
+    let openai = failed(told);
+    assert_eq!(header(&openai, "retry-after-ms"), Some("250"));
+    assert_eq!(header(&openai, "retry-after"), Some("1"));
+    assert_eq!(header(&openai, "x-ratelimit-reset-requests"), Some("250ms"));
+    let told = HttpError { status_code: 400, x_should_retry: Some(true), ..HttpError::default() };
+    assert_eq!(header(&failed(told), "x-should-retry"), Some("true"));
+}
+
+#[test]
+fn the_word_and_the_message_that_are_given_stand_in_the_providers_places() {
+    let told = |status_code, code: &str| HttpError {
+        status_code,
+        code: Some(code.to_owned()),
+        message: Some("mine".to_owned()),
+        ..HttpError::default()
+    };
+    let of = |shape, upstream, code: &str| {
+        let asked = asked(Operation::ChatCompletions, upstream, Framing::Sse);
+        made(&Fault::HttpError(told(400, code)), shape, &asked, false)
+    };
+    let openai = json_of(&of(Provider::OpenAi, "openai", "context_length_exceeded"));
+    assert_eq!(openai["error"]["code"], "context_length_exceeded");
+    assert_eq!(openai["error"]["type"], "invalid_request_error");
+    assert_eq!(openai["error"]["message"], "mine");
+    assert_eq!(json_of(&of(Provider::OpenAi, "xai", "w"))["code"], "w");
+    assert_eq!(json_of(&of(Provider::Anthropic, "anthropic", "w"))["error"]["type"], "w");
+    assert_eq!(json_of(&of(Provider::Gemini, "gemini", "w"))["error"]["status"], "w");
+    assert_eq!(header(&of(Provider::Bedrock, "bedrock", "w"), "x-amzn-errortype"), Some("w"));
+    let quota = failed(HttpError { message: None, ..told(429, "insufficient_quota") });
+    let error = &json_of(&quota)["error"];
+    assert_eq!((&error["type"], &error["code"]), (&json!("insufficient_quota"), &error["type"]));
+    assert!(error["message"].as_str().unwrap().starts_with("You exceeded your current quota"));
+    assert_eq!(header(&quota, "retry-after"), None);
+}
+
+#[test]
+fn a_gateways_error_is_html_unless_something_is_to_be_said() {
+    for shape in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini, Provider::Bedrock] {
+        let gateway = of(shape, 502);
+        assert_eq!(header(&gateway, "content-type"), Some("text/html"));
+        let page = String::from_utf8(gateway.body).unwrap();
+        assert!(page.starts_with('<') && page.contains("502"), "{page}");
+    }
+    assert!(json_of(&of(Provider::OpenAi, 504)).is_object());
+}
+
+#[test]
+fn geminis_error_stands_in_an_array_where_its_stream_would() {
+    let told = Fault::HttpError(HttpError { status_code: 503, ..HttpError::default() });
+    let body = |framing, streamed| {
+        let asked = asked(Operation::GenerateContent, "gemini", framing);
+        json_of(&made(&told, Provider::Gemini, &asked, streamed))
+    };
+    assert_eq!(body(Framing::Array, true)[0]["error"]["status"], "UNAVAILABLE");
+    assert_eq!(body(Framing::Array, false)["error"]["status"], "UNAVAILABLE");
+    assert_eq!(body(Framing::Sse, true)["error"]["status"], "UNAVAILABLE");
+}
+
+#[test]
+fn headers_and_body_that_are_given_win() {
+    let given = |body: Value| {
+        failed(HttpError { status_code: 418, body: Some(body), ..HttpError::default() })
+    };
+    let object = given(json!({"a": 1}));
+    assert_eq!((object.body.as_slice(), object.status), (br#"{"a":1}"#.as_slice(), 418));
+    assert_eq!(header(&object, "content-type"), Some("application/json"));
+    assert!(header(&object, "x-request-id").is_some());
+    let text = given(json!("no"));
+    assert_eq!(text.body, b"no");
+    assert_eq!(header(&text, "content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(header(&given(json!("[1]")), "content-type"), Some("application/json"));
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let own = failed(HttpError {
+        status_code: 429,
+        body: Some(json!("no")),
+        headers: vec![
+            pair("Content-Type", "text/html"),
+            pair("Retry-After", "7"),
+            pair("x-more", "1"),
+            pair("x-more", "2"),
+            pair("Content-Length", "1"),
+        ],
+        ..HttpError::default()
+    });
+    let of = |name: &str| -> Vec<&str> {
+        let same = own.headers.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
+        same.map(|(_, value)| value.as_str()).collect()
+    };
+    assert_eq!((of("content-type"), of("retry-after")), (vec!["text/html"], vec!["7"]));
+    assert_eq!((of("x-more"), of("content-length")), (vec!["1", "2"], vec![]));
+}
+
+#[test]
+fn a_malformed_response_does_not_parse_in_any_form() {
+    let answer = |raw: Option<&str>, asked: &ResponseFormat<'_>, streamed| {
+        let fault = Fault::MalformedResponse { raw: raw.map(str::to_owned) };
+        made(&fault, Provider::OpenAi, asked, streamed)
+    };
+    let complete = answer(None, &chat(), false);
+    assert_eq!(
+        (complete.status, header(&complete, "content-type")),
+        (200, Some("application/json"))
+    );
+    assert!(serde_json::from_slice::<Value>(&complete.body).is_err());
+    assert_eq!(answer(Some("oops"), &chat(), false).body, b"oops");
+    for (operation, framing) in [
+        (Operation::ChatCompletions, Framing::Sse),
+        (Operation::Messages, Framing::Sse),
+        (Operation::OllamaChat, Framing::Lines),
+        (Operation::GenerateContent, Framing::Array),
+        (Operation::Converse, Framing::EventStream),
+    ] {
+        let asked = asked(operation, "", framing);
+        for raw in [None, Some("{\"cut\":\n [1,")] {
+            let made = answer(raw, &asked, true);
+            assert_eq!(header(&made, "content-type"), Some(framing.media()));
+            let event = events(framing, &made.body).next().unwrap();
+            assert!(!event.failed && event.data.is_some() && event.json().is_none(), "{event:?}");
+        }
+    }
+    let event = "data: {oops\n\n";
+    assert_eq!(answer(Some(event), &chat(), true).body, event.as_bytes());
+    let messages = answer(None, &asked(Operation::Messages, "", Framing::Sse), true);
+    assert!(messages.body.starts_with(b"event: message_start\ndata: {\"malformed\": "));
+}
+
+fn told() -> impl Strategy<Value = HttpError> {
+    let body = prop::option::of(prop_oneof![".{0,9}".prop_map(Value::from), Just(json!({"a": 1}))]);
+    let waits = (prop::option::of(any::<f64>()), prop::option::of(any::<u64>()));
+    let words = (prop::option::of(".{0,9}"), prop::option::of(".{0,9}"));
+    (400_u16..600, body, waits, words, prop::option::of(any::<bool>())).prop_map(
+        |(status_code, body, (retry_after, retry_after_ms), (message, code), x_should_retry)| {
+            HttpError {
+                status_code,
+                headers: vec![],
+                body,
+                message,
+                code,
+                retry_after,
+                retry_after_ms,
+                x_should_retry,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_error_can_be_made_for_any_provider(told in told(), streamed: bool) {
+        use Provider::{Anthropic, Bedrock, Cohere, Gemini, Ollama, OpenAi, Unknown};
+        for shape in [OpenAi, Anthropic, Gemini, Bedrock, Ollama, Cohere, Unknown] {
+            for upstream in ["openai", "azure", "xai", "mistral", "openrouter"] {
+                let asked = asked(Operation::GenerateContent, upstream, Framing::Array);
+                let fault = Fault::HttpError(told.clone());
+                let made = made(&fault, shape, &asked, streamed);
+                prop_assert_eq!(made.status, told.status_code);
+                prop_assert_eq!(&made.headers[0].0, "content-type");
+                let media = &made.headers[0].1;
+                let parses = serde_json::from_slice::<Value>(&made.body).is_ok();
+                prop_assert_eq!(media.starts_with("application/json"), parses);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The streams and calls of the tests.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::provider::framing::EventFrame;
+use crate::provider::{Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
+
+/// All of them.
+pub(super) const FRAMINGS: [Framing; 4] =
+    [Framing::Sse, Framing::Lines, Framing::Array, Framing::EventStream];
+
+/// A call for `operation`, its streams framed so.
+pub(super) fn asked(
+    operation: Operation,
+    upstream: &'static str,
+    framing: Framing,
+) -> ResponseFormat<'static> {
+    ResponseFormat {
+        operation,
+        upstream,
+        model: None,
+        framing,
+        usage: true,
+        base64: false,
+        vectors: VectorTypes::Unsaid,
+        inputs: None,
+        choices: 1,
+        transcript: TranscriptFormat::Json,
+        target: None,
+    }
+}
+
+/// The events of a stream that carry this, a chunk each.
+pub(super) fn chunks(framing: Framing, data: &[Value]) -> Vec<Bytes> {
+    let frame = |data: &Value| EventFrame {
+        name: Some("chunk"),
+        data: Some(data.clone()),
+        exception: false,
+    };
+    let frames: Vec<EventFrame> = data.iter().map(frame).collect();
+    framing.write(&frames).into_iter().map(Bytes::from).collect()
+}
+
+/// The same in one piece.
+pub(super) fn stream(framing: Framing, data: &[Value]) -> Vec<u8> {
+    chunks(framing, data).concat()
+}
+
+/// Bytes in pieces, cut at these places.
+pub(super) fn split<'a>(bytes: &'a [u8], cuts: &[proptest::sample::Index]) -> Vec<&'a [u8]> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+    places.extend([0, bytes.len()]);
+    places.sort_unstable();
+    places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect()
+}

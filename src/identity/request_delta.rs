@@ -1,0 +1,370 @@
+//! What differs between two requests, to explain a miss.
+//!
+//! [`deltas`] names the places where two bodies differ, [`distance`] says how
+//! much they do, so that the nearest of a few hundred recorded requests can be
+//! found, and [`request_deltas`] looks at the whole request. None of it decides
+//! whether two requests are the same: only their keys do.
+
+use std::ops::ControlFlow;
+
+use super::canonical;
+use super::json::Json;
+use super::json_text::JsonStr;
+use super::key;
+use super::reader;
+use super::request_parts::RequestParts;
+use super::rules::{self, IdentityRules, ScopedRules};
+
+/// One place where two requests differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestDelta {
+    /// Where: a JSON pointer into the body; `""` is all of it. Beside the body,
+    /// [`request_deltas`] names `method`, `target`, `query`, `header NAME` and
+    /// `body` with a pointer into what stands for it in the key's text.
+    pub pointer: String,
+    /// What is recorded there, as canonical text; `None` where there is nothing.
+    pub recorded: Option<String>,
+    /// What is there now, as canonical text; `None` where there is nothing.
+    pub now: Option<String>,
+}
+
+/// The places where two bodies differ, at most `max` of them, leaf by leaf in
+/// the order of keys and indices.
+///
+/// Arrays are compared index by index, except where elements were only put in or
+/// only taken out at one place: these alone are named then, by their index in
+/// the array that has them. What the rules ignore does not differ.
+pub fn deltas(
+    recorded: &Json<'_>,
+    now: &Json<'_>,
+    rules: &IdentityRules,
+    max: usize,
+) -> Vec<RequestDelta> {
+    let mut found = Vec::new();
+    if max == 0 {
+        return found;
+    }
+    let mut visit = |place: &str, recorded: Option<&Json<'_>>, now: Option<&Json<'_>>| {
+        found.push(RequestDelta {
+            pointer: place.to_owned(),
+            recorded: recorded.map(canonical::text),
+            now: now.map(canonical::text),
+        });
+        if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
+    let _ended = walk.pair(recorded, now, rules.ignored());
+    found
+}
+
+/// How much two bodies differ: roughly the bytes that would have to change, 0
+/// where nothing does. A string that keeps its beginning and its end counts for
+/// what is between them.
+pub fn distance(recorded: &Json<'_>, now: &Json<'_>, rules: &IdentityRules) -> u64 {
+    let (mut sum, mut left) = (0_u64, MEASURED);
+    let mut visit = |_: &str, recorded: Option<&Json<'_>>, now: Option<&Json<'_>>| {
+        left = left.saturating_sub(1);
+        sum += match (recorded, now) {
+            (Some(Json::String(a)), Some(Json::String(b))) => LEAF + changed(*a, *b, &mut left),
+            (Some(a), Some(b)) => LEAF + size(a, &mut left).max(size(b, &mut left)),
+            (Some(one), None) | (None, Some(one)) => LEAF + size(one, &mut left),
+            (None, None) => 0,
+        };
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let mut walk = Walk { path: String::new(), compared: COMPARED, visit: &mut visit };
+    let _ended = walk.pair(recorded, now, rules.ignored());
+    sum
+}
+
+/// The places where two requests differ, at most `max` of them: method, target,
+/// query, headers, then the body. Between two chat completions only the body
+/// counts.
+pub fn request_deltas(
+    recorded: &RequestParts<'_>,
+    now: &RequestParts<'_>,
+    rules: &IdentityRules,
+    max: usize,
+) -> Vec<RequestDelta> {
+    let bodies = (recorded.json(), now.json());
+    if let (Some(old), Some(new)) = &bodies
+        && key::is_chat(recorded, old, rules)
+        && key::is_chat(now, new, rules)
+    {
+        return chat_deltas(old, new, rules, max);
+    }
+    let mut found = text_deltas(&named_texts(recorded, rules), &named_texts(now, rules));
+    found.truncate(max);
+    let left = max - found.len();
+    let both = key::delivery(recorded) && key::delivery(now);
+    let rules = if both { rules.with_delivery() } else { rules.clone() };
+    match &bodies {
+        (Some(recorded), Some(now)) => found.extend(deltas(recorded, now, &rules, left)),
+        _ => found.extend(opaque_deltas(recorded, now, left)),
+    }
+    found
+}
+
+/// Compares bodies of which the chat text is made. It says `null` for what it
+/// names and does not find, so there an absent member is no other than `null`.
+fn chat_deltas(
+    recorded: &Json<'_>,
+    now: &Json<'_>,
+    rules: &IdentityRules,
+    max: usize,
+) -> Vec<RequestDelta> {
+    let named = key::NAMED.len();
+    let mut found = deltas(recorded, now, &rules.with_delivery(), max.saturating_add(named));
+    let null = |value: &Option<String>| value.as_deref().is_none_or(|text| text == "null");
+    found.retain(|delta| {
+        let name = delta.pointer.strip_prefix('/').unwrap_or_default();
+        !(key::NAMED.contains(&name) && null(&delta.recorded) && null(&delta.now))
+    });
+    found.truncate(max);
+    found
+}
+
+/// What the tagged form holds beside the body.
+fn named_texts(parts: &RequestParts<'_>, rules: &IdentityRules) -> Vec<(String, String)> {
+    let fixed = [
+        ("method".to_owned(), parts.method.to_owned()),
+        ("target".to_owned(), key::target(parts).to_owned()),
+        ("query".to_owned(), key::query_of(parts)),
+    ];
+    let headers = key::headers(parts, rules).into_iter();
+    fixed
+        .into_iter()
+        .chain(headers.map(|(name, value)| (format!("header {name}"), value)))
+        .collect()
+}
+
+/// Compares two lists of named texts.
+fn text_deltas(recorded: &[(String, String)], now: &[(String, String)]) -> Vec<RequestDelta> {
+    let find = |list: &[(String, String)], name: &str| {
+        let (_, text) = list.iter().find(|(other, _)| other == name)?;
+        Some(canonical::text(&Json::String(JsonStr::from(text.as_str()))))
+    };
+    let added = now.iter().filter(|(name, _)| find(recorded, name).is_none());
+    let names = recorded.iter().chain(added).map(|(name, _)| name);
+    names
+        .map(|name| RequestDelta {
+            pointer: name.clone(),
+            recorded: find(recorded, name),
+            now: find(now, name),
+        })
+        .filter(|delta| delta.recorded != delta.now)
+        .collect()
+}
+
+/// Compares bodies of which one is not JSON, by what stands for them in the key.
+fn opaque_deltas(
+    recorded: &RequestParts<'_>,
+    now: &RequestParts<'_>,
+    max: usize,
+) -> Vec<RequestDelta> {
+    let text = |parts: &RequestParts<'_>| {
+        let mut out = Vec::new();
+        key::write_body(parts, parts.json().as_ref(), &IdentityRules::default(), &mut out);
+        out
+    };
+    let (recorded, now) = (text(recorded), text(now));
+    let (Ok(recorded), Ok(now)) = (reader::parse(&recorded), reader::parse(&now)) else {
+        return Vec::new();
+    };
+    let mut found = deltas(&recorded, &now, &IdentityRules::default(), max);
+    for delta in &mut found {
+        delta.pointer.insert_str(0, "body");
+    }
+    found
+}
+
+/// How many bytes of array elements are compared to find what was put in or
+/// taken out, before falling back to index by index.
+const COMPARED: usize = 16 << 20;
+
+/// How many bytes of differing values a distance looks at.
+const MEASURED: usize = 4 << 20;
+
+/// What a differing leaf counts before its text does.
+const LEAF: u64 = 8;
+
+type Visit<'v> = &'v mut dyn FnMut(&str, Option<&Json<'_>>, Option<&Json<'_>>) -> ControlFlow<()>;
+
+/// A walk over two values side by side that visits every differing leaf.
+struct Walk<'v> {
+    path: String,
+    compared: usize,
+    visit: Visit<'v>,
+}
+
+impl Walk<'_> {
+    fn pair(&mut self, a: &Json<'_>, b: &Json<'_>, ignored: ScopedRules<'_>) -> ControlFlow<()> {
+        match (a, b) {
+            (Json::Object(a), Json::Object(b)) => self.members(a, b, ignored),
+            (Json::Array(a), Json::Array(b)) => self.elements(a, b, ignored),
+            _ if same_leaf(a, b) => ControlFlow::Continue(()),
+            _ => (self.visit)(&self.path, Some(a), Some(b)),
+        }
+    }
+
+    /// Both sides are sorted by key: one pass finds all.
+    fn members<'x, 'y>(
+        &mut self,
+        mut a: &[(JsonStr<'x>, Json<'x>)],
+        mut b: &[(JsonStr<'y>, Json<'y>)],
+        ignored: ScopedRules<'_>,
+    ) -> ControlFlow<()> {
+        loop {
+            let key = match (a.first(), b.first()) {
+                (Some((a, _)), Some((b, _))) => *a.min(b),
+                (Some((key, _)), None) | (None, Some((key, _))) => *key,
+                (None, None) => return ControlFlow::Continue(()),
+            };
+            let left = take(&mut a, key);
+            let right = take(&mut b, key);
+            if let Some(inner) = ignored.member(key) {
+                self.step(&key.as_str(), left, right, inner)?;
+            }
+        }
+    }
+
+    fn elements(
+        &mut self,
+        a: &[Json<'_>],
+        b: &[Json<'_>],
+        ignored: ScopedRules<'_>,
+    ) -> ControlFlow<()> {
+        // Rules name elements by index, so where they do nothing may move.
+        let moved = a.len() != b.len() && ignored.is_nothing();
+        let (mut start, mut end) = (0, 0);
+        if moved {
+            let room = a.len().min(b.len());
+            while start < room && self.same(&a[start], &b[start]) {
+                start += 1;
+            }
+            let last = |list: &[Json<'_>], from_end: usize| list.len() - 1 - from_end;
+            while end < room - start && self.same(&a[last(a, end)], &b[last(b, end)]) {
+                end += 1;
+            }
+        }
+        if moved && start + end == a.len().min(b.len()) {
+            // One side is all there at its beginning and its end.
+            for index in start..a.len().max(b.len()) - end {
+                let (left, right) = match a.len() < b.len() {
+                    true => (None, b.get(index)),
+                    false => (a.get(index), None),
+                };
+                self.step(&index.to_string(), left, right, ignored)?;
+            }
+            return ControlFlow::Continue(());
+        }
+        for index in start..a.len().max(b.len()) {
+            let (left, right) = (a.get(index), b.get(index));
+            match ignored.element(index) {
+                Some(inner) => self.step(&index.to_string(), left, right, inner)?,
+                // What is ignored of it is what it is, not whether it is there.
+                None if left.is_some() != right.is_some() => {
+                    self.step(&index.to_string(), left, right, ignored)?;
+                }
+                None => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn step(
+        &mut self,
+        token: &str,
+        a: Option<&Json<'_>>,
+        b: Option<&Json<'_>>,
+        ignored: ScopedRules<'_>,
+    ) -> ControlFlow<()> {
+        let length = self.path.len();
+        rules::push_token(&mut self.path, token);
+        let flow = match (a, b) {
+            (Some(a), Some(b)) => self.pair(a, b, ignored),
+            _ => (self.visit)(&self.path, a, b),
+        };
+        self.path.truncate(length);
+        flow
+    }
+
+    /// Whether two elements are equal; `false` once the work allowed is done.
+    fn same(&mut self, a: &Json<'_>, b: &Json<'_>) -> bool {
+        let Some(left) = self.compared.checked_sub(1 + leaf_len(a).min(leaf_len(b))) else {
+            self.compared = 0;
+            return false;
+        };
+        self.compared = left;
+        match (a, b) {
+            (Json::Array(a), Json::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.same(a, b))
+            }
+            (Json::Object(a), Json::Object(b)) => {
+                let mut pairs = a.iter().zip(b);
+                a.len() == b.len() && pairs.all(|((ka, a), (kb, b))| ka == kb && self.same(a, b))
+            }
+            _ => same_leaf(a, b),
+        }
+    }
+}
+
+/// Takes the first member of a sorted list if it has this key.
+fn take<'j, 's>(
+    list: &mut &'j [(JsonStr<'s>, Json<'s>)],
+    key: JsonStr<'_>,
+) -> Option<&'j Json<'s>> {
+    let ((name, value), rest) = list.split_first()?;
+    if *name != key {
+        return None;
+    }
+    *list = rest;
+    Some(value)
+}
+
+/// Whether two values, not both arrays and not both objects, mean the same.
+fn same_leaf(a: &Json<'_>, b: &Json<'_>) -> bool {
+    match (a, b) {
+        (Json::Null, Json::Null) => true,
+        (Json::Bool(a), Json::Bool(b)) => a == b,
+        (Json::String(a), Json::String(b)) => a == b,
+        (Json::Number(x), Json::Number(y)) => x == y || canonical::text(a) == canonical::text(b),
+        _ => false,
+    }
+}
+
+/// The bytes that two strings do not share at their beginning and their end.
+fn changed(a: JsonStr<'_>, b: JsonStr<'_>, left: &mut usize) -> u64 {
+    let ((a, _), (b, _)) = (a.source(), b.source());
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    *left = left.saturating_sub(a.len().min(b.len()));
+    let prefix = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[prefix..], &b[prefix..]);
+    let suffix = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+    (a.len().max(b.len()) - suffix) as u64
+}
+
+/// Roughly the bytes of a value; stops adding when the work allowed is done.
+fn size(value: &Json<'_>, left: &mut usize) -> u64 {
+    if *left == 0 {
+        return 0;
+    }
+    *left -= 1;
+    let inner: u64 = match value {
+        Json::Array(items) => items.iter().map(|item| size(item, left)).sum(),
+        Json::Object(members) => {
+            members.iter().map(|(key, value)| key.source_len() as u64 + size(value, left)).sum()
+        }
+        _ => 0,
+    };
+    1 + inner + leaf_len(value) as u64
+}
+
+/// The source length of a string or number; 0 for everything else.
+fn leaf_len(value: &Json<'_>) -> usize {
+    match value {
+        Json::String(text) => text.source_len(),
+        Json::Number(digits) => digits.len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,80 @@
+//! The parts of a request that its key is made of.
+
+use super::json::Json;
+use super::reader;
+
+/// How the key is formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyForm<'a> {
+    /// OpenAI-style chat completions: AgentLoom's hash, over the body alone. A
+    /// body that is no plain JSON object has none; its key takes the tagged form
+    /// with the target `chat`.
+    Chat,
+    /// Everything else: the domain-tagged form.
+    Tagged {
+        /// What is asked for: an operation's name where several paths mean the
+        /// same (`anthropic.messages`), else the raw path, with a verb that only
+        /// chooses the delivery (Gemini's `:streamGenerateContent`) normalised.
+        target: &'a str,
+        /// Whether the body's top-level `stream` and `stream_options` and the
+        /// query's `alt` only choose the mode of delivery, and so are left out.
+        delivery: bool,
+    },
+}
+
+/// One request, ready to be hashed: already freed of secrets, nothing else removed.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestParts<'a> {
+    /// How the key is formed.
+    pub form: KeyForm<'a>,
+    /// The HTTP method, upper case.
+    pub method: &'a str,
+    /// The raw query without its `?` and without credentials.
+    pub query: &'a str,
+    /// The request's headers, names in lower case, in the order they came. Only
+    /// the few that change an answer enter the key.
+    pub headers: &'a [(String, String)],
+    /// The body's bytes.
+    pub body: &'a [u8],
+}
+
+impl<'a> RequestParts<'a> {
+    /// The body as JSON, where it is offered as such and is plain JSON.
+    ///
+    /// It is offered as JSON when its media type is absent or no media type at
+    /// all, is `…/json`, `…/…+json` or AWS's `…/x-amz-json-1.x`, or is
+    /// `application/x-www-form-urlencoded` (what `curl -d` calls the JSON it
+    /// sends), and no content encoding but `identity` is named. JSON in a
+    /// `text/plain` or any other body stays bytes: there its spelling may matter.
+    pub fn json(&self) -> Option<Json<'a>> {
+        if self.offers_json() { reader::parse(self.body).ok() } else { None }
+    }
+
+    /// Whether the headers offer the body as JSON; see [`Self::json`].
+    pub(super) fn offers_json(&self) -> bool {
+        let plain = self.values("content-encoding").all(|coding| {
+            coding.trim().is_empty() || coding.trim().eq_ignore_ascii_case("identity")
+        });
+        let media = self.media_type().unwrap_or_default();
+        let json = match media.split_once('/') {
+            Some((_, "json")) | None => true,
+            Some(("application", "x-www-form-urlencoded")) => true,
+            Some((_, kind)) => kind.ends_with("+json") || kind.starts_with("x-amz-json-"),
+        };
+        plain && json
+    }
+
+    /// The media type of the body, in lower case, without parameters.
+    pub(super) fn media_type(&self) -> Option<String> {
+        let value = self.values("content-type").next()?;
+        let media = value.split([';', ',']).next().unwrap_or_default().trim();
+        (!media.is_empty()).then(|| media.to_ascii_lowercase())
+    }
+
+    /// The values of the headers of this name, in order.
+    pub(super) fn values(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let wanted =
+            move |(header, value): &'a (String, String)| (header == name).then_some(value.as_str());
+        self.headers.iter().filter_map(wanted)
+    }
+}

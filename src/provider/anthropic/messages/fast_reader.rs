@@ -1,0 +1,185 @@
+//! Reads a stream's answer without putting its events together, where all of them
+//! are of the usual kind.
+//!
+//! Whatever it finds that is not of that kind is for [`super::merge`], which reads
+//! everything; on what both read, they say the same.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::identity::{self, Json};
+use crate::provider::framing::sse;
+use crate::provider::json_view::{JsonView, text};
+use crate::provider::{Answer, ToolCall};
+
+/// An event that has to be merged with the others to be understood.
+struct Unusual;
+
+/// One content block so far.
+struct Block<'a> {
+    start: Json<'a>,
+    text: String,
+    /// The pieces of a tool's input.
+    input: String,
+}
+
+/// The answer of a stream, `None` in it where it has no `message_start`; `None`
+/// where the events have to be merged.
+pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
+    let mut brief = Brief::default();
+    for event in sse::events(bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        // An event in several lines is no part of what it was read from.
+        let Some(Cow::Borrowed(data)) = event.data else { return None };
+        let Ok(data @ Json::Object(_)) = identity::parse(data) else { return None };
+        brief.event(event.name, data).ok()?;
+    }
+    Some(brief.message.is_some().then(|| brief.answer()))
+}
+
+#[derive(Default)]
+struct Brief<'a> {
+    message: Option<Json<'a>>,
+    finish_reason: Option<Cow<'a, str>>,
+    /// What `message_delta` told of the usage.
+    counts: Vec<Json<'a>>,
+    blocks: BTreeMap<u64, Block<'a>>,
+}
+
+impl<'a> Brief<'a> {
+    fn event(&mut self, name: Option<&str>, data: Json<'a>) -> Result<(), Unusual> {
+        let kind = text(&data, "type").or_else(|| name.map(Cow::Borrowed)).unwrap_or_default();
+        match kind.as_ref() {
+            "message_start" => {
+                let message = member(data, "message").filter(Json::is_object).ok_or(Unusual)?;
+                let usual = |name: &str| message.get(name).is_none_or(|it| it.as_str().is_some());
+                let usage = message.get("usage").is_none_or(Json::is_object);
+                let reason = message.get("stop_reason").is_none_or(JsonView::is_nothing);
+                let late = self.message.is_some() || !self.blocks.is_empty();
+                if late || !usual("model") || !usage || !reason {
+                    return Err(Unusual);
+                }
+                self.message = Some(message);
+                Ok(())
+            }
+            "message_delta" => self.delta(data),
+            "message_stop" | "error" => Ok(()),
+            _ => self.block(data),
+        }
+    }
+
+    fn delta(&mut self, data: Json<'a>) -> Result<(), Unusual> {
+        let Json::Object(members) = data else { return Err(Unusual) };
+        if self.message.is_none() {
+            return Err(Unusual);
+        }
+        for (name, value) in members {
+            match (name.as_str().as_ref(), value) {
+                ("delta", Json::Object(delta)) => {
+                    for (name, value) in delta {
+                        match (name.as_str().as_ref(), value) {
+                            (_, Json::Null) => {}
+                            ("stop_reason", Json::String(reason)) => {
+                                self.finish_reason = Some(reason.as_str());
+                            }
+                            ("stop_reason" | "model" | "usage" | "content", _) => {
+                                return Err(Unusual);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                (_, Json::Null) => {}
+                ("usage", counts @ Json::Object(_)) => self.counts.push(counts),
+                ("delta" | "usage" | "stop_reason" | "model" | "content", _) => {
+                    return Err(Unusual);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, data: Json<'a>) -> Result<(), Unusual> {
+        let index = data.get("index").and_then(JsonView::whole).unwrap_or(0);
+        if data.get("content_block").is_some() {
+            let start = member(data, "content_block").filter(Json::is_object).ok_or(Unusual)?;
+            let usual = |name: &str| start.get(name).is_none_or(|it| it.as_str().is_some());
+            if !usual("text") || !usual("type") {
+                return Err(Unusual);
+            }
+            let said = text(&start, "text").map(Cow::into_owned).unwrap_or_default();
+            self.blocks.insert(index, Block { start, text: said, input: String::new() });
+            return Ok(());
+        }
+        let Some(Json::Object(delta)) = data.get("delta") else { return Ok(()) };
+        let Some(block) = self.blocks.get_mut(&index) else { return Ok(()) };
+        for (name, value) in delta {
+            match (name.as_str().as_ref(), value) {
+                ("partial_json", Json::String(piece)) => block.input.push_str(&piece.as_str()),
+                ("text", Json::String(piece)) => block.text.push_str(&piece.as_str()),
+                ("partial_json" | "text" | "id" | "name" | "input", _) => return Err(Unusual),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(self) -> Answer {
+        let mut answer =
+            Answer { finish_reason: self.finish_reason.map(Cow::into_owned), ..Answer::default() };
+        for block in self.blocks.into_values() {
+            match text(&block.start, "type").as_deref() {
+                Some("text") => answer.content.push_str(&block.text),
+                Some("tool_use") => answer.tool_calls.push(block.call()),
+                _ => {}
+            }
+        }
+        let Some(message) = self.message else { return answer };
+        answer.model = text(&message, "model").map(Cow::into_owned);
+        let mut counts = self.counts;
+        if let Some(first) = member(message, "usage") {
+            counts.insert(0, first);
+        }
+        if !counts.is_empty() {
+            answer.usage = super::usage(&last_told(counts));
+        }
+        answer
+    }
+}
+
+impl Block<'_> {
+    fn call(self) -> ToolCall {
+        let said = |name| text(&self.start, name).unwrap_or_default();
+        if self.input.is_empty() {
+            return ToolCall::from_doc(&said("id"), &said("name"), self.start.get("input"));
+        }
+        let input = serde_json::from_str(&self.input).unwrap_or(Value::String(self.input));
+        ToolCall::from_doc(&said("id"), &said("name"), Some(&input))
+    }
+}
+
+/// What is known once each object has been told after the one before: a null takes
+/// nothing back.
+fn last_told(objects: Vec<Json<'_>>) -> Json<'_> {
+    let mut all = BTreeMap::new();
+    for object in objects {
+        let Json::Object(members) = object else { continue };
+        all.extend(members.into_iter().filter(|(_, value)| !value.is_nothing()));
+    }
+    Json::Object(all.into_iter().collect())
+}
+
+/// A member of an object, taken out of it.
+fn member<'a>(object: Json<'a>, name: &str) -> Option<Json<'a>> {
+    let Json::Object(members) = object else { return None };
+    members.into_iter().find(|(known, _)| known.as_str() == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+#[path = "fast_reader_tests.rs"]
+mod tests;

@@ -1,0 +1,189 @@
+//! JSON as the readers of answers look at it: a borrowed tree ([`Json`]) where the
+//! bytes are plain JSON, an owned one ([`Value`]) for merged streams and for what
+//! the exact reader refuses (a key twice, for one).
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::identity::{self, Json};
+
+/// A JSON value.
+pub(super) trait JsonView: Sized {
+    /// The member of an object.
+    fn member(&self, name: &str) -> Option<&Self>;
+    /// The elements of an array.
+    fn list(&self) -> Option<&[Self]>;
+    /// What a string says.
+    fn string(&self) -> Option<Cow<'_, str>>;
+    /// A number that is a count.
+    fn whole(&self) -> Option<u64>;
+    /// A number.
+    fn float(&self) -> Option<f64>;
+    /// Whether it is an object.
+    fn is_map(&self) -> bool;
+    /// Whether it is an object that holds nothing.
+    fn is_empty_map(&self) -> bool;
+    /// Whether it is `null`.
+    fn is_nothing(&self) -> bool;
+    /// Whether it is `true`.
+    fn is_true(&self) -> bool;
+    /// An owned tree of it, members in the order they were written in.
+    fn owned(&self) -> Value;
+}
+
+impl JsonView for Value {
+    fn member(&self, name: &str) -> Option<&Self> {
+        self.get(name)
+    }
+
+    fn list(&self) -> Option<&[Self]> {
+        self.as_array().map(Vec::as_slice)
+    }
+
+    fn string(&self) -> Option<Cow<'_, str>> {
+        self.as_str().map(Cow::Borrowed)
+    }
+
+    fn whole(&self) -> Option<u64> {
+        self.as_u64()
+    }
+
+    fn float(&self) -> Option<f64> {
+        self.as_f64()
+    }
+
+    fn is_map(&self) -> bool {
+        self.is_object()
+    }
+
+    fn is_empty_map(&self) -> bool {
+        self.as_object().is_some_and(Map::is_empty)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.is_null()
+    }
+
+    fn is_true(&self) -> bool {
+        *self == Self::Bool(true)
+    }
+
+    fn owned(&self) -> Value {
+        self.clone()
+    }
+}
+
+impl JsonView for Json<'_> {
+    fn member(&self, name: &str) -> Option<&Self> {
+        self.get(name)
+    }
+
+    fn list(&self) -> Option<&[Self]> {
+        self.as_array()
+    }
+
+    fn string(&self) -> Option<Cow<'_, str>> {
+        self.as_str()
+    }
+
+    fn whole(&self) -> Option<u64> {
+        self.as_number()?.parse().ok()
+    }
+
+    fn float(&self) -> Option<f64> {
+        self.as_number()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    fn is_map(&self) -> bool {
+        self.is_object()
+    }
+
+    fn is_empty_map(&self) -> bool {
+        self.as_object().is_some_and(<[_]>::is_empty)
+    }
+
+    fn is_nothing(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    fn is_true(&self) -> bool {
+        matches!(self, Self::Bool(true))
+    }
+
+    fn owned(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            // What the reader took for a number is one.
+            Self::Number(digits) => digits.parse().map_or(Value::Null, Value::Number),
+            Self::String(text) => Value::String(text.as_str().into_owned()),
+            Self::Array(items) => items.iter().map(Self::owned).collect(),
+            Self::Object(members) => {
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_unstable_by_key(|(name, _)| name.place());
+                let pair = |(name, value): &(identity::JsonStr<'_>, Self)| {
+                    (name.as_str().into_owned(), value.owned())
+                };
+                Value::Object(members.into_iter().map(pair).collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+/// Reads a body by one of two ways to do the same: borrowed where that can be.
+pub(super) fn whole<T>(
+    bytes: &[u8],
+    borrowed: fn(&Json<'_>) -> Option<T>,
+    owned: fn(&Value) -> Option<T>,
+) -> Option<T> {
+    match identity::parse(bytes) {
+        Ok(json) => borrowed(&json),
+        Err(_) => owned(&serde_json::from_slice(bytes).ok()?),
+    }
+}
+
+/// The value at the end of a path of names.
+pub(super) fn nested<'a, D: JsonView>(doc: &'a D, path: &[&str]) -> Option<&'a D> {
+    path.iter().try_fold(doc, |doc, name| doc.member(name))
+}
+
+/// A token count; a missing or negative one is `None`.
+pub(super) fn count<D: JsonView>(object: &D, name: &str) -> Option<u64> {
+    object.member(name)?.whole()
+}
+
+/// A string member.
+pub(super) fn text<'a, D: JsonView>(object: &'a D, name: &str) -> Option<Cow<'a, str>> {
+    object.member(name)?.string()
+}
+
+/// Whether a member is this word.
+pub(super) fn says<D: JsonView>(object: &D, name: &str, word: &str) -> bool {
+    text(object, name).as_deref() == Some(word)
+}
+
+/// A string member, or nothing where there is none.
+pub(super) fn text_or_empty<'a, D: JsonView>(object: &'a D, name: &str) -> Cow<'a, str> {
+    text(object, name).unwrap_or_default()
+}
+
+/// The members of an array, or nothing where it is not one.
+pub(super) fn items<'a, D: JsonView>(object: &'a D, name: &str) -> &'a [D] {
+    object.member(name).and_then(JsonView::list).unwrap_or_default()
+}
+
+/// The vectors; none at all where one of them is not plain numbers, since a gap
+/// would move the others to the wrong input.
+pub(super) fn vectors<'a, D: JsonView + 'a>(
+    values: impl Iterator<Item = Option<&'a D>>,
+) -> Vec<Vec<f64>> {
+    let vector = |value: Option<&D>| -> Option<Vec<f64>> {
+        value?.list()?.iter().map(JsonView::float).collect()
+    };
+    values.map(vector).collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "json_view_tests.rs"]
+mod tests;

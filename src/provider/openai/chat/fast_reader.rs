@@ -1,0 +1,171 @@
+//! Reads a stream's answer without putting its chunks together, where all of them
+//! are of the usual kind: one choice, text, and calls of functions.
+//!
+//! Whatever it finds that is not of that kind is for [`super::merge`], which reads
+//! everything; on what both read, they say the same.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::identity::{self, Json};
+use crate::provider::framing::sse;
+use crate::provider::json_view::JsonView;
+use crate::provider::{Answer, ToolCall};
+
+/// A chunk that has to be merged with the others to be understood.
+struct Unusual;
+
+/// The answer so far.
+#[derive(Default)]
+struct Brief<'a> {
+    /// A chunk with choices was there.
+    seen: bool,
+    content: String,
+    model: Option<Cow<'a, str>>,
+    finish_reason: Option<Cow<'a, str>>,
+    /// The last chunk's members that are not null.
+    usage: Option<Json<'a>>,
+    groq: Option<Json<'a>>,
+    calls: BTreeMap<u64, Call<'a>>,
+}
+
+#[derive(Default)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    /// Its name and its arguments, where it is a function's.
+    function: Option<(Cow<'a, str>, Option<String>)>,
+}
+
+/// The answer of a stream, `None` in it where it has no chunk with `choices`;
+/// `None` where the chunks have to be merged.
+pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
+    let mut brief = Brief::default();
+    for event in sse::events(bytes) {
+        if event.data.is_none() || event.is_done() {
+            continue;
+        }
+        // An event in several lines is no part of what it was read from.
+        let Some(Cow::Borrowed(data)) = event.data else { return None };
+        let Ok(Json::Object(chunk)) = identity::parse(data) else { return None };
+        brief.chunk(chunk).ok()?;
+    }
+    Some(brief.seen.then(|| brief.answer()))
+}
+
+type Members<'a> = Vec<(identity::JsonStr<'a>, Json<'a>)>;
+
+impl<'a> Brief<'a> {
+    fn chunk(&mut self, chunk: Members<'a>) -> Result<(), Unusual> {
+        for (name, value) in chunk {
+            match (name.as_str().as_ref(), value) {
+                ("choices", Json::Array(choices)) => {
+                    self.seen = true;
+                    for choice in choices {
+                        self.choice(choice)?;
+                    }
+                }
+                ("choices", _) => return Err(Unusual),
+                (_, Json::Null) => {}
+                ("model", value) => self.model = Some(said(value)?),
+                ("usage", value) => self.usage = Some(value),
+                ("x_groq", value) => self.groq = Some(value),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: Json<'a>) -> Result<(), Unusual> {
+        let Json::Object(fields) = choice else { return Err(Unusual) };
+        for (name, value) in fields {
+            match (name.as_str().as_ref(), value) {
+                ("index", index) if index.whole() != Some(0) => return Err(Unusual),
+                ("delta", Json::Object(delta)) => self.delta(delta)?,
+                ("delta" | "message" | "text", _) => return Err(Unusual),
+                ("finish_reason", Json::Null) => {}
+                ("finish_reason", value) => self.finish_reason = Some(said(value)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Members<'a>) -> Result<(), Unusual> {
+        for (name, value) in delta {
+            match (name.as_str().as_ref(), value) {
+                ("content" | "tool_calls", Json::Null) => {}
+                ("content", Json::String(piece)) => self.content.push_str(&piece.as_str()),
+                ("tool_calls", Json::Array(calls)) => {
+                    for call in &calls {
+                        self.call(call)?;
+                    }
+                }
+                ("content" | "tool_calls" | "function_call", _) => return Err(Unusual),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, call: &Json<'a>) -> Result<(), Unusual> {
+        let index = call.get("index").and_then(JsonView::whole).ok_or(Unusual)?;
+        let slot = self.calls.entry(index).or_default();
+        if call.get("custom").is_some() {
+            return Err(Unusual);
+        }
+        name_into(&mut slot.id, call.get("id"))?;
+        let Some(function) = call.get("function") else { return Ok(()) };
+        if !function.is_object() || function.get("input").is_some() {
+            return Err(Unusual);
+        }
+        let (name, arguments) = slot.function.get_or_insert_default();
+        name_into(name, function.get("name"))?;
+        match function.get("arguments") {
+            None | Some(Json::Null) => {}
+            Some(Json::String(piece)) => {
+                arguments.get_or_insert_default().push_str(&piece.as_str());
+            }
+            Some(_) => return Err(Unusual),
+        }
+        Ok(())
+    }
+
+    fn answer(self) -> Answer {
+        let body = [("usage", self.usage), ("x_groq", self.groq)];
+        let body = body.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+        let tool_calls = self.calls.into_values().filter_map(|call| {
+            let (name, arguments) = call.function?;
+            Some(ToolCall::from_text(&call.id, &name, arguments.as_deref().unwrap_or_default()))
+        });
+        Answer {
+            content: self.content,
+            model: self.model.map(Cow::into_owned),
+            usage: super::usage(&Json::Object(body.collect())),
+            finish_reason: self.finish_reason.map(Cow::into_owned),
+            tool_calls: tool_calls.collect(),
+            embeddings: Vec::new(),
+        }
+    }
+}
+
+fn said<'a>(value: Json<'a>) -> Result<Cow<'a, str>, Unusual> {
+    value.as_str().ok_or(Unusual)
+}
+
+/// A name comes whole, and an empty one says nothing.
+fn name_into<'a>(slot: &mut Cow<'a, str>, value: Option<&Json<'a>>) -> Result<(), Unusual> {
+    match value {
+        None | Some(Json::Null) => Ok(()),
+        Some(Json::String(name)) => {
+            if !name.is_empty() {
+                *slot = name.as_str();
+            }
+            Ok(())
+        }
+        Some(_) => Err(Unusual),
+    }
+}
+
+#[cfg(test)]
+#[path = "fast_reader_tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! Says an answer part by part: the events of its stream, each with the part it says.
+//!
+//! The answer is written and split as any other, with a mark where each part's words
+//! go; then the words take the places of the marks. So whatever can be written and
+//! split can be said in parts, and where a split cuts text into pieces, each part of
+//! the text is an event of its own.
+
+use serde_json::Value;
+
+use super::answer_draft::AnswerDraft;
+use super::framing::EventFrame;
+use super::response_format::{ModeError, ResponseFormat};
+use super::{Answer, ToolCall, table};
+use mark::{MarkPlace, MarkValues};
+
+mod mark;
+
+/// A part of what an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerPart<'a> {
+    /// Text, after the text before it.
+    Text(&'a str),
+    /// A tool call.
+    Call {
+        /// Its id; `""` where one is to be made.
+        id: &'a str,
+        /// The tool's name.
+        name: &'a str,
+        /// The arguments' JSON text, or the beginning of it.
+        arguments: &'a str,
+    },
+    /// More of the arguments of a call.
+    Arguments {
+        /// Which part the call is.
+        call: usize,
+        /// What follows.
+        text: &'a str,
+    },
+}
+
+/// The events of an answer said in parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SynthesizedEvents {
+    /// The events up to the last that says a part, each with the part it says or
+    /// stands behind; `None` before all parts.
+    pub said: Vec<(Option<usize>, EventFrame)>,
+    /// The events that end the stream.
+    pub ending: Vec<EventFrame>,
+}
+
+/// What `parts` say when they are all said: text in one piece, then the calls. All
+/// else is as in `rest`.
+pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
+    let mut answer = rest.clone();
+    for (index, part) in parts.iter().enumerate() {
+        match part {
+            AnswerPart::Text(text) => answer.content.push_str(text),
+            AnswerPart::Call { id, name, .. } => {
+                answer.tool_calls.push(ToolCall::from_text(id, name, &arguments(parts, index)));
+            }
+            AnswerPart::Arguments { .. } => {}
+        }
+    }
+    answer
+}
+
+/// The events of a stream that says `parts`, and all else that `rest` says; its ids are
+/// made from `seed`. Where the parts are not in the order that the provider streams them
+/// in (calls follow the text), the events are.
+///
+/// # Errors
+/// Where the operation's answers cannot be written or split, or have no place for a part.
+pub fn spoken(
+    asked: &ResponseFormat<'_>,
+    parts: &[AnswerPart<'_>],
+    rest: &Answer,
+    seed: &str,
+) -> Result<SynthesizedEvents, ModeError> {
+    let operation = asked.operation.name();
+    let wire = table::wire(asked.operation);
+    let write = wire.write.ok_or(ModeError::NotFromWords { operation })?;
+    let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
+    let split = wire.split.ok_or(not_yet)?;
+    let answer = mark::answer(parts, rest);
+    let frames = match write(asked, &AnswerDraft::of(&answer, asked.model, seed))? {
+        Value::Object(body) => split(asked, body),
+        _ => None,
+    };
+    let frames = frames.ok_or(ModeError::Unreadable { operation })?;
+    let mut spoken = replaced(parts, frames);
+    number(&mut spoken);
+    Ok(spoken)
+}
+
+/// A frame that says a part without the end of the answer that it may tell as well:
+/// Gemini's last words carry it, and Mistral's calls.
+pub fn unended(mut frame: EventFrame) -> EventFrame {
+    let Some(Value::Object(data)) = &mut frame.data else { return frame };
+    if let Some(Value::Array(candidates)) = data.get_mut("candidates") {
+        for candidate in candidates.iter_mut().filter_map(Value::as_object_mut) {
+            candidate.shift_remove("finishReason");
+        }
+        data.shift_remove("usageMetadata");
+    }
+    if let Some(Value::Array(choices)) = data.get_mut("choices") {
+        for reason in choices.iter_mut().filter_map(|choice| choice.get_mut("finish_reason")) {
+            *reason = Value::Null;
+        }
+        data.shift_remove("usage");
+    }
+    frame
+}
+
+/// All of the arguments of the call that is part `call`.
+fn arguments(parts: &[AnswerPart<'_>], call: usize) -> String {
+    pieces(parts, call).map(|(_, text)| text).collect()
+}
+
+/// The pieces of a call's arguments, each with the part that says it.
+fn pieces<'a>(parts: &'a [AnswerPart<'a>], call: usize) -> impl Iterator<Item = (usize, &'a str)> {
+    parts.iter().enumerate().filter_map(move |(index, part)| match part {
+        AnswerPart::Call { arguments, .. } if index == call => Some((index, *arguments)),
+        AnswerPart::Arguments { call: of, text } if *of == call => Some((index, *text)),
+        _ => None,
+    })
+}
+
+/// The frames with the words in the places of the marks, each with its part.
+fn replaced(parts: &[AnswerPart<'_>], frames: Vec<EventFrame>) -> SynthesizedEvents {
+    let marks = MarkValues::new(parts);
+    let mut seen = vec![[false; 2]; parts.len()];
+    let (mut said, mut part, mut last) = (Vec::new(), None, 0);
+    for frame in frames {
+        let places = mark::places(&frame);
+        let new: Vec<&MarkPlace> = places.iter().filter(|place| !place.is_in(&mut seen)).collect();
+        if let Some(call) = spelled_out(&new, &frame) {
+            let pieces: Vec<_> = pieces(parts, call).collect();
+            for (index, text) in pieces.iter().filter(|(_, text)| !text.is_empty()) {
+                part = Some(*index);
+                said.push((part, marks.replace(&frame, Some((call, text)))));
+            }
+            if pieces.iter().all(|(_, text)| text.is_empty()) {
+                part = Some(call);
+                said.push((part, marks.replace(&frame, None)));
+            }
+            last = said.len();
+            continue;
+        }
+        // A call that comes whole says all that is told of it later, too.
+        let of = |place: &&MarkPlace| match **place {
+            MarkPlace::Words(index) => Some(index),
+            MarkPlace::Arguments(call) => pieces(parts, call).map(|(index, _)| index).last(),
+        };
+        part = new.iter().filter_map(of).max().or(part);
+        said.push((part, marks.replace(&frame, None)));
+        if !new.is_empty() {
+            last = said.len();
+        }
+    }
+    let ending = said.split_off(last).into_iter().map(|(_, frame)| frame).collect();
+    SynthesizedEvents { said, ending }
+}
+
+/// The call whose arguments are all that is new in a frame, as text: they can come in
+/// pieces.
+fn spelled_out(new: &[&MarkPlace], frame: &EventFrame) -> Option<usize> {
+    match new {
+        [MarkPlace::Arguments(call)] if mark::has_text_of(frame, *call) => Some(*call),
+        _ => None,
+    }
+}
+
+/// Counts the events again, where they carry a number: some were made of one.
+fn number(spoken: &mut SynthesizedEvents) {
+    let frames = spoken.said.iter_mut().map(|(_, frame)| frame).chain(&mut spoken.ending);
+    let slots = frames.filter_map(|frame| frame.data.as_mut()?.get_mut("sequence_number"));
+    let mut next = None;
+    for slot in slots {
+        let number = next.or(slot.as_u64()).unwrap_or(0);
+        *slot = number.into();
+        next = Some(number.saturating_add(1));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The marks that stand for the parts of an answer while it is written and split.
+//!
+//! A part's mark is its number between two private characters. A text's is followed by
+//! a blank, so that it is a piece of its own; a call's stands for its name, and as the
+//! only key of an object for its arguments.
+
+use std::ops::Range;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::{AnswerPart, arguments};
+use crate::provider::framing::EventFrame;
+use crate::provider::{Answer, ToolCall};
+
+const OPEN: char = '\u{f8f0}';
+const CLOSE: char = '\u{f8f1}';
+/// Around a mark where arguments are told as text.
+const AROUND: (&str, &str) = ("{\"", "\":0}");
+
+/// What a mark stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MarkPlace {
+    /// A part's text, or a call's name.
+    Words(usize),
+    /// All of a call's arguments.
+    Arguments(usize),
+}
+
+impl MarkPlace {
+    /// Whether it was seen before; it is from now on. A mark that is none of ours was.
+    pub(super) fn is_in(self, seen: &mut [[bool; 2]]) -> bool {
+        let (index, kind) = match self {
+            Self::Words(index) => (index, 0),
+            Self::Arguments(index) => (index, 1),
+        };
+        seen.get_mut(index).is_none_or(|seen| std::mem::replace(&mut seen[kind], true))
+    }
+}
+
+fn mark(index: usize) -> String {
+    format!("{OPEN}{index}{CLOSE}")
+}
+
+/// What `parts` say, marks in the places of their words.
+pub(super) fn answer(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
+    let mut answer = rest.clone();
+    for (index, part) in parts.iter().enumerate() {
+        match part {
+            AnswerPart::Text(_) => answer.content.push_str(&format!("{} ", mark(index))),
+            AnswerPart::Call { id, .. } => {
+                let arguments = Map::from_iter([(mark(index), 0.into())]).into();
+                let (id, name) = ((*id).to_owned(), mark(index));
+                answer.tool_calls.push(ToolCall { id, name, arguments });
+            }
+            AnswerPart::Arguments { .. } => {}
+        }
+    }
+    answer
+}
+
+/// What stands in the places of the marks.
+pub(super) struct MarkValues<'a> {
+    parts: &'a [AnswerPart<'a>],
+    /// Per part, all of a call's arguments.
+    arguments: Vec<String>,
+}
+
+impl<'a> MarkValues<'a> {
+    pub(super) fn new(parts: &'a [AnswerPart<'a>]) -> Self {
+        let text = |(index, part): (usize, &AnswerPart<'_>)| match part {
+            AnswerPart::Call { .. } => arguments(parts, index),
+            _ => String::new(),
+        };
+        Self { parts, arguments: parts.iter().enumerate().map(text).collect() }
+    }
+
+    /// `frame` with the words in it. Where a call's arguments come in pieces, `piece`
+    /// is the call and what is told of them here.
+    pub(super) fn replace(&self, frame: &EventFrame, piece: Option<(usize, &str)>) -> EventFrame {
+        let mut frame = frame.clone();
+        if let Some(data) = &mut frame.data {
+            match wrapped(data) {
+                Some(mut inner) => {
+                    self.put(&mut inner, piece);
+                    data["bytes"] = STANDARD.encode(inner.to_string()).into();
+                }
+                None => self.put(data, piece),
+            }
+        }
+        frame
+    }
+
+    fn put(&self, value: &mut Value, piece: Option<(usize, &str)>) {
+        match value {
+            Value::String(text) if text.contains(OPEN) => *text = self.text(text, piece),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.put(item, piece)),
+            Value::Object(map) => match of_object(map).filter(|at| *at < self.parts.len()) {
+                Some(call) => *value = ToolCall::from_text("", "", &self.arguments[call]).arguments,
+                None => map.values_mut().for_each(|value| self.put(value, piece)),
+            },
+            _ => {}
+        }
+    }
+
+    fn text(&self, text: &str, piece: Option<(usize, &str)>) -> String {
+        let (mut out, mut from) = (String::new(), 0);
+        for (range, place) in found(text) {
+            let words = match place {
+                MarkPlace::Words(index) => match self.parts.get(index) {
+                    Some(AnswerPart::Text(text)) => Some(*text),
+                    Some(AnswerPart::Call { name, .. }) => Some(*name),
+                    _ => None,
+                },
+                MarkPlace::Arguments(call) => match piece {
+                    Some((of, text)) if of == call => Some(text),
+                    // What no text was given for is an empty object, in text too.
+                    _ => self.arguments.get(call).map(|text| match text.trim() {
+                        "" => "{}",
+                        _ => text.as_str(),
+                    }),
+                },
+            };
+            let Some(words) = words else { continue };
+            out.push_str(&text[from..range.start]);
+            out.push_str(words);
+            let is_text = matches!(place, MarkPlace::Words(at) if matches!(self.parts[at], AnswerPart::Text(_)));
+            let blank = is_text && text[range.end..].starts_with(' ');
+            from = range.end + usize::from(blank);
+        }
+        out.push_str(&text[from..]);
+        out
+    }
+}
+
+/// The marks in a text, in order, each with the range of bytes it takes.
+fn found(text: &str) -> Vec<(Range<usize>, MarkPlace)> {
+    let one = |(at, _): (usize, &str)| {
+        let inside = at + OPEN.len_utf8();
+        let digits = text[inside..].bytes().take_while(u8::is_ascii_digit).count();
+        let (index, rest) = text[inside..].split_at(digits);
+        let index = index.parse().ok().filter(|_| rest.starts_with(CLOSE))?;
+        let end = inside + digits + CLOSE.len_utf8();
+        let quoted = text[..at].ends_with(AROUND.0) && text[end..].starts_with(AROUND.1);
+        Some(match quoted {
+            true => (at - AROUND.0.len()..end + AROUND.1.len(), MarkPlace::Arguments(index)),
+            false => (at..end, MarkPlace::Words(index)),
+        })
+    };
+    text.match_indices(OPEN).filter_map(one).collect()
+}
+
+/// The call whose arguments an object stands for.
+fn of_object(map: &Map<String, Value>) -> Option<usize> {
+    let (key, _) = map.iter().next().filter(|_| map.len() == 1)?;
+    key.strip_prefix(OPEN)?.strip_suffix(CLOSE)?.parse().ok()
+}
+
+/// The JSON that a frame of Bedrock's carries in base64.
+fn wrapped(data: &Value) -> Option<Value> {
+    let text = data.get("bytes")?.as_str()?;
+    serde_json::from_slice(&STANDARD.decode(text).ok()?).ok()
+}
+
+/// The marks in a frame.
+pub(super) fn places(frame: &EventFrame) -> Vec<MarkPlace> {
+    let mut places = Vec::new();
+    if let Some(data) = &frame.data {
+        collect(wrapped(data).as_ref().unwrap_or(data), &mut places);
+    }
+    places
+}
+
+fn collect(value: &Value, places: &mut Vec<MarkPlace>) {
+    match value {
+        Value::String(text) => places.extend(found(text).into_iter().map(|(_, place)| place)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, places)),
+        Value::Object(map) => match of_object(map) {
+            Some(call) => places.push(MarkPlace::Arguments(call)),
+            None => map.values().for_each(|value| collect(value, places)),
+        },
+        _ => {}
+    }
+}
+
+/// Whether a frame tells a call's arguments as text.
+pub(super) fn has_text_of(frame: &EventFrame, call: usize) -> bool {
+    let spelled = format!("{}{}{}", AROUND.0, mark(call), AROUND.1);
+    fn holds(value: &Value, spelled: &str) -> bool {
+        match value {
+            Value::String(text) => text == spelled,
+            Value::Array(items) => items.iter().any(|item| holds(item, spelled)),
+            Value::Object(map) => map.values().any(|value| holds(value, spelled)),
+            _ => false,
+        }
+    }
+    let Some(data) = &frame.data else { return false };
+    holds(wrapped(data).as_ref().unwrap_or(data), &spelled)
+}

@@ -1,0 +1,177 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::provider::{Operation, test_calls};
+
+const PARTS: [AnswerPart<'static>; 5] = [
+    AnswerPart::Text("Let me look"),
+    AnswerPart::Text(" that up, all of it, at length, in one event. "),
+    AnswerPart::Call { id: "call_7", name: "weather", arguments: "" },
+    AnswerPart::Arguments { call: 2, text: "{\"city\": \"O" },
+    AnswerPart::Arguments { call: 2, text: "slo\"}" },
+];
+
+fn bytes(operation: Operation, spoken: &SynthesizedEvents) -> Vec<u8> {
+    let frames: Vec<EventFrame> =
+        spoken.said.iter().map(|(_, frame)| frame).chain(&spoken.ending).cloned().collect();
+    test_calls::asked(operation, true).framing.write(&frames).concat()
+}
+
+/// What a frame carries, a Bedrock model's own JSON taken out of its base64.
+fn told(frame: &EventFrame) -> String {
+    let data = frame.data.as_ref().map_or_else(String::new, ToString::to_string);
+    let inner = frame.data.as_ref().and_then(|data| STANDARD.decode(data["bytes"].as_str()?).ok());
+    inner.map_or(data, |inner| String::from_utf8(inner).unwrap())
+}
+
+/// The operations that can be said in parts.
+fn operations() -> Vec<Operation> {
+    let able = |operation: &Operation| {
+        let wire = table::wire(*operation);
+        wire.write.is_some() && wire.split.is_some()
+    };
+    Operation::ALL.into_iter().filter(able).collect()
+}
+
+#[test]
+fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
+    let rest = Answer { finish_reason: Some("tool_calls".into()), ..Answer::default() };
+    let mut said = 0;
+    for operation in operations() {
+        let asked = test_calls::asked(operation, true);
+        let Ok(spoken) = spoken(&asked, &PARTS, &rest, "seed") else { continue };
+        let stream = bytes(operation, &spoken);
+        let whole = super::super::write(&asked, &whole(&PARTS, &rest), "seed").unwrap();
+        let (streamed, complete) = (
+            test_calls::read(operation, true, &stream),
+            test_calls::read(operation, false, &whole),
+        );
+        assert_eq!(streamed, complete, "{operation:?}");
+        let answer = streamed.unwrap();
+        assert_eq!(answer.content, "Let me look that up, all of it, at length, in one event. ");
+        assert_eq!(answer.tool_calls[0].name, "weather", "{operation:?}");
+        assert_eq!(answer.tool_calls[0].arguments, json!({"city": "Oslo"}), "{operation:?}");
+        assert_eq!(test_calls::ended_well(operation, &stream), Some(true), "{operation:?}");
+        for words in ["\"Let me look\"", "\" that up, all of it, at length, in one event. \""] {
+            let own = spoken.said.iter().filter(|(_, frame)| told(frame).contains(words));
+            assert_eq!(own.count(), 1, "{operation:?}: {words}");
+        }
+        said += 1;
+    }
+    assert!(said >= 2, "only {said} operations can be said in parts");
+}
+
+#[test]
+fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
+    let parts = [AnswerPart::Text("Well, "), AnswerPart::Text("no")];
+    for operation in operations() {
+        let asked = test_calls::asked(operation, true);
+        let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+        let whole = bytes(operation, &spoken);
+        assert_eq!(test_calls::read(operation, true, &whole).unwrap().content, "Well, no");
+        let error = super::super::stream_error(&asked, 503, None, "gone", 0);
+        let failed = SynthesizedEvents { said: spoken.said, ending: vec![error] };
+        let stream = bytes(operation, &failed);
+        let complete = test_calls::to_complete(operation, &stream);
+        assert_eq!(complete, Err(ModeError::Unended), "{operation:?}");
+        let text = String::from_utf8_lossy(&stream).into_owned();
+        assert!(text.contains("gone"), "{operation:?}: {text}");
+    }
+}
+
+#[test]
+fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
+    for operation in [Operation::ChatCompletions, Operation::Messages] {
+        let asked = test_calls::asked(operation, true);
+        let spoken = spoken(&asked, &PARTS, &Answer::default(), "seed").unwrap();
+        let told: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+        assert!(told.is_sorted(), "{told:?}");
+        let events = |part: usize| -> String {
+            let own = spoken.said.iter().filter(|(of, _)| *of == Some(part));
+            own.map(|(_, frame)| frame.data.as_ref().unwrap().to_string()).collect()
+        };
+        assert!(events(0).contains("\"Let me look\""), "{}", events(0));
+        assert!(events(1).contains("\" that up, all of it, at length, in one event. \""));
+        assert!(events(2).contains("\"weather\""), "{}", events(2));
+        assert!(events(3).contains(r#""{\"city\": \"O""#), "{}", events(3));
+        assert!(events(4).contains(r#""slo\"}""#), "{}", events(4));
+        assert_eq!(spoken.said.last().unwrap().0, Some(4));
+        assert!(spoken.said.first().unwrap().0.is_none());
+        assert!(!spoken.ending.is_empty());
+    }
+}
+
+#[test]
+fn text_that_comes_behind_a_call_is_said_before_it() {
+    let parts = [
+        AnswerPart::Call { id: "", name: "now", arguments: "{}" },
+        AnswerPart::Text("late"),
+        AnswerPart::Text(""),
+    ];
+    let asked = test_calls::asked(Operation::ChatCompletions, false);
+    let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+    let stream = bytes(Operation::ChatCompletions, &spoken);
+    let answer = test_calls::read(Operation::ChatCompletions, true, &stream).unwrap();
+    assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
+    assert_eq!(answer.tool_calls[0].arguments, json!({}));
+    let order: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
+    assert_eq!((order[0], *order.last().unwrap()), (1, 0));
+}
+
+#[test]
+fn an_answer_without_parts_is_all_ending() {
+    let asked = test_calls::asked(Operation::Messages, false);
+    let spoken = spoken(&asked, &[], &Answer::default(), "seed").unwrap();
+    assert!(spoken.said.is_empty() && !spoken.ending.is_empty());
+    let stream = bytes(Operation::Messages, &spoken);
+    let answer = test_calls::read(Operation::Messages, true, &stream).unwrap();
+    assert_eq!((answer.content.as_str(), answer.finish_reason.as_deref()), ("", Some("end_turn")));
+}
+
+#[test]
+fn arguments_that_are_no_json_are_streamed_as_they_are() {
+    let parts = [AnswerPart::Call { id: "c", name: "f", arguments: "{\"a\": " }];
+    for operation in [Operation::ChatCompletions, Operation::Messages] {
+        let spoken = spoken(&test_calls::asked(operation, false), &parts, &Answer::default(), "s");
+        let stream = bytes(operation, &spoken.unwrap());
+        let call = &test_calls::read(operation, true, &stream).unwrap().tool_calls[0];
+        assert_eq!(call.arguments, json!({"_raw": "{\"a\": "}), "{operation:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_texts_are_said_as_they_are(
+        texts in prop::collection::vec("(?s).{0,30}", 0..6),
+        name in ".{1,20}",
+        arguments in ".{0,20}",
+    ) {
+        // Anthropic's input is JSON by itself: a text in quotes says there what is in them,
+        // and a number or a list is read without the spaces around it.
+        let is_other_json = |value: Value| !value.is_object();
+        prop_assume!(!serde_json::from_str(&arguments).is_ok_and(is_other_json));
+        let mut parts: Vec<AnswerPart<'_>> = texts.iter().map(|text| AnswerPart::Text(text)).collect();
+        parts.push(AnswerPart::Call { id: "id", name: &name, arguments: &arguments });
+        for operation in [Operation::ChatCompletions, Operation::Messages] {
+            let asked = test_calls::asked(operation, true);
+            let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+            let stream = bytes(operation, &spoken);
+            let answer = test_calls::read(operation, true, &stream).unwrap();
+            prop_assert_eq!(&answer.content, &texts.concat());
+            prop_assert_eq!(&answer.tool_calls[0].name, &name);
+            let call = ToolCall::from_text("id", &name, &arguments);
+            prop_assert_eq!(&answer.tool_calls[0].arguments, &call.arguments);
+        }
+    }
+
+    #[test]
+    fn marks_of_nobody_stay_as_they_are(text in "[\u{f8f0}\u{f8f1}0-9{}\": ]{0,12}") {
+        let answer = Answer { model: Some(text.clone()), ..Answer::default() };
+        let asked = test_calls::asked(Operation::ChatCompletions, false);
+        let spoken = spoken(&asked, &[], &answer, "seed").unwrap();
+        prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
+    }
+}

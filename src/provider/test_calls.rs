@@ -1,0 +1,59 @@
+//! The calls of the tests: each operation in its usual framing.
+
+use super::{
+    Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes, table,
+};
+
+/// What a caller of `operation` asks for, events where there is a choice.
+pub(super) fn asked(operation: Operation, usage: bool) -> ResponseFormat<'static> {
+    let framing = framing(operation);
+    // A Bedrock model's own JSON is told by its name.
+    let model = (operation == Operation::Invoke).then_some("us.anthropic.claude-sonnet-4-v1:0");
+    ResponseFormat {
+        operation,
+        upstream: "",
+        model,
+        framing,
+        usage,
+        base64: false,
+        vectors: VectorTypes::Unsaid,
+        inputs: None,
+        choices: 1,
+        transcript: TranscriptFormat::Json,
+        target: None,
+    }
+}
+
+pub(super) fn framing(operation: Operation) -> Framing {
+    Framing::asked(operation, "alt=sse")
+}
+
+pub(super) fn read(operation: Operation, streamed: bool, bytes: &[u8]) -> Option<Answer> {
+    super::read(operation, streamed.then(|| framing(operation)), bytes)
+}
+
+pub(super) fn to_complete(operation: Operation, stream: &[u8]) -> Result<Vec<u8>, ModeError> {
+    super::to_complete(&asked(operation, false), framing(operation), stream)
+}
+
+pub(super) fn to_stream(
+    operation: Operation,
+    body: &[u8],
+    usage: bool,
+) -> Result<Vec<Vec<u8>>, ModeError> {
+    super::to_stream(&asked(operation, usage), body)
+}
+
+pub(super) fn write(
+    operation: Operation,
+    answer: &Answer,
+    seed: &str,
+) -> Result<Vec<u8>, ModeError> {
+    super::write(&asked(operation, true), answer, seed)
+}
+
+/// Whether a stream came to its own end; `None` where no such stream is merged.
+pub(super) fn ended_well(operation: Operation, bytes: &[u8]) -> Option<bool> {
+    let merge = table::wire(operation).merge?;
+    Some(merge(framing(operation), bytes).is_some_and(|merged| merged.ended))
+}

@@ -1,0 +1,333 @@
+//! Sends recorded requests again, and keeps what comes back as the recorder keeps any
+//! live call.
+//!
+//! A [`RerecordSender`] sends one [`RerecordRequest`] after the other: so many at once to each upstream,
+//! again after a while where the upstream is busy, and no further once it is told to
+//! stop. What did not come to a good end is not kept. [`RerecordSender::run`] sends whole
+//! lanes: those of one lane in order, the lanes side by side.
+
+mod backoff;
+mod judge;
+mod upstream_gate;
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt as _;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+
+use super::{KeepFilter, OnRecorded, RecordEngine, RecordJob, RecordOutcome};
+use crate::identity::RequestKey;
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::CallCredentials;
+use crate::recording::{Entry, EntryName, PendingChange};
+use crate::upstream::{UpstreamError, UpstreamRequest};
+pub use judge::AnswerChange;
+use judge::RejectReason;
+use upstream_gate::UpstreamGate;
+
+/// How much is asked of upstreams, and how long they are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct RerecordLimits {
+    /// Requests under way at one upstream.
+    pub at_once: usize,
+    /// How often one request is sent at the most.
+    pub tries: u32,
+    /// The longest wait before it is sent again.
+    pub patience: Duration,
+    /// How long a whole answer may take.
+    pub timeout: Duration,
+}
+
+/// A request that is to be sent.
+#[derive(Debug)]
+pub struct RerecordRequest {
+    /// The request as it is stored.
+    pub observed: NormalizedRequest,
+    /// Its key.
+    pub key: RequestKey,
+    /// The name that the new exchange is kept under.
+    pub name: EntryName,
+    /// The request as it goes out.
+    pub forward: UpstreamRequest,
+    /// The credentials in that.
+    pub secrets: Arc<CallCredentials>,
+    /// What the new exchange says of itself.
+    pub pending: PendingChange,
+    /// The take whose request this was, to be compared with; `None` for a new call.
+    pub before: Option<(EntryName, Entry)>,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RerecordOutcome {
+    /// Its answer is on disk.
+    Kept {
+        /// How often it had been sent before in vain.
+        retries: u32,
+        /// What is different from the take it is to replace.
+        change: AnswerChange,
+    },
+    /// There was no answer worth keeping: why, freed of secrets.
+    Failed {
+        /// How often it had been sent before in vain.
+        retries: u32,
+        /// Why.
+        why: String,
+    },
+    /// There was one, and it could not be kept: why.
+    Unkept(String),
+    /// It was not sent, or given up: the run was told to stop.
+    Stopped,
+}
+
+/// Orders that are sent one after the other.
+#[derive(Debug)]
+pub struct RequestLane<T> {
+    /// The upstream of the first.
+    pub upstream: String,
+    /// What each is made of.
+    pub items: Vec<T>,
+}
+
+/// Says what time it is, as the recording says it: unique, and rising.
+pub type TimeSource = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Sends orders.
+pub struct RerecordSender {
+    recorder: Arc<RecordEngine>,
+    limits: RerecordLimits,
+    stamp: TimeSource,
+    gates: Mutex<BTreeMap<String, Arc<UpstreamGate>>>,
+    /// True once nothing more is to be sent.
+    stop: watch::Receiver<bool>,
+}
+
+/// What one try came to.
+enum Tried {
+    Kept(AnswerChange),
+    Unkept(String),
+    InVain(RejectReason),
+}
+
+impl RerecordSender {
+    /// A sender through `recorder`, until `stop` is true. What is under way then is
+    /// waited for: [`RecordEngine::finish`] ends that.
+    pub fn new(
+        recorder: Arc<RecordEngine>,
+        limits: RerecordLimits,
+        stamp: TimeSource,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { recorder, limits, stamp, gates: Mutex::default(), stop }
+    }
+
+    /// Sends the items of all lanes, each made by `prepare` when its turn comes, on a
+    /// thread that may wait for files; tells `done` of each. Items that are not told
+    /// of were not come to.
+    pub async fn run<T, P, D>(
+        self: &Arc<Self>,
+        lanes: Vec<RequestLane<T>>,
+        prepare: Arc<P>,
+        done: Arc<D>,
+    ) where
+        T: Send + Sync + 'static,
+        P: Fn(&T) -> Result<RerecordRequest, String> + Send + Sync + 'static,
+        D: Fn(&T, RerecordOutcome) + Send + Sync + 'static,
+    {
+        let mut queues: BTreeMap<String, VecDeque<RequestLane<T>>> = BTreeMap::new();
+        for lane in lanes {
+            queues.entry(lane.upstream.clone()).or_default().push_back(lane);
+        }
+        let mut workers = JoinSet::new();
+        for queue in queues.into_values() {
+            let count = queue.len().min(self.limits.at_once);
+            let queue = Arc::new(Mutex::new(queue));
+            for _ in 0..count {
+                let (sender, queue) = (Arc::clone(self), Arc::clone(&queue));
+                let (prepare, done) = (Arc::clone(&prepare), Arc::clone(&done));
+                workers.spawn(async move {
+                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    while let Some(lane) = next() {
+                        for item in lane.items {
+                            if sender.is_stopped() {
+                                return;
+                            }
+                            sender.item(item, &prepare, &done).await;
+                        }
+                    }
+                });
+            }
+        }
+        // A panic in a worker has been printed; what it had not told of counts as not sent.
+        while workers.join_next().await.is_some() {}
+    }
+
+    async fn item<T, P, D>(&self, item: T, prepare: &Arc<P>, done: &Arc<D>)
+    where
+        T: Send + Sync + 'static,
+        P: Fn(&T) -> Result<RerecordRequest, String> + Send + Sync + 'static,
+        D: Fn(&T, RerecordOutcome) + Send + Sync + 'static,
+    {
+        let prepare = Arc::clone(prepare);
+        let prepared = tokio::task::spawn_blocking(move || {
+            let order = prepare(&item);
+            (item, order)
+        });
+        let Ok((item, order)) = prepared.await else { return };
+        let outcome = match order {
+            Ok(order) => self.send(order).await,
+            Err(why) => RerecordOutcome::Failed { retries: 0, why },
+        };
+        done(&item, outcome);
+    }
+
+    /// Sends one order, as often as it takes within the limits.
+    pub async fn send(&self, order: RerecordRequest) -> RerecordOutcome {
+        let order = Arc::new(order);
+        let gate = self.gate(&order.forward.upstream);
+        let Some(_place) = gate.enter(self.stop.clone()).await else {
+            return RerecordOutcome::Stopped;
+        };
+        self.attempts(&order, &gate).await
+    }
+
+    async fn attempts(&self, order: &Arc<RerecordRequest>, gate: &UpstreamGate) -> RerecordOutcome {
+        let mut retries = 0;
+        loop {
+            if !gate.opened(self.stop.clone()).await {
+                return RerecordOutcome::Stopped;
+            }
+            if let Some(why) = gate.refusal() {
+                return RerecordOutcome::Failed { retries, why };
+            }
+            let (why, after) = match self.attempt(order).await {
+                Tried::Kept(change) => return RerecordOutcome::Kept { retries, change },
+                Tried::Unkept(why) => return RerecordOutcome::Unkept(why),
+                Tried::InVain(RejectReason::Stopped) => return RerecordOutcome::Stopped,
+                Tried::InVain(RejectReason::Refused { why }) => {
+                    gate.refuse(&why);
+                    return RerecordOutcome::Failed { retries, why };
+                }
+                Tried::InVain(RejectReason::Failed { why }) => {
+                    return RerecordOutcome::Failed { retries, why };
+                }
+                Tried::InVain(RejectReason::Busy { why, after }) => (why, after),
+            };
+            if retries + 1 >= self.limits.tries {
+                return RerecordOutcome::Failed { retries, why };
+            }
+            let wait = after.unwrap_or_else(|| backoff::backoff(retries, order.key.as_str()));
+            if wait > self.limits.patience {
+                let (asked, limit) = (wait.as_secs(), self.limits.patience.as_secs());
+                let why =
+                    format!("{why}; to be asked again in {asked} s, and {limit} s is the limit");
+                return RerecordOutcome::Failed { retries, why };
+            }
+            let until = Instant::now() + wait;
+            match after {
+                // What it says of itself holds for every call.
+                Some(_) => gate.hold(until),
+                None if !self.sleep(until).await => return RerecordOutcome::Stopped,
+                None => {}
+            }
+            retries += 1;
+        }
+    }
+
+    /// Sends an order once.
+    async fn attempt(&self, order: &Arc<RerecordRequest>) -> Tried {
+        let (tell, mut judged) = oneshot::channel();
+        let (kept, word) = oneshot::channel();
+        let judging = Arc::clone(order);
+        let keeps = KeepFilter::new(move |entry| {
+            let verdict = judge::judge(&judging, entry);
+            let good = verdict.is_ok();
+            // Who has given up waiting has counted it as failed, and sends it again.
+            tell.send(verdict).is_ok() && good
+        });
+        // Whoever does not wait for the word does without.
+        let tells =
+            OnRecorded::new(move |told: &RecordOutcome| drop(kept.send(told.outcome.clone())));
+        let job = RecordJob {
+            observed: order.observed.clone(),
+            key: order.key.clone(),
+            name: order.name.clone(),
+            secrets: Arc::clone(&order.secrets),
+            arrived: Instant::now(),
+            recorded_at: (self.stamp)(),
+            keeps: Some(keeps),
+            word: tells,
+        };
+        let asked = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
+        judged.close();
+        match (judged.try_recv(), asked) {
+            (Ok(Ok(change)), _) => match word.await {
+                Ok(Ok(())) => Tried::Kept(change),
+                Ok(Err(why)) => Tried::Unkept(why),
+                Err(_) => Tried::Unkept("keep it: its writer broke off".to_owned()),
+            },
+            (Ok(Err(bad)), _) => Tried::InVain(bad),
+            (Err(_), Ok(Err(error))) => Tried::InVain(self.unanswered(order, &error)),
+            (Err(_), _) => {
+                let seconds = self.limits.timeout.as_secs();
+                let why = format!("the answer took longer than {seconds} s");
+                Tried::InVain(RejectReason::Busy { why, after: None })
+            }
+        }
+    }
+
+    /// Sends, and takes the answer to its end, as a program does.
+    async fn drain(&self, job: RecordJob, order: &RerecordRequest) -> Result<(), UpstreamError> {
+        let forward = &order.forward;
+        let forward = UpstreamRequest {
+            upstream: forward.upstream.clone(),
+            base: forward.base.clone(),
+            method: forward.method.clone(),
+            path: forward.path.clone(),
+            query: forward.query.clone(),
+            headers: forward.headers.clone(),
+            body: forward.body.clone(),
+        };
+        let mut body = self.recorder.run(job, forward).await?.into_body();
+        // How it ended is judged from the entry.
+        while let Some(Ok(_)) = body.frame().await {}
+        Ok(())
+    }
+
+    fn unanswered(&self, order: &RerecordRequest, error: &UpstreamError) -> RejectReason {
+        let redactor = &self.recorder.shared.redactor;
+        let why = redactor.redact_text(&format!("failed to {error}"), &order.secrets).into_owned();
+        match error {
+            UpstreamError::Stopped { .. } => RejectReason::Stopped,
+            UpstreamError::Setup { .. } | UpstreamError::Path { .. } => {
+                RejectReason::Failed { why }
+            }
+            UpstreamError::NoAnswer { .. } | UpstreamError::Unreachable { .. } => {
+                RejectReason::Busy { why, after: None }
+            }
+        }
+    }
+
+    /// Sleeps; `false` where the run was told to stop.
+    async fn sleep(&self, until: Instant) -> bool {
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            () = tokio::time::sleep_until(until.into()) => true,
+            _ = stop.wait_for(|stop| *stop) => false,
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    fn gate(&self, upstream: &str) -> Arc<UpstreamGate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = || Arc::new(UpstreamGate::new(self.limits.at_once));
+        Arc::clone(gates.entry(upstream.to_owned()).or_insert_with(fresh))
+    }
+}

@@ -1,0 +1,378 @@
+//! An entry as it stands in the log beside a recording: quick to write, and read
+//! back as the file would hold it.
+//!
+//! ```text
+//! u8            flags: 1 first of its run, 2 has a time, 4 failed, 8 first that did not;
+//!               the layout in bits 4 and 5
+//! u32 n, n      the name: its key in the file
+//! u32 n, n      `recorded_at`; n is 0 where there is none
+//! u32 n, n      the head: the entry's JSON without its bodies
+//! u64           bytes of the request's body
+//! u32 n         rows of the response, n times
+//!   f64, u64      milliseconds, bytes
+//! …             the request's body, then the rows' bytes, to the very end
+//! ```
+//!
+//! Numbers are little-endian. What is read is never trusted: any bytes give an
+//! entry or a [`PackedError`], and no length is believed before it is there.
+
+mod head;
+
+use bytes::Bytes;
+
+use super::body::{Chunk, ChunkLayout, ResponsePayload};
+use super::entry::{Entry, EntryReadError};
+use super::entry_field::{EntryError, rounded};
+use super::entry_name::EntryName;
+
+const FIRST: u8 = 1;
+const TIMED: u8 = 2;
+const FAILED: u8 = 4;
+const RECOVERED: u8 = 8;
+const STANDING: u8 = FIRST | FAILED | RECOVERED;
+const LAYOUT_SHIFT: u8 = 4;
+
+/// What a take means for the takes that earlier runs left under its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TakeStanding {
+    /// Nothing: they stay, or gave way before.
+    #[default]
+    Further,
+    /// It is the first take of its run: they give way.
+    First,
+    /// It is the first take of its run, and its call failed: they give way if none of
+    /// them is of a call that succeeded. If one is, they stay and this take goes.
+    FirstFailed,
+    /// The same for a further take, where all takes of its run have failed so far.
+    Failed,
+    /// It is the first take of its run whose call succeeded, and others failed before:
+    /// they give way, and the failed takes of the run stay.
+    Recovered,
+}
+
+impl TakeStanding {
+    /// Whether it is of a run in which no call has succeeded so far.
+    pub fn is_failed(self) -> bool {
+        matches!(self, Self::FirstFailed | Self::Failed)
+    }
+
+    fn flags(self) -> u8 {
+        match self {
+            Self::Further => 0,
+            Self::First => FIRST,
+            Self::FirstFailed => FIRST | FAILED,
+            Self::Failed => FAILED,
+            // Older versions take it for a first one.
+            Self::Recovered => FIRST | RECOVERED,
+        }
+    }
+
+    fn of_flags(flags: u8) -> Self {
+        match (flags & FIRST != 0, flags & FAILED != 0, flags & RECOVERED != 0) {
+            (true, false, false) => Self::First,
+            (true, true, _) => Self::FirstFailed,
+            (false, true, _) => Self::Failed,
+            (_, false, true) => Self::Recovered,
+            (false, false, false) => Self::Further,
+        }
+    }
+}
+
+/// What is told about a packed entry without reading all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackedHead {
+    /// What the entry is kept under.
+    pub name: EntryName,
+    /// What it means for the takes of earlier runs.
+    pub standing: TakeStanding,
+    /// The entry's own time.
+    pub recorded_at: Option<String>,
+}
+
+/// Bytes that are no packed entry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackedError {
+    /// They end too early, or do not end where they must.
+    #[error("a kept call is cut or has bytes too many: the next fold of its log sets it aside")]
+    Length,
+    /// A name that cannot stand in a recording.
+    #[error("a kept call has no usable name: the next fold of its log sets it aside")]
+    Name,
+    /// A layout or a time that does not exist.
+    #[error("a kept call has an unknown layout or time: the next fold of its log sets it aside")]
+    Layout,
+    /// The head is no JSON.
+    #[error("a kept call's head is not JSON: the next fold of its log sets it aside")]
+    Json,
+    /// A field of the entry is of the wrong type.
+    #[error("in a kept call, {problem}: the next fold of its log sets it aside")]
+    Entry {
+        /// What is wrong.
+        problem: Box<EntryError>,
+    },
+}
+
+/// Packs an entry. `first`: the takes that an earlier run left under the name
+/// give way to it.
+#[cfg(test)]
+pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
+    let mut out = Vec::new();
+    pack_to(&mut out, name, if first { TakeStanding::First } else { TakeStanding::Further }, entry);
+    out
+}
+
+/// Packs an entry behind what `out` holds.
+pub fn pack_to(out: &mut Vec<u8>, name: &EntryName, standing: TakeStanding, entry: &Entry) {
+    let request: &[u8] = entry.request.as_ref().map_or(b"", |request| &request.body);
+    let payload = entry.response.as_ref().map(|response| &response.payload);
+    let length = payload.map_or(0, ResponsePayload::len);
+    let rows = payload.map_or(0, |payload| payload.chunks.len());
+    out.reserve(1024 + request.len() + length + 16 * rows);
+    let layout = payload.map_or(ChunkLayout::Whole, |payload| payload.layout);
+    let time = entry.recorded_at.as_deref();
+    let flags = standing.flags() | if time.is_some() { TIMED } else { 0 };
+    out.push(flags | layout_code(layout) << LAYOUT_SHIFT);
+    match name {
+        EntryName::Step(id) => put(out, id.as_bytes()),
+        EntryName::Hash(key) => put(out, key.as_str().as_bytes()),
+    }
+    put(out, time.unwrap_or_default().as_bytes());
+    let at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    head::write(out, entry);
+    let head = count(out.len() - at - 4).to_le_bytes();
+    out[at..at + 4].copy_from_slice(&head);
+    out.extend_from_slice(&(request.len() as u64).to_le_bytes());
+    put_rows(out, payload, entry.latency_ms, length);
+    out.extend_from_slice(request);
+    for chunk in payload.map_or(&[][..], |payload| &payload.chunks) {
+        out.extend_from_slice(&chunk.data);
+    }
+}
+
+/// Says of an entry that is packed what it means for earlier takes. Its length stays
+/// the same.
+pub fn set_standing(packed: &mut [u8], standing: TakeStanding) {
+    if let Some(flags) = packed.first_mut() {
+        *flags = *flags & !STANDING | standing.flags();
+    }
+}
+
+/// Reads what is needed to put a packed entry in its place.
+///
+/// # Errors
+/// Bytes that are no packed entry, as far as they were read.
+pub fn peek(packed: &[u8]) -> Result<PackedHead, PackedError> {
+    Reader { rest: packed }.prefix().map(|(_, head)| head)
+}
+
+/// Reads a packed entry, as the file would hold it: times rounded, a body that
+/// came whole in one chunk.
+///
+/// # Errors
+/// Bytes that are no packed entry.
+pub fn unpack(packed: &[u8]) -> Result<(PackedHead, Entry), PackedError> {
+    let mut reader = Reader { rest: packed };
+    let (flags, head) = reader.prefix()?;
+    let text = reader.run()?;
+    let mut entry = Entry::read(text).map_err(|why| match why {
+        EntryReadError::Json(_) => PackedError::Json,
+        EntryReadError::Entry(problem) => PackedError::Entry { problem: Box::new(problem) },
+    })?;
+    let request = reader.long()?;
+    let rows = reader.rows()?;
+    let request = reader.take(usize::try_from(request).map_err(|_| PackedError::Length)?)?;
+    match &mut entry.request {
+        Some(known) => known.body = Bytes::copy_from_slice(request),
+        None if request.is_empty() => {}
+        None => return Err(PackedError::Length),
+    }
+    let payload = payload(flags >> LAYOUT_SHIFT & 3, &rows, reader.rest)?;
+    match &mut entry.response {
+        Some(known) => known.payload = payload,
+        None if rows.is_empty() => {}
+        None => return Err(PackedError::Length),
+    }
+    Ok((head, entry))
+}
+
+/// How long a packed entry is by the lengths within it; `None` where these go past what
+/// there is of it. `read` fills a buffer with the bytes from an offset on, and gives whether
+/// they are there; none of a body is asked for.
+///
+/// # Errors
+/// What `read` fails with.
+pub fn measure<E>(
+    mut read: impl FnMut(u64, &mut [u8]) -> Result<bool, E>,
+) -> Result<Option<u64>, E> {
+    let mut at = 1;
+    // The name, the time and the head.
+    for _ in 0..3 {
+        let mut length = [0; 4];
+        if !read(at, &mut length)? {
+            return Ok(None);
+        }
+        at += 4 + u64::from(u32::from_le_bytes(length));
+    }
+    let (mut request, mut rows) = ([0; 8], [0; 4]);
+    if !read(at, &mut request)? || !read(at + 8, &mut rows)? {
+        return Ok(None);
+    }
+    at += 12;
+    let mut total = Some(u64::from_le_bytes(request));
+    let mut left = u32::from_le_bytes(rows) as usize;
+    let mut piece = [0; ROW * 256];
+    while left > 0 {
+        let rows = &mut piece[..ROW * left.min(256)];
+        if !read(at, rows)? {
+            return Ok(None);
+        }
+        for row in rows.as_chunks::<ROW>().0 {
+            let [_, _, _, _, _, _, _, _, length @ ..] = *row;
+            total = total.and_then(|total| total.checked_add(u64::from_le_bytes(length)));
+        }
+        at += rows.len() as u64;
+        left -= rows.len() / ROW;
+    }
+    Ok(total.and_then(|total| total.checked_add(at)))
+}
+
+/// The bytes of a row: a time and a length.
+const ROW: usize = 16;
+
+/// The rows as the file would give them back.
+fn put_rows(
+    out: &mut Vec<u8>,
+    payload: Option<&ResponsePayload>,
+    latency: Option<f64>,
+    length: usize,
+) {
+    let rows = match payload.filter(|_| length > 0) {
+        None => 0,
+        Some(payload) if payload.layout == ChunkLayout::Whole => 1,
+        Some(payload) => payload.chunks.len(),
+    };
+    out.extend_from_slice(&count(rows).to_le_bytes());
+    let mut row = |ms: f64, length: usize| {
+        out.extend_from_slice(&rounded(ms).to_le_bytes());
+        out.extend_from_slice(&(length as u64).to_le_bytes());
+    };
+    match payload.filter(|_| length > 0) {
+        None => {}
+        Some(payload) if payload.layout == ChunkLayout::Whole => {
+            row(latency.unwrap_or(0.0), length)
+        }
+        Some(payload) => {
+            payload.chunks.iter().for_each(|chunk| row(chunk.at_ms, chunk.data.len()));
+        }
+    }
+}
+
+fn payload(
+    layout: u8,
+    rows: &[(f64, usize)],
+    bytes: &[u8],
+) -> Result<ResponsePayload, PackedError> {
+    let total = rows.iter().try_fold(0_usize, |sum, (_, length)| sum.checked_add(*length));
+    if total != Some(bytes.len()) {
+        return Err(PackedError::Length);
+    }
+    let layout = match layout {
+        0 if rows.len() <= 1 => ChunkLayout::Whole,
+        1 => ChunkLayout::Frames,
+        2 => ChunkLayout::Chunks,
+        _ => return Err(PackedError::Layout),
+    };
+    if bytes.is_empty() {
+        return Ok(ResponsePayload::empty());
+    }
+    let mut rest = Bytes::copy_from_slice(bytes);
+    let chunk = |&(at_ms, length): &(f64, usize)| Chunk { at_ms, data: rest.split_to(length) };
+    Ok(ResponsePayload { layout, chunks: rows.iter().map(chunk).collect() })
+}
+
+fn layout_code(layout: ChunkLayout) -> u8 {
+    match layout {
+        ChunkLayout::Whole => 0,
+        ChunkLayout::Frames => 1,
+        ChunkLayout::Chunks => 2,
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&count(bytes.len()).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// A length as it is written. A head or a name of 4 GiB does not exist: one
+/// would read back as damaged.
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// What has not been read yet.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// The flags, and everything before the entry's own head.
+    fn prefix(&mut self) -> Result<(u8, PackedHead), PackedError> {
+        let [flags] = self.array()?;
+        let name = self.text()?;
+        let time = self.text()?;
+        let name = match EntryName::of_key(name) {
+            (EntryName::Step(id), _) => EntryName::step(&id).map_err(|_| PackedError::Name)?,
+            (name, 1) => name,
+            _ => return Err(PackedError::Name),
+        };
+        let recorded_at = (flags & TIMED != 0).then(|| time.to_owned());
+        Ok((flags, PackedHead { name, standing: TakeStanding::of_flags(flags), recorded_at }))
+    }
+
+    fn rows(&mut self) -> Result<Vec<(f64, usize)>, PackedError> {
+        let count = u32::from_le_bytes(self.array()?) as usize;
+        if count > self.rest.len() / 16 {
+            return Err(PackedError::Length);
+        }
+        let mut rows = Vec::with_capacity(count);
+        for _ in 0..count {
+            let ms = f64::from_le_bytes(self.array()?);
+            if !ms.is_finite() {
+                return Err(PackedError::Layout);
+            }
+            rows.push((ms, usize::try_from(self.long()?).map_err(|_| PackedError::Length)?));
+        }
+        Ok(rows)
+    }
+
+    fn text(&mut self) -> Result<&'a str, PackedError> {
+        std::str::from_utf8(self.run()?).map_err(|_| PackedError::Name)
+    }
+
+    fn run(&mut self) -> Result<&'a [u8], PackedError> {
+        let length = u32::from_le_bytes(self.array()?);
+        self.take(length as usize)
+    }
+
+    fn long(&mut self) -> Result<u64, PackedError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], PackedError> {
+        let (head, rest) = self.rest.split_first_chunk().ok_or(PackedError::Length)?;
+        self.rest = rest;
+        Ok(*head)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], PackedError> {
+        let (head, rest) = self.rest.split_at_checked(length).ok_or(PackedError::Length)?;
+        self.rest = rest;
+        Ok(head)
+    }
+}
+
+#[cfg(test)]
+#[path = "log_codec_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,196 @@
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::super::entry::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+use super::*;
+use crate::identity::RequestKey;
+use crate::provider::{TokenUsage, ToolCall};
+
+fn any_name() -> impl Strategy<Value = EntryName> {
+    prop_oneof![
+        "[a-e#é \"]{1,9}".prop_map(|id| EntryName::step(&id).unwrap()),
+        "[ab]".prop_map(|c| EntryName::Hash(RequestKey::parse(&c.repeat(64)).unwrap())),
+    ]
+}
+
+fn any_payload() -> impl Strategy<Value = ResponsePayload> {
+    let layout =
+        prop_oneof![Just(ChunkLayout::Whole), Just(ChunkLayout::Frames), Just(ChunkLayout::Chunks)];
+    let data = prop_oneof![
+        any::<Vec<u8>>(),
+        any::<String>().prop_map(String::into_bytes),
+        Just(b"{\"a\": [1, \"\\u00e9\"]}\n".to_vec()),
+    ];
+    let chunk = (any::<f64>(), data).prop_map(|(at_ms, data)| Chunk { at_ms, data: data.into() });
+    (layout, prop::collection::vec(chunk, 0..4))
+        .prop_map(|(layout, chunks)| ResponsePayload { layout, chunks })
+}
+
+fn any_headers() -> impl Strategy<Value = Vec<(String, String)>> {
+    prop::collection::vec(("[a-cA]{1,2}", any::<String>()), 0..4)
+}
+
+fn any_end() -> impl Strategy<Value = ResponseEnd> {
+    prop_oneof![
+        Just(ResponseEnd::Complete),
+        Just(ResponseEnd::ClientAbort),
+        Just(ResponseEnd::Truncated),
+        Just(ResponseEnd::UpstreamAbort(RecordedCut::Close)),
+        Just(ResponseEnd::UpstreamAbort(RecordedCut::Reset)),
+    ]
+}
+
+fn any_request() -> impl Strategy<Value = RecordedRequest> {
+    (any::<String>(), any::<String>(), any_headers(), any::<Vec<u8>>()).prop_map(
+        |(path, query, headers, body)| RecordedRequest {
+            method: "POST".to_owned(),
+            path,
+            query,
+            headers,
+            other_headers: Default::default(),
+            body: body.into(),
+        },
+    )
+}
+
+fn any_response() -> impl Strategy<Value = RecordedResponse> {
+    (100_u16..1000, any_headers(), any_payload(), any_end()).prop_map(
+        |(status, headers, payload, end)| RecordedResponse { status, headers, payload, end },
+    )
+}
+
+fn any_calls() -> impl Strategy<Value = Vec<ToolCall>> {
+    let call = (any::<String>(), any::<i64>()).prop_map(|(name, number)| ToolCall {
+        id: name.clone(),
+        name,
+        arguments: json!({"n": number, "l": [null, 1.5]}),
+    });
+    prop::collection::vec(call, 0..3)
+}
+
+fn any_extra() -> impl Strategy<Value = Map<String, Value>> {
+    prop::collection::btree_map(
+        prop_oneof![Just("zz".to_owned()), Just("model".to_owned()), any::<String>()],
+        any::<Option<String>>().prop_map(Value::from),
+        0..3,
+    )
+    .prop_map(|map| map.into_iter().collect())
+}
+
+/// Any entry that a file can hold.
+pub(in crate::recording) fn any_entry() -> impl Strategy<Value = Entry> {
+    let words = (
+        any::<Option<String>>(),
+        any::<Option<String>>(),
+        any::<Option<String>>(),
+        prop::option::of("t[0-9]{0,3}"),
+    );
+    let numbers = (any::<Option<f64>>(), any::<Option<f64>>(), any::<Option<[u64; 6]>>());
+    let lists = (any_calls(), prop::collection::vec(any::<Vec<f64>>(), 0..3));
+    let bodies = (prop::option::of(any_request()), prop::option::of(any_response()));
+    let more = (any::<bool>(), prop_oneof![4 => Just(Map::new()), 1 => any_extra()]);
+    (words, numbers, lists, bodies, more).prop_map(
+        |(words, numbers, lists, (request, response), (fault, extra))| Entry {
+            is_ambiguous: false,
+            content: words.0,
+            model: words.1.clone(),
+            usage: numbers.2.map(|n| TokenUsage {
+                prompt_tokens: n[0],
+                completion_tokens: n[1],
+                total_tokens: n[2],
+                reasoning_tokens: n[3],
+                cached_tokens: n[4],
+                cache_write_tokens: n[5],
+            }),
+            cost_usd: numbers.0,
+            latency_ms: numbers.1,
+            finish_reason: words.2.clone(),
+            tool_calls: lists.0,
+            embeddings: lists.1,
+            request_hash: RequestKey::parse(&"ab".repeat(32)),
+            provider: words.2,
+            upstream: words.1.clone(),
+            session: words.1,
+            recorded_at: words.3,
+            request,
+            response,
+            fault: (fault && !extra.is_empty()).then(|| json!({"type": "hang"})),
+            extra,
+        },
+    )
+}
+
+#[test]
+fn head_tells_the_name_and_the_time_without_reading_the_entry() {
+    let name = EntryName::step("plan").unwrap();
+    let entry = Entry { recorded_at: Some("t1".to_owned()), ..Entry::default() };
+    let mut packed = pack(&name, true, &entry);
+    let head =
+        PackedHead { name, standing: TakeStanding::First, recorded_at: Some("t1".to_owned()) };
+    assert_eq!(peek(&packed), Ok(head.clone()));
+    assert_eq!(unpack(&packed), Ok((head, entry)));
+    packed.push(0);
+    assert_eq!(unpack(&packed), Err(PackedError::Length));
+}
+
+#[test]
+fn name_that_cannot_stand_in_a_recording_is_refused() {
+    for name in ["", "_version", &format!("{}#2", "a".repeat(64)), &"x".repeat(300)] {
+        let packed = pack(&EntryName::Step(name.to_owned()), false, &Entry::default());
+        assert_eq!(peek(&packed), Err(PackedError::Name), "{name}");
+        assert_eq!(unpack(&packed), Err(PackedError::Name), "{name}");
+    }
+}
+
+#[test]
+fn head_that_is_no_entry_is_refused() {
+    let name = EntryName::step("plan").unwrap();
+    let entry = Entry { fault: Some(json!("hang")), ..Entry::default() };
+    let error = unpack(&pack(&name, false, &entry)).unwrap_err();
+    assert!(error.to_string().contains("/fault must be an object"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn what_is_unpacked_is_what_the_file_would_hold(name in any_name(), first: bool, entry in any_entry()) {
+        let packed = pack(&name, first, &entry);
+        let standing = if first { TakeStanding::First } else { TakeStanding::Further };
+        let head = PackedHead { name, standing, recorded_at: entry.recorded_at.clone() };
+        prop_assert_eq!(peek(&packed), Ok(head.clone()));
+        let filed = Entry::parse(&entry.to_json()).unwrap();
+        prop_assert_eq!(unpack(&packed), Ok((head, filed.clone())));
+        prop_assert_eq!(unpack(&pack(&filed_name(), first, &filed)).unwrap().1, filed);
+    }
+
+    #[test]
+    fn cut_or_changed_bytes_never_make_it_panic(entry in any_entry(), at: prop::sample::Index, byte: u8, bytes: Vec<u8>) {
+        let mut packed = pack(&filed_name(), true, &entry);
+        let at = at.index(packed.len());
+        prop_assert!(unpack(&packed[..at]).is_err());
+        let _ = peek(&packed[..at]);
+        packed[at] = byte;
+        let _ = (peek(&packed), unpack(&packed), peek(&bytes), unpack(&bytes));
+    }
+}
+
+fn filed_name() -> EntryName {
+    EntryName::step("a").unwrap()
+}
+
+#[test]
+fn standing_is_read_back_and_changes_nothing_else() {
+    let entry = Entry { content: Some("x".to_owned()), ..Entry::default() };
+    let mut packed = pack(&EntryName::step("s").unwrap(), false, &entry);
+    let length = packed.len();
+    for standing in [
+        TakeStanding::First,
+        TakeStanding::FirstFailed,
+        TakeStanding::Failed,
+        TakeStanding::Recovered,
+        TakeStanding::Further,
+    ] {
+        set_standing(&mut packed, standing);
+        assert_eq!(peek(&packed).unwrap().standing, standing);
+        assert_eq!((unpack(&packed).unwrap().1, packed.len()), (entry.clone(), length));
+    }
+}

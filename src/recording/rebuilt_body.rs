@@ -1,0 +1,85 @@
+//! JSON bodies of which only the value is known, written again as text.
+
+use serde_json::Value;
+
+use super::json_style::{DEPTH_LIMIT, JsonSpacing, JsonStyle, depth};
+
+/// A body written again from its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RebuiltBody {
+    /// The text.
+    pub(crate) bytes: Vec<u8>,
+    /// Whether it is as long as the body it replaces is said to have been.
+    pub(crate) fits: bool,
+}
+
+/// Writes a value in the first of the usual spellings that is `length` bytes long.
+/// Without a length, or where no spelling has it, the text is compact.
+///
+/// Returns `None` for a value that is nested too deeply to be written.
+pub(crate) fn rebuild(value: &Value, length: Option<usize>) -> Option<RebuiltBody> {
+    if depth(value) > DEPTH_LIMIT {
+        return None;
+    }
+    let compact = JsonStyle::PLAIN.write(value);
+    let Some(length) = length else { return Some(RebuiltBody { bytes: compact, fits: true }) };
+    if compact.len() == length {
+        return Some(RebuiltBody { bytes: compact, fits: true });
+    }
+    // Every other spelling is at least as long as the compact one.
+    let usual = if compact.len() < length { &USUAL[..] } else { &[] };
+    let fitting = usual.iter().find_map(|(spacing, ascii)| {
+        let mut text = JsonStyle { spacing: *spacing, ascii: *ascii, newline: false }.write(value);
+        if text.len() + 1 == length {
+            text.push(b'\n');
+        }
+        (text.len() == length).then_some(text)
+    });
+    Some(match fitting {
+        Some(bytes) => RebuiltBody { bytes, fits: true },
+        None => RebuiltBody { bytes: compact, fits: false },
+    })
+}
+
+/// The spellings of SDKs and providers, the likelier first.
+const USUAL: [(JsonSpacing, bool); 6] = [
+    (JsonSpacing::Spaced, true),
+    (JsonSpacing::Spaced, false),
+    (JsonSpacing::Pretty, false),
+    (JsonSpacing::Pretty, true),
+    (JsonSpacing::Compact, true),
+    (JsonSpacing::Compact, false),
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn spelling_is_chosen_by_the_length_that_the_body_had() {
+        let value = json!({"a": [1, "é"], "b": {}});
+        let texts = [
+            "{\"a\":[1,\"é\"],\"b\":{}}",
+            "{\"a\":[1,\"é\"],\"b\":{}}\n",
+            "{\"a\": [1, \"\\u00e9\"], \"b\": {}}",
+            "{\"a\": [1, \"é\"], \"b\": {}}",
+            "{\n  \"a\": [\n    1,\n    \"é\"\n  ],\n  \"b\": {}\n}\n",
+        ];
+        for text in texts {
+            let rebuilt = rebuild(&value, Some(text.len())).unwrap();
+            assert_eq!((std::str::from_utf8(&rebuilt.bytes).unwrap(), rebuilt.fits), (text, true));
+        }
+        for (length, fits) in [(Some(7), false), (Some(900), false), (None, true)] {
+            let rebuilt = rebuild(&value, length).unwrap();
+            assert_eq!((rebuilt.bytes.as_slice(), rebuilt.fits), (texts[0].as_bytes(), fits));
+        }
+    }
+
+    #[test]
+    fn value_that_is_nested_too_deeply_is_not_written() {
+        let deep = (0..=DEPTH_LIMIT).fold(json!(1), |value, _| json!([value]));
+        assert_eq!(rebuild(&deep, None), None);
+    }
+}

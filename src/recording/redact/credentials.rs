@@ -1,0 +1,278 @@
+//! The credentials that one request carries, and the search for them in everything that is
+//! kept of it.
+
+mod escape;
+mod layer;
+mod run;
+mod search;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use super::MARK;
+use crate::identity::header;
+use crate::identity::query::{QueryRules, is_token};
+use search::CredentialSearch;
+
+/// Shorter values are too likely to be ordinary text.
+const SHORTEST: usize = 8;
+
+/// Values that programs send where no key is needed: no secrets, and words that
+/// a prompt may well contain. The stand-in for a missing key is not among them: it
+/// takes the key's place wherever the program puts it, and must match there too.
+const PLACEHOLDERS: [&str; 10] = [
+    "not-needed",
+    "lm-studio",
+    "anything",
+    "placeholder",
+    "dummy-key",
+    "test-key",
+    "fake-key",
+    "sk-no-key-required",
+    "no-key-required",
+    "undefined",
+];
+
+/// A header whose name contains one of these carries a credential.
+const TELLING: [&str; 10] = [
+    "auth",
+    "access-key",
+    "api-key",
+    "apikey",
+    "subscription-key",
+    "token",
+    "secret",
+    "password",
+    "signature",
+    "credential",
+];
+
+/// Headers that end with `key`, but not with a credential, contain one of these.
+const OTHER_KEYS: [&str; 5] = ["idempotency", "cache", "websocket", "partition", "routing"];
+
+/// Headers that name whose account it is, and sessions.
+const PRIVATE: [&str; 6] = [
+    "openai-organization",
+    "openai-project",
+    "anthropic-workspace-id",
+    "anthropic-user-profile-id",
+    "mcp-session-id",
+    "x-goog-iam-authority-selector",
+];
+
+/// The credentials of a request, or of several. They are never printed.
+#[derive(Clone, Default)]
+pub struct CallCredentials {
+    values: BTreeSet<String>,
+    /// Made when it is first needed.
+    search: OnceLock<CredentialSearch>,
+}
+
+impl CallCredentials {
+    /// The credentials in a request's headers and raw query, of a known provider.
+    pub fn of(headers: &[(String, String)], query: &str) -> Self {
+        Self::of_request(headers, query, QueryRules::KNOWN)
+    }
+
+    /// The credentials in a request's headers and raw query.
+    pub fn of_request(headers: &[(String, String)], query: &str, rules: QueryRules<'_>) -> Self {
+        let mut secrets = Self::default();
+        for (name, value) in headers {
+            secrets.add_header(&name.to_ascii_lowercase(), value.trim());
+        }
+        for value in rules.credentials(query) {
+            secrets.add(value);
+            secrets.add(&percent_decode_str(value).decode_utf8_lossy());
+        }
+        secrets
+    }
+
+    /// Adds the user and the password of an upstream's address, which are sent to it.
+    pub fn add_address(&mut self, address: &Url) {
+        for part in [address.username(), address.password().unwrap_or_default()] {
+            self.add(part);
+            self.add(&percent_decode_str(part).decode_utf8_lossy());
+        }
+    }
+
+    /// Whether a header of this name, in lower case, is looked at for credentials.
+    pub fn may_be_in(header: &str) -> bool {
+        matches!(header, "cookie" | "sec-websocket-protocol")
+            || PRIVATE.contains(&header)
+            || names_a_credential(header)
+    }
+
+    /// Adds the credentials of another request.
+    pub fn extend(&mut self, other: &Self) {
+        for value in &other.values {
+            self.add(value);
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Each of them, in order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(String::as_str)
+    }
+
+    /// A single one.
+    pub(crate) fn of_value(value: &str) -> Self {
+        let mut secrets = Self::default();
+        secrets.add(value);
+        secrets
+    }
+
+    /// Whether one of them stands in the bytes, in any spelling.
+    pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.search().is_match(bytes)
+    }
+
+    /// Whether one of them may stand in the bytes, in any spelling. Where this is false, none
+    /// stands in any part of them either.
+    pub(super) fn could_be_in(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.search().may_match(bytes)
+    }
+
+    /// Whether one of them stands in a text that is written of parts which were freed of
+    /// them: as it is or as base64, and where JSON escapes a part of it, without escapes.
+    pub(super) fn are_in_again(&self, bytes: &[u8]) -> bool {
+        !self.is_empty() && self.search().is_match_again(bytes)
+    }
+
+    /// Where they stand, in any spelling: in no order, and maybe more than once.
+    pub(super) fn find(&self, bytes: &[u8], ranges: &mut Vec<Range<usize>>) {
+        if !self.is_empty() {
+            self.search().find(bytes, ranges);
+        }
+    }
+
+    fn search(&self) -> &CredentialSearch {
+        self.search.get_or_init(|| CredentialSearch::new(&self.values))
+    }
+
+    fn add_header(&mut self, name: &str, value: &str) {
+        // What an export holds of a header whose value was never kept.
+        if header::is_digest(value) && header::changes_answers(name) {
+            return;
+        }
+        if name == "cookie" {
+            for cookie in value.split(';') {
+                let (_, value) = cookie.split_once('=').unwrap_or(("", cookie));
+                self.add(value.trim().trim_matches('"'));
+            }
+        } else if name == "sec-websocket-protocol" {
+            for protocol in value.split(',').map(str::trim) {
+                // A browser has no other place for its key.
+                let key = protocol.strip_prefix("openai-insecure-api-key.");
+                key.into_iter().for_each(|key| self.add(key));
+                protocol.split('.').filter(|part| is_token(part)).for_each(|key| self.add(key));
+            }
+        } else if PRIVATE.contains(&name) {
+            self.add(value);
+        } else if names_a_credential(name) {
+            self.add_authorization(value);
+        }
+    }
+
+    /// Adds what an authorization holds: the value behind its scheme, and the
+    /// parts of that which are secret by themselves.
+    fn add_authorization(&mut self, value: &str) {
+        let (scheme, rest) = match value.split_once(|letter: char| letter.is_ascii_whitespace()) {
+            Some((scheme, rest)) => (scheme, rest.trim()),
+            None => ("", value),
+        };
+        if scheme.eq_ignore_ascii_case("AWS4-HMAC-SHA256") {
+            for field in rest.split(',') {
+                match field.trim().split_once('=') {
+                    Some(("Credential", scope)) => {
+                        self.add(scope.split('/').next().unwrap_or_default());
+                    }
+                    Some(("Signature", signature)) => self.add(signature),
+                    _ => {}
+                }
+            }
+            return;
+        }
+        self.add(rest);
+        for field in rest.split(',').map(str::trim) {
+            self.add_field(field);
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return;
+        }
+        let decoded = STANDARD
+            .decode(rest)
+            .or_else(|_| STANDARD_NO_PAD.decode(rest))
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some(pair) = decoded {
+            // Some services take the key as the user's name.
+            for half in pair.splitn(2, ':') {
+                self.add(half);
+            }
+        }
+    }
+
+    /// Adds what one of several fields of an authorization says: `KEY`, `id:KEY`, `key=KEY`,
+    /// `signature="KEY"`.
+    fn add_field(&mut self, field: &str) {
+        match field.split_once('=') {
+            // An `=` at the end is a part of base64.
+            Some((name, value)) if !value.trim_end_matches('=').is_empty() => {
+                let name = name.trim().to_ascii_lowercase();
+                if name == "response" || names_a_credential(&name) {
+                    self.add(value.trim().trim_matches('"'));
+                }
+            }
+            _ => {
+                self.add(field);
+                if let Some((id, key)) = field.split_once(':') {
+                    self.add(key);
+                    self.add(if is_token(id) { id } else { "" });
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, value: &str) {
+        let known = PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(value))
+            || is_part_of_mark(value);
+        if value.len() >= SHORTEST && !known && self.values.insert(value.to_owned()) {
+            self.search = OnceLock::new();
+        }
+    }
+}
+
+/// Whether a header or a field of this name, in lower case, carries a credential.
+fn names_a_credential(name: &str) -> bool {
+    let is_key = name.ends_with("key") && !OTHER_KEYS.iter().any(|part| name.contains(part));
+    is_key || TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Whether a value is what loomrec itself writes in the place of a credential. It would be
+/// found wherever something else was removed.
+fn is_part_of_mark(value: &str) -> bool {
+    MARK.to_ascii_lowercase().contains(&value.to_ascii_lowercase())
+}
+
+impl fmt::Debug for CallCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.values.len())
+    }
+}
+
+#[cfg(test)]
+#[path = "credentials/tests.rs"]
+mod tests;

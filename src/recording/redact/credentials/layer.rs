@@ -1,0 +1,77 @@
+//! A text that another text spells: what its escapes or its encoded runs mean, with the
+//! way back from each byte to the place that spells it.
+
+use std::ops::Range;
+
+/// How the bytes of a piece stand in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LayerSpelling {
+    /// As they are, byte for byte.
+    Literal,
+    /// As one escape of this many bytes.
+    Escape(usize),
+    /// As base64: four characters for three bytes.
+    Base64,
+    /// As hex: two digits for a byte.
+    Hex,
+}
+
+/// Where a piece of a layer begins, in the layer and in its source.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    at: usize,
+    source: usize,
+    spelling: LayerSpelling,
+}
+
+/// A spelled text with the way back to its source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TextLayer {
+    text: Vec<u8>,
+    /// In the order of the text.
+    pieces: Vec<Piece>,
+}
+
+impl TextLayer {
+    /// With room for about this many bytes.
+    pub(super) fn with_capacity(length: usize) -> Self {
+        Self { text: Vec::with_capacity(length), pieces: Vec::new() }
+    }
+
+    /// What is spelled.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Begins a piece whose bytes stand at `source` in this spelling; what is pushed from
+    /// here on belongs to it.
+    pub(super) fn begin(&mut self, source: usize, spelling: LayerSpelling) {
+        self.pieces.push(Piece { at: self.text.len(), source, spelling });
+    }
+
+    /// Appends bytes to the piece that was begun last.
+    pub(super) fn extend(&mut self, bytes: &[u8]) {
+        self.text.extend_from_slice(bytes);
+    }
+
+    /// The place in the source of a non-empty range of the text.
+    pub(super) fn source_of(&self, range: &Range<usize>) -> Range<usize> {
+        let last = range.end.saturating_sub(1).max(range.start);
+        self.source_of_byte(range.start).start..self.source_of_byte(last).end
+    }
+
+    fn source_of_byte(&self, at: usize) -> Range<usize> {
+        let next = self.pieces.partition_point(|piece| piece.at <= at);
+        let Some(piece) = next.checked_sub(1).map(|index| self.pieces[index]) else {
+            return at..at + 1;
+        };
+        let behind = at - piece.at;
+        let (from, to) = match piece.spelling {
+            LayerSpelling::Literal => (behind, behind + 1),
+            LayerSpelling::Escape(length) => (0, length),
+            LayerSpelling::Base64 => (behind * 8 / 6, ((behind + 1) * 8).div_ceil(6)),
+            LayerSpelling::Hex => (behind * 2, behind * 2 + 2),
+        };
+        piece.source + from..piece.source + to
+    }
+}

@@ -1,0 +1,370 @@
+//! An answer freed of credentials, and read anew from what is left of it.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::super::body::Chunk;
+use super::super::encoding::{self, DecodableBody, DecodeError, coding_in};
+use super::edit::SearchMatch;
+use super::json_documents::documents;
+use super::search::RedactSearch;
+use super::second_spelling::second_spellings;
+use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
+use crate::provider::{self, Answer, Framing, Operation};
+
+/// An answer as it came.
+pub struct RawResponse<'a> {
+    /// What was asked for.
+    pub operation: Operation,
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, names in lower case. Those that do not fit what is left are
+    /// removed; what they hold is not looked at.
+    pub headers: &'a mut Vec<(String, String)>,
+    /// The body.
+    pub chunks: &'a mut Vec<Chunk>,
+    /// The numbers of the placeholders in the request, which go on here.
+    pub placeholders: &'a mut Placeholders,
+}
+
+/// Why an answer cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnkeptReason {
+    /// It is compressed in a way that cannot be looked into.
+    #[error("its answer is compressed and cannot be looked into")]
+    Compressed,
+    /// It is compressed, and decodes to more bytes than are looked into.
+    #[error("its answer decodes to more bytes than are looked into")]
+    TooLarge,
+    /// A credential stands in what its pieces say together, but in none of them, and how
+    /// the pieces are framed is not known.
+    #[error("a credential is spread over its answer, and cannot be taken out of it")]
+    Spread,
+}
+
+impl Redactor {
+    /// Removes credentials from an answer's body, and reads what is left of it. A
+    /// compressed body of up to `max` plain bytes is looked into.
+    ///
+    /// # Errors
+    /// [`UnkeptReason`] where the answer cannot be freed of credentials. A body that cannot be
+    /// looked into is gone then.
+    pub fn redact_answer(
+        &self,
+        came: RawResponse<'_>,
+        secrets: &CallCredentials,
+        max: usize,
+    ) -> Result<Answer, UnkeptReason> {
+        let RawResponse { operation, status, headers, chunks, placeholders } = came;
+        let search = RedactSearch { redactor: self, secrets };
+        let media = media_type(headers).to_owned();
+        let packed = match search.look_into_packed(operation, &media, headers, chunks, max) {
+            Ok(packed) => packed,
+            Err(unkept) => {
+                chunks.clear();
+                return Err(unkept);
+            }
+        };
+        let is_packed = packed.is_some();
+        let mut joined = packed.unwrap_or_else(|| join(chunks));
+        let framing = Framing::answered(operation, &media, &joined);
+        if !is_packed {
+            joined = self.redact_payload(framing, &media, chunks, secrets, placeholders);
+        }
+        let said = read(operation, status, &media, &joined);
+        if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
+            return Ok(said.answer);
+        }
+        if framing.is_none() {
+            if is_packed {
+                keep_decoded(headers, chunks, joined);
+            }
+            // A text may stand in several parts of one document.
+            joined = self.remove(chunks, placeholders, |text| {
+                search.in_events(text, std::slice::from_ref(&(0..text.len())))
+            });
+            let said = read(operation, status, &media, &joined);
+            if !search.is_spread(framing, &said.answer, said.is_document, &joined) {
+                return Ok(said.answer);
+            }
+        }
+        Err(UnkeptReason::Spread)
+    }
+
+    /// Removes credentials from a JSON value's strings.
+    pub fn redact_json(
+        &self,
+        value: &mut Value,
+        secrets: &CallCredentials,
+        placeholders: &mut Placeholders,
+    ) {
+        let text = value.to_string();
+        if let Cow::Owned(clean) = self.redact_body(JSON, text.as_bytes(), secrets, placeholders) {
+            let clean = String::from_utf8_lossy(&clean);
+            *value = serde_json::from_str(&clean).unwrap_or_else(|_| json!({ "_raw": clean }));
+        }
+    }
+
+    /// Removes credentials from what an entry says of its answer.
+    pub fn redact_summary(
+        &self,
+        answer: &mut Answer,
+        secrets: &CallCredentials,
+        placeholders: &mut Placeholders,
+    ) {
+        let content = answer.content.as_bytes();
+        if let Cow::Owned(clean) = self.redact_body("", content, secrets, placeholders) {
+            answer.content = String::from_utf8_lossy(&clean).into_owned();
+        }
+        for call in &mut answer.tool_calls {
+            for word in [&mut call.id, &mut call.name] {
+                if let Cow::Owned(clean) = self.redact(word.as_bytes(), secrets) {
+                    *word = String::from_utf8_lossy(&clean).into_owned();
+                }
+            }
+            self.redact_json(&mut call.arguments, secrets, placeholders);
+        }
+    }
+
+    /// Removes credentials from the plain bytes of an answer of this framing (`None` where
+    /// it is no stream) and media type. A match that lies across chunks or events leaves
+    /// its mark in the first of them. Number and times of the chunks stay. Returns what is
+    /// left, in one piece.
+    pub fn redact_payload(
+        &self,
+        framing: Option<Framing>,
+        media: &str,
+        chunks: &mut [Chunk],
+        secrets: &CallCredentials,
+        placeholders: &mut Placeholders,
+    ) -> Bytes {
+        let search = RedactSearch { redactor: self, secrets };
+        let framing = framing.or_else(|| {
+            let start = chunks.iter().flat_map(|chunk| chunk.data.iter().copied()).take(8);
+            unnamed_framing(&start.collect::<Vec<u8>>())
+        });
+        if framing == Some(Framing::EventStream) {
+            return self.redact_messages(chunks, secrets, placeholders);
+        }
+        self.remove(chunks, placeholders, |text| match framing {
+            Some(framing) => search.in_stream(framing, text),
+            None => search.in_document(media, text),
+        })
+    }
+
+    /// The credentials that the patterns find in the plain bytes of an answer.
+    pub fn find_in_payload(
+        &self,
+        framing: Option<Framing>,
+        media: &str,
+        bytes: &[u8],
+    ) -> Vec<FoundSecret> {
+        let search = RedactSearch { redactor: self, secrets: &CallCredentials::default() };
+        let found = match framing.or_else(|| unnamed_framing(bytes)) {
+            Some(Framing::EventStream) => return search.in_messages(bytes),
+            Some(framing) => search.in_stream(framing, bytes),
+            None => search.in_document(media, bytes),
+        };
+        FoundSecret::each(found, bytes)
+    }
+
+    /// Whether a body that says `text` may be kept as it is: it is that text, or compressed
+    /// bytes that hold no credential beside it.
+    pub fn is_packing_clean(&self, body: &Bytes, text: &Bytes, secrets: &CallCredentials) -> bool {
+        // A body that says itself is shared, and need not be read.
+        let is_text = (body.as_ptr(), body.len()) == (text.as_ptr(), text.len());
+        is_text || self.is_packed_clean(body, secrets)
+    }
+
+    /// Whether compressed bytes hold no credential as they are: in the names and notes that
+    /// codings have room for. The rules do not apply: they match what is no text.
+    pub fn is_packed_clean(&self, packed: &[u8], secrets: &CallCredentials) -> bool {
+        let search = RedactSearch { redactor: self, secrets };
+        !search.begins_in(packed) || search.in_name(packed).is_empty()
+    }
+}
+
+impl RedactSearch<'_> {
+    /// What a compressed body says that may be kept as it is; `None` for a body that is
+    /// not compressed. One that holds a credential is kept decoded, and so not compressed
+    /// any longer: it could not be cleaned otherwise.
+    fn look_into_packed(
+        &self,
+        operation: Operation,
+        media: &str,
+        headers: &mut Vec<(String, String)>,
+        chunks: &mut Vec<Chunk>,
+        max: usize,
+    ) -> Result<Option<Bytes>, UnkeptReason> {
+        let Some(coding) = coding_in(headers) else { return Ok(None) };
+        let packed = join(chunks);
+        let DecodableBody { plain, problem } = encoding::decode_available(&coding, &packed, max);
+        let plain = Bytes::from(plain);
+        match problem {
+            // Of a cut body, nobody can read more than its beginning.
+            None | Some(DecodeError::Cut) => {
+                let is_clean = self.redactor.is_packed_clean(&packed, self.secrets)
+                    && self.is_payload_clean(operation, media, &plain);
+                if is_clean {
+                    return Ok(Some(plain));
+                }
+                keep_decoded(headers, chunks, plain);
+            }
+            // A text that is sent under the header of a coding by mistake.
+            Some(DecodeError::Damaged) if std::str::from_utf8(&packed).is_ok() => {
+                if self.is_payload_clean(operation, media, &packed) {
+                    return Ok(Some(packed));
+                }
+                keep_decoded(headers, chunks, packed);
+            }
+            // What cannot be seen to be free of secrets is not kept.
+            Some(DecodeError::Damaged | DecodeError::Unknown) => {
+                return Err(UnkeptReason::Compressed);
+            }
+            Some(DecodeError::TooLarge) => return Err(UnkeptReason::TooLarge),
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing is to be removed from the plain bytes of an answer.
+    fn is_payload_clean(&self, operation: Operation, media: &str, plain: &Bytes) -> bool {
+        let framing = Framing::answered(operation, media, plain);
+        let mut chunks = [Chunk { at_ms: 0.0, data: plain.clone() }];
+        let none = &mut Placeholders::default();
+        let Self { redactor, secrets } = self;
+        redactor.redact_payload(framing, media, &mut chunks, secrets, none) == plain
+    }
+
+    /// What stands in an answer that is no stream of a known framing.
+    fn in_document(&self, media: &str, bytes: &[u8]) -> Vec<SearchMatch> {
+        let mut found = self.in_body(media, bytes);
+        let documents = documents(bytes);
+        if documents.len() > 1 {
+            found.extend(self.in_events(bytes, &documents));
+        } else if !found.is_empty() || self.redactor.is_redacted(bytes) {
+            found.extend(second_spellings(bytes, std::slice::from_ref(&(0..bytes.len()))));
+        }
+        found
+    }
+
+    /// Whether what an answer says in the whole holds what is in none of its pieces.
+    /// `is_document`: its bytes are known to be one JSON document.
+    fn is_spread(
+        &self,
+        framing: Option<Framing>,
+        answer: &Answer,
+        is_document: bool,
+        bytes: &[u8],
+    ) -> bool {
+        let mut calls = answer.tool_calls.iter().map(|call| call.arguments.to_string());
+        // Most complete answers say all of it in one string, which was searched.
+        let is_searched = || framing.is_none() && is_one_string(&answer.content, bytes);
+        (!is_searched() && self.is_in(answer.content.as_bytes()))
+            || calls.any(|arguments| self.is_in(arguments.as_bytes()))
+            || (framing.is_none()
+                && (!is_document || self.redactor.is_redacted(bytes))
+                && self.is_in_strings_together(bytes))
+    }
+}
+
+#[cfg(feature = "fuzzing")]
+impl Redactor {
+    /// Whether an answer says in the whole what must not be kept, as the fuzz targets ask.
+    pub fn is_spread(&self, framing: Option<Framing>, answer: &Answer, bytes: &[u8]) -> bool {
+        let secrets = &CallCredentials::default();
+        RedactSearch { redactor: self, secrets }.is_spread(framing, answer, false, bytes)
+    }
+}
+
+/// Whether a text is the beginning of one string of a JSON text, as most writers spell it.
+fn is_one_string(text: &str, json: &[u8]) -> bool {
+    let Some(first) = text.bytes().next() else { return true };
+    let first = if matches!(first, b'\n' | b'"') { b'\\' } else { first };
+    // A quote behind a backslash is a part of a string: what follows it is read once only.
+    let begins = |at: &usize| {
+        *at > 0 && json[at - 1] != b'\\' && json.get(at + 1).is_some_and(|byte| *byte == first)
+    };
+    let mut strings = memchr::memchr_iter(b'"', json).filter(begins);
+    strings.any(|at| spells(&json[at + 1..], text.as_bytes()))
+}
+
+/// Whether JSON goes on with this text, which is spelled without escapes where it can be.
+fn spells(mut json: &[u8], mut text: &[u8]) -> bool {
+    loop {
+        let plain = memchr::memchr3(b'\n', b'"', b'\\', text).unwrap_or(text.len());
+        let Some(rest) = json.strip_prefix(&text[..plain]) else { return false };
+        let escape = match text.get(plain) {
+            None => return true,
+            Some(b'\n') => b"\\n",
+            Some(b'"') => b"\\\"",
+            Some(_) => b"\\\\",
+        };
+        let Some(rest) = rest.strip_prefix(escape) else { return false };
+        (json, text) = (rest, &text[plain + 1..]);
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The framing of a stream whose media type does not name it, by its first bytes.
+fn unnamed_framing(bytes: &[u8]) -> Option<Framing> {
+    let is_sse = bytes.starts_with(b"data:") || bytes.starts_with(b"event:");
+    is_sse.then_some(Framing::Sse)
+}
+
+/// What an answer says.
+struct Said {
+    answer: Answer,
+    /// Whether its bytes have been read as one JSON document.
+    is_document: bool,
+}
+
+/// What an answer of success says.
+fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
+    if !(200..300).contains(&status) {
+        return Said { answer: Answer::default(), is_document: false };
+    }
+    let framing = Framing::answered(operation, media, plain);
+    let answer = match framing {
+        None => provider::read_complete(operation, media, plain),
+        framing => provider::read(operation, framing, plain),
+    };
+    // A transcription may be plain text.
+    let is_document =
+        answer.is_some() && framing.is_none() && operation != Operation::Transcription;
+    Said { answer: answer.unwrap_or_default(), is_document }
+}
+
+/// Puts the plain bytes in the place of a compressed body.
+fn keep_decoded(headers: &mut Vec<(String, String)>, chunks: &mut Vec<Chunk>, plain: Bytes) {
+    let at_ms = chunks.last().map_or(0.0, |chunk| chunk.at_ms);
+    *chunks = vec![Chunk { at_ms, data: plain }];
+    headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
+}
+
+/// The media type, without parameters.
+fn media_type(headers: &[(String, String)]) -> &str {
+    let found = headers.iter().find(|(name, _)| name == "content-type");
+    found.map_or("", |(_, value)| value.split(';').next().unwrap_or("").trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_one_string_where_json_spells_it_in_one_piece() {
+        let json = |text: &str| serde_json::to_vec(&json!({ "a": 1, "content": text })).unwrap();
+        for text in ["hello", "a \"quoted\" \\ word\n\nand é", "\"", "see see\nsaw"] {
+            assert!(is_one_string(text, &json(text)), "{text}");
+            assert!(is_one_string(&text[..1], &json(text)), "{text}");
+        }
+        assert!(!is_one_string("hello", &json("hell o")));
+        assert!(!is_one_string("ab", br#"[{"t":"a"},{"t":"b"}]"#));
+        assert!(!is_one_string("a\nb", br#"{"t":"a\\nb"}"#));
+        assert!(!is_one_string("a\tb", br#"{"t":"a\tb"}"#));
+        assert!(is_one_string("a\nb", br#"{"t":"a","u":"a\nb"}"#));
+    }
+}

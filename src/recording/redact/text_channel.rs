@@ -1,0 +1,297 @@
+//! Which strings of a stream's events belong together.
+//!
+//! A stream carries a text in pieces, one an event. The pieces of one text stand at the
+//! same place in their events and have the same indexes beside them on the way there
+//! (`index`, `output_index`, `item_id`, …): that is their channel. No provider needs to
+//! be known for it.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher as _;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::json_tokens::{JsonText, JsonToken, JsonTokens};
+
+/// Whether the strings of members of this name name something, and are no piece of a text.
+fn is_label(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"created_at"
+            | b"event"
+            | b"event_id"
+            | b"finishReason"
+            | b"finish_reason"
+            | b"id"
+            | b"modelVersion"
+            | b"model"
+            | b"native_finish_reason"
+            | b"obfuscation"
+            | b"object"
+            | b"p"
+            | b"provider"
+            | b"responseId"
+            | b"response_id"
+            | b"role"
+            | b"service_tier"
+            | b"status"
+            | b"stop_reason"
+            | b"system_fingerprint"
+            | b"type"
+            | b"stopReason"
+    )
+}
+
+/// A string of an event that is a value.
+#[derive(Clone, Debug)]
+pub(super) struct EventString {
+    pub(super) text: JsonText,
+    /// Its channel; `None` where it is no piece of a text.
+    pub(super) channel: Option<TextChannel>,
+}
+
+/// The name of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TextChannel {
+    /// Of the strings with the same indexes beside them.
+    pub(super) indexed: u64,
+    /// Of all strings that stand at the same place.
+    pub(super) place: u64,
+    /// Of all strings under the same name.
+    pub(super) name: u64,
+}
+
+impl TextChannel {
+    /// Whether its strings are no members of an object.
+    pub(super) fn is_unnamed(&self) -> bool {
+        self.name == hash(b"")
+    }
+}
+
+/// What no name and no index leads to.
+const ROOT: TextChannel = TextChannel { indexed: 0, place: 0, name: 0 };
+
+/// The strings of a stream's events.
+#[derive(Debug, Default)]
+pub(super) struct EventStrings {
+    pub(super) values: Vec<EventString>,
+    pub(super) names: Vec<JsonText>,
+    /// Whether only pieces of texts are wanted.
+    texts_only: bool,
+    template: Option<Template>,
+}
+
+/// An event that the next ones may be like: they differ in what some strings say, and in
+/// nothing else.
+#[derive(Debug)]
+struct Template {
+    event: Range<usize>,
+    /// The strings that may differ: where they stand in the event, and their channels.
+    strings: Vec<(Range<usize>, Option<TextChannel>)>,
+}
+
+/// An object or an array of an event.
+struct Container {
+    parent: Option<usize>,
+    /// The hash of the name it stands under.
+    step: u64,
+    /// That of the indexes in it.
+    index: u64,
+    /// That of what it is: its `type`, where it is the event itself.
+    kind: u64,
+}
+
+/// A string whose channel is not known yet: its indexes may stand behind it.
+struct Waiting {
+    leaf: usize,
+    /// `None` where the event is a string.
+    container: Option<usize>,
+    name: u64,
+}
+
+impl EventStrings {
+    /// For the pieces of texts alone: no names, and no strings that name something.
+    pub(super) fn of_texts() -> Self {
+        Self { texts_only: true, ..Self::default() }
+    }
+
+    /// Adds the strings of an event, which stands at `range` of `source`. Returns whether
+    /// the event is JSON in full.
+    pub(super) fn add_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
+        if !self.texts_only {
+            return self.read_event(source, range);
+        }
+        if self.add_alike(source, range.clone()) {
+            return true;
+        }
+        let first = self.values.len();
+        let is_json = self.read_event(source, range.clone());
+        let added = self.values.split_off(first);
+        let place = |leaf: &EventString| {
+            let text = &leaf.text.range;
+            (text.start - range.start..text.end - range.start, leaf.channel)
+        };
+        let strings = added.iter().map(place).collect();
+        self.template = is_json.then(|| Template { event: range.clone(), strings });
+        self.values.extend(added.into_iter().filter(|leaf| leaf.channel.is_some()));
+        is_json
+    }
+
+    /// Adds the pieces of an event that is like the template. Gives whether it is.
+    fn add_alike(&mut self, source: &[u8], range: Range<usize>) -> bool {
+        let Some(template) = &self.template else { return false };
+        let (old, new) = (&source[template.event.clone()], &source[range.clone()]);
+        let count = self.values.len();
+        let (mut old_at, mut at) = (0, 0);
+        for (string, channel) in &template.strings {
+            let before = &old[old_at..string.start];
+            let text = new.get(at..).and_then(|rest| rest.strip_prefix(before));
+            let Some((length, escaped)) = text.and_then(string_length) else {
+                self.values.truncate(count);
+                return false;
+            };
+            let start = at + before.len();
+            (old_at, at) = (string.end, start + length);
+            if channel.is_some() {
+                let text = JsonText { range: range.start + start..range.start + at, escaped };
+                self.values.push(EventString { text, channel: *channel });
+            }
+        }
+        let is_alike = new.get(at..) == Some(&old[old_at..]);
+        if !is_alike {
+            self.values.truncate(count);
+        }
+        is_alike
+    }
+
+    /// Reads an event and adds all its strings, but for those that are indexes.
+    fn read_event(&mut self, source: &[u8], range: Range<usize>) -> bool {
+        let json = &source[range.clone()];
+        let mut event = Event { json, containers: Vec::new(), open: Vec::new(), name: None };
+        let mut waiting = Vec::new();
+        let mut tokens = JsonTokens::new(json);
+        let placed = |text: JsonText| JsonText {
+            range: text.range.start + range.start..text.range.end + range.start,
+            ..text
+        };
+        while let Some(token) = tokens.next() {
+            match token {
+                JsonToken::Open => event.open(tokens.depth()),
+                JsonToken::Close => event.close(),
+                JsonToken::Name(text) => {
+                    event.name = Some(text.clone());
+                    self.names.push(placed(text));
+                }
+                JsonToken::Scalar(value) => _ = event.take_index(value),
+                JsonToken::Value(text) => {
+                    let is_index = event.take_index(text.range.clone());
+                    let name = event.name.take();
+                    let name = name.map_or(Cow::Borrowed(&[][..]), |name| name.meaning(json));
+                    if !is_index && !is_label(&name) {
+                        let (leaf, container) = (self.values.len(), event.open.last().copied());
+                        waiting.push(Waiting { leaf, container, name: hash(&name) });
+                    }
+                    // Another index, another channel: it may not differ.
+                    if !(is_index && self.texts_only) {
+                        self.values.push(EventString { text: placed(text), channel: None });
+                    }
+                }
+            }
+        }
+        self.name_channels(&event.containers, &waiting);
+        tokens.is_complete()
+    }
+
+    /// Names the channels of an event's strings, once all its indexes are known.
+    fn name_channels(&mut self, containers: &[Container], waiting: &[Waiting]) {
+        let mut named: Vec<TextChannel> = Vec::with_capacity(containers.len());
+        for container in containers {
+            let above = container.parent.and_then(|parent| named.get(parent).copied());
+            let above = above.unwrap_or(ROOT);
+            let place = mix(mix(above.place, container.step), container.kind);
+            let indexed =
+                mix(mix(mix(above.indexed, container.step), container.kind), container.index);
+            named.push(TextChannel { indexed, place, name: 0 });
+        }
+        for Waiting { leaf, container, name } in waiting {
+            let within = container.and_then(|container| named.get(container).copied());
+            let within = within.unwrap_or(ROOT);
+            let (indexed, place) = (mix(within.indexed, *name), mix(within.place, *name));
+            self.values[*leaf].channel = Some(TextChannel { indexed, place, name: *name });
+        }
+    }
+}
+
+/// How long the string is that a text begins with, up to its closing quote, and whether
+/// there are escapes in it; `None` where it does not end.
+fn string_length(text: &[u8]) -> Option<(usize, bool)> {
+    let (mut at, mut escaped) = (0, false);
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some((at, escaped));
+        }
+        escaped = true;
+        at += 2;
+    }
+}
+
+/// An event that is being read.
+struct Event<'a> {
+    json: &'a [u8],
+    containers: Vec<Container>,
+    open: Vec<usize>,
+    /// The name of the member whose value comes next.
+    name: Option<JsonText>,
+}
+
+impl Event<'_> {
+    /// A container begins; `depth` counts it. The elements of an array have one channel,
+    /// unless an index tells them apart.
+    fn open(&mut self, depth: usize) {
+        // What was read before is broken where it was not closed.
+        self.open.truncate(depth.saturating_sub(1));
+        let step = self.name.take().map_or(1, |name| hash(&name.meaning(self.json)));
+        self.containers.push(Container {
+            parent: self.open.last().copied(),
+            step,
+            index: 0,
+            kind: 0,
+        });
+        self.open.push(self.containers.len() - 1);
+    }
+
+    fn close(&mut self) {
+        self.name = None;
+        self.open.pop();
+    }
+
+    /// Takes a value that tells its container apart from others at the same place.
+    fn take_index(&mut self, value: Range<usize>) -> bool {
+        let (Some(name), Some(container)) = (&self.name, self.open.last()) else { return false };
+        let (name, value) = (name.meaning(self.json), &self.json[value]);
+        let container = &mut self.containers[*container];
+        let is_root = container.parent.is_none();
+        if name.ends_with(b"ndex") || *name == *b"item_id" {
+            // In any order.
+            container.index ^= mix(hash(&name), hash(value));
+        } else if is_root && *name == *b"type" {
+            container.kind = hash(value);
+        } else {
+            return false;
+        }
+        true
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    FixedState::with_seed(7).hash_one(bytes)
+}
+
+fn mix(above: u64, below: u64) -> u64 {
+    (above.rotate_left(23) ^ below).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+#[path = "text_channel_tests.rs"]
+mod tests;

@@ -1,0 +1,160 @@
+//! A body that is JSON in one of the known spellings, told and written into the
+//! file from its own text: no value is built of it.
+//!
+//! Says and writes exactly what [`JsonStyle::detect`] and the writing of its value
+//! would; what it cannot tell for certain it leaves to them.
+
+use super::json_style::{self, JsonSpacing, JsonStyle, close, separate, write_string};
+use crate::identity::{self, Json, JsonStr};
+
+/// A body and its spelling.
+pub(super) struct StyledBody<'a> {
+    /// Members in the order they were written in.
+    value: Json<'a>,
+    pub(super) style: JsonStyle,
+}
+
+impl<'a> StyledBody<'a> {
+    /// The body of this text; `None` where its value has to be asked.
+    pub(super) fn detect(bytes: &'a [u8]) -> Option<Self> {
+        if bytes.len() > json_style::JSON_LIMIT {
+            return None;
+        }
+        let core = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let mut value = identity::parse(core).ok()?;
+        order(&mut value, json_style::DEPTH_LIMIT).then_some(())?;
+        let mut spelt = Vec::with_capacity(core.len() + 64);
+        let style = json_style::candidates(bytes).find(|style| {
+            spelt.clear();
+            write(&mut spelt, &value, *style, style.ascii, 0);
+            spelt == core
+        })?;
+        Some(Self { value, style })
+    }
+
+    /// Writes the value in the recording's own spelling.
+    pub(super) fn write_file(&self, out: &mut Vec<u8>, level: usize) {
+        let style = JsonStyle { spacing: JsonSpacing::File, ascii: false, newline: false };
+        write(out, &self.value, style, self.style.ascii, level);
+    }
+}
+
+/// Puts members in the order they were written in; `false` where the value nests
+/// deeper than `depth`, or holds a number that its reader would spell in another way.
+fn order(value: &mut Json<'_>, depth: usize) -> bool {
+    match value {
+        Json::Number(digits) => !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')),
+        Json::Array(items) => depth > 0 && items.iter_mut().all(|item| order(item, depth - 1)),
+        Json::Object(members) => {
+            members.sort_unstable_by_key(|(name, _)| name.place());
+            depth > 0 && members.iter_mut().all(|(_, item)| order(item, depth - 1))
+        }
+        _ => true,
+    }
+}
+
+/// Writes a value whose strings stand in its source with or without `ascii` escapes.
+fn write(out: &mut Vec<u8>, value: &Json<'_>, style: JsonStyle, ascii: bool, level: usize) {
+    match value {
+        Json::Null => out.extend_from_slice(b"null"),
+        Json::Bool(true) => out.extend_from_slice(b"true"),
+        Json::Bool(false) => out.extend_from_slice(b"false"),
+        Json::Number(digits) => out.extend_from_slice(digits.as_bytes()),
+        Json::String(text) => string(out, *text, style, ascii),
+        Json::Array(items) if items.is_empty() => out.extend_from_slice(b"[]"),
+        Json::Object(members) if members.is_empty() => out.extend_from_slice(b"{}"),
+        Json::Array(items) => {
+            let style = match style.spacing {
+                JsonSpacing::File if is_row(items) => {
+                    JsonStyle { spacing: JsonSpacing::Spaced, ..style }
+                }
+                _ => style,
+            };
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                separate(out, style, level + 1, index == 0);
+                write(out, item, style, ascii, level + 1);
+            }
+            close(out, style, level);
+            out.push(b']');
+        }
+        Json::Object(members) => {
+            out.push(b'{');
+            for (index, (name, item)) in members.iter().enumerate() {
+                separate(out, style, level + 1, index == 0);
+                string(out, *name, style, ascii);
+                out.extend_from_slice(if style.spacing == JsonSpacing::Compact {
+                    b":"
+                } else {
+                    b": "
+                });
+                write(out, item, style, ascii, level + 1);
+            }
+            close(out, style, level);
+            out.push(b'}');
+        }
+    }
+}
+
+/// Writes a string as it stands, where that is how the style spells it.
+fn string(out: &mut Vec<u8>, text: JsonStr<'_>, style: JsonStyle, ascii: bool) {
+    let (raw, escaped) = text.source();
+    if style.ascii == ascii && is_spelt(raw, escaped, ascii) {
+        out.push(b'"');
+        out.extend_from_slice(raw.as_bytes());
+        out.push(b'"');
+    } else {
+        write_string(out, &text.as_str(), style.ascii);
+    }
+}
+
+/// Whether each character of a string's source stands as a style writes it.
+fn is_spelt(raw: &str, escaped: bool, ascii: bool) -> bool {
+    if ascii && !raw.bytes().all(|byte| byte < 0x7f) {
+        return false;
+    }
+    let mut rest = raw.as_bytes();
+    while escaped && let Some(at) = memchr::memchr(b'\\', rest) {
+        let length = match rest.get(at + 1) {
+            Some(b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f') => 2,
+            Some(b'u') => match unicode(rest.get(at + 2..at + 6), ascii) {
+                true => 6,
+                false => return false,
+            },
+            _ => return false,
+        };
+        rest = rest.get(at + length..).unwrap_or_default();
+    }
+    true
+}
+
+/// Whether a style writes a UTF-16 unit by these hex digits.
+fn unicode(digits: Option<&[u8]>, ascii: bool) -> bool {
+    let unit = digits
+        .filter(|digits| !digits.iter().any(u8::is_ascii_uppercase))
+        .and_then(|digits| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+    match unit {
+        Some(0x08 | 0x09 | 0x0a | 0x0c | 0x0d) | None => false,
+        Some(unit) => unit < 0x20 || (ascii && unit >= 0x7f),
+    }
+}
+
+/// Whether the file keeps these items on one line, as [`json_style`] has it.
+fn is_row(items: &[Json<'_>]) -> bool {
+    let scalar = |item: &Json<'_>| !matches!(item, Json::Array(_) | Json::Object(_));
+    if items.iter().all(|item| matches!(item, Json::Number(_))) {
+        return true;
+    }
+    match items {
+        [first, Json::Object(members)] => {
+            let [(name, Json::String(_))] = members.as_slice() else { return false };
+            scalar(first) && *name == "base64"
+        }
+        [first, second] => scalar(first) && scalar(second),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[path = "restyle_tests.rs"]
+mod tests;

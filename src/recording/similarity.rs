@@ -1,0 +1,149 @@
+//! A sketch of a recorded request: enough to choose, among any number of takes,
+//! the few that are worth reading again when a call has to be told what it is near
+//! to. No answer is ever given by it.
+
+use super::entry::RecordedRequest;
+use crate::provider::{Operation, RecognisedCall};
+
+/// Where the compared stretches of a body end, counted from its beginning and from
+/// its end: each is four times as long as the one before.
+const STRETCHES: [usize; 6] = [32, 128, 512, 2048, 8192, 32768];
+
+/// What is known of a request without its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestSketch {
+    /// What it asks for.
+    pub operation: Operation,
+    /// Stands for method, path, query and model.
+    head: u32,
+    length: u32,
+    /// Stand for the stretches of the body, from its beginning.
+    front: [u16; STRETCHES.len()],
+    /// … and from its end.
+    back: [u16; STRETCHES.len()],
+}
+
+impl RequestSketch {
+    /// The sketch of a request that asks for `call`.
+    pub fn of(request: &RecordedRequest, call: &RecognisedCall) -> Self {
+        let body = request.body.as_ref();
+        let mut head = Mix::default();
+        for text in [&request.method, &request.path, &request.query] {
+            head.add(text.as_bytes());
+        }
+        head.add(call.model.as_deref().unwrap_or_default().as_bytes());
+        let (mut front, mut back) = ([0; STRETCHES.len()], [0; STRETCHES.len()]);
+        let mut from = 0;
+        for (at, end) in STRETCHES.iter().enumerate() {
+            let end = body.len().min(*end);
+            if from == end {
+                break;
+            }
+            front[at] = Mix::of(&body[from..end]);
+            back[at] = Mix::of(&body[body.len() - end..body.len() - from]);
+            from = end;
+        }
+        Self {
+            operation: call.operation,
+            head: head.0 as u32,
+            length: u32::try_from(body.len()).unwrap_or(u32::MAX),
+            front,
+            back,
+        }
+    }
+
+    /// The number of its body's bytes.
+    pub fn length(&self) -> usize {
+        self.length as usize
+    }
+
+    /// About how many bytes two requests differ in: none can be told from it that
+    /// differ in nothing.
+    pub fn distance(&self, other: &Self) -> (bool, u32, u32) {
+        let same = |one: &[u16], other: &[u16]| {
+            let count = one.iter().zip(other).take_while(|(a, b)| a == b && **a != 0).count();
+            count.checked_sub(1).map_or(0, |last| STRETCHES[last] as u32)
+        };
+        let shared = same(&self.front, &other.front) + same(&self.back, &other.back);
+        let (short, long) = (self.length.min(other.length), self.length.max(other.length));
+        (self.head != other.head, long - shared.min(short), long - short)
+    }
+}
+
+/// A quick mixture of bytes; it keeps no secret and withstands no attack: all that
+/// two equal ones can do is make a message name a call that is less near.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Mix {
+    /// Stands for `bytes`; never 0.
+    fn of(bytes: &[u8]) -> u16 {
+        let mut mix = Self::default();
+        mix.add(bytes);
+        (mix.0 >> 48) as u16 | 1
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        for word in words {
+            self.word(u64::from_le_bytes(*word));
+        }
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.word(u64::from_le_bytes(last));
+        self.word(bytes.len() as u64);
+    }
+
+    fn word(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 29);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn sketch(body: String) -> RequestSketch {
+        let request = RecordedRequest {
+            method: "POST".into(),
+            path: "/v1/chat/completions".into(),
+            query: String::new(),
+            headers: Vec::new(),
+            other_headers: Default::default(),
+            body: Bytes::from(body),
+        };
+        RequestSketch::of(&request, &request.recognise())
+    }
+
+    fn chat(words: &str) -> RequestSketch {
+        sketch(format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{words}"}}]}}"#))
+    }
+
+    #[test]
+    fn a_small_change_is_nearer_than_a_large_one() {
+        let words = |n: usize| (0..n).map(|n| format!("word{n} ")).collect::<String>();
+        let recorded = chat(&words(400));
+        let small = chat(&words(400).replace("word200 ", "another "));
+        let longer = chat(&words(430));
+        let other = chat(&"z".repeat(words(400).len()));
+        assert_eq!(recorded.distance(&recorded), (false, 0, 0));
+        assert!(recorded.distance(&small) < recorded.distance(&other));
+        assert!(recorded.distance(&longer) < recorded.distance(&other));
+    }
+
+    #[test]
+    fn another_model_is_farther_than_another_text() {
+        let other = sketch(r#"{"model":"n","messages":[{"role":"user","content":"a"}]}"#.into());
+        assert!(chat("a").distance(&chat("b")) < chat("a").distance(&other));
+    }
+
+    #[test]
+    fn bodies_of_every_length_have_a_sketch() {
+        for length in [0, 1, 31, 32, 33, 128, 2049, 40_000] {
+            let one = sketch("x".repeat(length));
+            assert_eq!(one.distance(&one).1, length.saturating_sub(2 * 32_768) as u32);
+        }
+    }
+}

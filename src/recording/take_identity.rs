@@ -1,0 +1,102 @@
+//! What a take answers.
+//!
+//! Takes of a name with one question are handed out one after the other: the Nth call
+//! that asks it gets the Nth of them. So the last of them can go, and none before it.
+
+use std::collections::HashSet;
+
+use sha2::{Digest as _, Sha256};
+
+use super::entry::Entry;
+use crate::provider;
+
+/// What a take answers: the request, in which session, of which upstream, and in which
+/// delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TakeIdentity([u8; 32]);
+
+impl TakeIdentity {
+    /// What an entry answers.
+    pub fn of(entry: &Entry) -> Self {
+        let mut hash = Sha256::new();
+        let mut part = |text: Option<&str>| {
+            let length = text.map_or(u64::MAX, |text| text.len() as u64);
+            hash.update(length.to_le_bytes());
+            hash.update(text.unwrap_or_default());
+        };
+        let asked = entry.request.as_ref().map(|request| (request, request.recognise()));
+        part(entry.request_hash.as_ref().map(|key| key.as_str()));
+        part(entry.session.as_deref());
+        part(entry.upstream.as_deref());
+        // What the key of a chat has no room for.
+        part(asked.as_ref().map(|(request, _)| provider::place(&request.path)));
+        let streamed = asked.as_ref().map(|(_, call)| call.streamed);
+        part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
+        Self(hash.finalize().into())
+    }
+}
+
+/// Which takes of a name can go, of those that are `unwanted`: the ones that are
+/// followed by no take of their question that stays.
+pub fn can_go(takes: &[(TakeIdentity, bool)]) -> Vec<bool> {
+    let mut stays = HashSet::new();
+    let mut go: Vec<bool> = takes
+        .iter()
+        .rev()
+        .map(|(question, unwanted)| {
+            let goes = *unwanted && !stays.contains(question);
+            if !goes {
+                stays.insert(*question);
+            }
+            goes
+        })
+        .collect();
+    go.reverse();
+    go
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::RequestKey;
+    use crate::recording::RecordedRequest;
+
+    fn request(path: &str, body: &'static str) -> Option<RecordedRequest> {
+        let (query, headers, other_headers) = Default::default();
+        let (method, path) = ("POST".into(), path.into());
+        Some(RecordedRequest { method, path, query, headers, other_headers, body: body.into() })
+    }
+
+    #[test]
+    fn question_is_another_when_any_part_of_it_is() {
+        let chat = "/v1/chat/completions";
+        let plain = Entry {
+            request: request(chat, "{}"),
+            upstream: Some("openai".into()),
+            ..Entry::default()
+        };
+        let others = [
+            Entry { request_hash: RequestKey::parse(&"0".repeat(64)), ..plain.clone() },
+            Entry { session: Some("openai".into()), upstream: None, ..plain.clone() },
+            Entry { upstream: Some("groq".into()), ..plain.clone() },
+            Entry { request: request("/eu/v1/chat/completions", "{}"), ..plain.clone() },
+            Entry { request: request(chat, "{\"stream\":true}"), ..plain.clone() },
+        ];
+        for other in &others {
+            assert_ne!(TakeIdentity::of(other), TakeIdentity::of(&plain), "{other:?}");
+        }
+        let said = Entry { content: Some("other".into()), ..plain.clone() };
+        assert_eq!(TakeIdentity::of(&said), TakeIdentity::of(&plain));
+    }
+
+    #[test]
+    fn take_stays_when_a_later_one_of_its_question_does() {
+        let [a, b] = [1, 2].map(|byte| TakeIdentity([byte; 32]));
+        let go = |takes: &[(TakeIdentity, bool)]| can_go(takes);
+        assert_eq!(go(&[(a, true), (a, false)]), [false, false]);
+        assert_eq!(go(&[(a, false), (a, true), (a, true)]), [false, true, true]);
+        assert_eq!(go(&[(a, true), (a, false), (a, true)]), [false, false, true]);
+        assert_eq!(go(&[(a, true), (b, false), (a, true)]), [true, false, true]);
+        assert_eq!(go(&[]), [false; 0]);
+    }
+}

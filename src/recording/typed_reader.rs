@@ -1,0 +1,359 @@
+//! Reads JSON text token by token, straight into what it is wanted as.
+//!
+//! It reads what we write ourselves and gives up on anything else: a key twice, a
+//! spelling we would not have chosen, deep nesting. Whoever calls it then takes
+//! the long way, through a tree of values, which knows what is wrong.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::json_style::{JsonSpacing, JsonStyle};
+use crate::identity::json_text::{RunEnd, escape, run};
+
+/// Deeper values are left to the long way.
+const DEPTH_LIMIT: usize = 90;
+
+/// Objects with more members are left to the long way: looking for a key that
+/// stands there twice compares each with each.
+const MEMBER_LIMIT: usize = 200;
+
+/// Where the reader of values would see something special in a key.
+const MAGIC: &str = "$serde_json::";
+
+/// A text that is being read. Every method gives `None` where it gives up.
+#[derive(Clone, Debug)]
+pub(super) struct TextTokens<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> TextTokens<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// What has been read since an earlier place.
+    pub(super) fn since(&self, earlier: &Self) -> &'a str {
+        self.text.get(earlier.at..self.at).unwrap_or_default()
+    }
+
+    /// Whether nothing but white space is left.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    /// The next byte that is not white space, without taking it.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        let rest = self.rest();
+        let space = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let length = rest.iter().position(|byte| !space(byte))?;
+        self.at += length;
+        Some(rest[length])
+    }
+
+    /// Takes a byte, if it is the next.
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn must(&mut self, byte: u8) -> Option<()> {
+        self.take(byte).then_some(())
+    }
+
+    /// Takes `null`, if it is the next.
+    pub(super) fn null(&mut self) -> bool {
+        self.peek() == Some(b'n') && self.word("null").is_some()
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let found = self.rest().starts_with(word.as_bytes());
+        self.at += if found { word.len() } else { 0 };
+        found.then_some(())
+    }
+
+    /// An object: `each` is told a key and reads its value.
+    pub(super) fn object(
+        &mut self,
+        mut each: impl FnMut(&mut Self, &str) -> Option<()>,
+    ) -> Option<()> {
+        self.must(b'{')?;
+        if self.take(b'}') {
+            return Some(());
+        }
+        loop {
+            let key = self.string().filter(|key| !key.starts_with(MAGIC))?;
+            self.must(b':')?;
+            each(self, &key)?;
+            if !self.take(b',') {
+                return self.must(b'}');
+            }
+        }
+    }
+
+    /// A list: `each` reads an item.
+    pub(super) fn list(&mut self, mut each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.must(b'[')?;
+        if self.take(b']') {
+            return Some(());
+        }
+        loop {
+            each(self)?;
+            if !self.take(b',') {
+                return self.must(b']');
+            }
+        }
+    }
+
+    /// A list of two items.
+    pub(super) fn pair<A, B>(
+        &mut self,
+        first: impl FnOnce(&mut Self) -> Option<A>,
+        second: impl FnOnce(&mut Self) -> Option<B>,
+    ) -> Option<(A, B)> {
+        self.must(b'[')?;
+        let first = first(self)?;
+        self.must(b',')?;
+        let second = second(self)?;
+        self.must(b']')?;
+        Some((first, second))
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self) -> Option<Cow<'a, str>> {
+        self.must(b'"')?;
+        let start = self.at;
+        self.at += run(self.rest(), RunEnd::Special);
+        if self.rest().first() == Some(&b'"') {
+            self.at += 1;
+            return Some(Cow::Borrowed(self.text.get(start..self.at - 1)?));
+        }
+        self.at = start;
+        let mut out = Vec::new();
+        self.unescape(&mut out)?;
+        String::from_utf8(out).ok().map(Cow::Owned)
+    }
+
+    /// A string of one's own.
+    pub(super) fn text(&mut self) -> Option<String> {
+        self.string().map(Cow::into_owned)
+    }
+
+    /// Adds what a string means; its opening quote has been taken.
+    fn unescape(&mut self, out: &mut Vec<u8>) -> Option<()> {
+        loop {
+            let rest = self.rest();
+            let plain = run(rest, RunEnd::Special);
+            out.extend_from_slice(&rest[..plain]);
+            self.at += plain;
+            match rest.get(plain)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => {
+                    let (character, length) = escape(&rest[plain..]).ok()?;
+                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    self.at += length;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Adds what a string means to `out`; gives its length in bytes.
+    pub(super) fn string_into(&mut self, out: &mut Vec<u8>) -> Option<usize> {
+        self.must(b'"')?;
+        let before = out.len();
+        self.unescape(out)?;
+        Some(out.len() - before)
+    }
+
+    /// A number's text.
+    fn digits(&mut self) -> Option<&'a str> {
+        self.peek()?;
+        let start = self.at;
+        self.at += usize::from(self.rest().first() == Some(&b'-'));
+        if self.rest().first() == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.run_of_digits()?;
+        }
+        if self.rest().first() == Some(&b'.') {
+            self.at += 1;
+            self.run_of_digits()?;
+        }
+        if matches!(self.rest().first(), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.rest().first(), Some(b'+' | b'-')));
+            self.run_of_digits()?;
+        }
+        self.text.get(start..self.at)
+    }
+
+    fn run_of_digits(&mut self) -> Option<()> {
+        let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        (count > 0).then_some(())
+    }
+
+    /// A number that a float can hold.
+    pub(super) fn number(&mut self) -> Option<f64> {
+        self.digits()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// A whole number, written as such.
+    pub(super) fn count(&mut self) -> Option<u64> {
+        self.digits()?.parse().ok()
+    }
+
+    /// Any value, as a tree.
+    pub(super) fn value(&mut self) -> Option<Value> {
+        let from = self.clone();
+        self.copy(&mut Vec::new(), JsonSpacing::Compact, 0)?;
+        serde_json::from_str(self.since(&from)).ok()
+    }
+
+    /// Adds any value's text in another spacing; gives up where the tree of it
+    /// would not be written with the same strings and numbers.
+    pub(super) fn copy(
+        &mut self,
+        out: &mut Vec<u8>,
+        spacing: JsonSpacing,
+        depth: usize,
+    ) -> Option<()> {
+        if depth > DEPTH_LIMIT {
+            return None;
+        }
+        match self.peek()? {
+            b'"' => self.copy_string(out).map(|_| ()),
+            b'{' => self.copy_object(out, spacing, depth),
+            b'[' => self.copy_list(out, spacing, depth),
+            b't' => self.copy_word(out, "true"),
+            b'f' => self.copy_word(out, "false"),
+            b'n' => self.copy_word(out, "null"),
+            _ => {
+                out.extend_from_slice(self.digits()?.as_bytes());
+                Some(())
+            }
+        }
+    }
+
+    fn copy_word(&mut self, out: &mut Vec<u8>, word: &str) -> Option<()> {
+        out.extend_from_slice(word.as_bytes());
+        self.word(word)
+    }
+
+    fn copy_object(&mut self, out: &mut Vec<u8>, spacing: JsonSpacing, depth: usize) -> Option<()> {
+        let (comma, colon): (&[u8], &[u8]) = separators(spacing);
+        self.must(b'{')?;
+        out.push(b'{');
+        let mut keys: Vec<&str> = Vec::new();
+        if !self.take(b'}') {
+            loop {
+                self.peek()?;
+                let key = self.copy_string(out)?;
+                if keys.contains(&key) || key.starts_with(MAGIC) || keys.len() >= MEMBER_LIMIT {
+                    return None;
+                }
+                keys.push(key);
+                self.must(b':')?;
+                out.extend_from_slice(colon);
+                self.copy(out, spacing, depth + 1)?;
+                if !self.take(b',') {
+                    break;
+                }
+                out.extend_from_slice(comma);
+            }
+            self.must(b'}')?;
+        }
+        out.push(b'}');
+        Some(())
+    }
+
+    fn copy_list(&mut self, out: &mut Vec<u8>, spacing: JsonSpacing, depth: usize) -> Option<()> {
+        let (comma, _) = separators(spacing);
+        self.must(b'[')?;
+        out.push(b'[');
+        if !self.take(b']') {
+            loop {
+                self.copy(out, spacing, depth + 1)?;
+                if !self.take(b',') {
+                    break;
+                }
+                out.extend_from_slice(comma);
+            }
+            self.must(b']')?;
+        }
+        out.push(b']');
+        Some(())
+    }
+
+    /// Adds a string as it stands there, if we would write it the same way; gives
+    /// what stands between its quotes.
+    fn copy_string(&mut self, out: &mut Vec<u8>) -> Option<&'a str> {
+        self.must(b'"')?;
+        let start = self.at;
+        loop {
+            self.at += run(self.rest(), RunEnd::Special);
+            let rest = self.rest();
+            match rest.first()? {
+                b'"' => break,
+                b'\\' => self.at += own_escape(rest)?,
+                _ => return None,
+            }
+        }
+        let raw = self.text.get(start..self.at)?;
+        self.at += 1;
+        out.extend_from_slice(&self.text.as_bytes()[start - 1..self.at]);
+        Some(raw)
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+}
+
+/// The length of an escape, if it is the one we would write.
+fn own_escape(bytes: &[u8]) -> Option<usize> {
+    match bytes.get(1)? {
+        b'"' | b'\\' | b'n' | b'r' | b't' | b'b' | b'f' => Some(2),
+        b'u' => match bytes.get(2..6)? {
+            [b'0', b'0', b'0', b'0'..=b'7' | b'b' | b'e' | b'f']
+            | [b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f'] => Some(6),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn separators(spacing: JsonSpacing) -> (&'static [u8], &'static [u8]) {
+    match spacing {
+        JsonSpacing::Spaced => (b", ", b": "),
+        _ => (b",", b":"),
+    }
+}
+
+/// A body's bytes in a style, straight from its value's text; gives up where only
+/// the long way leads there.
+pub(super) fn styled(value: &str, style: JsonStyle) -> Option<Vec<u8>> {
+    if style.ascii || !matches!(style.spacing, JsonSpacing::Compact | JsonSpacing::Spaced) {
+        return None;
+    }
+    let mut tokens = TextTokens::new(value);
+    let mut out = Vec::with_capacity(value.len());
+    tokens.copy(&mut out, style.spacing, 0)?;
+    if !tokens.is_at_end() {
+        return None;
+    }
+    if style.newline {
+        out.push(b'\n');
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+#[path = "typed_reader_tests.rs"]
+mod tests;

@@ -1,0 +1,145 @@
+//! How long a connection is waited for that asks for nothing.
+
+use std::time::{Duration, Instant};
+
+use super::socket::ConnectionHandle;
+
+/// What is to become of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConnectionVerdict {
+    /// It is at something.
+    Wait,
+    /// It has been idle for a while: nothing of HTTP need be kept for it.
+    Rest,
+    /// It has been idle, or has not taken a text of our own, for too long.
+    Leave,
+}
+
+/// What a connection was at when it was last looked at, and since when.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionActivity {
+    idle: Option<(u64, Instant)>,
+    stuck: Option<(u64, Instant)>,
+}
+
+impl ConnectionActivity {
+    /// Looks at a connection, which may be idle for `silence`. An answer that its client is
+    /// slow to take is not over.
+    pub(super) fn look(
+        &mut self,
+        connection: &ConnectionHandle,
+        now: Instant,
+        silence: Duration,
+    ) -> ConnectionVerdict {
+        let idle = connection.idle().filter(|_| !connection.is_full());
+        let idle = time_of(&mut self.idle, idle, now);
+        let stuck = time_of(&mut self.stuck, connection.stuck(), now);
+        if idle.is_some_and(|time| time >= silence) || stuck.is_some_and(|time| time >= silence / 2)
+        {
+            return ConnectionVerdict::Leave;
+        }
+        match idle {
+            Some(time) if !time.is_zero() => ConnectionVerdict::Rest,
+            _ => ConnectionVerdict::Wait,
+        }
+    }
+}
+
+/// For how long something is as it is now.
+fn time_of(seen: &mut Option<(u64, Instant)>, is: Option<u64>, now: Instant) -> Option<Duration> {
+    let since = match *seen {
+        Some((before, since)) if is == Some(before) => since,
+        _ => now,
+    };
+    *seen = is.map(|is| (is, since));
+    is.map(|_| now.saturating_duration_since(since))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::super::socket::ClientSocket;
+    use super::*;
+
+    const SILENCE: Duration = Duration::from_secs(60);
+
+    /// What is said of a connection, look by look, this many seconds after the first.
+    fn looks(
+        connection: &ConnectionHandle,
+        patience: &mut ConnectionActivity,
+        at: &[u64],
+    ) -> Vec<ConnectionVerdict> {
+        let start = Instant::now();
+        at.iter()
+            .map(|at| patience.look(connection, start + Duration::from_secs(*at), SILENCE))
+            .collect()
+    }
+
+    #[test]
+    fn connection_rests_and_then_is_left_when_no_request_comes() {
+        let connection = ConnectionHandle::default();
+        connection.begin();
+        connection.end();
+        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 2, 59, 60]);
+        assert_eq!(
+            said,
+            [
+                ConnectionVerdict::Wait,
+                ConnectionVerdict::Rest,
+                ConnectionVerdict::Rest,
+                ConnectionVerdict::Leave
+            ]
+        );
+    }
+
+    #[test]
+    fn connection_is_kept_when_a_request_is_being_answered_or_others_come() {
+        let (connection, mut patience) =
+            (ConnectionHandle::default(), ConnectionActivity::default());
+        connection.begin();
+        let said = looks(&connection, &mut patience, &[0, 100, 1000]);
+        assert_eq!(said, [ConnectionVerdict::Wait; 3]);
+        connection.end();
+        let start = Instant::now();
+        for round in 0..100 {
+            let at = start + Duration::from_secs(30 * round);
+            assert_ne!(patience.look(&connection, at, SILENCE), ConnectionVerdict::Leave);
+            connection.begin();
+            connection.end();
+        }
+    }
+
+    /// A socket whose other end takes nothing any more, and that end.
+    async fn full() -> (ClientSocket, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut socket = ClientSocket::new(listener.accept().await.unwrap().0);
+        let more = async { while socket.write(&[b'x'; 1 << 16]).await.is_ok() {} };
+        assert!(tokio::time::timeout(Duration::from_millis(100), more).await.is_err());
+        (socket, other)
+    }
+
+    #[tokio::test]
+    async fn connection_is_left_when_a_text_of_ours_is_not_taken() {
+        let (mut socket, mut other) = full().await;
+        let connection = socket.connection();
+        connection.begin();
+        connection.end();
+        // A call may be answered as slowly as its client likes.
+        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 1000, 2000]);
+        assert_eq!(said, [ConnectionVerdict::Wait; 3]);
+        connection.asks_for_ours(true);
+        let said = looks(&connection, &mut ConnectionActivity::default(), &[0, 29, 30]);
+        assert_eq!(
+            said,
+            [ConnectionVerdict::Wait, ConnectionVerdict::Wait, ConnectionVerdict::Leave]
+        );
+        // One that is read, however slowly, is not.
+        let before = connection.stuck();
+        other.read_exact(&mut vec![0; 1 << 20]).await.unwrap();
+        socket.write_all(b"x").await.unwrap();
+        assert!(before.is_some() && connection.stuck().is_none());
+    }
+}

@@ -1,0 +1,235 @@
+//! Who may use the control paths.
+//!
+//! Callers on this machine whose `Host` is one that loomrec serves (a web page must not
+//! reach them through a name of its own), or callers that hold the control token. Of web
+//! pages only loomrec's own: another port of this machine is another origin, and what
+//! runs there may be anybody's page.
+
+use std::net::SocketAddr;
+
+use http::{HeaderMap, HeaderValue, Method, header};
+
+use super::access::SEC_FETCH_SITE;
+use super::authority;
+
+/// What stands before a token in `authorization`.
+const BEARER: &[u8] = b"bearer ";
+
+/// Why a page of another origin is refused.
+const FOREIGN: &str = "web pages of another origin may not use the control paths";
+
+/// The door to the control paths of one listener.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ControlAccess<'a> {
+    /// Lets callers in from anywhere.
+    pub(super) token: Option<&'a str>,
+}
+
+impl ControlAccess<'_> {
+    /// Whether the caller may use the control paths. A web page of another origin may not,
+    /// whatever it holds.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn admit(
+        self,
+        method: &Method,
+        headers: &HeaderMap,
+        peer: SocketAddr,
+    ) -> Result<(), &'static str> {
+        self.admit_caller(headers, peer)?;
+        if !self.is_own_page(headers) {
+            return Err(FOREIGN);
+        }
+        // A link that was followed may show numbers; nothing but GET and HEAD is harmless.
+        let reads = matches!(*method, Method::GET | Method::HEAD);
+        let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
+        match reads || matches!(site, None | Some(b"same-origin" | b"none")) {
+            true => Ok(()),
+            false => Err(FOREIGN),
+        }
+    }
+
+    /// Whether the caller may have the inspector's page, which holds no data and asks for
+    /// the token itself.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn admit_to_page(
+        self,
+        headers: &HeaderMap,
+        peer: SocketAddr,
+    ) -> Result<(), &'static str> {
+        if self.token.is_none() {
+            return self.admit(&Method::GET, headers, peer);
+        }
+        // No name of somebody else's can be made to lead to an address.
+        let is_plain = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|text| names_this_machine(text) || is_address(text))
+        };
+        match headers.get_all(header::HOST).iter().all(is_plain) {
+            true => Ok(()),
+            false => Err("this Host is not one that loomrec serves: use this machine's address"),
+        }
+    }
+
+    /// Whether the caller holds the token, or is on this machine where there is none.
+    fn admit_caller(self, headers: &HeaderMap, peer: SocketAddr) -> Result<(), &'static str> {
+        if let Some(expected) = self.token {
+            return match token(headers) {
+                Some(given) if given == expected.as_bytes() => Ok(()),
+                _ => Err(
+                    "the control paths need this run's token in x-loomrec-token, or as a bearer's",
+                ),
+            };
+        }
+        is_here(peer)?;
+        // One that is no text names no host of ours; one that is missing, none at all.
+        let mut hosts = headers.get_all(header::HOST).iter();
+        match hosts.all(|host| host.to_str().is_ok_and(names_this_machine)) {
+            true => Ok(()),
+            false => Err("this Host is not one that loomrec serves"),
+        }
+    }
+
+    /// Whether a request is no web page's, or that of a page that this listener served: its
+    /// origin names scheme, host and port. Where there is a token, a proxy that speaks TLS
+    /// may stand in front.
+    fn is_own_page(self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(header::HOST).iter();
+        let host = hosts.next().filter(|_| hosts.next().is_none());
+        let host = host.and_then(|host| host.to_str().ok());
+        let is_own = |origin: &HeaderValue| {
+            let Ok(origin) = origin.to_str() else { return false };
+            let over_tls = || origin.strip_prefix("https://").filter(|_| self.token.is_some());
+            let authority = origin.strip_prefix("http://").or_else(over_tls);
+            authority.zip(host).is_some_and(|(own, host)| own.eq_ignore_ascii_case(host))
+        };
+        headers.get_all(header::ORIGIN).iter().all(is_own)
+    }
+}
+
+/// The token that a caller shows: in our header, or as scrapers can, as a bearer's.
+fn token(headers: &HeaderMap) -> Option<&[u8]> {
+    let header = |name| headers.get(name).map(HeaderValue::as_bytes);
+    let bearer = |value: &'_ [u8]| {
+        value.len() >= BEARER.len() && value[..BEARER.len()].eq_ignore_ascii_case(BEARER)
+    };
+    header("x-loomrec-token").or_else(|| {
+        let value = header("authorization").filter(|value| bearer(value))?;
+        Some(value[BEARER.len()..].trim_ascii())
+    })
+}
+
+fn is_here(peer: SocketAddr) -> Result<(), &'static str> {
+    match peer.ip().to_canonical().is_loopback() {
+        true => Ok(()),
+        false => Err("the control paths answer this machine only; see --control-token"),
+    }
+}
+
+/// Whether a `Host` is a name of the loopback interface.
+fn names_this_machine(host: &str) -> bool {
+    authority::split(host).is_some_and(|(name, _)| {
+        name.eq_ignore_ascii_case("localhost")
+            || authority::servable_address(name).is_some_and(|ip| ip.is_loopback())
+    })
+}
+
+/// Whether a `Host` is an address and no name.
+fn is_address(host: &str) -> bool {
+    authority::split(host).is_some_and(|(name, _)| authority::address(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn only_names_of_the_loopback_interface_are_ours() {
+        for ours in ["localhost", "LOCALHOST:80", "127.0.0.1:4141", "[::1]:4141", "[::1]"] {
+            assert!(names_this_machine(ours), "{ours}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "evil.example:80",
+            "localhost.evil.example",
+            "127.0.0.1@evil.example",
+            "localhost:evil",
+            "https://evil.example",
+            "http://localhost:3000",
+            "evil://localhost",
+            "//localhost",
+            "[localhost]",
+            "[::ffff:127.0.0.1]:4141",
+            "[::]",
+            "null",
+            "10.0.0.1",
+        ] {
+            assert!(!names_this_machine(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn with_a_token_the_page_is_given_under_an_address_and_under_no_name_of_others() {
+        let given = |host: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+            let peer = "10.0.0.9:1".parse().unwrap();
+            ControlAccess { token: Some("t") }.admit_to_page(&headers, peer).is_ok()
+        };
+        assert!(given("10.0.0.1:4141") && given("[fe80::1]:4141") && given("localhost:4141"));
+        assert!(!given("evil.example:4141") && !given("127.0.0.1.evil.example"));
+    }
+
+    /// Whether a request with these headers is let in, with the token or without one.
+    fn admits(token: Option<&str>, method: &Method, headers: &[(&'static str, &str)]) -> bool {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let headers: HeaderMap = headers.iter().map(pair).collect();
+        ControlAccess { token }.admit(method, &headers, "127.0.0.1:9".parse().unwrap()).is_ok()
+    }
+
+    #[test]
+    fn a_page_of_another_origin_is_refused_whatever_it_holds() {
+        let with = |host: &str, origin: &str, token: Option<&str>| {
+            let headers = [("host", host), ("origin", origin), ("x-loomrec-token", "t")];
+            admits(token, &Method::GET, &headers)
+        };
+        for token in [None, Some("t")] {
+            assert!(with("127.0.0.1:4141", "http://127.0.0.1:4141", token));
+            assert!(with("localhost:4141", "http://localhost:4141", token));
+            for origin in [
+                "https://evil.example",
+                "null",
+                "http://localhost:3000",
+                "http://localhost:4141",
+                "http://127.0.0.1",
+                "http://127.0.0.1:41410",
+                "http://u@127.0.0.1:4141",
+                "127.0.0.1:4141",
+            ] {
+                assert!(!with("127.0.0.1:4141", origin, token), "{origin}");
+            }
+        }
+        assert!(!with("127.0.0.1:4141", "https://127.0.0.1:4141", None));
+        assert!(with("10.0.0.1:4141", "https://10.0.0.1:4141", Some("t")));
+        assert!(!admits(None, &Method::GET, &[("origin", "http://127.0.0.1:4141")]));
+    }
+
+    #[test]
+    fn a_request_of_a_page_that_names_no_origin_changes_nothing() {
+        for (site, changes) in
+            [("cross-site", false), ("same-site", false), ("same-origin", true), ("none", true)]
+        {
+            let headers = [("host", "localhost:4141"), ("sec-fetch-site", site)];
+            assert_eq!(admits(None, &Method::POST, &headers), changes, "{site}");
+            assert!(admits(None, &Method::GET, &headers), "{site}");
+        }
+        assert!(admits(None, &Method::POST, &[("host", "localhost:4141")]));
+    }
+}

@@ -1,0 +1,45 @@
+//! Connections that end without an answer.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::super::Proxy;
+use super::super::socket::ConnectionHandle;
+use crate::fault;
+use crate::recording::entry::RecordedCut;
+
+/// A call that is left without an answer: its connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbandonedCall;
+
+impl fmt::Display for AbandonedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a fault left the call without an answer")
+    }
+}
+
+impl std::error::Error for AbandonedCall {}
+
+/// How a fault ends a connection, in the words of recordings.
+pub(super) fn cut(cut: fault::ConnectionCut) -> RecordedCut {
+    match cut {
+        fault::ConnectionCut::Close => RecordedCut::Close,
+        fault::ConnectionCut::Reset => RecordedCut::Reset,
+    }
+}
+
+/// Says nothing for so long, then ends the connection. A client that leaves before
+/// ends the wait; so does the run's end.
+pub(super) async fn keep(
+    gateway: &Arc<Proxy>,
+    connection: &ConnectionHandle,
+    for_ms: u64,
+    then: RecordedCut,
+) -> AbandonedCall {
+    gateway.faults.pause(for_ms).await;
+    connection.cut();
+    if then == RecordedCut::Reset {
+        connection.reset_at_end();
+    }
+    AbandonedCall
+}

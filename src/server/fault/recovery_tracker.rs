@@ -1,0 +1,176 @@
+//! Watches what becomes of faults: when each happened, when its client noticed, when
+//! the same call was answered well again.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::super::Proxy;
+use super::super::clock::arrival;
+use super::super::journal::FaultMark;
+
+/// A session and a key.
+pub(super) type SessionKey = (Option<String>, String);
+
+/// What stands for the call of a connection that had asked for nothing yet: whatever is
+/// asked on a later one.
+pub(super) fn connections() -> SessionKey {
+    (None, "connection".to_owned())
+}
+
+/// Faults that have not been recovered from.
+#[derive(Debug, Default)]
+pub(super) struct RecoveryTracker {
+    next: AtomicU64,
+    /// What the journal says of faults, where that is kept for the end of the run.
+    pub(super) lines: Option<Mutex<Vec<Value>>>,
+    open: Mutex<HashMap<SessionKey, Vec<Open>>>,
+    /// How many are open.
+    count: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: u64,
+    connection: u64,
+    noticed: bool,
+}
+
+impl RecoveryTracker {
+    /// The number of a new fault, from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What is kept of the journal's lines.
+    pub(super) fn lines(&self) -> Vec<Value> {
+        let lines = self.lines.as_ref();
+        lines.map_or_else(Vec::new, |lines| {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        })
+    }
+
+    fn keep(&self, line: impl FnOnce() -> Value) {
+        if let Some(lines) = &self.lines {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line());
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionKey, Vec<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether any fault waits for its call to be answered well.
+    pub(super) fn is_open(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether faults of this call wait for it to be answered well, or faults of
+    /// connections for any call to be.
+    pub(super) fn awaits(&self, line: &SessionKey) -> bool {
+        let waits = |open: &HashMap<SessionKey, Vec<Open>>| {
+            open.contains_key(line) || open.contains_key(&connections())
+        };
+        self.is_open() && waits(&self.open())
+    }
+}
+
+/// A fault has happened to a call of `line`.
+pub(super) fn fired(
+    gateway: &Proxy,
+    line: &SessionKey,
+    (id, connection): (u64, u64),
+    facts: &Arc<Value>,
+) {
+    let watch = &gateway.faults.watch;
+    watch.keep(|| json!({ "outcome": "faulted", "fault": **facts }));
+    let fault = Open { id, connection, noticed: false };
+    watch.open().entry(line.clone()).or_default().push(fault);
+    watch.count.fetch_add(1, Ordering::AcqRel);
+    mark(gateway, id, "fired", None);
+}
+
+/// A call of `line` has come: whoever makes it has noticed what befell the last ones.
+pub(super) fn came(gateway: &Proxy, line: &SessionKey) {
+    let watch = &gateway.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut seen = Vec::new();
+    for line in [line, &connections()] {
+        let mut open = watch.open();
+        for fault in open.get_mut(line).into_iter().flatten().filter(|fault| !fault.noticed) {
+            fault.noticed = true;
+            seen.push(fault.id);
+        }
+    }
+    seen.into_iter().for_each(|id| mark(gateway, id, "noticed", Some("again")));
+}
+
+/// A connection is over, and it was its client that ended it.
+pub(in crate::server) fn left(gateway: &Proxy, connection: u64) {
+    let watch = &gateway.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut seen = Vec::new();
+    for fault in watch.open().values_mut().flatten() {
+        if fault.connection == connection && !fault.noticed {
+            fault.noticed = true;
+            seen.push(fault.id);
+        }
+    }
+    seen.sort_unstable();
+    seen.into_iter().for_each(|id| mark(gateway, id, "noticed", Some("left")));
+}
+
+/// The client of a call whose answer was late has left before all of it had come: it has
+/// not got its answer. Gives whether the fault had happened by then.
+pub(super) fn given_up(gateway: &Proxy, line: &SessionKey, id: u64) -> bool {
+    let mut open = gateway.faults.watch.open();
+    let fault = open.get_mut(line).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
+    let Some(fault) = fault else { return false };
+    let noticed = std::mem::replace(&mut fault.noticed, true);
+    drop(open);
+    if !noticed {
+        mark(gateway, id, "noticed", Some("left"));
+    }
+    mark(gateway, id, "given_up", None);
+    true
+}
+
+/// A call got its true answer in spite of a fault, for better or worse: there is nothing
+/// to recover from.
+pub(super) fn settle(gateway: &Proxy, line: &SessionKey, id: u64) {
+    let watch = &gateway.faults.watch;
+    if !watch.is_open() {
+        return;
+    }
+    let mut open = watch.open();
+    let Some(faults) = open.get_mut(line) else { return };
+    let before = faults.len();
+    faults.retain(|fault| fault.id != id);
+    watch.count.fetch_sub(before - faults.len(), Ordering::AcqRel);
+    if faults.is_empty() {
+        open.remove(line);
+    }
+}
+
+/// A call of `line` was answered well, to its end.
+pub(super) fn recovered(gateway: &Proxy, line: &SessionKey) {
+    let watch = &gateway.faults.watch;
+    for line in [line, &connections()] {
+        let faults = watch.open().remove(line).unwrap_or_default();
+        watch.count.fetch_sub(faults.len(), Ordering::AcqRel);
+        faults.into_iter().for_each(|fault| mark(gateway, fault.id, "recovered", None));
+    }
+}
+
+fn mark(gateway: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) {
+    let at = arrival(&gateway.clock);
+    let mark = FaultMark { at, fault, what, by, at_ms: gateway.faults.now_ms() };
+    gateway.faults.watch.keep(|| mark.to_json());
+    gateway.journal.mark(mark);
+}

@@ -1,0 +1,169 @@
+//! A request's head, kept to be compared with: all of it that has a part in placing
+//! a request, in recognising it, or in what is kept of it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+
+use super::parsed_request::looks_at;
+
+/// A longer head is looked at each time.
+const LONGEST: usize = 16 << 10;
+
+/// What is compared of a request.
+#[derive(Clone, Copy)]
+pub(super) struct RequestRef<'a> {
+    pub(super) method: &'a Method,
+    pub(super) uri: &'a Uri,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Bytes,
+    /// The headers that rules make a part of keys.
+    pub(super) named: &'a [String],
+}
+
+impl RequestRef<'_> {
+    /// The path and query, where the request names no host in its first line.
+    pub(super) fn target(&self) -> Option<&str> {
+        let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
+        self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
+    }
+}
+
+/// The method, the target and the headers of a request that was made before.
+pub(super) struct EarlierHead {
+    method: Method,
+    target: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl EarlierHead {
+    /// That of `raw`, whose target is this.
+    pub(super) fn of(raw: &RequestRef<'_>, target: &str) -> Self {
+        // Copies: a value is a part of the buffer its request was read into.
+        let copy = |value: &HeaderValue| {
+            HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
+        };
+        let headers = raw.headers.iter().map(|(name, value)| (name.clone(), copy(value)));
+        Self { method: raw.method.clone(), target: target.to_owned(), headers: headers.collect() }
+    }
+
+    /// Whether `raw` has this very head, in all that matters.
+    pub(super) fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
+        self.method == *raw.method
+            && self.target == target
+            && self.headers.len() == raw.headers.len()
+            && self.headers.iter().zip(raw.headers).all(|((name, value), (other, given))| {
+                name == other && (value == given || !looks_at(name.as_str(), raw.named))
+            })
+    }
+
+    /// Its bytes.
+    pub(super) fn size(&self) -> usize {
+        let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+        self.target.len() + headers.sum::<usize>()
+    }
+}
+
+/// What follows from a connection's last head: its next one is mostly the same.
+pub(super) struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
+
+impl<T> Default for HeadCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> HeadCache<T> {
+    /// Forgets it.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What follows from the head of `raw`: known from the last one, else `made`.
+    ///
+    /// # Errors
+    /// What `made` fails for.
+    pub(super) fn of<E>(
+        &self,
+        raw: &RequestRef<'_>,
+        made: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let Some(target) = raw.target() else { return made().map(Arc::new) };
+        let last = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = last().as_ref().filter(|(head, _)| head.is(raw, target)) {
+            return Ok(Arc::clone(known));
+        }
+        let made = Arc::new(made()?);
+        let head = EarlierHead::of(raw, target);
+        if head.size() <= LONGEST {
+            *last() = Some((head, Arc::clone(&made)));
+        }
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `last` says of a head, where `made` is what would be made of it now.
+    fn ask(last: &HeadCache<u8>, target: &str, headers: &[(&'static str, &str)], made: u8) -> u8 {
+        let pair = |(name, value): &(&'static str, &str)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        };
+        let headers: HeaderMap = headers.iter().map(pair).collect();
+        let (method, uri) = (Method::POST, target.parse::<Uri>().unwrap());
+        let raw = RequestRef {
+            method: &method,
+            uri: &uri,
+            headers: &headers,
+            body: &Bytes::new(),
+            named: &[],
+        };
+        *last.of(&raw, || Ok::<_, ()>(made)).unwrap()
+    }
+
+    const CALL: [(&str, &str); 2] = [("authorization", "Bearer one"), ("content-length", "1")];
+
+    #[test]
+    fn head_is_not_looked_at_again_when_only_what_has_no_part_in_it_differs() {
+        let last = HeadCache::default();
+        assert_eq!(ask(&last, "/v1/x?a", &CALL, 1), 1);
+        assert_eq!(ask(&last, "/v1/x?a", &CALL, 2), 1);
+        assert_eq!(ask(&last, "/v1/x?a", &[CALL[0], ("content-length", "2")], 3), 1);
+    }
+
+    #[test]
+    fn head_is_looked_at_again_when_any_part_of_it_differs_or_it_is_long() {
+        let long = "a".repeat(LONGEST);
+        let others: [(&str, &[(&'static str, &str)]); 7] = [
+            ("/v1/x?b", &CALL),
+            ("/v1/y?a", &CALL),
+            ("http://127.0.0.1/v1/x?a", &CALL),
+            ("/v1/x?a", &[("authorization", "Bearer two"), CALL[1]]),
+            ("/v1/x?a", &[CALL[1], CALL[0]]),
+            ("/v1/x?a", &[CALL[0], CALL[1], ("x-loomrec-step-id", "s")]),
+            ("/v1/x?a", &[CALL[0], CALL[1], ("accept", &long)]),
+        ];
+        for (target, headers) in others {
+            let last = HeadCache::default();
+            assert_eq!(ask(&last, "/v1/x?a", &CALL, 1), 1);
+            assert_eq!(ask(&last, target, headers, 2), 2);
+        }
+        let last = HeadCache::default();
+        let headers = [CALL[0], ("accept", long.as_str())];
+        assert_eq!((ask(&last, "/x", &headers, 1), ask(&last, "/x", &headers, 2)), (1, 2));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_head_that_nothing_could_be_made_of() {
+        let last = HeadCache::<u8>::default();
+        let (method, uri) = (Method::POST, Uri::from_static("/x"));
+        let (headers, body) = (HeaderMap::new(), Bytes::new());
+        let raw =
+            RequestRef { method: &method, uri: &uri, headers: &headers, body: &body, named: &[] };
+        assert!(last.of(&raw, || Err(())).is_err());
+        assert_eq!(*last.of(&raw, || Ok::<_, ()>(1)).unwrap(), 1);
+    }
+}

@@ -1,0 +1,164 @@
+//! Calls that go to a live upstream: recorded, or passed on.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+use serde_json::json;
+
+use super::call_record::{ExchangeOutcome, OutcomeDetail, clip};
+use super::clock::timestamp_of;
+use super::incoming_call::{IncomingCall, forward_of, note};
+use super::respond::{self, AnyBody};
+use super::run_counters::RunCounters;
+use super::{Proxy, UserNotice};
+use crate::provider::Provider;
+use crate::record::{OnRecorded, RecordJob, remove_hop_by_hop};
+use crate::recording::EntryName;
+use crate::upstream::{AmbiguousFraming, UpstreamClient, UpstreamError};
+
+/// Sends the call on and records it.
+pub(super) async fn record(gateway: &Proxy, asked: Box<IncomingCall>) -> Response<AnyBody> {
+    let shape = asked.shape();
+    let Some(recorder) = &gateway.recorder else {
+        return respond::error(
+            shape,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "NoEngine",
+            "this run neither records nor replays",
+        );
+    };
+    // A copy of names and counts: the body is shared.
+    let (observed, secrets) = asked.known.seen.clone().into_stored();
+    let key = observed.key(recorder.rules());
+    let name = match &observed.step {
+        Some(step) => match EntryName::step(step) {
+            Ok(name) => name,
+            Err(error) => return refuse(gateway, shape, &asked, &error),
+        },
+        None => EntryName::Hash(key.clone()),
+    };
+    let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
+    let (arrived, recorded_at) = (asked.arrived, timestamp_of(asked.at, recorder.place()));
+    let word = word(&asked);
+    let job = RecordJob { observed, key, name, secrets, arrived, recorded_at, word, keeps: None };
+    let before = asked.account.elapsed();
+    let ran = recorder.run(job, forward).await;
+    asked.waited_since(before);
+    match ran {
+        Ok(response) => {
+            warn_if_ambiguous(gateway, &asked, &response);
+            note(&asked, "recorded", Some(response.status()), OutcomeDetail::Nothing);
+            response.map(AnyBody::Tee)
+        }
+        Err(error) => unreachable_upstream(gateway, shape, &asked, &error),
+    }
+}
+
+/// Says, once for each upstream, why its answers end in a cut.
+fn warn_if_ambiguous<B>(gateway: &Proxy, asked: &IncomingCall, response: &Response<B>) {
+    let Some(framing) = response.extensions().get::<AmbiguousFraming>() else { return };
+    let upstream = &asked.place().upstream;
+    if gateway.tally.is_first_ambiguous(upstream) {
+        let text = format!(
+            "upstream {upstream} sent {framing}, by which nobody can be sure where its answer \
+             ends: such answers are passed on, and recorded, as cut"
+        );
+        (gateway.notify)(UserNotice::Warning(&text));
+    }
+}
+
+/// What becomes of the exchange, written down.
+fn word(asked: &IncomingCall) -> OnRecorded {
+    let account = Arc::clone(&asked.account);
+    OnRecorded::new(move |kept| {
+        let exchange = ExchangeOutcome {
+            kept: kept.outcome.is_ok(),
+            times: kept.times,
+            answered_by: kept.model.as_deref().map(clip),
+        };
+        account.write(|seen| {
+            seen.tell(kept.tokens.0, kept.tokens.1);
+            seen.cost_usd = kept.cost_usd;
+            seen.exchange = Some(Box::new(exchange));
+        });
+    })
+}
+
+/// Sends the call on and keeps nothing of it (`--on-miss forward`).
+pub(super) async fn pass(
+    gateway: &Proxy,
+    client: &UpstreamClient,
+    asked: Box<IncomingCall>,
+) -> Response<AnyBody> {
+    let shape = asked.shape();
+    let Some(forward) = forward_of(gateway, &asked) else { return no_base(gateway, shape, &asked) };
+    let before = asked.account.elapsed();
+    let sent = client.send(forward).await;
+    asked.waited_since(before);
+    match sent {
+        Ok(response) => {
+            warn_if_ambiguous(gateway, &asked, &response);
+            RunCounters::count(&gateway.tally.forwarded);
+            note(&asked, "forwarded", Some(response.status()), OutcomeDetail::Nothing);
+            let (mut parts, body) = response.into_parts();
+            remove_hop_by_hop(&mut parts.headers);
+            Response::from_parts(parts, AnyBody::Live(body))
+        }
+        Err(error) => unreachable_upstream(gateway, shape, &asked, &error),
+    }
+}
+
+/// A request that cannot be taken on.
+fn refuse(
+    gateway: &Proxy,
+    shape: Provider,
+    asked: &IncomingCall,
+    error: &impl Display,
+) -> Response<AnyBody> {
+    let message = telling(gateway, asked, error);
+    RunCounters::count(&gateway.tally.refused);
+    (gateway.notify)(UserNotice::Refused(&message));
+    let status = StatusCode::BAD_REQUEST;
+    let response = respond::error(shape, status, "BadRequest", &message);
+    note(asked, "refused", Some(status), OutcomeDetail::value(json!({ "message": message })));
+    response
+}
+
+/// What an error says, without credentials.
+fn telling(gateway: &Proxy, asked: &IncomingCall, error: &impl Display) -> String {
+    gateway.redactor.redact_text(&format!("failed to {error}"), asked.secrets()).into_owned()
+}
+
+/// An upstream whose address only the user knows.
+fn no_base(gateway: &Proxy, shape: Provider, asked: &IncomingCall) -> Response<AnyBody> {
+    let name = &asked.place().upstream;
+    let message = format!(
+        "upstream {name} has no public address: say where yours is with --upstream {name}=URL"
+    );
+    RunCounters::count(&gateway.tally.unreachable);
+    (gateway.notify)(UserNotice::Refused(&message));
+    let status = StatusCode::BAD_GATEWAY;
+    let response = respond::error(shape, status, "UpstreamUnknown", &message);
+    note(asked, "unreachable", Some(status), OutcomeDetail::value(json!({ "message": message })));
+    response
+}
+
+/// An upstream that gave no answer: said, and not recorded as one.
+fn unreachable_upstream(
+    gateway: &Proxy,
+    shape: Provider,
+    asked: &IncomingCall,
+    error: &UpstreamError,
+) -> Response<AnyBody> {
+    if matches!(error, UpstreamError::Path { .. }) {
+        return refuse(gateway, shape, asked, error);
+    }
+    let message = telling(gateway, asked, error);
+    RunCounters::count(&gateway.tally.unreachable);
+    (gateway.notify)(UserNotice::Refused(&message));
+    let response = respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnreachable", &message);
+    let more = OutcomeDetail::value(json!({ "message": message }));
+    note(asked, "unreachable", Some(response.status()), more);
+    response
+}

@@ -1,0 +1,46 @@
+//! Connections above the limit: what their clients, and the person at the terminal, are told.
+
+use http::header::{CONNECTION, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
+
+use super::request_body;
+use super::respond::{self, AnyBody};
+use super::run_counters::RunCounters;
+use super::{Proxy, UserNotice};
+use crate::provider::Provider;
+
+/// Bytes of a body that are read, and forgotten, before it is answered.
+const LISTENED_TO: u64 = 1 << 20;
+
+/// Answers a request of a connection above the limit, which is closed behind that.
+pub(super) async fn turn_away(gateway: &Proxy, parts: &Parts, body: Incoming) -> Response<AnyBody> {
+    count_excess(gateway);
+    // A client that still sends would find the connection reset, and no answer.
+    request_body::discard(body, LISTENED_TO, gateway.config.client_timeout).await;
+    let place = gateway.routes.place(&parts.method, &parts.uri, &parts.headers);
+    let provider = place.map_or(Provider::Unknown, |place| place.provider);
+    let most = gateway.connections.most();
+    let message = format!(
+        "loomrec serves {most} connections at once, and has them all; see --max-connections"
+    );
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = respond::error(provider, status, "TooManyConnections", &message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// Counts a connection above the limit, and says so of the first.
+pub(super) fn count_excess(gateway: &Proxy) {
+    RunCounters::count(&gateway.tally.refused);
+    if gateway.connections.is_first_excess() {
+        let most = gateway.connections.most();
+        let text = format!(
+            "there are {most} connections already: further ones are refused with 503; see \
+             --max-connections"
+        );
+        (gateway.notify)(UserNotice::Refused(&text));
+    }
+}

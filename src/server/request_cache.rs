@@ -1,0 +1,198 @@
+//! Requests that were made before, with what was observed of them then.
+//!
+//! What a request is placed at and recognised as, what of it is kept and which
+//! keys it has depend on nothing but its bytes, so a program that repeats a call
+//! has it read once. A request is known again only if its method, its target,
+//! its body and every header that enters any of this are the same, byte for
+//! byte: the hash says where to look, never that it is the same.
+//!
+//! A request is kept when it comes a second time: one that is made once costs a
+//! hash and a number in a table. Entries and bytes are bounded, the oldest give
+//! way. Each shard has a lock of its own.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use foldhash::HashMap;
+
+use super::head_cache::{EarlierHead, RequestRef};
+use super::parsed_request::ParsedRequest;
+
+const SHARDS: usize = 16;
+/// The most bytes of requests that one shard holds.
+const SHARD_BYTES: usize = 4 << 20;
+/// The largest request that is kept.
+const LARGEST: usize = 1 << 20;
+/// What an entry takes beside its request, about.
+const OVERHEAD: usize = 1 << 10;
+/// How many requests are remembered to have come once.
+const FIRST_SEEN: usize = 1 << 14;
+
+/// What the memo says of a request.
+pub(super) enum CachedRequest {
+    /// It was made before, and this was observed then.
+    Known(Arc<ParsedRequest>),
+    /// It came once before: what is observed now is to be kept.
+    Again(RequestFingerprint),
+    /// It is new, or not to be kept.
+    New,
+}
+
+/// The hash of a request that is to be kept.
+pub(super) struct RequestFingerprint(u64);
+
+/// One request, and what was observed of it.
+struct Remembered {
+    head: EarlierHead,
+    body: Bytes,
+    known: Arc<ParsedRequest>,
+}
+
+#[derive(Default)]
+struct Shard {
+    entries: HashMap<u64, Remembered>,
+    /// The entries' hashes, oldest first.
+    order: VecDeque<u64>,
+    bytes: usize,
+}
+
+/// The memo of one run.
+pub(super) struct RequestCache {
+    shards: [Mutex<Shard>; SHARDS],
+    /// Hashes of requests that came once, each at its own place.
+    first_seen: Box<[AtomicU64]>,
+    seed: u64,
+}
+
+impl Default for RequestCache {
+    fn default() -> Self {
+        Self {
+            shards: Default::default(),
+            first_seen: (0..FIRST_SEEN).map(|_| AtomicU64::new(0)).collect(),
+            seed: RandomState::new().hash_one(0),
+        }
+    }
+}
+
+/// Where to look for a request of this target.
+fn print_of(raw: &RequestRef<'_>, target: &str, seed: u64) -> u64 {
+    let mut print = fold(seed ^ raw.body.len() as u64, raw.body);
+    print = fold(print, target.as_bytes());
+    for (name, value) in raw.headers {
+        // Those that tell apart calls of one and the same body.
+        if name == http::header::AUTHORIZATION || name.as_str().starts_with("x-loomrec-") {
+            print = fold(print, value.as_bytes());
+        }
+    }
+    print
+}
+
+impl Remembered {
+    /// Whether `raw` is this very request, in all that matters.
+    fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
+        self.head.is(raw, target) && self.body == *raw.body
+    }
+
+    fn size(&self) -> usize {
+        OVERHEAD + self.head.size() + self.body.len() + self.known.body_bytes()
+    }
+}
+
+impl RequestCache {
+    /// What is known of a request.
+    pub(super) fn recall(&self, raw: &RequestRef<'_>) -> CachedRequest {
+        let Some(target) = raw.target().filter(|_| raw.body.len() <= LARGEST) else {
+            return CachedRequest::New;
+        };
+        let print = print_of(raw, target, self.seed);
+        {
+            let shard = self.shard(print).lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = shard.entries.get(&print).filter(|found| found.is(raw, target)) {
+                return CachedRequest::Known(Arc::clone(&found.known));
+            }
+        }
+        let place = &self.first_seen[(print >> 32) as usize % FIRST_SEEN];
+        match place.swap(print, Ordering::Relaxed) == print {
+            true => CachedRequest::Again(RequestFingerprint(print)),
+            false => CachedRequest::New,
+        }
+    }
+
+    /// Keeps what was observed of a request. `raw` must own its body alone.
+    pub(super) fn keep(
+        &self,
+        print: &RequestFingerprint,
+        raw: &RequestRef<'_>,
+        known: Arc<ParsedRequest>,
+    ) {
+        let Some(target) = raw.target() else { return };
+        let entry =
+            Remembered { head: EarlierHead::of(raw, target), body: raw.body.clone(), known };
+        let size = entry.size();
+        if size > SHARD_BYTES / 2 {
+            return;
+        }
+        let mut shard = self.shard(print.0).lock().unwrap_or_else(PoisonError::into_inner);
+        if shard.remove(print.0) {
+            shard.order.retain(|other| *other != print.0);
+        }
+        while shard.bytes + size > SHARD_BYTES {
+            let Some(oldest) = shard.order.pop_front() else { break };
+            shard.remove(oldest);
+        }
+        shard.bytes += size;
+        shard.order.push_back(print.0);
+        shard.entries.insert(print.0, entry);
+    }
+
+    fn shard(&self, print: u64) -> &Mutex<Shard> {
+        &self.shards[print as usize % SHARDS]
+    }
+}
+
+impl Shard {
+    /// Takes an entry out, but for its place in the order; whether it was there.
+    fn remove(&mut self, print: u64) -> bool {
+        let removed = self.entries.remove(&print);
+        self.bytes -= removed.as_ref().map_or(0, Remembered::size);
+        removed.is_some()
+    }
+}
+
+/// Mixes bytes into a hash, 32 at a time.
+fn fold(seed: u64, bytes: &[u8]) -> u64 {
+    const KEYS: [u64; 4] = [
+        0x9e37_79b9_7f4a_7c15,
+        0xbf58_476d_1ce4_e5b9,
+        0x94d0_49bb_1331_11eb,
+        0xd6e8_feb8_6659_fd93,
+    ];
+    let mix = |lane: u64, word: [u8; 8], key: u64| {
+        let product = u128::from(lane ^ u64::from_le_bytes(word)) * u128::from(key);
+        (product as u64 ^ (product >> 64) as u64).wrapping_add(lane.rotate_left(23))
+    };
+    let mut lanes = KEYS.map(|key| seed ^ key);
+    let (blocks, tail) = bytes.as_chunks::<32>();
+    for block in blocks {
+        for ((lane, word), key) in lanes.iter_mut().zip(block.as_chunks::<8>().0).zip(KEYS) {
+            *lane = mix(*lane, *word, key);
+        }
+    }
+    let mut state = bytes.len() as u64;
+    for lane in lanes {
+        state = mix(state, lane.to_le_bytes(), KEYS[0]);
+    }
+    for part in tail.chunks(8) {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        state = mix(state, word, KEYS[1]);
+    }
+    state
+}
+
+#[cfg(test)]
+#[path = "request_cache_tests.rs"]
+mod tests;

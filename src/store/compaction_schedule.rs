@@ -1,0 +1,188 @@
+//! When a log is folded into its recording.
+
+use std::time::{Duration, Instant};
+
+/// Without an append for this long, there is time for a fold.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// What is older than this is folded, however busy it is.
+const AGE: Duration = Duration::from_secs(30);
+
+/// A log below this many bytes is not folded for its size: as long as there is
+/// traffic, it has the processor.
+const SIZE: u64 = 128 << 20;
+
+/// After a fold that failed: first this long, then twice as long each time, up to
+/// [`AGE`].
+const RETRY: Duration = Duration::from_secs(2);
+
+/// A busy log is folded so rarely that folds take at most one part in this many of
+/// the time: copying a large recording must not become the main work.
+const SHARE: u32 = 20;
+
+/// What is known about what has not been folded.
+#[derive(Debug, Default)]
+pub(super) struct CompactionSchedule {
+    /// When the oldest of it was appended; `None` where there is nothing.
+    since: Option<Instant>,
+    /// When the last append was.
+    last: Option<Instant>,
+    /// When the present fold began, or how long the last one took.
+    begun: Option<Instant>,
+    took: Duration,
+    /// Whether there are failed calls among it, which a retry may follow.
+    expects_retry: bool,
+    /// Before this, a fold is not tried again, and how long that was.
+    retry: Option<(Instant, Duration)>,
+}
+
+impl CompactionSchedule {
+    /// Something was appended. After a failed call that may be made again
+    /// (`expects_retry`), being idle is no reason to fold: a fold leaves out the
+    /// failures of a run that has a retry to come.
+    pub(super) fn appended(&mut self, now: Instant, expects_retry: bool) {
+        self.since.get_or_insert(now);
+        self.last = Some(now);
+        self.expects_retry |= expects_retry;
+    }
+
+    /// A fold begins: what is appended from now on is for the next one.
+    pub(super) fn begun(&mut self, now: Instant) {
+        self.since = None;
+        self.expects_retry = false;
+        self.begun = Some(now);
+    }
+
+    /// A fold was done, with or without something left.
+    pub(super) fn done(&mut self, now: Instant, left: bool) {
+        self.retry = None;
+        self.took = self.begun.take().map_or(Duration::ZERO, |begun| now - begun);
+        if left && self.since.is_none() {
+            // Of others, who may go on.
+            (self.since, self.last) = (Some(now), Some(now));
+        }
+    }
+
+    /// Someone else is folding: there is nothing to do until he is done.
+    pub(super) fn busy(&mut self, now: Instant) {
+        self.begun = None;
+        self.retry = Some((now + RETRY, RETRY / 2));
+        self.since.get_or_insert(now);
+    }
+
+    /// A fold failed; what it was to fold is still there.
+    pub(super) fn failed(&mut self, now: Instant) {
+        let pause = self.retry.map_or(RETRY, |(_, pause)| (pause * 2).min(AGE));
+        self.retry = Some((now + pause, pause));
+        self.since.get_or_insert(now);
+    }
+
+    /// When the next fold is due, with a log and a file of these lengths; `None`
+    /// where there is nothing to fold.
+    pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
+        let since = self.since?;
+        let last = self.last.unwrap_or(since);
+        let idle = if self.expects_retry { AGE } else { IDLE };
+        let by_time = (last + idle).min(since + AGE.max(self.took * SHARE));
+        let due = if log > SIZE.max(file) { since } else { by_time };
+        Some(self.retry.map_or(due, |(earliest, _)| due.max(earliest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fold_is_due_when_idle_old_or_large() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut schedule = CompactionSchedule::default();
+        assert_eq!(schedule.due(SIZE + 1, 0), None);
+        schedule.appended(at(0), false);
+        assert_eq!(schedule.due(1, 0), Some(at(2000)));
+        for second in 1..60 {
+            schedule.appended(at(second * 1000), false);
+        }
+        assert_eq!(schedule.due(1, 0), Some(at(30_000)));
+        assert_eq!(schedule.due(SIZE + 1, SIZE), Some(at(0)));
+        assert_eq!(schedule.due(SIZE + 1, SIZE + 1), Some(at(30_000)));
+    }
+
+    #[test]
+    fn fold_waits_longer_where_a_failed_call_may_be_made_again() {
+        let start = Instant::now();
+        let mut schedule = CompactionSchedule::default();
+        schedule.appended(start, true);
+        assert_eq!(schedule.due(1, 0), Some(start + AGE));
+        schedule.begun(start + AGE);
+        schedule.done(start + AGE, false);
+        schedule.appended(start + AGE, false);
+        assert_eq!(schedule.due(1, 0), Some(start + AGE + IDLE));
+    }
+
+    #[test]
+    fn fold_takes_what_was_there_when_it_began() {
+        let start = Instant::now();
+        let mut schedule = CompactionSchedule::default();
+        schedule.appended(start, false);
+        schedule.begun(start);
+        assert_eq!(schedule.due(1, 0), None);
+        schedule.appended(start + IDLE, false);
+        schedule.done(start, false);
+        assert_eq!(schedule.due(1, 0), Some(start + IDLE + IDLE));
+        schedule.begun(start + AGE);
+        schedule.done(start + AGE, true);
+        assert_eq!(schedule.due(1, 0), Some(start + AGE + IDLE));
+    }
+
+    #[test]
+    fn fold_waits_while_another_one_folds() {
+        let start = Instant::now();
+        let mut schedule = CompactionSchedule::default();
+        schedule.appended(start, false);
+        let mut now = start + AGE;
+        for _ in 0..3 {
+            schedule.begun(now);
+            schedule.appended(now, false);
+            schedule.busy(now);
+            let due = schedule.due(SIZE + 1, 0).unwrap();
+            assert_eq!(due, now + RETRY);
+            now = due;
+        }
+    }
+
+    #[test]
+    fn fold_that_takes_long_is_done_less_often_while_busy() {
+        let start = Instant::now();
+        let mut schedule = CompactionSchedule::default();
+        schedule.appended(start, false);
+        schedule.begun(start);
+        schedule.done(start + Duration::from_secs(5), false);
+        for second in 5..200 {
+            schedule.appended(start + Duration::from_secs(second), false);
+        }
+        assert_eq!(schedule.due(1, 0), Some(start + Duration::from_secs(5 + 100)));
+    }
+
+    #[test]
+    fn fold_that_failed_is_tried_again_less_and_less_often() {
+        let start = Instant::now();
+        let mut schedule = CompactionSchedule::default();
+        schedule.appended(start, false);
+        let mut now = start + IDLE;
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            schedule.begun(now);
+            schedule.failed(now);
+            let due = schedule.due(SIZE + 1, 0).unwrap();
+            pauses.push((due - now).as_secs());
+            now = due;
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 30, 30]);
+        schedule.begun(now);
+        schedule.done(now, false);
+        schedule.appended(now, false);
+        assert_eq!(schedule.due(1, 0), Some(now + IDLE));
+    }
+}

@@ -1,0 +1,51 @@
+//! What can still be read of a log that may be damaged anywhere.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use super::damage::{DamageFinder, FrameMarks};
+use super::scan::scan_up_to;
+use super::{BARE, BUFFER, Found, FramePlace, HEAD, next, reader};
+use crate::identity::IdentityRules;
+
+/// What was found in a log.
+#[derive(Clone, Debug, Default)]
+pub(in crate::store) struct Sifted {
+    /// The whole frames, in order.
+    pub(in crate::store) frames: Vec<FramePlace>,
+    /// The bytes that are no whole frame, or one that only a newer loomrec can read.
+    pub(in crate::store) lost: Vec<Range<u64>>,
+    /// The rules that the entries' keys were made under, where a frame says them.
+    pub(in crate::store) rules: Option<IdentityRules>,
+}
+
+/// Whether there is any mark of a frame in a file.
+pub(in crate::store) fn is_log(file: &File) -> io::Result<bool> {
+    let len = file.metadata()?.len();
+    Ok(FrameMarks::new(file).find(0, len)?.is_some())
+}
+
+/// Finds every whole frame, behind damage and behind frames of newer versions too.
+pub(in crate::store) fn sift(file: &File) -> io::Result<Sifted> {
+    let len = file.metadata()?.len();
+    let (mut sifted, mut at) = (Sifted::default(), 0);
+    let mut damage = DamageFinder::new(file, len);
+    loop {
+        let scanned = scan_up_to(file, at, len, &mut damage)?;
+        sifted.frames.extend(scanned.frames);
+        sifted.lost.extend(scanned.damaged);
+        sifted.rules = scanned.rules.or(sifted.rules);
+        let begin = scanned.whole;
+        if !scanned.newer {
+            sifted.lost.extend((begin < len).then_some(begin..len));
+            return Ok(sifted);
+        }
+        at = match next(&mut reader(file, begin, BUFFER), len - begin)? {
+            Some(Found::Newer { len }) => begin + BARE as u64 + u64::from(len),
+            Some(Found::Frame { len, .. }) => begin + HEAD as u64 + u64::from(len),
+            None => len,
+        };
+        sifted.lost.push(begin..at);
+    }
+}

@@ -1,0 +1,182 @@
+//! The log's end as one recorder holds it: open, and known up to where it left it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::disk::Disk;
+use super::lock::{self, FileId};
+use super::regular_file;
+use super::rotation::KnownLog;
+
+/// An append that took longer says that the storage is slow at present.
+const SLOW: Duration = Duration::from_millis(2);
+
+/// For how long that is believed.
+const SLOW_FOR: Duration = Duration::from_secs(1);
+
+/// When what was kept is safe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Whatever becomes of this process, SIGKILL included.
+    #[default]
+    Process,
+    /// Whatever becomes of the machine, a power cut included.
+    Power,
+}
+
+/// A recorder's handle to the log.
+#[derive(Debug)]
+pub(super) struct LogAppender {
+    path: PathBuf,
+    disk: Disk,
+    durability: Durability,
+    open: Option<OpenLog>,
+    /// Until when appends are taken to be slow.
+    slow_until: Option<Instant>,
+}
+
+/// A log that is open.
+#[derive(Debug)]
+pub(super) struct OpenLog {
+    pub(super) file: File,
+    pub(super) id: FileId,
+    /// Up to where it is known, and whole.
+    pub(super) end: u64,
+    /// How many logs of the run had been moved away when it was opened.
+    pub(super) rotations: usize,
+    /// Whether its name is known to be on the device.
+    named: bool,
+}
+
+/// What has become of the log since it was looked at last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LogState {
+    /// Nothing; or there is none, as before.
+    Same,
+    /// Others added to it.
+    Longer,
+    /// Someone cut it.
+    Shorter,
+    /// The path names another file, or none.
+    Other,
+}
+
+impl LogAppender {
+    /// A handle to the log at `path`; nothing is opened yet.
+    pub(super) fn new(path: &Path, disk: &Disk) -> Self {
+        Self {
+            path: path.to_owned(),
+            disk: disk.clone(),
+            durability: Durability::default(),
+            open: None,
+            slow_until: None,
+        }
+    }
+
+    /// From now on what is appended is as safe as this.
+    pub(super) fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
+    }
+
+    /// Whether an append is no more than a copy into the system's memory, and has
+    /// been as quick as one lately.
+    pub(super) fn is_quick(&self) -> bool {
+        self.durability == Durability::Process
+            && self.slow_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Looks at the path.
+    pub(super) fn look(&self) -> io::Result<LogState> {
+        let there = match fs::symlink_metadata(&self.path) {
+            Ok(metadata) => Some((lock::id_of(&metadata), metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(match (&self.open, there) {
+            (None, None) => LogState::Same,
+            (Some(open), Some((id, length))) if open.id == id => match length.cmp(&open.end) {
+                std::cmp::Ordering::Equal => LogState::Same,
+                std::cmp::Ordering::Greater => LogState::Longer,
+                std::cmp::Ordering::Less => LogState::Shorter,
+            },
+            _ => LogState::Other,
+        })
+    }
+
+    /// Lets go of the log that is open, and opens the one that is at the path, if
+    /// any, with nothing of it known. Gives the former one.
+    pub(super) fn reopen(&mut self, rotations: usize) -> io::Result<Option<OpenLog>> {
+        let mut options = File::options();
+        let open = regular_file::open_existing(&self.path, options.read(true).append(true))?;
+        let open = match open {
+            Some(file) => {
+                let id = lock::id_of(&file.metadata()?);
+                Some(OpenLog { file, id, end: 0, rotations, named: false })
+            }
+            None => None,
+        };
+        Ok(std::mem::replace(&mut self.open, open))
+    }
+
+    /// The log, where there is one.
+    pub(super) fn open(&mut self) -> Option<&mut OpenLog> {
+        self.open.as_mut()
+    }
+
+    /// Up to where the log is known to be whole.
+    pub(super) fn known(&self) -> Option<KnownLog> {
+        self.open.as_ref().map(|open| KnownLog { log: open.id, end: open.end })
+    }
+
+    /// How long the log is, as far as is known.
+    pub(super) fn len(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.end)
+    }
+
+    /// Appends frames in one write: `first` in front of them where the log has
+    /// nothing yet. What could not be written whole is cut off again. Only under
+    /// the recording's lock, and when all of the log is known.
+    pub(super) fn append(
+        &mut self,
+        first: &[u8],
+        frames: &mut Vec<u8>,
+        rotations: usize,
+    ) -> io::Result<()> {
+        if self.open.is_none() {
+            let file = self.disk.open_to_append(&self.path)?;
+            let id = lock::id_of(&file.metadata()?);
+            self.open = Some(OpenLog { file, id, end: 0, rotations, named: false });
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if open.end == 0 {
+            frames.splice(..0, first.iter().copied());
+        }
+        let began = Instant::now();
+        let written = self.disk.write_all(&open.file, frames).and_then(|()| {
+            if self.durability == Durability::Process {
+                return Ok(());
+            }
+            self.disk.sync_data(&open.file)?;
+            // Whoever began it may have died before, or have asked for less.
+            if let Some(folder) = self.path.parent().filter(|_| !open.named) {
+                self.disk.sync_folder(folder)?;
+            }
+            open.named = true;
+            Ok(())
+        });
+        self.slow_until = (began.elapsed() > SLOW).then(|| began + SLOW_FOR);
+        match written {
+            Ok(()) => {
+                open.end += frames.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Where this fails as well, whoever comes next finds a torn tail.
+                let _ = self.disk.set_len(&open.file, open.end);
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Bytes that were read last, so that neighbours are read together.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use super::merge::{EntryOrigin, TakeRef};
+
+/// The least that is read at once where entries are read one after the other.
+const WINDOW: u64 = 256 * 1024;
+
+/// Where a file stands among those that are read as one: from where on, and up to where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileStretch {
+    /// Where its first byte counts as standing.
+    pub(super) from: u64,
+    /// Behind its last byte.
+    pub(super) to: u64,
+}
+
+impl FileStretch {
+    /// A file that stands alone.
+    pub(super) const ALONE: Self = Self { from: 0, to: u64::MAX };
+}
+
+/// Bytes that were read last, so that neighbours are read together.
+#[derive(Debug, Default)]
+pub(super) struct ReadBuffer {
+    origin: Option<EntryOrigin>,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl ReadBuffer {
+    /// Whether a place is among them.
+    pub(super) fn holds(&self, place: &TakeRef) -> bool {
+        let end = self.at.saturating_add(self.bytes.len() as u64);
+        self.origin == Some(place.origin)
+            && place.at >= self.at
+            && place.at.saturating_add(place.length) <= end
+    }
+
+    /// The bytes at a place, of a file that has this stretch.
+    pub(super) fn read(
+        &mut self,
+        file: Option<&File>,
+        stretch: FileStretch,
+        place: &TakeRef,
+    ) -> io::Result<&[u8]> {
+        let behind = place.at.checked_sub(self.at).filter(|_| self.origin == Some(place.origin));
+        let held = self.bytes.len() as u64;
+        let start = match behind {
+            Some(start) if start.saturating_add(place.length) <= held => start,
+            _ => {
+                // Only a neighbour promises more neighbours.
+                let near = behind.is_some_and(|start| start <= held.saturating_add(WINDOW));
+                let wanted = if near { place.length.max(WINDOW) } else { place.length };
+                let wanted = wanted.min(stretch.to.saturating_sub(place.at));
+                let file = file.ok_or(io::ErrorKind::NotFound)?;
+                self.fill(file, place, place.at - stretch.from, wanted)?;
+                0
+            }
+        };
+        let start = usize::try_from(start).unwrap_or(usize::MAX);
+        let end = start.saturating_add(usize::try_from(place.length).unwrap_or(usize::MAX));
+        self.bytes.get(start..end).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    fn fill(&mut self, file: &File, place: &TakeRef, at: u64, wanted: u64) -> io::Result<()> {
+        self.origin = None;
+        self.bytes.clear();
+        let wanted = usize::try_from(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // As long as a file says: not without a look at whether there is room.
+        self.bytes.try_reserve_exact(wanted).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        self.bytes.resize(wanted, 0);
+        let mut filled = 0;
+        while filled < wanted {
+            match file.read_at(&mut self.bytes[filled..], at + filled as u64) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.bytes.truncate(filled);
+        (self.origin, self.at) = (Some(place.origin), place.at);
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Calls the files of a recording's folder as their keys are.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::base_text::BaseText;
+use super::disk::Disk;
+use super::error::StoreError;
+use super::folder::name;
+use super::reader::{Recording, paths_of};
+use super::rewrite::commit;
+
+impl Recording {
+    /// Renames the files of a folder that are not called as their keys are; gives what
+    /// each was called, and is called now. What is in them stays as it is.
+    ///
+    /// # Errors
+    /// As [`Self::rewrite`]. Some may be renamed then, which harms nothing.
+    pub fn rename_files(&self) -> Result<Vec<(PathBuf, String)>, StoreError> {
+        let Some((BaseText::Split(split), outline)) = self.only_body() else {
+            return Ok(Vec::new());
+        };
+        let files = split.state().into_iter();
+        let mut taken: HashSet<OsString> =
+            files.map(|(file, _)| file.to_ascii_lowercase()).collect();
+        let paths = paths_of(self.path())?;
+        let mut moves = Vec::new();
+        for (file, key) in split.misnamed(outline) {
+            // Only its case may be wrong.
+            taken.remove(&file.to_ascii_lowercase());
+            let to = name::free(&key, &mut taken);
+            moves.push((paths.target.join(file), to));
+        }
+        if moves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let disk = Disk::real();
+        let failed = |source| StoreError::write(paths.target.clone(), source);
+        commit(&paths, &disk, self.opened(), false, || {
+            let each = |(from, to): &(PathBuf, String)| disk.rename(from, &paths.target.join(to));
+            moves.iter().try_for_each(each).map_err(failed)?;
+            disk.sync_folder(&paths.target).map_err(failed)
+        })?;
+        Ok(moves)
+    }
+}

@@ -1,0 +1,236 @@
+//! Moves the log out of the recorders' way, to be folded: the first step of a fold.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::path::Path;
+
+use super::disk::Disk;
+use super::error::StoreError;
+use super::lock::{self, FileId, RecordingLock};
+use super::log::{self, Scanned};
+use super::paths::RecordingPaths;
+use super::regular_file;
+use super::run;
+use super::store_event::StoreEvent;
+
+/// Up to where a recorder knows that its log was whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KnownLog {
+    pub(super) log: FileId,
+    pub(super) end: u64,
+}
+
+/// What there is to fold.
+#[derive(Debug)]
+pub(super) enum RotatedLog {
+    /// Nothing.
+    Nothing,
+    /// Something, and someone alive is folding it.
+    Busy,
+    /// This log, which stands at [`RecordingPaths::folding`]. It is locked for as long as
+    /// the file is open, so that nobody else folds it.
+    Folding {
+        /// Open for reading.
+        file: File,
+        /// What people should know about it.
+        notes: Vec<StoreEvent>,
+    },
+}
+
+/// Finds a log to fold: one that was left behind while it was being folded, else
+/// the recorders' own, whose names are noted in the run before it is moved.
+///
+/// The log is read before the lock is taken, and under it only what came since.
+///
+/// # Errors
+/// A lock that cannot be had; a log of a newer version; storage that fails. The
+/// log is then where it was, or has been moved.
+pub(super) fn rotate(
+    paths: &RecordingPaths,
+    disk: &Disk,
+    lock: &mut RecordingLock,
+    known: Option<KnownLog>,
+) -> Result<RotatedLog, StoreError> {
+    let at_log = |source| StoreError::write(paths.log.clone(), source);
+    let ahead = match open(&paths.log).map_err(at_log)? {
+        Some(file) if regular_file::look_at(&paths.folding).map_err(at_log)?.is_none() => {
+            let scanned = log::scan(&file).map_err(at_log)?;
+            Some((file, scanned))
+        }
+        _ => None,
+    };
+    let _guard = lock.acquire(lock::WAIT)?;
+    let at_folding = |source| StoreError::write(paths.folding.clone(), source);
+    if let Some(file) = open(&paths.folding).map_err(at_folding)? {
+        return match lock::try_lock(&file).map_err(at_folding)? {
+            true => {
+                // It was whole when it was moved.
+                let scanned = log::scan(&file).map_err(at_folding)?;
+                let damaged = damaged_ranges(&scanned, scanned.len);
+                let notes = keep_damaged(paths, disk, &file, &damaged)?;
+                Ok(RotatedLog::Folding { file, notes: notes.into_iter().collect() })
+            }
+            false => Ok(RotatedLog::Busy),
+        };
+    }
+    let Some(file) = open(&paths.log).map_err(at_log)? else {
+        return Ok(RotatedLog::Nothing);
+    };
+    let scanned = finish_scan(&file, ahead).map_err(at_log)?;
+    if scanned.newer {
+        return Err(StoreError::NewerLog { path: paths.log.clone() });
+    }
+    let id = lock::id_of(&file.metadata().map_err(at_log)?);
+    let known = known.filter(|known| known.log == id).map_or(0, |known| known.end);
+    let damaged = damaged_ranges(&scanned, known);
+    let mut notes: Vec<StoreEvent> =
+        keep_damaged(paths, disk, &file, &damaged)?.into_iter().collect();
+    if known <= scanned.whole {
+        notes.extend(set_aside(paths, disk, &file, &scanned)?);
+    }
+    let names: Vec<_> = scanned.frames.iter().map(|frame| frame.name).collect();
+    run::note_rotation(&paths.run, disk, &names, id)
+        .map_err(|source| StoreError::write(paths.run.clone(), source))?;
+    disk.rename(&paths.log, &paths.folding).map_err(at_folding)?;
+    if !lock::try_lock(&file).map_err(at_folding)? {
+        return Ok(RotatedLog::Busy);
+    }
+    Ok(RotatedLog::Folding { file, notes })
+}
+
+/// What is damaged in a log, a range for each frame; a tail that was never written whole
+/// is not. Up to `known` the log has been seen whole.
+fn damaged_ranges(scanned: &Scanned, known: u64) -> Vec<Range<u64>> {
+    let mut ranges = scanned.damaged.clone();
+    if scanned.torn() > 0 && known > scanned.whole {
+        ranges.push(scanned.whole..scanned.len);
+    }
+    ranges
+}
+
+/// Moves a log's torn tail into a file of its own. Only under the recording's
+/// lock: without it the tail may be what someone is just writing.
+pub(super) fn set_aside(
+    paths: &RecordingPaths,
+    disk: &Disk,
+    file: &File,
+    scanned: &Scanned,
+) -> Result<Option<StoreEvent>, StoreError> {
+    if scanned.torn() == 0 {
+        return Ok(None);
+    }
+    let (aside, torn) = free_place(paths, disk)?;
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::write(path, source)
+    };
+    let mut tail = log::from(file, scanned.whole);
+    let copied = io::copy(&mut tail, &mut disk.writer(&torn)).map_err(at(&aside));
+    let cut = copied.and_then(|_| disk.set_len(file, scanned.whole).map_err(at(&paths.log)));
+    if let Err(error) = cut {
+        // Half a copy is of no use to anyone; the tail is still where it was.
+        let _ = disk.remove_if_there(&aside);
+        return Err(error);
+    }
+    Ok(Some(StoreEvent::Torn { log: paths.log.clone(), aside, bytes: scanned.torn() }))
+}
+
+/// Copies damaged frames into a file of their own: the log that they are in is about to be
+/// folded.
+pub(super) fn keep_damaged(
+    paths: &RecordingPaths,
+    disk: &Disk,
+    file: &File,
+    damaged: &[Range<u64>],
+) -> Result<Option<StoreEvent>, StoreError> {
+    if damaged.is_empty() {
+        return Ok(None);
+    }
+    let (aside, kept) = free_place(paths, disk)?;
+    let mut bytes = 0;
+    for range in damaged {
+        let mut source = log::from(file, range.start).take(range.end - range.start);
+        match io::copy(&mut source, &mut disk.writer(&kept)) {
+            Ok(copied) => bytes += copied,
+            Err(source) => {
+                let _ = disk.remove_if_there(&aside);
+                return Err(StoreError::write(aside, source));
+            }
+        }
+    }
+    Ok(Some(StoreEvent::Damaged { log: paths.log.clone(), aside, bytes, entries: damaged.len() }))
+}
+
+fn free_place(
+    paths: &RecordingPaths,
+    disk: &Disk,
+) -> Result<(std::path::PathBuf, File), StoreError> {
+    let mut number = 1;
+    loop {
+        let aside = paths.torn(number);
+        match disk.create_new(&aside) {
+            Ok(file) => return Ok((aside, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(source) => return Err(StoreError::write(aside, source)),
+        }
+    }
+}
+
+/// Reads what of a log was not read ahead. What was read without the lock at its
+/// very end may have been cut off again, by one whose write failed, and other
+/// frames may stand there now: the last one is read again, and where it is not the
+/// same, everything is.
+fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanned> {
+    let id = lock::id_of(&file.metadata()?);
+    let Some((before, mut scanned)) = ahead else { return log::scan(file) };
+    let last = scanned.frames.pop().filter(|_| scanned.damaged.is_empty());
+    let (Some(last), true) = (last, lock::id_of(&before.metadata()?) == id) else {
+        return log::scan(file);
+    };
+    let rest = log::scan_from(file, last.at - log::HEAD as u64)?;
+    if rest.frames.first() != Some(&last) {
+        return log::scan(file);
+    }
+    scanned.frames.extend(rest.frames);
+    Ok(Scanned { frames: scanned.frames, rules: rest.rules.or(scanned.rules), ..rest })
+}
+
+fn open(path: &Path) -> io::Result<Option<File>> {
+    regular_file::open_existing(path, File::options().read(true).write(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn frame(name: u128, bytes: usize) -> Vec<u8> {
+        let mut frame = Vec::new();
+        log::frame(name, &vec![b'x'; bytes], &mut frame).unwrap();
+        frame
+    }
+
+    #[test]
+    fn log_that_was_cut_and_grew_again_while_it_was_read_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.json.log");
+        let mut file =
+            File::options().create_new(true).read(true).append(true).open(&path).unwrap();
+        file.write_all(&frame(1, 10)).unwrap();
+        let kept = file.metadata().unwrap().len();
+        for (before, after) in [(20, 50), (50, 20), (20, 20)] {
+            file.write_all(&frame(2, before)).unwrap();
+            let ahead = Some((open(&path).unwrap().unwrap(), log::scan(&file).unwrap()));
+            // The write of the second failed after all, and another one follows.
+            file.set_len(kept).unwrap();
+            file.write_all(&frame(3, after)).unwrap();
+            file.write_all(&frame(4, 7)).unwrap();
+            let scanned = finish_scan(&file, ahead).unwrap();
+            assert_eq!(scanned, log::scan(&file).unwrap());
+            assert_eq!((scanned.frames.len(), scanned.torn()), (3, 0));
+            file.set_len(kept).unwrap();
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What stands beside a recording, looked at and left as it is.
+
+use std::path::{Path, PathBuf};
+
+use super::error::StoreError;
+use super::paths::RecordingPaths;
+use super::regular_file;
+
+/// Whether a log stands beside the recording.
+///
+/// # Errors
+/// Something else in a log's place.
+pub(super) fn has_leftover(paths: &RecordingPaths) -> Result<bool, StoreError> {
+    left_log(paths).map(|log| log.is_some())
+}
+
+/// A log beside the recording that holds something: the one that is being folded first.
+///
+/// # Errors
+/// Something else in a log's place.
+pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreError> {
+    let (mut left, logs) = (None, [&paths.folding, &paths.log]);
+    for path in logs {
+        let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+        if left.is_none() && found.is_some_and(|metadata| metadata.len() > 0) {
+            left = Some(path.clone());
+        }
+    }
+    Ok(left)
+}
+
+/// Whether a file stands at a path beside the recording.
+///
+/// # Errors
+/// Something else in its place.
+pub(super) fn is_at(path: &Path) -> Result<bool, StoreError> {
+    let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
+    Ok(found.is_some())
+}

@@ -1,0 +1,387 @@
+//! The files that a recording is read from, open: itself, and the logs beside it.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::base_text::BaseText;
+use super::error::StoreError;
+use super::index;
+use super::lock::{self, FileId};
+use super::log::{self, FramePlace, Scanned};
+use super::memory_guard::{TO_READ, has_room};
+use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan, settle};
+use super::paths::RecordingPaths;
+use super::read_buffer::{FileStretch, ReadBuffer};
+use super::regular_file;
+use crate::identity::IdentityRules;
+use crate::recording::entry::EntryReadError;
+use crate::recording::log_codec::{self, PackedError, PackedHead};
+use crate::recording::outline::RecordingOutline;
+use crate::recording::{Entry, RecordingMeta};
+
+/// Enough of a packed entry to tell its name and time, nearly always.
+const GLANCE: u32 = 640;
+
+/// How often a recording is opened again whose log was folded meanwhile.
+const TRIES: usize = 100;
+
+/// A recording and its logs, open, and how they make one.
+#[derive(Debug)]
+pub(super) struct RecordingSnapshot {
+    /// The recording's name for people.
+    path: PathBuf,
+    body: BaseText,
+    pub(super) outline: RecordingOutline,
+    logs: Vec<Log>,
+    pub(super) plan: LogMerge,
+}
+
+/// The files of a recording, open, and not looked into.
+struct Files {
+    body: BaseText,
+    /// The older first.
+    logs: Vec<(PathBuf, File, FileId)>,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+    scanned: Scanned,
+}
+
+impl RecordingSnapshot {
+    /// Opens a recording and whatever logs there are; `None` where there is none
+    /// of them. An entry in a log that cannot be read is passed over, as one that
+    /// was not finished is: a fold sets it aside.
+    ///
+    /// # Errors
+    /// A file that cannot be read or used.
+    pub(super) fn open(path: &Path, paths: &RecordingPaths) -> Result<Option<Self>, StoreError> {
+        Self::open_with(path, paths, || {})
+    }
+
+    /// The same; `between` is called wherever others may come between two steps.
+    fn open_with(
+        path: &Path,
+        paths: &RecordingPaths,
+        mut between: impl FnMut(),
+    ) -> Result<Option<Self>, StoreError> {
+        for _ in 0..TRIES {
+            let files = Files::open(path, paths, &mut between)?;
+            let Some(Files { body, logs }) = files else { continue };
+            let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
+            return Self::of(path, body, logs.collect::<Result<_, _>>()?, false);
+        }
+        let detail = io::Error::other("its log is folded again and again");
+        Err(StoreError::read(path.to_owned(), detail))
+    }
+
+    /// A recording and the one log that is being folded into it, without the
+    /// entries that have been set aside.
+    ///
+    /// # Errors
+    /// A file that cannot be read or used; [`StoreError::Log`] for a log with an
+    /// entry that cannot be read.
+    pub(super) fn folding(
+        paths: &RecordingPaths,
+        log: &File,
+        aside: &[FramePlace],
+    ) -> Result<Option<Self>, StoreError> {
+        let failed = |source| StoreError::read(paths.folding.clone(), source);
+        let mut log = Log::scan(&paths.folding, log.try_clone().map_err(failed)?)?;
+        log.scanned.frames.retain(|frame| !aside.contains(frame));
+        Self::of(&paths.target, BaseText::open(&paths.target, paths.form)?, vec![log], true)
+    }
+
+    fn of(
+        path: &Path,
+        mut body: BaseText,
+        logs: Vec<Log>,
+        strict: bool,
+    ) -> Result<Option<Self>, StoreError> {
+        let is_empty = |log: &Log| log.scanned.frames.is_empty();
+        let outline = match body.outline(path)? {
+            Some(outline) => outline,
+            None if logs.iter().all(is_empty) => return Ok(None),
+            None => {
+                let rules = logs.iter().find_map(|log| log.scanned.rules.clone());
+                RecordingOutline::empty(RecordingMeta::new(&rules.unwrap_or_default()))
+            }
+        };
+        let mut source =
+            Self { path: path.to_owned(), body, outline, logs, plan: LogMerge::default() };
+        let frames = source.frames(strict)?;
+        source.plan = plan(
+            &source.outline,
+            frames,
+            |name| source.settled(name),
+            |place| source.entry(place, &mut ReadBuffer::default()),
+        )?;
+        Ok(Some(source))
+    }
+
+    /// A recording that is written anew: its body, and the entries that are new to it.
+    pub(super) fn rewriting(
+        path: &Path,
+        body: BaseText,
+        outline: RecordingOutline,
+        new: File,
+        plan: LogMerge,
+    ) -> Self {
+        let spool = Log { path: path.to_owned(), file: new, scanned: Scanned::default() };
+        Self { path: path.to_owned(), body, outline, logs: vec![spool], plan }
+    }
+
+    /// The recording's name for people.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the recording's own text stands in.
+    pub(super) fn body(&self) -> &BaseText {
+        &self.body
+    }
+
+    /// Whether there is one text, that stands in a file.
+    pub(super) fn has_text(&self) -> bool {
+        matches!(self.body, BaseText::File(_))
+    }
+
+    /// How many bytes the recording has, without its logs.
+    pub(super) fn size(&self) -> u64 {
+        match &self.body {
+            BaseText::Nothing => 0,
+            BaseText::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
+            BaseText::Split(split) => split.size(),
+        }
+    }
+
+    /// The rules that the logs' entries were recorded under, where they say so.
+    pub(super) fn rules(&self) -> Option<&IdentityRules> {
+        self.logs.iter().find_map(|log| log.scanned.rules.as_ref())
+    }
+
+    /// How many entries the logs hold.
+    pub(super) fn logged(&self) -> usize {
+        self.logs.iter().map(|log| log.scanned.frames.len()).sum()
+    }
+
+    fn frames(&self, strict: bool) -> Result<Vec<LogFrame>, StoreError> {
+        let mut frames = Vec::with_capacity(self.logged());
+        for (number, log) in self.logs.iter().enumerate() {
+            let mut window = ReadBuffer::default();
+            for frame in &log.scanned.frames {
+                let (at, length) = (frame.at, u64::from(frame.len));
+                let place = TakeRef { origin: EntryOrigin::Log(number), at, length };
+                match self.head(&place, &mut window) {
+                    Ok(head) => frames.push(LogFrame { head, place }),
+                    Err(StoreError::Log { .. }) if !strict => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(frames)
+    }
+
+    fn head(&self, place: &TakeRef, window: &mut ReadBuffer) -> Result<PackedHead, StoreError> {
+        let glance = TakeRef { length: place.length.min(GLANCE.into()), ..*place };
+        if let Ok(head) = log_codec::peek(self.text(&glance, window)?) {
+            return Ok(head);
+        }
+        log_codec::peek(self.text(place, window)?).map_err(|problem| self.damaged(place, problem))
+    }
+
+    /// Where the takes of a name stand in the file, by its number in the outline.
+    ///
+    /// # Errors
+    /// A member that is no entry and no list of entries.
+    pub(super) fn takes_of(&self, name: usize) -> Result<Vec<TakeRef>, StoreError> {
+        let members = self.outline.members_of(name);
+        let mut places = Vec::with_capacity(members.len());
+        for member in members.iter().filter_map(|&at| self.outline.member(at as usize)) {
+            let Some(takes) = self.outline.takes(&member) else {
+                let value = TakeRef::in_file(&member.value);
+                let mut window = ReadBuffer::default();
+                let text = self.text(&value, &mut window)?;
+                return Err(self.not_json(value.at, self.outline.not_entry(&member, text)));
+            };
+            places.extend(takes.map(|take| TakeRef::in_file(&take)));
+        }
+        Ok(places)
+    }
+
+    /// The takes of a name as a fold that was interrupted meant them to be, and whether
+    /// they are not so in the files. Of a name's files some may have been written anew,
+    /// one after the other: a take that moves from one to the next is in both then.
+    fn settled(&self, name: usize) -> Result<(Vec<TakeRef>, bool), StoreError> {
+        let (places, members) = (self.takes_of(name)?, self.outline.members_of(name).len());
+        if !matches!(self.body, BaseText::Split(_)) || places.len() < 2 || members < 2 {
+            return Ok((places, false));
+        }
+        settle(places, |place| self.entry(place, &mut ReadBuffer::default()))
+    }
+
+    /// Reads an entry; those that stand one behind the other are best read
+    /// through one window.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or does not hold an entry there.
+    pub(super) fn entry(
+        &self,
+        place: &TakeRef,
+        window: &mut ReadBuffer,
+    ) -> Result<Entry, StoreError> {
+        let text = self.text(place, window)?;
+        if !has_room(text.len(), TO_READ) {
+            return Err(StoreError::TooHeavyToRead {
+                path: self.file_of(place),
+                bytes: place.length,
+            });
+        }
+        match place.origin {
+            EntryOrigin::File => Entry::read(text).map_err(|why| {
+                let range = place.at..place.at + place.length;
+                match why {
+                    EntryReadError::Json(error) => {
+                        self.not_json(place.at, self.outline.bad_json(&range, &error))
+                    }
+                    EntryReadError::Entry(problem) => {
+                        let problem = self.outline.bad_entry(&range, problem);
+                        index::unusable(&self.path_at(place.at), problem)
+                    }
+                }
+            }),
+            EntryOrigin::Log(_) => log_codec::unpack(text)
+                .map(|(_, entry)| entry)
+                .map_err(|problem| self.damaged(place, problem)),
+        }
+    }
+
+    /// The bytes at a place.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is shorter than it was.
+    pub(super) fn text<'a>(
+        &self,
+        place: &TakeRef,
+        window: &'a mut ReadBuffer,
+    ) -> Result<&'a [u8], StoreError> {
+        let alone = |file| (file, FileStretch::ALONE);
+        let opened;
+        let (path, (file, stretch)) = match (place.origin, &self.body) {
+            (EntryOrigin::File, BaseText::File(file)) => (&self.path, alone(Some(file))),
+            (EntryOrigin::File, BaseText::Split(split)) if !window.holds(place) => {
+                let (file, stretch) = split.file_at(place.at)?;
+                opened = file;
+                (&self.path, (Some(&opened), stretch))
+            }
+            (EntryOrigin::File, _) => (&self.path, alone(None)),
+            (EntryOrigin::Log(number), _) => match self.logs.get(number) {
+                Some(log) => (&log.path, alone(Some(&log.file))),
+                None => (&self.path, alone(None)),
+            },
+        };
+        let failed = |source| match place.origin {
+            EntryOrigin::File => StoreError::read(self.path_at(place.at), source),
+            EntryOrigin::Log(_) => StoreError::read(path, source),
+        };
+        window.read(file, stretch, place).map_err(failed)
+    }
+
+    /// The file that an entry stands in, for people: one of a folder's, or a log.
+    pub(super) fn file_of(&self, place: &TakeRef) -> PathBuf {
+        let log = match place.origin {
+            EntryOrigin::File => return self.path_at(place.at),
+            EntryOrigin::Log(number) => self.logs.get(number),
+        };
+        log.map_or_else(|| self.path.clone(), |log| log.path.clone())
+    }
+
+    /// The file that a place of the recording's own is in, for people.
+    fn path_at(&self, at: u64) -> PathBuf {
+        match &self.body {
+            BaseText::Split(split) => split.path_at(at),
+            _ => self.path.clone(),
+        }
+    }
+
+    /// An error in the file's own text around a place: where that is no JSON, it is
+    /// told where it first is not.
+    fn not_json(&self, at: u64, error: crate::recording::FormatError) -> StoreError {
+        let found = match &self.body {
+            BaseText::File(file) => index::problem(file).ok().flatten(),
+            BaseText::Split(split) => {
+                split.file_at(at).ok().and_then(|(file, _)| index::problem(&file).ok().flatten())
+            }
+            BaseText::Nothing => None,
+        };
+        index::unusable(&self.path_at(at), found.unwrap_or(error))
+    }
+
+    fn damaged(&self, place: &TakeRef, problem: PackedError) -> StoreError {
+        StoreError::Log { path: self.file_of(place), problem }
+    }
+}
+
+impl TakeRef {
+    pub(super) fn in_file(range: &std::ops::Range<u64>) -> Self {
+        Self { origin: EntryOrigin::File, at: range.start, length: range.end - range.start }
+    }
+}
+
+impl Files {
+    /// Opens the log, the folding log and the file, in that order: what moves on
+    /// meanwhile is not missed. `None` where it has moved too far: had the newest
+    /// log that is open been folded before the file was opened, that could hold
+    /// what was recorded after it, and the older entries would be put over it.
+    fn open(
+        path: &Path,
+        paths: &RecordingPaths,
+        between: &mut impl FnMut(),
+    ) -> Result<Option<Self>, StoreError> {
+        let newer = open_log(&paths.log)?;
+        between();
+        let older = open_log(&paths.folding)?;
+        between();
+        let body = BaseText::open(path, paths.form)?;
+        between();
+        let mut logs: Vec<_> = older.into_iter().collect();
+        // It may have been moved between the two.
+        let moved = |log: &(_, _, FileId)| logs.first().is_some_and(|older| older.2 == log.2);
+        logs.extend(newer.filter(|log| !moved(log)).into_iter().collect::<Vec<_>>());
+        let is_at = |at: &Path, id: FileId| {
+            let failed = |source| StoreError::read(at.to_owned(), source);
+            lock::id_at(at).map(|there| there == Some(id)).map_err(failed)
+        };
+        let current = match logs.last() {
+            // In the order in which a log moves.
+            Some(&(_, _, id)) => is_at(&paths.log, id)? || is_at(&paths.folding, id)?,
+            None => true,
+        };
+        Ok(current.then_some(Self { body, logs }))
+    }
+}
+
+fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> {
+    let failed = |source| StoreError::read(path.to_owned(), source);
+    let Some(file) = regular_file::open_to_read(path).map_err(failed)? else { return Ok(None) };
+    let id = lock::id_of(&file.metadata().map_err(failed)?);
+    Ok(Some((path.to_owned(), file, id)))
+}
+
+impl Log {
+    fn scan(path: &Path, file: File) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::read(path.to_owned(), source);
+        let scanned = log::scan(&file).map_err(failed)?;
+        if scanned.newer {
+            return Err(StoreError::NewerLog { path: path.to_owned() });
+        }
+        Ok(Self { path: path.to_owned(), file, scanned })
+    }
+}
+
+#[cfg(test)]
+#[path = "snapshot_tests.rs"]
+mod tests;

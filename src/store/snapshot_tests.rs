@@ -1,0 +1,68 @@
+use std::fs;
+
+use super::super::compaction;
+use super::super::disk::Disk;
+use super::super::log::fingerprint;
+use super::*;
+use crate::recording::EntryName;
+
+fn record(paths: &RecordingPaths, content: &str, first: bool) {
+    let name = EntryName::step("a").unwrap();
+    let recorded_at = Some(format!("2026-01-01T00:00:0{content}Z"));
+    let entry = Entry { content: Some(content.to_owned()), recorded_at, ..Entry::default() };
+    let mut log = Vec::new();
+    log::frame(fingerprint(&name), &log_codec::pack(&name, first, &entry), &mut log).unwrap();
+    fs::write(&paths.log, log).unwrap();
+}
+
+fn fold(paths: &RecordingPaths) {
+    compaction::run(paths, &Disk::real(), &IdentityRules::default(), true, None).unwrap();
+}
+
+fn takes(source: &RecordingSnapshot) -> Vec<String> {
+    let changed = source.plan.changed.values().next().cloned();
+    let new = source.plan.new.first().map(|(_, takes)| takes.clone());
+    let filed = || source.takes_of(0).unwrap();
+    let places = changed.or(new).unwrap_or_else(filed);
+    let read = |place| source.entry(place, &mut ReadBuffer::default()).unwrap();
+    places.iter().map(|place| read(place).content.unwrap()).collect()
+}
+
+#[test]
+fn log_that_is_folded_while_files_are_opened_hides_nothing_newer() {
+    folded_while_opened("r.json");
+    folded_while_opened("r/");
+}
+
+fn folded_while_opened(name: &str) {
+    for moment in 0..3 {
+        for logs_left in 0..3 {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join(name);
+            let paths = RecordingPaths::of(&path).unwrap();
+            record(&paths, "1", true);
+            let mut step = 0;
+            // Two logs are folded or on their way, between any two openings.
+            let source = RecordingSnapshot::open_with(&path, &paths, || {
+                if step == moment {
+                    fold(&paths);
+                    record(&paths, "2", false);
+                    if logs_left < 2 {
+                        fold(&paths);
+                    }
+                    if logs_left == 1 {
+                        record(&paths, "3", false);
+                        fs::rename(&paths.log, &paths.folding).unwrap();
+                    }
+                }
+                step += 1;
+            });
+            let takes = takes(&source.unwrap().unwrap());
+            let whole = takes.iter().zip(1..).all(|(take, number)| *take == number.to_string());
+            assert!(whole && !takes.is_empty(), "{moment}, {logs_left}: {takes:?}");
+            // A file that was opened last may hold all of it; nothing may be hidden then.
+            let expected = if logs_left == 1 { 3 } else { 2 };
+            assert!(moment == 2 || takes.len() == expected, "{moment}, {logs_left}: {takes:?}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the store did on its own and people should know: no errors.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something worth telling. Shown as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreEvent {
+    /// A log ended in bytes that are no whole entry: a crash or a full disk cut
+    /// what was being written. They were moved aside.
+    Torn {
+        /// The log.
+        log: PathBuf,
+        /// Where its tail is now.
+        aside: PathBuf,
+        /// How long that is.
+        bytes: u64,
+    },
+    /// Within a log there were bytes that are no whole entry: bad storage, or
+    /// another program's. They were copied aside.
+    Damaged {
+        /// The log.
+        log: PathBuf,
+        /// Where they are now.
+        aside: PathBuf,
+        /// How many there are.
+        bytes: u64,
+        /// How many entries they held, as far as that can be told.
+        entries: usize,
+    },
+    /// Someone removed the log while it was in use, and it was written again.
+    Recovered {
+        /// The log.
+        log: PathBuf,
+        /// How many entries were saved.
+        entries: usize,
+    },
+    /// Someone cut the log short while it was in use.
+    Cut {
+        /// The log.
+        log: PathBuf,
+    },
+    /// What a recorder that died had left in its log is in the recording now.
+    Folded {
+        /// The recording.
+        path: PathBuf,
+        /// How many entries.
+        entries: usize,
+    },
+    /// A log that a recorder which died has left, and that is not merged yet.
+    Unmerged {
+        /// The recording.
+        path: PathBuf,
+        /// The log.
+        log: PathBuf,
+        /// How many entries it holds.
+        entries: usize,
+    },
+    /// Calls that failed were left out, since takes of the same requests are there whose
+    /// calls succeeded.
+    Failures {
+        /// The recording.
+        path: PathBuf,
+        /// How many calls.
+        calls: usize,
+    },
+    /// A file system whose locks may not hold between machines.
+    Network {
+        /// The recording.
+        path: PathBuf,
+        /// Its file system.
+        system: &'static str,
+    },
+}
+
+impl StoreEvent {
+    /// How many entries had been kept and are not in the recording.
+    pub fn entries_set_aside(&self) -> usize {
+        match self {
+            Self::Damaged { entries, .. } => *entries,
+            _ => 0,
+        }
+    }
+}
+
+impl fmt::Display for StoreEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Torn { log, aside, bytes } => write!(
+                f,
+                "{} ended in {bytes} bytes that are no whole entry, as a crash or a full disk \
+                 leaves them; they are kept aside in {}, and everything before them is kept",
+                log.display(),
+                aside.display()
+            ),
+            Self::Damaged { log, aside, bytes, entries } => write!(
+                f,
+                "{} was damaged: {entries} of its entries ({bytes} bytes) cannot be read and are NOT in \
+                 the recording; they are set aside in {}, and all others are kept; look after the disk",
+                log.display(),
+                aside.display()
+            ),
+            Self::Failures { path, calls } => write!(
+                f,
+                "{calls} {} that failed did not replace what {} holds, which succeeded; \
+                 --keep-failures lets them",
+                if *calls == 1 { "call" } else { "calls" },
+                path.display()
+            ),
+            Self::Recovered { log, entries } => write!(
+                f,
+                "{} was removed by someone else while recording; its entries ({entries}) were \
+                 written again and nothing is lost",
+                log.display()
+            ),
+            Self::Cut { log } => write!(
+                f,
+                "{} was cut short by someone else while recording; what is lost is told when the \
+                 recording is next looked through",
+                log.display()
+            ),
+            Self::Folded { path, entries } => write!(
+                f,
+                "{} now holds the entries ({entries}) that an earlier recorder left in its log",
+                path.display()
+            ),
+            Self::Unmerged { path, log, entries } => write!(
+                f,
+                "{} holds {entries} takes that {} does not: a recorder was killed, or the log came \
+                 with it; `loomrec verify --fix {1}` merges them, and so does the next \
+                 `loomrec record`",
+                log.display(),
+                path.display()
+            ),
+            Self::Network { path, system } => write!(
+                f,
+                "{} is on a network file system ({system}), where locks may not hold between \
+                 machines: record to a local disk and move the file, unless only this machine \
+                 records to it",
+                path.display()
+            ),
+        }
+    }
+}
