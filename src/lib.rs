@@ -6,8 +6,10 @@
 //!
 //! | floor | modules | what lives there |
 //! |---|---|---|
-//! | 4 | [`cli`] | the process edge: flags, output, exit codes, progress |
-//! | 3 | [`server`] | sockets, routing, errors into responses, control endpoints |
+//! | 6 | [`cli`] | the process edge: flags, output, exit codes, progress |
+//! | 5 | [`server`] | sockets, routing, errors into responses, control endpoints |
+//! | 4 | [`inspector`] | what a browser is shown of a run or a file |
+//! | 3 | [`telemetry`] | the record of a call, and whoever reads it: counters, metrics, journal, spans, log |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
 //! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
 //! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`inspection`], [`interchange`], [`review`], [`merge`], [`verification`], `spelling`, `printable` | pure code: no I/O, clock, or randomness |
@@ -17,6 +19,7 @@ pub mod comparison;
 pub mod fault;
 pub mod identity;
 pub mod inspection;
+pub mod inspector;
 pub mod interchange;
 pub mod merge;
 mod printable;
@@ -29,5 +32,6 @@ pub mod review;
 pub mod server;
 mod spelling;
 pub mod store;
+pub mod telemetry;
 pub mod upstream;
 pub mod verification;

@@ -19,8 +19,8 @@ use super::args::DemoArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls::print;
 use super::terminal;
-use crate::server::run_counters::RunCounters;
 use crate::store;
+use crate::telemetry::run_counters::RunCounters;
 use agent::{AgentCall, AgentRun, DemoAgent, KEY};
 use stage::DemoServer;
 use upstream::DemoUpstream;
@@ -79,7 +79,7 @@ async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
     for turn in &run.turns {
         say(&turn_text(turn))?;
     }
-    let more = gateway.tally.more();
+    let more = gateway.telemetry.counters.more();
     if let Some(reason) = more.keep_errors.keys().next() {
         return Err(broken(&format!("a call could not be kept: {reason}")));
     }
@@ -108,7 +108,7 @@ async fn replay(file: &Path, recorded: &AgentRun) -> Result<(), CommandFailure> 
     for turn in &run.turns {
         say(&turn_text(turn))?;
     }
-    let served = RunCounters::read(&gateway.tally.served);
+    let served = RunCounters::read(&gateway.telemetry.counters.served);
     let calls = recorded.turns.len();
     check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
     check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
@@ -136,7 +136,7 @@ async fn change(file: &Path) -> Result<(), CommandFailure> {
         && message.contains("RecordingMismatchError")
         && message.contains("/messages/1/content");
     check(explained, "the mismatch does not say what differs")?;
-    check(gateway.tally.missed() == 1, "the mismatch was not counted")?;
+    check(gateway.telemetry.counters.missed() == 1, "the mismatch was not counted")?;
     say(&format!(
         "   the call fails with HTTP {}, which the SDK raises as its own exception and does not \
          retry:\n",

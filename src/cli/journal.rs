@@ -19,7 +19,7 @@ use super::exit::{CommandFailure, UNEXPECTED};
 use super::ls::print;
 use super::output::Output;
 use super::terminal;
-use crate::server::journal::parts;
+use crate::telemetry::journal::parts;
 use read::{FollowedFile, NextLine};
 use row::{JournalRow, RowFilter};
 use sum::JournalTotals;

@@ -11,8 +11,8 @@ use super::args::LogFormat;
 use super::terminal;
 use crate::replay::RecordingMismatchError;
 use crate::server::UserNotice;
-use crate::server::journal::line;
-use crate::server::log;
+use crate::telemetry::journal::line;
+use crate::telemetry::log;
 
 /// Writes messages to stderr, in colour on a terminal, above the live line where
 /// there is one.

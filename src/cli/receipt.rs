@@ -17,8 +17,8 @@ use crate::record::CallFailure;
 use crate::recovery::RecoveryBudget;
 use crate::replay::MissReason;
 use crate::server::fault::FaultContext;
-use crate::server::run_counters::{CounterDetail, RunCounters};
 use crate::store;
+use crate::telemetry::run_counters::{CounterDetail, RunCounters};
 
 /// What every receipt begins with.
 pub const BEGINNING: &[u8] = b"{\n  \"loomrec\": \"";

@@ -15,10 +15,10 @@ use crate::record::writer::{KeepPolicy, OnWriterEvent, RecordWriter, WriterEvent
 use crate::record::{OnKept, RecordConfig, RecordEngine, RecordOutcome};
 use crate::recording::entry::ResponseEnd;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
-use crate::server::metric::Metrics;
-use crate::server::run_counters::RunCounters;
 use crate::server::{OnMiss, OnNotice, UserNotice};
 use crate::store::{self, StoreError, StoreEvent};
+use crate::telemetry::metric::Metrics;
+use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
 
 /// Runs the command.
@@ -278,7 +278,7 @@ fn add_upstreams(receipt: &mut Receipt) {
 fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let gateway = &ran.gateway;
     let recordings = [args.recording.clone()];
-    let mut receipt = Receipt::of("record", &gateway.tally, &recordings);
+    let mut receipt = Receipt::of("record", &gateway.telemetry.counters, &recordings);
     receipt.cmd_exit = ran.cmd_exit;
     if let Some(recorder) = &gateway.recorder {
         receipt.upstream_connections = recorder.connections();

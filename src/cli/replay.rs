@@ -15,7 +15,7 @@ use crate::replay::{
     Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
 };
 use crate::server::OnMiss;
-use crate::server::run_counters::RunCounters;
+use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
 
 /// The longest wait that can be asked for.
@@ -160,7 +160,7 @@ fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
 /// What the run did, and what is wrong with it.
 fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
     let (gateway, cmd_exit) = (&ran.gateway, ran.cmd_exit);
-    let mut receipt = Receipt::of("replay", &gateway.tally, &args.recordings);
+    let mut receipt = Receipt::of("replay", &gateway.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = connections;
     let named_all = args.serve.receipt.is_some();
@@ -224,7 +224,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
 /// What the script did, where there was one.
 fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
     let script = ran.gateway.replayer.as_ref()?.script()?;
-    let tally = &ran.gateway.tally;
+    let tally = &ran.gateway.telemetry.counters;
     Some(ScriptReceipt {
         calls: RunCounters::read(&tally.scripted),
         unanswered: RunCounters::read(&tally.unscripted),

@@ -19,11 +19,11 @@ use crate::recording::PendingKind;
 use crate::recording::redact::{self, CallCredentials, Redactor};
 use crate::replay::{ReplayEngine, ReplaySource};
 use crate::server::access::AccessPolicy;
-use crate::server::journal::{self, Journal, JournalRotation};
-use crate::server::metric::RunInfo;
 use crate::server::observe::STEP_HEADER;
 use crate::server::{OnNotice, UserNotice};
 use crate::store::{self, Recording};
+use crate::telemetry::journal::{self, Journal, JournalRotation};
+use crate::telemetry::metric::RunInfo;
 
 pub use upstream::{
     UpstreamSettings, add_recorded, addresses, upstreams, upstreams_at, without_secrets,

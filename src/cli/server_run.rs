@@ -24,17 +24,18 @@ use super::wrapped_command::{CommandEnvironment, EnvironmentSource, WrappedComma
 use super::{log, open_files, progress, serve_setup, terminal, trace};
 use crate::fault::FaultDecider;
 use crate::identity::IdentityRules;
+use crate::inspector::Inspector;
 use crate::record::RecordEngine;
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
 use crate::replay::{MissedRequests, ReplayEngine};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
-use crate::server::inspector::Inspector;
-use crate::server::metric::Metrics;
 use crate::server::observe::RequestObserver;
-use crate::server::run_counters::RunCounters;
 use crate::server::{self, OnMiss, OnNotice, Proxy, UserNotice};
+use crate::telemetry::Telemetry;
+use crate::telemetry::metric::Metrics;
+use crate::telemetry::run_counters::RunCounters;
 
 /// How long answers still under way are awaited when a run ends.
 const GRACE: Duration = Duration::from_secs(30);
@@ -241,10 +242,12 @@ impl RunContext {
                 Some(_) => FaultContext::new(engines.decider, rules, trouble).observed(),
                 None => FaultContext::new(engines.decider, rules, trouble),
             },
-            tally: Arc::clone(&self.tally),
-            metrics: self.metrics,
-            journal,
-            spans,
+            telemetry: Telemetry {
+                counters: Arc::clone(&self.tally),
+                metrics: self.metrics,
+                journal: Arc::new(journal),
+                spans,
+            },
             inspector: Inspector::new(self.recordings, engines.told.clone()),
             notify,
             clock: AtomicI64::new(0),
@@ -253,11 +256,11 @@ impl RunContext {
         let opening = Opening { origin: &origin, told: engines.told.as_deref() };
         let work = serve(listener, opening, Arc::clone(&gateway), args, &environment, output);
         let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
-        gateway.journal.hang_up().await;
-        if let Err(error) = gateway.journal.close() {
+        gateway.telemetry.journal.hang_up().await;
+        if let Err(error) = gateway.telemetry.journal.close() {
             output.error(&format!("the journal is not whole: {error}"));
         }
-        if let Err(error) = gateway.spans.close().await {
+        if let Err(error) = gateway.telemetry.spans.close().await {
             output.warning(&format!("the traces are not whole: {error}"));
         }
         Ok(RunResult { gateway, environment, cmd_exit, budget: engines.budget })
@@ -333,7 +336,7 @@ async fn serve(
 async fn close(gateway: &Proxy, grace: Duration) {
     let Some(recorder) = &gateway.recorder else { return };
     if let Err(reason) = recorder.finish(grace).await {
-        gateway.tally.unfolded(&reason);
+        gateway.telemetry.counters.unfolded(&reason);
     }
 }
 

@@ -18,10 +18,10 @@ use url::Url;
 use super::args::ServeArgs;
 use super::exit::CommandFailure;
 use super::serve_setup::without_secrets;
-use crate::server::metric::Metrics;
 use crate::server::route::{RouteTable, UNNAMED};
-use crate::server::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
 use crate::server::{OnNotice, UserNotice};
+use crate::telemetry::metric::Metrics;
+use crate::telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};
 
 /// Where spans go over HTTP, below what the endpoint for all signals is.
 const PATH: &str = "v1/traces";

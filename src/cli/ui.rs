@@ -12,8 +12,8 @@ use super::exit::{CommandFailure, RECORDING, UNEXPECTED, UNUSABLE};
 use super::output::Output;
 use super::serve_setup;
 use super::stop_signals::StopSignals;
-use crate::server::inspector::file::{JournalParts, ShownFile, is_journal};
-use crate::server::inspector::serve::serve;
+use crate::inspector::file::{JournalParts, ShownFile, is_journal};
+use crate::server::file_inspector::serve;
 
 /// What opens a page in the user's browser.
 const OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {

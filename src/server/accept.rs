@@ -20,7 +20,8 @@ use super::connection_context::ConnectionContext;
 use super::limit::Admission;
 use super::side_poll::SidePoll;
 use super::socket::ClientSocket;
-use super::{Proxy, fault, handler, log, refused_connection};
+use super::{Proxy, fault, handler, refused_connection};
+use crate::telemetry::log;
 
 /// How long open responses may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ pub async fn run(listener: TcpListener, gateway: Arc<Proxy>, stop: impl Future<O
     }
     drop(listener);
     gateway.faults.stop();
-    gateway.journal.end_following();
+    gateway.telemetry.journal.end_following();
     // Whoever is still connected after the grace time is cut off when the run ends.
     closing.send_replace(true);
     drop(tokio::time::timeout(GRACE, closing.closed()).await);
@@ -95,7 +96,7 @@ fn serve(
         is_served,
     );
     let caller = Arc::new(caller);
-    let mut open = gateway.journal.open();
+    let mut open = gateway.telemetry.journal.open();
     let silence = gateway.config.client_timeout;
     let mut task = tokio::spawn(converse(socket, caller, silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));

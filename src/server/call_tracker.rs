@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::Value;
 
-use super::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd};
 use super::connection_context::ConnectionContext;
-use super::span::parent::ParentSpan;
 use crate::recording::redact::CallCredentials;
 use crate::replay::ReplayAnswer;
+use crate::telemetry::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd};
+use crate::telemetry::span::parent::ParentSpan;
 
 /// Counts the tries of a call, from 0.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
@@ -44,7 +44,8 @@ impl CallTracker {
         let gateway = &*caller.gateway;
         let (streamed, headless) = (facts.streamed, facts.method == "HEAD");
         let attempt = attempt(headers);
-        let parent = if gateway.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
+        let parent =
+            if gateway.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
         let parent = parent.map(Box::new);
         let seen = CallRecord { attempt, parent, ..CallRecord::new(at, facts, gateway.mode()) };
         let (caller, seen) = (Arc::clone(caller), Mutex::new(seen));
@@ -127,7 +128,7 @@ impl SentProgress {
     pub(super) fn new(account: Arc<CallTracker>, status: StatusCode, length: Option<u64>) -> Self {
         let bodiless = account.headless || matches!(status.as_u16(), 204 | 304);
         if account.streamed {
-            account.caller.gateway.metrics.stream_begins();
+            account.caller.gateway.telemetry.metrics.stream_begins();
         }
         let (first, total) = (None, None);
         Self { account, length, bodiless, bytes: 0, chunks: 0, first, total, cut: false }
@@ -164,7 +165,7 @@ impl Drop for SentProgress {
             (seen.total, seen.end) = (total, end);
         });
         if account.streamed {
-            account.caller.gateway.metrics.stream_ends(end);
+            account.caller.gateway.telemetry.metrics.stream_ends(end);
         }
     }
 }

@@ -1,17 +1,21 @@
 //! The control endpoints under `/__loomrec/`: health, journal, metrics, mismatches, reset,
 //! the inspector; and `/metrics`, where scrapers look.
 
+use std::sync::Arc;
+
 use http::{Method, Request, Response, StatusCode, header};
 use serde_json::{Value, json};
 
+use super::Proxy;
 use super::connection_context::ConnectionContext;
 use super::control_access::ControlAccess;
-use super::inspector::{self, Asked};
-use super::journal::follow::{JournalFollower, JournalQuery};
+use super::inspector_route::{self as route, Asked};
 use super::respond::{self, AnyBody};
-use super::run_counters::RunCounters;
-use super::{Proxy, log, metric};
+use crate::inspector;
 use crate::printable;
+use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
+use crate::telemetry::run_counters::RunCounters;
+use crate::telemetry::{log, metric};
 
 /// Where the control endpoints live.
 const PREFIX: &str = "/__loomrec/";
@@ -21,12 +25,12 @@ const METRICS: &str = "/metrics";
 
 /// Whether a path is one of ours.
 pub fn is_control(path: &str) -> bool {
-    path.starts_with(PREFIX) || path == METRICS || inspector::asked(path).is_some()
+    path.starts_with(PREFIX) || path == METRICS || route::asked(path).is_some()
 }
 
 /// Answers a control request.
 pub(super) async fn handle(caller: &ConnectionContext, request: Request<()>) -> Response<AnyBody> {
-    let response = match inspector::asked(request.uri().path()) {
+    let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
         None => answer(caller, &request),
     };
@@ -42,11 +46,15 @@ async fn inspect(
 ) -> Response<AnyBody> {
     let gateway = &caller.gateway;
     let query = request.uri().query().unwrap_or_default();
-    let from = inspector::From { door: door(gateway), peer: caller.peer };
-    match inspector::admit(from, asked, request.method(), request.headers()) {
+    let from = route::From { door: door(gateway), peer: caller.peer };
+    match route::admit(from, asked, request.method(), request.headers()) {
         Some(reply) => reply,
-        None if asked == Asked::Run => inspector::data(&inspector::about(gateway)),
-        None if asked == Asked::Call => inspector::call(gateway, query).await,
+        None if asked == Asked::Run => route::data(&inspector::run::about(gateway.view())),
+        None if asked == Asked::Call => {
+            let looking = Arc::clone(gateway);
+            let find = move |which: &_| inspector::run::find(looking.view(), which);
+            route::call(inspector::look_up(query, &gateway.inspector.turns, find).await)
+        }
         None => journal(caller, query),
     }
 }
@@ -67,8 +75,14 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody
         (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(gateway)),
         (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(gateway, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
-            let mismatches: Vec<Value> =
-                gateway.tally.more().mismatches.iter().map(|error| error.to_json()).collect();
+            let mismatches: Vec<Value> = gateway
+                .telemetry
+                .counters
+                .more()
+                .mismatches
+                .iter()
+                .map(|error| error.to_json())
+                .collect();
             reply(StatusCode::OK, &json!({ "mismatches": mismatches }))
         }
         (&Method::POST, "reset") => {
@@ -97,15 +111,17 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
     let wanted = match JournalQuery::of(query) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => {
-            return reply(StatusCode::OK, &json!({ "calls": gateway.journal.recent() }));
+            return reply(StatusCode::OK, &json!({ "calls": gateway.telemetry.journal.recent() }));
         }
         Err(why) => return reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
     };
-    let Some(follower) = JournalFollower::new(gateway, wanted, &caller.connection) else {
+    let (journal, connection) = (&gateway.telemetry.journal, Arc::clone(&caller.connection));
+    let abandon = move || connection.abandon();
+    let Some(follower) = JournalFollower::new(journal, wanted, abandon) else {
         let why = "too many follow the journal already";
         return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
-    inspector::lines(AnyBody::Follow(Box::new(follower)))
+    route::lines(AnyBody::Follow(Box::new(follower)))
 }
 
 /// What this run is doing.
@@ -119,16 +135,16 @@ fn health(gateway: &Proxy) -> Value {
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "mode": mode,
-        "served": RunCounters::read(&gateway.tally.served),
-        "recorded": RunCounters::read(&gateway.tally.recorded),
-        "scripted": RunCounters::read(&gateway.tally.scripted),
-        "unscripted": RunCounters::read(&gateway.tally.unscripted),
-        "missed": gateway.tally.missed(),
-        "journal": gateway.journal.health(),
-        "traces": gateway.spans.health(),
+        "served": RunCounters::read(&gateway.telemetry.counters.served),
+        "recorded": RunCounters::read(&gateway.telemetry.counters.recorded),
+        "scripted": RunCounters::read(&gateway.telemetry.counters.scripted),
+        "unscripted": RunCounters::read(&gateway.telemetry.counters.unscripted),
+        "missed": gateway.telemetry.counters.missed(),
+        "journal": gateway.telemetry.journal.health(),
+        "traces": gateway.telemetry.spans.health(),
         "script_streams": {
-            "drained": RunCounters::read(&gateway.tally.streams_drained),
-            "left": RunCounters::read(&gateway.tally.streams_left),
+            "drained": RunCounters::read(&gateway.telemetry.counters.streams_drained),
+            "left": RunCounters::read(&gateway.telemetry.counters.streams_left),
         },
     })
 }
@@ -141,9 +157,9 @@ fn metrics(gateway: &Proxy, request: &Request<()>) -> Response<AnyBody> {
     let told = metric::ScrapeInput {
         mode: gateway.mode(),
         loaded: loaded as u64,
-        journal_lost: gateway.journal.lost(),
+        journal_lost: gateway.telemetry.journal.lost(),
     };
-    let text = gateway.metrics.scrape(&gateway.tally, told, open);
+    let text = gateway.telemetry.metrics.scrape(&gateway.telemetry.counters, told, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }

@@ -10,7 +10,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 
-use super::call_record::{OutcomeDetail, RequestSummary};
 use super::call_tracker::CallTracker;
 use super::clock::{arrival, timestamp_of};
 use super::connection_context::ConnectionContext;
@@ -24,11 +23,12 @@ use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::request_cache::CachedRequest;
 use super::respond::{self, AnyBody, OutBody};
 use super::route::{Route, RouteError};
-use super::run_counters::RunCounters;
 use super::{OnMiss, Proxy, UserNotice, control, cors, refused_connection, script};
 use crate::identity::QueryRules;
 use crate::provider::Provider;
 use crate::replay::{ENTRY, RecordingMismatchError, ReplayAnswer, ReplayEngine, UnexplainedMiss};
+use crate::telemetry::call_record::{OutcomeDetail, RequestSummary};
+use crate::telemetry::run_counters::RunCounters;
 
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
@@ -133,7 +133,7 @@ fn refuse(
     let query = parts.uri.query().unwrap_or_default();
     let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
     let message = gateway.redactor.redact_text(&refusal.message, &secrets);
-    RunCounters::count(&gateway.tally.refused);
+    RunCounters::count(&gateway.telemetry.counters.refused);
     (gateway.notify)(UserNotice::Refused(&message));
     let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
     let method = gateway.redactor.redact_text(parts.method.as_str(), &secrets);
@@ -299,7 +299,7 @@ pub(super) async fn served(
     asked: &IncomingCall,
     answered: ReplayAnswer,
 ) -> Response<AnyBody> {
-    gateway.tally.serve(answered.usage, answered.cost_usd);
+    gateway.telemetry.counters.serve(answered.usage, answered.cost_usd);
     asked.account.serve(&answered);
     asked.wait_until(answered.response.body().first_due()).await;
     let response = answered.response.map(AnyBody::Replay);
@@ -340,7 +340,7 @@ async fn missed(
     if matches!(gateway.on_miss, OnMiss::Default)
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
-        RunCounters::count(&gateway.tally.defaulted);
+        RunCounters::count(&gateway.telemetry.counters.defaulted);
         asked.account.write(|seen| seen.matched_by = Some("default"));
         note(&asked, "default", Some(response.status()), OutcomeDetail::Nothing);
         return response.map(AnyBody::Replay);
@@ -350,7 +350,7 @@ async fn missed(
     let more = OutcomeDetail::Mismatch(Arc::new(error.to_json()));
     note(&asked, "missed", Some(response.status()), more);
     (gateway.notify)(UserNotice::Missed(&error));
-    gateway.tally.miss(error);
+    gateway.telemetry.counters.miss(error);
     response
 }
 
@@ -362,7 +362,7 @@ pub(super) async fn count_miss(gateway: &Arc<Proxy>, asked: &IncomingCall, miss:
     if strict && replayer.script().is_none() {
         let error = explain(gateway, replayer, miss, asked).await;
         (gateway.notify)(UserNotice::Missed(&error));
-        gateway.tally.miss(error);
+        gateway.telemetry.counters.miss(error);
     }
 }
 
@@ -381,7 +381,7 @@ async fn explain(
     let explained = tokio::task::spawn_blocking(move || {
         let observed = known.seen.storable();
         let error = gateway.replayer.as_ref()?.explain(&miss, observed);
-        gateway.inspector.shelf.keep(at, &observed.request);
+        gateway.inspector.recent_misses.keep(at, &observed.request);
         if let Some(missed) = &gateway.missed {
             let recorded_at = timestamp_of(at, missed.place());
             let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);

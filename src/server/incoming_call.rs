@@ -9,7 +9,6 @@ use http::{HeaderMap, HeaderName, Method, StatusCode};
 use serde_json::Value;
 
 use super::Proxy;
-use super::call_record::OutcomeDetail;
 use super::call_tracker::CallTracker;
 use super::parsed_request::ParsedRequest;
 use super::route::Route;
@@ -17,6 +16,7 @@ use crate::provider::{Provider, directory};
 use crate::record::remove_hop_by_hop;
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::CallCredentials;
+use crate::telemetry::call_record::OutcomeDetail;
 use crate::upstream::UpstreamRequest;
 
 /// A request that has been read in full, placed and observed.

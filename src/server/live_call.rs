@@ -6,15 +6,15 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use serde_json::json;
 
-use super::call_record::{ExchangeOutcome, OutcomeDetail, clip};
 use super::clock::timestamp_of;
 use super::incoming_call::{IncomingCall, forward_of, note};
 use super::respond::{self, AnyBody};
-use super::run_counters::RunCounters;
 use super::{Proxy, UserNotice};
 use crate::provider::Provider;
 use crate::record::{OnRecorded, RecordJob, remove_hop_by_hop};
 use crate::recording::EntryName;
+use crate::telemetry::call_record::{ExchangeOutcome, OutcomeDetail, clip};
+use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::{AmbiguousFraming, UpstreamClient, UpstreamError};
 
 /// Sends the call on and records it.
@@ -59,7 +59,7 @@ pub(super) async fn record(gateway: &Proxy, asked: Box<IncomingCall>) -> Respons
 fn warn_if_ambiguous<B>(gateway: &Proxy, asked: &IncomingCall, response: &Response<B>) {
     let Some(framing) = response.extensions().get::<AmbiguousFraming>() else { return };
     let upstream = &asked.place().upstream;
-    if gateway.tally.is_first_ambiguous(upstream) {
+    if gateway.telemetry.counters.is_first_ambiguous(upstream) {
         let text = format!(
             "upstream {upstream} sent {framing}, by which nobody can be sure where its answer \
              ends: such answers are passed on, and recorded, as cut"
@@ -99,7 +99,7 @@ pub(super) async fn pass(
     match sent {
         Ok(response) => {
             warn_if_ambiguous(gateway, &asked, &response);
-            RunCounters::count(&gateway.tally.forwarded);
+            RunCounters::count(&gateway.telemetry.counters.forwarded);
             note(&asked, "forwarded", Some(response.status()), OutcomeDetail::Nothing);
             let (mut parts, body) = response.into_parts();
             remove_hop_by_hop(&mut parts.headers);
@@ -117,7 +117,7 @@ fn refuse(
     error: &impl Display,
 ) -> Response<AnyBody> {
     let message = telling(gateway, asked, error);
-    RunCounters::count(&gateway.tally.refused);
+    RunCounters::count(&gateway.telemetry.counters.refused);
     (gateway.notify)(UserNotice::Refused(&message));
     let status = StatusCode::BAD_REQUEST;
     let response = respond::error(shape, status, "BadRequest", &message);
@@ -136,7 +136,7 @@ fn no_base(gateway: &Proxy, shape: Provider, asked: &IncomingCall) -> Response<A
     let message = format!(
         "upstream {name} has no public address: say where yours is with --upstream {name}=URL"
     );
-    RunCounters::count(&gateway.tally.unreachable);
+    RunCounters::count(&gateway.telemetry.counters.unreachable);
     (gateway.notify)(UserNotice::Refused(&message));
     let status = StatusCode::BAD_GATEWAY;
     let response = respond::error(shape, status, "UpstreamUnknown", &message);
@@ -155,7 +155,7 @@ fn unreachable_upstream(
         return refuse(gateway, shape, asked, error);
     }
     let message = telling(gateway, asked, error);
-    RunCounters::count(&gateway.tally.unreachable);
+    RunCounters::count(&gateway.telemetry.counters.unreachable);
     (gateway.notify)(UserNotice::Refused(&message));
     let response = respond::error(shape, StatusCode::BAD_GATEWAY, "UpstreamUnreachable", &message);
     let more = OutcomeDetail::value(json!({ "message": message }));

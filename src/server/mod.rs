@@ -6,7 +6,6 @@
 mod accept;
 pub mod access;
 mod authority;
-pub mod call_record;
 mod call_tracker;
 pub mod clock;
 mod connection_activity;
@@ -16,15 +15,13 @@ mod control_access;
 mod cors;
 mod credential;
 pub mod fault;
+pub mod file_inspector;
 pub mod handler;
 mod head_cache;
 mod incoming_call;
-pub mod inspector;
-pub mod journal;
+mod inspector_route;
 pub mod limit;
 mod live_call;
-pub mod log;
-pub mod metric;
 pub mod observe;
 mod parsed_request;
 mod refused_connection;
@@ -32,11 +29,9 @@ mod request_body;
 mod request_cache;
 pub mod respond;
 pub mod route;
-pub mod run_counters;
 mod script;
 mod side_poll;
 pub mod socket;
-pub mod span;
 mod stream;
 
 use std::sync::Arc;
@@ -45,22 +40,20 @@ use std::time::Duration;
 
 use http::HeaderName;
 
+use crate::inspector::Inspector;
+use crate::inspector::run::RunView;
 use crate::record::RecordEngine;
 use crate::recording::redact::Redactor;
 use crate::replay::{MissedRequests, RecordingMismatchError, ReplayEngine};
+use crate::telemetry::Telemetry;
+use crate::telemetry::call_record::CallRecord;
 use crate::upstream::UpstreamClient;
 pub use accept::run;
 use access::AccessPolicy;
-use call_record::CallRecord;
 use fault::FaultContext;
-use inspector::Inspector;
-use journal::Journal;
 use limit::ConnectionLimit;
-use metric::Metrics;
 use observe::RequestObserver;
 use route::RouteTable;
-use run_counters::RunCounters;
-use span::Spans;
 
 /// What a call without a recorded answer gets.
 #[derive(Clone, Debug)]
@@ -132,14 +125,8 @@ pub struct Proxy {
     pub missed: Option<Arc<MissedRequests>>,
     /// What goes wrong on purpose.
     pub faults: FaultContext,
-    /// The counts.
-    pub tally: Arc<RunCounters>,
-    /// The same and more, for scrapers.
-    pub metrics: Arc<Metrics>,
-    /// A line for each call.
-    pub journal: Journal,
-    /// A span for each call, where they are made.
-    pub spans: Spans,
+    /// Whoever counts calls, or writes them down.
+    pub telemetry: Telemetry,
     /// What is kept for those who look at the run in a browser.
     pub inspector: Inspector,
     /// Told at once of what went wrong.
@@ -158,13 +145,22 @@ impl Proxy {
         }
     }
 
+    /// The run, as far as it is shown to people.
+    pub(crate) fn view(&self) -> RunView<'_> {
+        RunView {
+            mode: self.mode(),
+            journal: &self.telemetry.journal,
+            token_needed: self.config.control_token.is_some(),
+            matcher: self.replayer.as_ref().map(|replayer| replayer.matcher()),
+            records: self.recorder.is_some(),
+            inspector: &self.inspector,
+        }
+    }
+
     /// A call is over: everybody who counts or writes down calls learns of it here, once.
     /// What is left in its place is of no use.
-    pub(crate) fn over(&self, seen: &mut CallRecord) {
-        log::call(seen);
-        self.metrics.over(seen);
-        (self.notify)(UserNotice::Call(seen));
-        let seen = self.journal.add(seen);
-        self.spans.add(&seen);
+    pub(crate) fn over(&self, call: &mut CallRecord) {
+        (self.notify)(UserNotice::Call(call));
+        self.telemetry.record(call);
     }
 }

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method};
 use url::Url;
 
-use super::call_record::RequestSummary;
 use super::credential::{CredentialCache, RequestCredentials};
 use super::parsed_request::{ParsedRequest, RedactedRequest};
 use super::request_cache::RequestCache;
@@ -20,6 +19,7 @@ use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use crate::recording::request_text::{RequestText, request_text};
 use crate::replay::Matcher;
+use crate::telemetry::call_record::RequestSummary;
 
 /// Names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");

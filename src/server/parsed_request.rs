@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::call_record::RequestSummary;
 use super::route::Route;
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::{self, CallCredentials};
+use crate::telemetry::call_record::RequestSummary;
 
 /// A request with its secrets apart.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use hyper::body::Incoming;
 
 use super::request_body;
 use super::respond::{self, AnyBody};
-use super::run_counters::RunCounters;
 use super::{Proxy, UserNotice};
 use crate::provider::Provider;
+use crate::telemetry::run_counters::RunCounters;
 
 /// Bytes of a body that are read, and forgotten, before it is answered.
 const LISTENED_TO: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) async fn turn_away(gateway: &Proxy, parts: &Parts, body: Incoming) ->
 
 /// Counts a connection above the limit, and says so of the first.
 pub(super) fn count_excess(gateway: &Proxy) {
-    RunCounters::count(&gateway.tally.refused);
+    RunCounters::count(&gateway.telemetry.counters.refused);
     if gateway.connections.is_first_excess() {
         let most = gateway.connections.most();
         let text = format!(

@@ -14,13 +14,13 @@ use tokio::time::{Sleep, sleep};
 
 use super::call_tracker::{CallTracker, SentProgress};
 use super::fault::{FaultBody, PrefixedBody};
-use super::journal::follow::JournalFollower;
 use super::socket::ConnectionHandle;
 use super::stream::StreamBody;
 use crate::provider::{self, Provider};
 use crate::record::tee::TeeBody;
 use crate::recording::entry::RecordedCut;
 use crate::replay::{RecordingMismatchError, ReplayBody};
+use crate::telemetry::journal::follow::JournalFollower;
 use crate::upstream;
 
 /// How long a reset waits behind the last bytes. A client that finds both at once

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::call_record::OutcomeDetail;
 use super::incoming_call::{IncomingCall, note};
 use super::respond::{self, AnyBody};
-use super::run_counters::RunCounters;
 use super::stream::StreamBody;
 use super::{Proxy, UserNotice};
 use crate::replay::{NoScriptedResponse, ScriptAnswer};
+use crate::telemetry::call_record::OutcomeDetail;
+use crate::telemetry::run_counters::RunCounters;
 
 /// The name of the error that a call behind the end of a script gets.
 const NONE: &str = "no_scripted_response";
@@ -30,9 +30,9 @@ pub(super) async fn answer(
         Ok(scripted) => scripted,
         Err(why) => return refuse(gateway, asked, &why),
     };
-    RunCounters::count(&gateway.tally.scripted);
+    RunCounters::count(&gateway.telemetry.counters.scripted);
     // Counted from here on: a client that leaves before the first byte has left, too.
-    let counted = |body| StreamBody::new(body, Arc::clone(&gateway.tally));
+    let counted = |body| StreamBody::new(body, Arc::clone(&gateway.telemetry.counters));
     let mut response = match streamed {
         true => response.map(|body| AnyBody::Script(counted(body))),
         false => response.map(AnyBody::Replay),
@@ -56,7 +56,7 @@ pub(super) async fn answer(
 /// there would be none then, either.
 fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &NoScriptedResponse) -> Response<AnyBody> {
     let message = why.to_string();
-    RunCounters::count(&gateway.tally.unscripted);
+    RunCounters::count(&gateway.telemetry.counters.unscripted);
     (gateway.notify)(UserNotice::Refused(&message));
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
-use super::run_counters::RunCounters;
 use crate::recording::entry::RecordedCut;
 use crate::replay::ReplayBody;
+use crate::telemetry::run_counters::RunCounters;
 
 /// The body of a scripted stream, which is counted once, however it ends.
 pub struct StreamBody {

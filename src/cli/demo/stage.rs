@@ -15,6 +15,7 @@ use super::super::exit::CommandFailure;
 use super::super::{record, serve_setup};
 use super::broken;
 use crate::identity::IdentityRules;
+use crate::inspector::Inspector;
 use crate::provider::Provider;
 use crate::record::writer::{KeepPolicy, RecordWriter};
 use crate::record::{RecordConfig, RecordEngine};
@@ -23,16 +24,16 @@ use crate::recording::redact::Redactor;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
-use crate::server::inspector::Inspector;
-use crate::server::journal::Journal;
 use crate::server::limit::ConnectionLimit;
-use crate::server::metric::{Metrics, RunInfo};
 use crate::server::observe::RequestObserver;
 use crate::server::route::{MountedUpstream, RouteTable};
-use crate::server::run_counters::RunCounters;
-use crate::server::span::Spans;
 use crate::server::{self, OnMiss, OnNotice, Proxy};
 use crate::store;
+use crate::telemetry::Telemetry;
+use crate::telemetry::journal::Journal;
+use crate::telemetry::metric::{Metrics, RunInfo};
+use crate::telemetry::run_counters::RunCounters;
+use crate::telemetry::span::Spans;
 use crate::upstream::UpstreamClient;
 
 /// What is far above anything the demo sends.
@@ -110,10 +111,12 @@ impl DemoServer {
             on_miss: OnMiss::Error,
             missed: None,
             faults: FaultContext::none(),
-            tally,
-            metrics: metrics(),
-            journal: Journal::new(None),
-            spans: Spans::none(),
+            telemetry: Telemetry {
+                counters: tally,
+                metrics: metrics(),
+                journal: Arc::new(Journal::new(None)),
+                spans: Spans::none(),
+            },
             inspector: Inspector::new(Vec::new(), None),
             notify: silent(),
             clock: AtomicI64::new(0),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::exit::CommandFailure;
 use super::label;
 use super::read::{FollowedFile, NextLine};
-use crate::server::journal::parts;
+use crate::telemetry::journal::parts;
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::exit::{CommandFailure, RECORDING};
 use super::label;
-use crate::server::journal::parts;
+use crate::telemetry::journal::parts;
 
 /// The longest line that is read.
 const LONGEST: u64 = 16 << 20;

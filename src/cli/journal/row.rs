@@ -8,7 +8,7 @@ use time::format_description::well_known::Rfc3339;
 use super::super::amount::{dollars, milliseconds};
 use super::super::args::{JournalArgs, SourceArgument};
 use super::super::terminal::{cut, line};
-use crate::server::call_record::AnswerSource;
+use crate::telemetry::call_record::AnswerSource;
 
 /// What is read of a line. A line of an older loomrec has less.
 #[derive(Debug, Default, Deserialize)]
@@ -62,7 +62,7 @@ impl JournalRow {
             return Err("it has no outcome".to_owned());
         }
         match line.v {
-            Some(version) if version > crate::server::journal::line::VERSION => {
+            Some(version) if version > crate::telemetry::journal::line::VERSION => {
                 Err(format!("it is of version {version}: read it with a newer loomrec"))
             }
             _ => Ok(line),

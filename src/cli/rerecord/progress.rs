@@ -8,7 +8,7 @@ use crate::cli::amount::dollars;
 use crate::cli::output::Output;
 use crate::cli::{progress, terminal};
 use crate::record::rerecord::{AnswerChange, RerecordOutcome};
-use crate::server::run_counters::RunCounters;
+use crate::telemetry::run_counters::RunCounters;
 
 /// How many failures are told one by one.
 const TOLD: usize = 20;

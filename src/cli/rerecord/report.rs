@@ -8,7 +8,7 @@ use super::collect::CollectedCalls;
 use super::progress::RerecordCounts;
 use crate::cli::amount::{dollars, rounded};
 use crate::cli::{show, terminal};
-use crate::server::run_counters::CounterDetail;
+use crate::telemetry::run_counters::CounterDetail;
 
 /// What a run did.
 pub(super) struct RerecordReport<'a> {

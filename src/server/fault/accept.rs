@@ -8,9 +8,9 @@ use tokio::net::TcpStream;
 
 use super::super::Proxy;
 use super::super::clock::arrival;
-use super::super::journal::ConnectionFault;
 use super::{active_fault, recovery_tracker};
 use crate::fault::{DecidedFault, Fault};
+use crate::telemetry::journal::ConnectionFault;
 
 /// How long a client that was closed on is listened to: bytes of its that nobody took
 /// would make the close a reset.
@@ -30,9 +30,9 @@ pub(in crate::server) async fn suffer(
     recovery_tracker::came(&gateway, &line);
     let facts = Arc::new(active_fault::facts(id, &decided, &line, None));
     let (at, fault) = (arrival(&gateway.clock), Arc::clone(&facts));
-    gateway.journal.add_befallen(ConnectionFault { at, connection: number, fault });
+    gateway.telemetry.journal.add_befallen(ConnectionFault { at, connection: number, fault });
     recovery_tracker::fired(&gateway, &line, (id, number), &facts);
-    gateway.metrics.fault(decided.fault.name(), decided.source.word());
+    gateway.telemetry.metrics.fault(decided.fault.name(), decided.source.word());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
         Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,

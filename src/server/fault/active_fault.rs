@@ -5,11 +5,12 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::super::{Proxy, log};
+use super::super::Proxy;
 use super::delayed_call::DelayedCall;
 use super::recovery_tracker::{self, SessionKey};
 use super::take_lease::TakeLease;
 use crate::fault::DecidedFault;
+use crate::telemetry::log;
 
 /// Names the fault that an answer carries.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
@@ -110,9 +111,9 @@ impl ActiveFault {
             let which = (self.id, self.connection);
             recovery_tracker::fired(&self.gateway, &self.line, which, &self.facts);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
-            self.gateway.metrics.fault(fault.name(), source.word());
+            self.gateway.telemetry.metrics.fault(fault.name(), source.word());
             if let Some(chaos) = self.chaos {
-                self.gateway.metrics.chaos(rule, chaos.source, chaos.front);
+                self.gateway.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
             }
             log::fault(fault.name(), source.word());
         }
@@ -124,7 +125,7 @@ impl ActiveFault {
         let text = why.text();
         self.gateway.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
         if let Some(chaos) = self.chaos {
-            self.gateway.metrics.bypass(rule, chaos.source, chaos.front, why.word());
+            self.gateway.telemetry.metrics.bypass(rule, chaos.source, chaos.front, why.word());
         }
     }
 

@@ -7,13 +7,11 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::super::call_record::OutcomeDetail;
 use super::super::connection_context::ConnectionContext;
 use super::super::handler;
 use super::super::incoming_call::{IncomingCall, note};
 use super::super::parsed_request::ParsedRequest;
 use super::super::respond::{self, AnyBody};
-use super::super::run_counters::RunCounters;
 use super::super::{OnMiss, Proxy, UserNotice, script};
 use super::active_fault::{ActiveFault, ChaosAction, hash_of};
 use super::apply::{distorted, form, heal, looks_inside};
@@ -29,6 +27,8 @@ use crate::fault::{
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::response_header::is_replayed;
 use crate::replay::{DeclaredFault, ReplayEngine, TakeMatch, UnexplainedMiss};
+use crate::telemetry::call_record::OutcomeDetail;
+use crate::telemetry::run_counters::RunCounters;
 
 /// The recorded take of a call, and as what it was asked for.
 struct Owed<'a> {
@@ -156,7 +156,7 @@ fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody>
         true => &*gateway.redactor.redact_text(why, asked.secrets()),
         false => "a header that declares a fault holds a credential of the call",
     };
-    RunCounters::count(&gateway.tally.refused);
+    RunCounters::count(&gateway.telemetry.counters.refused);
     (gateway.notify)(UserNotice::Refused(why));
     note(asked, "refused", Some(REFUSED), OutcomeDetail::value(json!({ "message": why })));
     let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
@@ -274,7 +274,7 @@ async fn replace(
     instead: AnswerSubstitute,
 ) -> Result<Response<AnyBody>, AbandonedCall> {
     let gateway = &caller.gateway;
-    RunCounters::count(&gateway.tally.faulted);
+    RunCounters::count(&gateway.telemetry.counters.faulted);
     if let Some(miss) = missed {
         handler::count_miss(gateway, &asked, miss).await;
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::super::Proxy;
-use super::super::call_record::OutcomeDetail;
 use super::super::call_tracker::CallTracker;
 use super::super::incoming_call::IncomingCall;
-use super::super::run_counters::RunCounters;
 use super::recovery_tracker::{self, SessionKey};
+use crate::telemetry::call_record::OutcomeDetail;
+use crate::telemetry::run_counters::RunCounters;
 
 /// The account of a call, and its fault.
 type Unheard = (Arc<CallTracker>, Option<Arc<Value>>);
@@ -76,7 +76,7 @@ impl Drop for DelayedCall {
         }
         let struck = recovery_tracker::given_up(&self.gateway, &self.line, self.id);
         if let Some((account, fault)) = self.unheard.take().filter(|_| struck) {
-            RunCounters::count(&self.gateway.tally.faulted);
+            RunCounters::count(&self.gateway.telemetry.counters.faulted);
             account.note("faulted", None, OutcomeDetail::Nothing, fault);
         }
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::Proxy;
 use super::super::clock::arrival;
-use super::super::journal::FaultMark;
+use crate::telemetry::journal::FaultMark;
 
 /// A session and a key.
 pub(super) type SessionKey = (Option<String>, String);
@@ -172,5 +172,5 @@ fn mark(gateway: &Proxy, fault: u64, what: &'static str, by: Option<&'static str
     let at = arrival(&gateway.clock);
     let mark = FaultMark { at, fault, what, by, at_ms: gateway.faults.now_ms() };
     gateway.faults.watch.keep(|| mark.to_json());
-    gateway.journal.mark(mark);
+    gateway.telemetry.journal.mark(mark);
 }

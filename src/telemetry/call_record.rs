@@ -93,7 +93,7 @@ impl RequestSummary {
 }
 
 /// A text that is kept, cut where it is too long.
-pub(super) fn clip(text: &str) -> String {
+pub fn clip(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_owned();
     }
@@ -186,7 +186,7 @@ pub enum OutcomeDetail {
 
 impl OutcomeDetail {
     /// This.
-    pub(super) fn value(value: Value) -> Self {
+    pub fn value(value: Value) -> Self {
         Self::Value(Box::new(value))
     }
 
@@ -315,7 +315,7 @@ impl CallRecord {
     }
 
     /// The bytes it takes in memory, about; those that it shares with others too.
-    pub(super) fn weight(&self) -> usize {
+    pub fn weight(&self) -> usize {
         let fault = self.fault.as_deref().map_or(0, held);
         let exchange = self.exchange.as_ref().map_or(0, |exchange| {
             size_of_val(&**exchange) + exchange.answered_by.as_ref().map_or(0, String::len)
@@ -326,7 +326,7 @@ impl CallRecord {
     }
 
     /// Says what tokens its answer tells.
-    pub(super) fn tell(&mut self, input: u64, output: u64) {
+    pub fn tell(&mut self, input: u64, output: u64) {
         self.tokens = Some(TokenCounts { input, output });
     }
 

@@ -15,7 +15,7 @@ pub fn tells_calls() -> bool {
 }
 
 /// A call is over.
-pub(super) fn call(seen: &CallRecord) {
+pub fn call(seen: &CallRecord) {
     let facts = &*seen.facts;
     let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
     info!(
@@ -44,22 +44,22 @@ pub(super) fn call(seen: &CallRecord) {
 }
 
 /// A fault has happened.
-pub(super) fn fault(kind: &str, source: &str) {
+pub fn fault(kind: &str, source: &str) {
     debug!(target: "loomrec::fault", kind, source, "a fault has happened");
 }
 
 /// A control endpoint was asked for.
-pub(super) fn control(status: u16) {
+pub fn control(status: u16) {
     debug!(target: "loomrec::control", status, "a control endpoint was asked for");
 }
 
 /// A connection was accepted.
-pub(super) fn accepted(number: u64) {
+pub fn accepted(number: u64) {
     trace!(target: "loomrec::connection", number, "accepted");
 }
 
 /// A connection is over.
-pub(super) fn closed(number: u64) {
+pub fn closed(number: u64) {
     trace!(target: "loomrec::connection", number, "closed");
 }
 

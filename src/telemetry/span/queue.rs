@@ -19,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use super::{OnSpanError, SpanConfig, SpanCounts, SpanError, attribute, exporter};
-use crate::server::call_record::CallRecord;
+use crate::telemetry::call_record::CallRecord;
 
 /// Bytes that what waits may take in memory, about.
 const BYTES: usize = 16 << 20;

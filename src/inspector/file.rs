@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::super::journal::follow::JournalQuery;
 use super::{CallError, CallSelector, Subject};
 use crate::inspection::{InspectedCall, line};
 use crate::store::{Recording, StoreError};
+use crate::telemetry::journal::follow::JournalQuery;
 pub use journal::{JournalParts, is_journal};
 use take::TakeList;
 
@@ -59,7 +59,7 @@ impl ShownFile {
     }
 
     /// What is looked at.
-    pub(super) fn about(&self) -> Value {
+    pub fn about(&self) -> Value {
         Subject {
             kind: if self.journal.is_some() { "journal" } else { "recording" },
             mode: None,
@@ -81,12 +81,12 @@ impl ShownFile {
     }
 
     /// Whether lines may still come.
-    pub(super) fn may_grow(&self) -> bool {
+    pub fn may_grow(&self) -> bool {
         self.journal.is_some()
     }
 
     /// The next lines that are wanted, no more than go out at once; `wanted` moves on.
-    pub(super) fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
+    pub fn lines(&self, wanted: &mut JournalQuery) -> Vec<u8> {
         if let Some(journal) = &self.journal {
             journal.grow();
         }
@@ -116,7 +116,7 @@ impl ShownFile {
     ///
     /// # Errors
     /// Why there is nothing to show.
-    pub(super) fn call(&self, which: &CallSelector) -> Result<Value, CallError> {
+    pub fn call(&self, which: &CallSelector) -> Result<Value, CallError> {
         match which {
             CallSelector::Take { key, take } => self.take(key, *take),
             CallSelector::Line(number) if *number == 0 || *number > self.count() as u64 => {

@@ -31,15 +31,16 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// The document as it is sent.
-pub(super) struct SentDocument {
-    pub(super) text: String,
+pub struct SentDocument {
+    /// The page.
+    pub text: String,
     /// The value of `content-security-policy`.
     policy: String,
 }
 
 impl SentDocument {
     /// Puts it together.
-    pub(super) fn compose() -> Self {
+    pub fn compose() -> Self {
         Self::of(PAGE, &STYLES.join("\n"), &SCRIPTS.join("\n"))
     }
 
@@ -57,7 +58,7 @@ impl SentDocument {
     }
 
     /// The headers it is sent with, beside those of all answers.
-    pub(super) fn headers(&self) -> HeaderMap {
+    pub fn headers(&self) -> HeaderMap {
         let mut headers = guarded();
         if let Ok(policy) = HeaderValue::from_str(&self.policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
@@ -69,7 +70,7 @@ impl SentDocument {
 }
 
 /// The headers of every answer of the inspector's.
-pub(super) fn guarded() -> HeaderMap {
+pub fn guarded() -> HeaderMap {
     let pairs = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),

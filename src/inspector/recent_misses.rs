@@ -14,7 +14,7 @@ const KEPT_BYTES: usize = 16 << 20;
 
 /// The latest missed requests, freed of secrets.
 #[derive(Debug, Default)]
-pub(in crate::server) struct Shelf {
+pub struct RecentMisses {
     kept: Mutex<Kept>,
 }
 
@@ -25,10 +25,10 @@ struct Kept {
     bytes: usize,
 }
 
-impl Shelf {
+impl RecentMisses {
     /// Keeps the request of a call that arrived then. One that is larger than all of the
     /// shelf is not kept.
-    pub(in crate::server) fn keep(&self, at: i64, request: &RecordedRequest) {
+    pub fn keep(&self, at: i64, request: &RecordedRequest) {
         let weight = weight(request);
         if weight > KEPT_BYTES {
             return;
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_kept_up_to_a_number() {
-        let shelf = Shelf::default();
+        let shelf = RecentMisses::default();
         (0..300).for_each(|at| shelf.keep(at, &request(10)));
         assert_eq!(shelf.lock().requests.len(), KEPT);
         assert!(shelf.find(300 - 257).is_none() && shelf.find(300 - 256).is_some());
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_kept_up_to_a_size() {
-        let shelf = Shelf::default();
+        let shelf = RecentMisses::default();
         (0..40).for_each(|at| shelf.keep(at, &request(1 << 20)));
         shelf.keep(40, &request(KEPT_BYTES));
         assert!(shelf.find(40).is_none() && shelf.find(39).is_some() && shelf.find(0).is_none());

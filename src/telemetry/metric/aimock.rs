@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::time_histogram::TimeHistogram;
 use super::{STATUSES, count};
-use crate::server::call_record::{CallRecord, SendEnd};
+use crate::telemetry::call_record::{CallRecord, SendEnd};
 
 /// Upper bounds of its histogram, in seconds.
 const BOUNDS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];

@@ -17,8 +17,6 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::{Sleep, sleep};
 
-use super::super::Proxy;
-use super::super::socket::ConnectionHandle;
 use super::line::{printed, versioned};
 use super::{Journal, KEPT};
 use crate::recording::entry::RecordedCut;
@@ -79,7 +77,7 @@ impl JournalQuery {
 
 /// The journal as a body of JSON lines.
 pub struct JournalFollower {
-    gateway: Arc<Proxy>,
+    journal: Arc<Journal>,
     wanted: JournalQuery,
     look: Pin<Box<Sleep>>,
     pulse: Arc<Pulse>,
@@ -105,32 +103,33 @@ impl Pulse {
 }
 
 impl JournalFollower {
-    /// A follower on this connection; `None` where there are too many.
-    pub(in crate::server) fn new(
-        gateway: &Arc<Proxy>,
+    /// A follower; `None` where there are too many. `abandon` ends the connection of one that
+    /// takes nothing.
+    pub fn new(
+        journal: &Arc<Journal>,
         wanted: JournalQuery,
-        connection: &Arc<ConnectionHandle>,
+        abandon: impl Fn() + Send + 'static,
     ) -> Option<Self> {
-        let place = Arc::clone(&gateway.journal.followers);
-        if gateway.journal.followers() > MOST {
+        let place = Arc::clone(&journal.followers);
+        if journal.followers() > MOST {
             return None;
         }
         let pulse = Arc::new(Pulse { began: Instant::now(), last: AtomicU64::new(0) });
-        tokio::spawn(attend(Arc::downgrade(&pulse), Arc::clone(connection), Arc::clone(gateway)));
+        tokio::spawn(attend(Arc::downgrade(&pulse), abandon, Arc::clone(journal)));
         let look = Box::pin(sleep(LOOK));
-        Some(Self { gateway: Arc::clone(gateway), wanted, look, pulse, _place: place })
+        Some(Self { journal: Arc::clone(journal), wanted, look, pulse, _place: place })
     }
 }
 
 /// Ends the connection of a follower that takes nothing.
-async fn attend(pulse: Weak<Pulse>, connection: Arc<ConnectionHandle>, gateway: Arc<Proxy>) {
+async fn attend(pulse: Weak<Pulse>, abandon: impl Fn() + Send, journal: Arc<Journal>) {
     loop {
         tokio::time::sleep(LOOK * 4).await;
         let Some(pulse) = pulse.upgrade() else { return };
-        let ended = gateway.journal.ended.load(Ordering::Acquire);
+        let ended = journal.ended.load(Ordering::Acquire);
         let patience = if ended { AT_THE_END } else { PATIENCE };
         if pulse.silent_for() > patience {
-            connection.abandon();
+            abandon();
             return;
         }
     }
@@ -147,8 +146,8 @@ impl Body for JournalFollower {
         let this = &mut *self;
         loop {
             this.pulse.beat();
-            let ended = this.gateway.journal.ended.load(Ordering::Acquire);
-            let lines = this.gateway.journal.lines(&mut this.wanted);
+            let ended = this.journal.ended.load(Ordering::Acquire);
+            let lines = this.journal.lines(&mut this.wanted);
             if !lines.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(lines.into()))));
             }
@@ -196,7 +195,7 @@ impl Journal {
 }
 
 /// Says that so many lines, up to this one, are not to be had any more.
-pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
+pub fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
     if lines > 0 {
         let line = versioned([
             ("seq", json!(seq)),

@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use super::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, operation, system};
-use crate::server::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd, clip};
+use crate::telemetry::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd, clip};
 
 /// Makes the span of a call, joined to its caller's, and ends it.
 pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::call_record::CallRecord;
-use super::clock::timestamp;
+use crate::recording::timestamp::timestamp;
 use line::versioned;
 use queue::LineQueue;
 
@@ -157,11 +157,11 @@ impl Place {
 }
 
 /// A connection that is open.
-pub(super) struct OpenConnection(watch::Receiver<bool>);
+pub struct OpenConnection(watch::Receiver<bool>);
 
 impl OpenConnection {
     /// Returns once it is to end, whatever it is at.
-    pub(super) async fn last_word(&mut self) {
+    pub async fn last_word(&mut self) {
         // A sender that is gone has told as well.
         drop(self.0.wait_for(|over| *over).await.map(|over| *over));
     }
@@ -285,7 +285,7 @@ impl Journal {
     }
 
     /// The line of this number, while it is in memory, and the call that it is of.
-    pub(super) fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
+    pub fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
         let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
             Item::Call(seen) => Some(Arc::clone(seen)),
@@ -295,12 +295,12 @@ impl Journal {
     }
 
     /// How many lines there were so far.
-    pub(super) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
     /// Whether the run is over.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
@@ -325,12 +325,12 @@ impl Journal {
     }
 
     /// Ends whoever follows: the run is over.
-    pub(super) fn end_following(&self) {
+    pub fn end_following(&self) {
         self.ended.store(true, Ordering::Release);
     }
 
     /// Notes a connection that is open: its calls have their lines once this is dropped.
-    pub(super) fn open(&self) -> OpenConnection {
+    pub fn open(&self) -> OpenConnection {
         OpenConnection(self.open.subscribe())
     }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::provider::Provider;
 use crate::record::UpstreamTimes;
-use crate::server::call_record::{AnswerSource, ExchangeOutcome, RequestSummary};
+use crate::telemetry::call_record::{AnswerSource, ExchangeOutcome, RequestSummary};
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";

@@ -6,17 +6,17 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use super::super::control_access::ControlAccess;
-use super::super::respond::{self, AnyBody};
-use super::CallError;
-use super::document::{SentDocument, guarded};
+use super::control_access::ControlAccess;
+use super::respond::{self, AnyBody};
+use crate::inspector::CallError;
+use crate::inspector::document::{SentDocument, guarded};
 
 /// Where the page is.
 const PAGE: &str = "/__loomrec/";
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) enum Asked {
+pub(super) enum Asked {
     /// The page by another of its names.
     Redirect,
     /// The page.
@@ -30,7 +30,7 @@ pub(in crate::server) enum Asked {
 }
 
 /// What is asked for by a path, where it is one of the inspector's.
-pub(in crate::server) fn asked(path: &str) -> Option<Asked> {
+pub(super) fn asked(path: &str) -> Option<Asked> {
     Some(match path {
         "/__loomrec" => Asked::Redirect,
         PAGE => Asked::Page,
@@ -42,18 +42,18 @@ pub(in crate::server) fn asked(path: &str) -> Option<Asked> {
 }
 
 /// An answer.
-pub(in crate::server) type Reply = Response<AnyBody>;
+pub(super) type Reply = Response<AnyBody>;
 
 /// Where a request comes from, and who is let in there.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::server) struct From<'a> {
-    pub(in crate::server) door: ControlAccess<'a>,
-    pub(in crate::server) peer: SocketAddr,
+pub(super) struct From<'a> {
+    pub(super) door: ControlAccess<'a>,
+    pub(super) peer: SocketAddr,
 }
 
 /// Answers what needs no data: refusals, and the page itself. `None` where the data is
 /// to be given.
-pub(in crate::server) fn admit(
+pub(super) fn admit(
     from: From<'_>,
     asked: Asked,
     method: &Method,
@@ -99,7 +99,7 @@ fn redirect() -> Reply {
 }
 
 /// Data.
-pub(in crate::server) fn data(value: &Value) -> Reply {
+pub(super) fn data(value: &Value) -> Reply {
     reply(StatusCode::OK, value)
 }
 
@@ -118,8 +118,12 @@ pub(super) fn wrong(status: StatusCode, why: &str) -> Reply {
     reply(status, &json!({ "error": why }))
 }
 
-/// Why there is nothing to show of a call.
-pub(super) fn no_call(error: &CallError) -> Reply {
+/// All of a call, or why there is nothing to show of it.
+pub(super) fn call(found: Result<Value, CallError>) -> Reply {
+    let error = match found {
+        Ok(value) => return data(&value),
+        Err(error) => error,
+    };
     let status = match error {
         CallError::Unnamed => StatusCode::BAD_REQUEST,
         CallError::NoLine(_) | CallError::NoTake { .. } => StatusCode::NOT_FOUND,
@@ -141,7 +145,7 @@ pub(super) fn guard(mut response: Reply, headers: HeaderMap) -> Reply {
 }
 
 /// The lines of a journal.
-pub(in crate::server) fn lines(body: AnyBody) -> Reply {
+pub(super) fn lines(body: AnyBody) -> Reply {
     let mut response = Response::new(body);
     let kind = header::HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

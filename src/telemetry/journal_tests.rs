@@ -1,7 +1,7 @@
 use super::*;
 use crate::provider::Provider;
 use crate::record::UpstreamTimes;
-use crate::server::call_record::{ExchangeOutcome, OutcomeDetail, RequestSummary};
+use crate::telemetry::call_record::{ExchangeOutcome, OutcomeDetail, RequestSummary};
 
 pub(super) fn seen(at: i64) -> CallRecord {
     CallRecord::new(

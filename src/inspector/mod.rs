@@ -1,26 +1,22 @@
 //! The inspector: a page in the browser that shows each call, and the data it asks for.
 //!
-//! The same is served by a run (`record`, `replay`) of its own calls, and by [`serve`] of
-//! what stands in files. Every answer is made here.
+//! The same is shown of a run (`record`, `replay`) and of what stands in files. Here is what
+//! is shown; the server sends it.
 
-mod document;
+pub mod document;
 pub mod file;
-mod missed_requests;
-mod route;
-mod run;
-pub mod serve;
+mod recent_misses;
+pub mod run;
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-pub(super) use missed_requests::Shelf;
-pub(super) use route::{Asked, From, admit, asked, data, lines};
-pub(super) use run::{about, call};
+pub use recent_misses::RecentMisses;
 
 /// How many calls are looked up at once: each may hold a large body a few times over.
-const AT_ONCE: usize = 2;
+pub const AT_ONCE: usize = 2;
 
 /// What a run keeps for those who look at it.
 #[derive(Debug)]
@@ -30,16 +26,17 @@ pub struct Inspector {
     /// What calls are answered under beside the recordings, as it was told.
     in_force: Option<String>,
     /// The requests of calls that were missed.
-    pub(super) shelf: Shelf,
-    turns: Semaphore,
+    pub recent_misses: RecentMisses,
+    /// Held while a call is looked up.
+    pub turns: Semaphore,
 }
 
 impl Inspector {
     /// That of a run with these recordings; `in_force` says what calls are answered under
     /// beside them.
     pub fn new(recordings: Vec<PathBuf>, in_force: Option<String>) -> Self {
-        let (shelf, turns) = (Shelf::default(), Semaphore::new(AT_ONCE));
-        Self { recordings, in_force, shelf, turns }
+        let (recent_misses, turns) = (RecentMisses::default(), Semaphore::new(AT_ONCE));
+        Self { recordings, in_force, recent_misses, turns }
     }
 }
 
@@ -72,7 +69,7 @@ impl Subject<'_> {
 
 /// Why there is nothing to show of a call. Messages are for people.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CallError {
+pub enum CallError {
     /// The query names no call.
     #[error("say which call: ?seq=NUMBER, or ?key=ENTRY&take=NUMBER")]
     Unnamed,
@@ -94,7 +91,7 @@ pub(super) enum CallError {
 
 /// Which call is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum CallSelector {
+pub enum CallSelector {
     /// The one of this line.
     Line(u64),
     /// A take of a recording.
@@ -111,7 +108,7 @@ impl CallSelector {
     ///
     /// # Errors
     /// One that names no call.
-    pub(super) fn of(query: &str) -> Result<Self, CallError> {
+    pub fn of(query: &str) -> Result<Self, CallError> {
         let (mut seq, mut key, mut take) = (None, None, 1);
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             let number = || value.parse::<u64>().map_err(|_| CallError::Unnamed);
@@ -132,26 +129,21 @@ impl CallSelector {
     }
 }
 
-/// Answers with all of the call that a query names. It is found on a thread that may wait
-/// for files, when its turn has come.
-async fn look_up(
+/// All of the call that a query names. It is found on a thread that may wait for files, when
+/// its turn has come.
+///
+/// # Errors
+/// A query that names no call, or a call of which nothing can be shown.
+pub async fn look_up(
     query: &str,
     turns: &Semaphore,
     find: impl FnOnce(&CallSelector) -> Result<Value, CallError> + Send + 'static,
-) -> route::Reply {
-    let found = match CallSelector::of(query) {
-        Err(error) => Err(error),
-        Ok(which) => {
-            // Never closed: a turn always comes.
-            let _turn = turns.acquire().await;
-            let found = tokio::task::spawn_blocking(move || find(&which)).await;
-            found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
-        }
-    };
-    match found {
-        Ok(value) => route::data(&value),
-        Err(error) => route::no_call(&error),
-    }
+) -> Result<Value, CallError> {
+    let which = CallSelector::of(query)?;
+    // Never closed: a turn always comes.
+    let _turn = turns.acquire().await;
+    let found = tokio::task::spawn_blocking(move || find(&which)).await;
+    found.unwrap_or_else(|_| Err(CallError::Unread("look the call up".to_owned())))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! how.
 
 use crate::provider::{Operation, Provider};
-use crate::server::call_record::RequestSummary;
+use crate::telemetry::call_record::RequestSummary;
 
 /// What a call asks a model for; `None` where it asks for something else, such as a list.
 pub(super) fn operation(operation: Operation) -> Option<&'static str> {

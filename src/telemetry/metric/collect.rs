@@ -13,7 +13,7 @@ use super::model::ModelMetrics;
 use super::time_histogram::TimeHistogram;
 use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES, ScrapeInput};
 use crate::replay::MissReason;
-use crate::server::run_counters::RunCounters;
+use crate::telemetry::run_counters::RunCounters;
 
 /// What a scrape tells.
 #[derive(Debug)]

@@ -2,49 +2,63 @@
 //! of missed calls.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::Proxy;
-use super::super::call_record::CallRecord;
-use super::super::clock::timestamp;
-use super::{CallError, CallSelector, Subject, look_up, route};
+use super::{CallError, CallSelector, Inspector, Subject};
 use crate::inspection::{InspectedCall, line};
+use crate::recording::timestamp::timestamp;
 use crate::recording::{Entry, EntryName, RecordedRequest};
 use crate::replay::Matcher;
 use crate::store::{Recording, StoreError};
+use crate::telemetry::call_record::CallRecord;
+use crate::telemetry::journal::Journal;
 
 /// How many takes of one name are looked through for one that was just recorded.
 const LOOKED_THROUGH: usize = 2000;
 
+/// A run, as far as it is shown.
+#[derive(Clone, Copy)]
+pub struct RunView<'a> {
+    /// What the run does, in a word.
+    pub mode: &'static str,
+    /// Its calls.
+    pub journal: &'a Journal,
+    /// Whether callers have to show a token.
+    pub token_needed: bool,
+    /// The takes that it replays, where it does.
+    pub matcher: Option<&'a Matcher>,
+    /// Whether it records.
+    pub records: bool,
+    /// What it keeps to be looked at.
+    pub inspector: &'a Inspector,
+}
+
 /// What is looked at.
-pub(in crate::server) fn about(gateway: &Proxy) -> Value {
-    let files = gateway.inspector.recordings.iter();
+pub fn about(run: RunView<'_>) -> Value {
+    let files = run.inspector.recordings.iter();
     Subject {
         kind: "run",
-        mode: Some(gateway.mode()),
+        mode: Some(run.mode),
         files: files.map(|path| path.display().to_string()).collect(),
-        live: !gateway.journal.is_over(),
-        token_needed: gateway.config.control_token.is_some(),
-        calls: Some(gateway.journal.count()),
-        in_force: gateway.inspector.in_force.as_deref(),
+        live: !run.journal.is_over(),
+        token_needed: run.token_needed,
+        calls: Some(run.journal.count()),
+        in_force: run.inspector.in_force.as_deref(),
     }
     .to_json()
 }
 
-/// All of one call, looked up where that may wait for files.
-pub(in crate::server) async fn call(gateway: &Arc<Proxy>, query: &str) -> route::Reply {
-    let looking = Arc::clone(gateway);
-    look_up(query, &gateway.inspector.turns, move |which| find(&looking, which)).await
-}
-
-fn find(gateway: &Proxy, which: &CallSelector) -> Result<Value, CallError> {
+/// All of one call. It may wait for files.
+///
+/// # Errors
+/// A call of which nothing can be shown.
+pub fn find(run: RunView<'_>, which: &CallSelector) -> Result<Value, CallError> {
     match which {
-        CallSelector::Line(seq) => of_line(gateway, *seq),
+        CallSelector::Line(seq) => of_line(run, *seq),
         CallSelector::Take { key, take } => {
             let none = || CallError::NoTake { key: key.clone(), take: *take };
-            let (name, entry) = take_of(gateway, key, *take)?.ok_or_else(none)?;
+            let (name, entry) = take_of(run, key, *take)?.ok_or_else(none)?;
             let line = line::of(None, &name, *take, &entry);
             Ok(InspectedCall { line, entry: Some(&entry), ..InspectedCall::default() }.to_json())
         }
@@ -52,11 +66,11 @@ fn find(gateway: &Proxy, which: &CallSelector) -> Result<Value, CallError> {
 }
 
 /// The call of a line that is still in memory.
-fn of_line(gateway: &Proxy, seq: u64) -> Result<Value, CallError> {
-    let (line, seen) = gateway.journal.find(seq).ok_or(CallError::NoLine(seq))?;
+fn of_line(run: RunView<'_>, seq: u64) -> Result<Value, CallError> {
+    let (line, seen) = run.journal.find(seq).ok_or(CallError::NoLine(seq))?;
     let mut parts = Parts::default();
     match &seen {
-        Some(seen) => parts.fill(gateway, seen, &line),
+        Some(seen) => parts.fill(run, seen, &line),
         None => parts.why = Some("this line is of no call".to_owned()),
     }
     let Parts { entry, request, nearest, why } = &parts;
@@ -81,15 +95,15 @@ struct Parts {
 }
 
 impl Parts {
-    fn fill(&mut self, gateway: &Proxy, seen: &CallRecord, line: &Value) {
-        let matcher = gateway.replayer.as_ref().map(|replayer| replayer.matcher());
+    fn fill(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
+        let matcher = run.matcher;
         let why = match (seen.outcome, matcher) {
             ("served", Some(matcher)) => {
                 self.entry = seen.hit.and_then(|hit| matcher.entry_of(hit));
                 "the recording was changed since it was loaded, and cannot be read any more"
             }
             ("recorded", _) => {
-                match recorded(gateway, seen) {
+                match recorded(run, seen) {
                     Ok(entry) => self.entry = entry,
                     Err(error) => self.why = Some(format!("failed to {}", error.chain())),
                 }
@@ -101,7 +115,7 @@ impl Parts {
             }
             ("missed", Some(matcher)) => {
                 self.nearest = nearest(matcher, line).and_then(|entry| entry.request);
-                self.request = gateway.inspector.shelf.find(seen.at);
+                self.request = run.inspector.recent_misses.find(seen.at);
                 match self.request {
                     Some(_) => "a missed call has no recorded answer; its client got the mismatch",
                     None => "the requests of the last 256 missed calls are kept, 16 MiB of them",
@@ -130,8 +144,8 @@ fn why_none(outcome: &str) -> &'static str {
 }
 
 /// The entry that was made of a call of this run, read from its recording.
-fn recorded(gateway: &Proxy, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
-    let (Some(path), Some(true)) = (gateway.inspector.recordings.first(), seen.kept()) else {
+fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
+    let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.kept()) else {
         return Ok(None);
     };
     let step = seen.facts.step.as_deref().map(EntryName::step);
@@ -163,17 +177,16 @@ fn nearest(matcher: &Matcher, line: &Value) -> Option<Entry> {
 
 /// A take by its name, in the recordings of the run.
 fn take_of(
-    gateway: &Proxy,
+    run: RunView<'_>,
     key: &str,
     take: usize,
 ) -> Result<Option<(EntryName, Entry)>, CallError> {
-    let matcher = gateway.replayer.as_ref().map(|replayer| replayer.matcher());
+    let matcher = run.matcher;
     let name = EntryName::of_key(key).0;
     if let Some(entry) = matcher.and_then(|matcher| matcher.entry_named(None, key, take)) {
         return Ok(Some((name, entry)));
     }
-    let Some(path) = gateway.inspector.recordings.first().filter(|_| gateway.recorder.is_some())
-    else {
+    let Some(path) = run.inspector.recordings.first().filter(|_| run.records) else {
         return Ok(None);
     };
     match in_file(path, &name, take) {

@@ -158,7 +158,7 @@ impl Spans {
     }
 
     /// Has a span made of a call, unless too many wait already.
-    pub(super) fn add(&self, seen: &Arc<CallRecord>) {
+    pub fn add(&self, seen: &Arc<CallRecord>) {
         #[cfg(feature = "otel")]
         if let Some(queue) = &self.queue {
             queue.add(seen);

@@ -18,12 +18,13 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use super::super::control_access::ControlAccess;
-use super::super::journal::follow::JournalQuery;
-use super::super::respond::AnyBody;
-use super::file::ShownFile;
-use super::{AT_ONCE, Asked, From, look_up, route};
+use super::control_access::ControlAccess;
+use super::inspector_route::{self as route, Asked, From};
+use super::respond::AnyBody;
+use crate::inspector::file::ShownFile;
+use crate::inspector::{AT_ONCE, look_up};
 use crate::recording::entry::RecordedCut;
+use crate::telemetry::journal::follow::JournalQuery;
 
 /// How long a client may take to send a request's head, or to take lines.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,7 +38,7 @@ const BUFFER: usize = 64 << 10;
 const MOST: usize = 64;
 
 /// Everything a request needs.
-struct Desk {
+struct UiState {
     shown: Arc<ShownFile>,
     turns: Semaphore,
     /// Places of those who are given lines.
@@ -47,7 +48,7 @@ struct Desk {
 /// Serves connections of `listener` until `stop` is ready.
 pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Output = ()>) {
     let (turns, places) = (Semaphore::new(AT_ONCE), Arc::new(Semaphore::new(MOST)));
-    let desk = Arc::new(Desk { shown: Arc::new(shown), turns, places });
+    let state = Arc::new(UiState { shown: Arc::new(shown), turns, places });
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -59,11 +60,11 @@ pub async fn serve(listener: TcpListener, shown: ShownFile, stop: impl Future<Ou
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let (desk, stuck) = (Arc::clone(&desk), Arc::<Notify>::default());
+        let (state, stuck) = (Arc::clone(&state), Arc::<Notify>::default());
         let caller = Caller { peer, stuck: Arc::clone(&stuck) };
         let service = service_fn(move |request: Request<Incoming>| {
-            let (desk, caller, request) = (Arc::clone(&desk), caller.clone(), request.map(drop));
-            async move { Ok::<_, std::convert::Infallible>(answer(&desk, &caller, request).await) }
+            let (state, caller, request) = (Arc::clone(&state), caller.clone(), request.map(drop));
+            async move { Ok::<_, std::convert::Infallible>(answer(&state, &caller, request).await) }
         });
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -88,7 +89,7 @@ struct Caller {
     stuck: Arc<Notify>,
 }
 
-async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<Out> {
+async fn answer(state: &UiState, caller: &Caller, request: Request<()>) -> Response<Out> {
     let path = if request.uri().path() == "/" { "/__loomrec" } else { request.uri().path() };
     let Some(asked) = route::asked(path) else {
         let why = "there is nothing here: see /__loomrec/";
@@ -100,27 +101,28 @@ async fn answer(desk: &Desk, caller: &Caller, request: Request<()>) -> Response<
     }
     let query = request.uri().query().unwrap_or_default();
     match asked {
-        Asked::Journal => lines(desk, query, caller),
+        Asked::Journal => lines(state, query, caller),
         Asked::Call => {
-            let shown = Arc::clone(&desk.shown);
-            look_up(query, &desk.turns, move |which| shown.call(which)).await.map(Out::Whole)
+            let shown = Arc::clone(&state.shown);
+            let found = look_up(query, &state.turns, move |which| shown.call(which)).await;
+            route::call(found).map(Out::Whole)
         }
-        _ => route::data(&desk.shown.about()).map(Out::Whole),
+        _ => route::data(&state.shown.about()).map(Out::Whole),
     }
 }
 
 /// The lines that are wanted; all that there are, where nothing is said.
-fn lines(desk: &Desk, query: &str, caller: &Caller) -> Response<Out> {
+fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
     let wanted = match JournalQuery::of(query) {
         Ok(wanted) => wanted.unwrap_or_default(),
         Err(why) => return route::wrong(StatusCode::BAD_REQUEST, &why).map(Out::Whole),
     };
-    let Ok(place) = Arc::clone(&desk.places).try_acquire_owned() else {
+    let Ok(place) = Arc::clone(&state.places).try_acquire_owned() else {
         let why = "too many follow the journal already";
         return route::wrong(StatusCode::SERVICE_UNAVAILABLE, why).map(Out::Whole);
     };
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let (shown, stuck) = (Arc::clone(&desk.shown), Arc::clone(&caller.stuck));
+    let (shown, stuck) = (Arc::clone(&state.shown), Arc::clone(&caller.stuck));
     tokio::spawn(async move {
         if hand_out(shown, wanted, sender).await.is_err() {
             stuck.notify_one();

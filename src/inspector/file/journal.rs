@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::super::super::journal::parts;
+use crate::telemetry::journal::parts;
 
 /// The longest line that is shown.
 const LONGEST: usize = 16 << 20;
