@@ -74,12 +74,12 @@ async fn record(file: &Path) -> Result<AgentRun, CommandFailure> {
     let upstream = DemoUpstream::start().await.map_err(|error| broken(&error.to_string()))?;
     let stage = DemoServer::record(file, &upstream.url()).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
-    let gateway = stage.close().await;
+    let proxy = stage.close().await;
     upstream.stop().await;
     for turn in &run.turns {
         say(&turn_text(turn))?;
     }
-    let more = gateway.telemetry.counters.more();
+    let more = proxy.telemetry.counters.more();
     if let Some(reason) = more.keep_errors.keys().next() {
         return Err(broken(&format!("a call could not be kept: {reason}")));
     }
@@ -104,16 +104,16 @@ async fn replay(file: &Path, recorded: &AgentRun) -> Result<(), CommandFailure> 
     title(2, "Replay, strictly: the upstream is stopped, the same program runs again")?;
     let stage = DemoServer::replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(PROMPT).await?;
-    let gateway = stage.close().await;
+    let proxy = stage.close().await;
     for turn in &run.turns {
         say(&turn_text(turn))?;
     }
-    let served = RunCounters::read(&gateway.telemetry.counters.served);
+    let served = RunCounters::read(&proxy.telemetry.counters.served);
     let calls = recorded.turns.len();
     check(run.same_as(recorded), "the replay's transcript is not the recorded one")?;
     check(served == calls as u64, &format!("{served} of {calls} calls were served"))?;
     // Neither engine nor policy of this run holds an HTTP client.
-    check(stage::has_no_client(&gateway), "the replay could have reached an upstream")?;
+    check(stage::has_no_client(&proxy), "the replay could have reached an upstream")?;
     say(&format!(
         "   the same {} bytes in {calls} answers; upstream connections: {}; {} instead of {}\n",
         run.bytes(),
@@ -128,7 +128,7 @@ async fn change(file: &Path) -> Result<(), CommandFailure> {
     title(3, "Change one word of the prompt (today, tomorrow) and replay")?;
     let stage = DemoServer::replay(file).await?;
     let run = DemoAgent::new(&stage.origin)?.run(CHANGED).await?;
-    let gateway = stage.close().await;
+    let proxy = stage.close().await;
     let failed = run.failed().ok_or_else(|| broken("the changed prompt was answered"))?;
     let body: Value = serde_json::from_slice(&failed.body).unwrap_or_default();
     let message = body.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
@@ -136,7 +136,7 @@ async fn change(file: &Path) -> Result<(), CommandFailure> {
         && message.contains("RecordingMismatchError")
         && message.contains("/messages/1/content");
     check(explained, "the mismatch does not say what differs")?;
-    check(gateway.telemetry.counters.missed() == 1, "the mismatch was not counted")?;
+    check(proxy.telemetry.counters.missed() == 1, "the mismatch was not counted")?;
     say(&format!(
         "   the call fails with HTTP {}, which the SDK raises as its own exception and does not \
          retry:\n",

@@ -47,8 +47,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, CommandFailure> {
         scope.leave_out(place).map_err(told)?;
     }
     let output = Output::new(LogFormat::Human, false, false);
-    let (old, new) =
-        (serve_setup::look(&args.old, &output)?, serve_setup::look(&args.new, &output)?);
+    let (old, new) = (
+        serve_setup::open_to_read(&args.old, &output)?,
+        serve_setup::open_to_read(&args.new, &output)?,
+    );
     scope.rules = scope.rules.united(old.meta().rules()).united(new.meta().rules());
     let redactor = Redactor::new(&[])
         .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;

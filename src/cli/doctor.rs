@@ -71,7 +71,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
             .push(Finding::fine("recording", "none was named: loomrec doctor FILE looks at one"));
     }
     for file in &files {
-        recording::look(file, &mut findings);
+        recording::check(file, &mut findings);
     }
     environment::variables(&current, &mut findings);
     environment::keys(&current, &mut findings);

@@ -29,7 +29,7 @@ impl ExpiredTakes {
     ///
     /// # Errors
     /// An entry that cannot be read.
-    pub(super) fn look(
+    pub(super) fn find(
         args: &ExpiryArgs,
         sources: &[ReplaySource],
     ) -> Result<Option<Self>, CommandFailure> {

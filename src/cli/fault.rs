@@ -48,7 +48,7 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
     for path in &flags.faults {
         let one = file(path, args)?;
         plan.seed = plan.seed.or(one.seed);
-        plan.chaos = plan.chaos.over(&one.chaos);
+        plan.chaos = plan.chaos.layered_over(&one.chaos);
         for rule in one.rules {
             if plan.rules.iter().any(|known| known.name == rule.name) {
                 return Err(CommandFailure::usage(format!(
@@ -76,7 +76,7 @@ pub fn plan(args: &ServeArgs) -> Result<PlannedFaults, CommandFailure> {
         plan.rules.push(FaultRule { name, when, fault, times: None, probability: None });
         places.push(String::new());
     }
-    plan.chaos = chaos(flags)?.over(&plan.chaos);
+    plan.chaos = chaos(flags)?.layered_over(&plan.chaos);
     Ok(PlannedFaults { plan, places })
 }
 
@@ -267,7 +267,7 @@ impl FaultReceipt {
         let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             json!({
                 "rule": name,
-                "source": source.word(),
+                "source": source.as_str(),
                 "matched": count.matched,
                 "fired": count.fired,
             })
@@ -286,7 +286,7 @@ impl FaultReceipt {
     pub fn lines(&self) -> Vec<String> {
         let rule = |(source, name, count): &(FaultSource, String, RuleCount)| {
             let (fired, matched) = (count.fired, count.matched);
-            format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.word())
+            format!("fault {name} ({}): fired {fired} of {matched} matching calls", source.as_str())
         };
         let warning = |(text, calls): &(String, u64)| format!("warning: {text} (calls: {calls})");
         self.counts.iter().map(rule).chain(self.warnings.iter().map(warning)).collect()

@@ -96,7 +96,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, CommandFailure> {
         Ok::<_, CommandFailure>(incoming.transfer)
     })?;
     serve_setup::useless_rules(&redactor).iter().for_each(|note| output.warning(note));
-    tell(args, &transfer, &output)
+    report(args, &transfer, &output)
 }
 
 /// Opens the recording that entries are added to.
@@ -111,7 +111,7 @@ fn open_target(path: &Path, output: &Output) -> Result<Recording, CommandFailure
 }
 
 /// Tells what came over and what did not; the exit code.
-fn tell(
+fn report(
     args: &ImportArgs,
     transfer: &TransferTotals,
     output: &Output,

@@ -25,7 +25,8 @@ const HELD: usize = 10_000;
 /// A recording that is missing, damaged or too new; a price table that is none; a stdout
 /// that cannot be written.
 pub(super) fn run(args: &LsArgs) -> Result<u8, CommandFailure> {
-    let recording = serve_setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let recording =
+        serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
     let table = prices::load(args.prices.as_deref())?;
     let pricing = PriceSource { table, anew: args.prices.is_some() };
     let mut out = BufWriter::new(anstream::stdout().lock());

@@ -192,7 +192,7 @@ impl Waits {
                 "key": waited.key,
                 "reason": waited.reason,
                 "replaces": waited.replaces,
-                "state": waited.standing.map(ChangeStanding::word),
+                "state": waited.standing.map(ChangeStanding::as_str),
             })
         };
         let request = |waited: &Waited| json!({ "key": waited.key, "reason": waited.reason, "replaces": waited.replaces });
@@ -244,7 +244,7 @@ fn line(name: &EntryName, take: usize, entry: &Entry) -> String {
     };
     let call = entry.request.as_ref().map(|request| request.recognise());
     let upstream = entry.upstream.as_deref().or(entry.provider.as_deref());
-    let operation = call.as_ref().map(|call| call.operation.word());
+    let operation = call.as_ref().map(|call| call.operation.as_str());
     let model = entry.model.as_deref().or(call.as_ref().and_then(|call| call.model.as_deref()));
     let words: Vec<&str> = [upstream, operation, model].into_iter().flatten().collect();
     terminal::line(&format!("{key}  {}", words.join(" "))).into_owned()

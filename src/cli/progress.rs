@@ -29,29 +29,29 @@ pub fn bar(calls: u64) -> Arc<ProgressBar> {
 }
 
 /// Keeps `bar` up to date until it is dropped.
-pub async fn follow(bar: Arc<ProgressBar>, tally: Arc<RunCounters>) {
+pub async fn follow(bar: Arc<ProgressBar>, counters: Arc<RunCounters>) {
     loop {
-        bar.set_message(text(&tally));
+        bar.set_message(text(&counters));
         bar.tick();
         tokio::time::sleep(REDRAW).await;
     }
 }
 
 /// The counts in a few words.
-fn text(tally: &RunCounters) -> String {
-    let more = tally.more();
-    let counts = [&tally.served, &tally.recorded, &tally.scripted];
+fn text(counters: &RunCounters) -> String {
+    let more = counters.more();
+    let counts = [&counters.served, &counters.recorded, &counters.scripted];
     let calls: u64 = counts.into_iter().map(RunCounters::read).sum();
     let mut text = format!(
         "{calls} calls · {} tokens · {}",
         more.input_tokens + more.output_tokens,
         dollars(more.cost_usd)
     );
-    let missed = tally.missed();
+    let missed = counters.missed();
     if missed > 0 {
         text.push_str(&format!(" · {missed} missed"));
     }
-    let unkept = RunCounters::read(&tally.unkept);
+    let unkept = RunCounters::read(&counters.unkept);
     if unkept > 0 {
         text.push_str(&format!(" · {unkept} NOT KEPT"));
     }
@@ -64,11 +64,11 @@ mod tests {
 
     #[test]
     fn text_counts_calls_tokens_and_cost() {
-        let tally = RunCounters::default();
-        RunCounters::count(&tally.recorded);
-        tally.spend(100, 20, 0.5);
-        assert_eq!(text(&tally), "1 calls · 120 tokens · $0.5000");
-        tally.unkept("disk full");
-        assert!(text(&tally).ends_with("1 NOT KEPT"));
+        let counters = RunCounters::default();
+        RunCounters::count(&counters.recorded);
+        counters.spend(100, 20, 0.5);
+        assert_eq!(text(&counters), "1 calls · 120 tokens · $0.5000");
+        counters.unkept("disk full");
+        assert!(text(&counters).ends_with("1 NOT KEPT"));
     }
 }

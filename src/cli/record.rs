@@ -34,7 +34,7 @@ pub async fn run(args: RecordArgs) -> Result<u8, CommandFailure> {
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
     let receipt = Receipt { in_force, ..receipt(&args, &ran) };
-    server_run::hand_out(&receipt, &args.serve, &output)?;
+    server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.unkept > 0 || receipt.more.unfolded.is_some() => NOT_KEPT,
@@ -100,7 +100,7 @@ fn existing(path: &Path, ground: &RunContext) -> Result<Option<store::Recording>
     match store::Recording::open_merged(path) {
         Ok(recording) => {
             let notify = ground.notify();
-            recording.notes().iter().for_each(|note| tell_note(note, &ground.tally, &notify));
+            recording.notes().iter().for_each(|note| report_event(note, &ground.counters, &notify));
             serve_setup::refuse_waiting(path, &recording)?;
             Ok(Some(recording))
         }
@@ -132,7 +132,7 @@ fn recorder(
     });
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
-    let counts = (Arc::clone(&ground.tally), Arc::clone(&ground.metrics));
+    let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
     let told = on_told(counts.clone(), ground.notify());
     let keeping = match (args.mode, args.keep_failures) {
         (RecordMode::All, true) => KeepPolicy::LastRun,
@@ -157,57 +157,57 @@ fn recorder(
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
 
 /// Counts what became of each exchange.
-pub(super) fn on_kept((tally, metrics): Counts, notify: OnNotice) -> OnKept {
+pub(super) fn on_kept((counters, metrics): Counts, notify: OnNotice) -> OnKept {
     Arc::new(move |kept: RecordOutcome| {
         metrics.append(kept.append);
         match &kept.outcome {
             Ok(()) => {
-                RunCounters::count(&tally.recorded);
+                RunCounters::count(&counters.recorded);
                 if let Some(failure) = kept.failure {
-                    tally.failed_call(failure);
+                    counters.failed_call(failure);
                 }
                 if let Some(end) = kept.incomplete {
-                    RunCounters::count(&tally.incomplete);
+                    RunCounters::count(&counters.incomplete);
                     notify(UserNotice::Incomplete(&incomplete(&kept.label, end)));
                 }
             }
             Err(reason) => {
-                if tally.unkept(reason) {
+                if counters.unkept(reason) {
                     notify(UserNotice::Unkept(reason));
                 }
             }
         }
         let (input, output) = kept.tokens;
-        tally.spend(input, output, kept.cost_usd.unwrap_or(0.0));
+        counters.spend(input, output, kept.cost_usd.unwrap_or(0.0));
         if let (None, Some(model)) = (kept.cost_usd, &kept.model)
             && (input, output) != (0, 0)
         {
-            tally.unpriced(model);
+            counters.unpriced(model);
         }
     })
 }
 
 /// Passes on what the writer has to tell.
-pub(super) fn on_told((tally, metrics): Counts, notify: OnNotice) -> OnWriterEvent {
+pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnWriterEvent {
     Arc::new(move |told: WriterEvent<'_>| match told {
-        WriterEvent::Note(note) => tell_note(note, &tally, &notify),
+        WriterEvent::Note(note) => report_event(note, &counters, &notify),
         WriterEvent::Trouble(reason) => notify(UserNotice::Warning(&format!(
             "what is recorded stays in the log beside the recording for now: failed to {reason}; \
              traffic and recording go on, and it is tried again"
         ))),
-        WriterEvent::Folded(took) => metrics.fold(took),
+        WriterEvent::Folded(took) => metrics.compaction(took),
         WriterEvent::Lost(reason, names) => {
-            tally.lost(reason, names as u64);
+            counters.lost(reason, names as u64);
             notify(UserNotice::Unkept(reason));
         }
     })
 }
 
 /// Tells of a note, and counts the calls that it says are not in the recording.
-fn tell_note(note: &StoreEvent, tally: &RunCounters, notify: &OnNotice) {
+fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
     let text = note.to_string();
     if note.entries_set_aside() > 0 {
-        tally.lost(&text, note.entries_set_aside() as u64);
+        counters.lost(&text, note.entries_set_aside() as u64);
     }
     notify(UserNotice::Warning(&text));
 }
@@ -228,7 +228,7 @@ fn incomplete(label: &str, end: ResponseEnd) -> String {
 /// How many calls came, whatever became of them.
 fn came(receipt: &Receipt, ran: &RunResult) -> u64 {
     // Those of connections among the faults, whose calls nobody has read.
-    let counts = ran.gateway.faults.decider().counts();
+    let counts = ran.proxy.faults.decider().counts();
     let fired = counts.values().map(|count| count.fired).sum::<u64>();
     let answered = receipt.recorded + receipt.faulted + receipt.served;
     answered + receipt.unkept + receipt.missed + receipt.refused + receipt.unreachable + fired
@@ -276,18 +276,18 @@ fn add_upstreams(receipt: &mut Receipt) {
 
 /// What the run did.
 fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
-    let gateway = &ran.gateway;
+    let proxy = &ran.proxy;
     let recordings = [args.recording.clone()];
-    let mut receipt = Receipt::of("record", &gateway.telemetry.counters, &recordings);
+    let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
     receipt.cmd_exit = ran.cmd_exit;
-    if let Some(recorder) = &gateway.recorder {
+    if let Some(recorder) = &proxy.recorder {
         receipt.upstream_connections = recorder.connections();
     }
-    if let Some(replayer) = &gateway.replayer {
+    if let Some(replayer) = &proxy.replayer {
         receipt.takes = replayer.matcher().len();
         receipt.unused = Some(serve_setup::unused(replayer, args.serve.receipt.is_some()));
     }
-    receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
+    receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.came = came(&receipt, ran);
     if ran.cmd_exit.is_some() && receipt.came == 0 {
         let why = server_run::nothing_came(&ran.environment);
@@ -298,10 +298,10 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
                 .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
         }
     }
-    if let Some(matcher) = gateway.replayer.as_ref().map(ReplayEngine::matcher) {
+    if let Some(matcher) = proxy.replayer.as_ref().map(ReplayEngine::matcher) {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(serve_setup::useless_rules(&gateway.redactor));
+    receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));
     if receipt.unkept > 0 {
         receipt.complaints.push(format!(
             "{} exchanges are NOT in {}: mend the cause and record again",

@@ -77,9 +77,9 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     let connections = client.map_or(0, |client| client.connections());
     let mut receipt = receipt(&args, &ran, connections);
     receipt.in_force = Some(in_force);
-    pending::end(&args, &ran.gateway, &mut receipt);
+    pending::end(&args, &ran.proxy, &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
-    server_run::hand_out(&receipt, &args.serve, &output)?;
+    server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
         Some(code) if code != 0 => code,
         _ if receipt.complaints.is_empty() => 0,
@@ -106,7 +106,7 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), Command
         faults_use_takes: args.strict,
     };
     let sources = sources?;
-    let expired = ExpiredTakes::look(&args.expiry, &sources)?;
+    let expired = ExpiredTakes::find(&args.expiry, &sources)?;
     Ok((Matcher::new(sources, terms)?, expired))
 }
 
@@ -159,18 +159,18 @@ fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
 
 /// What the run did, and what is wrong with it.
 fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
-    let (gateway, cmd_exit) = (&ran.gateway, ran.cmd_exit);
-    let mut receipt = Receipt::of("replay", &gateway.telemetry.counters, &args.recordings);
+    let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
+    let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
     receipt.upstream_connections = connections;
     let named_all = args.serve.receipt.is_some();
-    let unused = gateway.replayer.as_ref().map(|replayer| serve_setup::unused(replayer, named_all));
+    let unused = proxy.replayer.as_ref().map(|replayer| serve_setup::unused(replayer, named_all));
     let unused = unused.unwrap_or_default();
-    if let Some(matcher) = gateway.replayer.as_ref().map(ReplayEngine::matcher) {
+    if let Some(matcher) = proxy.replayer.as_ref().map(ReplayEngine::matcher) {
         receipt.takes = matcher.len();
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
-    receipt.notes.extend(serve_setup::useless_rules(&gateway.redactor));
+    receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));
     let mut complain = |text: String| receipt.complaints.push(text);
     if receipt.missed > 0 {
         complain(format!("calls without a recorded answer: {}", receipt.missed));
@@ -208,14 +208,14 @@ fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
         + receipt.unreachable
         + unscripted
         // Those of connections among them, whose calls nobody has read.
-        + gateway.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
+        + proxy.faults.decider().counts().values().map(|count| count.fired).sum::<u64>();
     if cmd_exit.is_some() && !args.allow_empty && receipt.came == 0 {
         receipt.complaints.push(format!(
             "nothing was tested (--allow-empty permits that): {}",
             server_run::nothing_came(&ran.environment)
         ));
     }
-    receipt.add_faults(&gateway.faults, &args.serve.trouble, ran.budget.as_ref());
+    receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     // A script alone has no takes that could be used.
     receipt.unused = (!args.recordings.is_empty()).then_some(unused);
     receipt
@@ -223,14 +223,14 @@ fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
 
 /// What the script did, where there was one.
 fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
-    let script = ran.gateway.replayer.as_ref()?.script()?;
-    let tally = &ran.gateway.telemetry.counters;
+    let script = ran.proxy.replayer.as_ref()?.script()?;
+    let counters = &ran.proxy.telemetry.counters;
     Some(ScriptReceipt {
-        calls: RunCounters::read(&tally.scripted),
-        unanswered: RunCounters::read(&tally.unscripted),
+        calls: RunCounters::read(&counters.scripted),
+        unanswered: RunCounters::read(&counters.unscripted),
         left: script.left(),
         of: script.len(),
-        drained: RunCounters::read(&tally.streams_drained),
-        client_left: RunCounters::read(&tally.streams_left),
+        drained: RunCounters::read(&counters.streams_drained),
+        client_left: RunCounters::read(&counters.streams_left),
     })
 }

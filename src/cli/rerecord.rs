@@ -67,19 +67,19 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
         return Ok(0);
     };
     let work = Arc::new(Work::open(args, &origin, &output)?);
-    let new = NewAnswersFile::look(&origin.new, &output)?;
+    let new = NewAnswersFile::open(&origin.new, &output)?;
     let mut choice = RerecordFilter::of(args, SystemTime::now())?;
     let plan = RerecordPlan::at(Arc::new(prices::load(args.prices.as_deref())?));
     let mut collected = work.sources.collect(&work.maker, &mut choice, &new, plan, args.again)?;
     refuse(args, &collected, &origin)?;
-    tell_left_out(&collected, &output);
+    report_skipped(&collected, &output);
     let lanes = std::mem::take(&mut collected.lanes);
     let total: usize = lanes.iter().map(|lane| lane.items.len()).sum();
-    let mut report = |counts: &RerecordCounts, tally: &RunCounters, connections: u64| {
+    let mut report = |counts: &RerecordCounts, counters: &RunCounters, connections: u64| {
         let over = counts.kept() + counts.unkept + counts.failed.len() as u64;
         let left = total.saturating_sub(usize::try_from(over).unwrap_or(usize::MAX));
         let left = if args.dry_run { 0 } else { left };
-        let (file, more) = (&*origin.file, tally.more());
+        let (file, more) = (&*origin.file, counters.more());
         let report = RerecordReport {
             file,
             new: &origin.new,
@@ -97,14 +97,14 @@ pub(super) async fn run(args: &RerecordArgs) -> Result<u8, CommandFailure> {
     }
     confirm(args, &collected.plan, total, &output)?;
     let fresh = new.prepare(&work.maker.rules, &collected.in_the_way)?;
-    let tally = Arc::<RunCounters>::default();
-    let progress = Arc::new(RerecordProgress::new(total, &output, Arc::clone(&tally)));
-    let sent = work.send(args, &origin.new, lanes, &progress, &tally).await;
+    let counters = Arc::<RunCounters>::default();
+    let progress = Arc::new(RerecordProgress::new(total, &output, Arc::clone(&counters)));
+    let sent = work.send(args, &origin.new, lanes, &progress, &counters).await;
     let counts = progress.finish();
     if fresh && counts.kept() == 0 {
         remove_empty(&origin.new);
     }
-    report(&counts, &tally, sent?)
+    report(&counts, &counters, sent?)
 }
 
 /// Numbers that cannot be.
@@ -171,7 +171,7 @@ fn refuse(
 }
 
 /// Tells which calls are left out, and why.
-fn tell_left_out(collected: &CollectedCalls, output: &Output) {
+fn report_skipped(collected: &CollectedCalls, output: &Output) {
     for (why, keys) in &collected.unsendable {
         output.warning(&format!("left out: {}: {why}", names(keys)));
     }
@@ -315,12 +315,12 @@ impl Work {
         path: &Path,
         lanes: Vec<crate::record::rerecord::RequestLane<CallToSend>>,
         progress: &Arc<RerecordProgress>,
-        tally: &Arc<RunCounters>,
+        counters: &Arc<RunCounters>,
     ) -> Result<u64, CommandFailure> {
         let output = progress.output();
         let told = output.clone();
         let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| told.notice(&notice));
-        let (recorder, place) = self.recorder(args, path, tally, &notify)?;
+        let (recorder, place) = self.recorder(args, path, counters, &notify)?;
         let clock = AtomicI64::new(0);
         let stamp = Arc::new(move || timestamp_of(arrival(&clock), place));
         let limits = RerecordLimits {
@@ -341,7 +341,7 @@ impl Work {
         let sending = sender.run(lanes, prepare, done);
         until_stopped(sending, &mut signals, &stop, &recorder, &output).await;
         if let Err(reason) = recorder.finish(GRACE).await {
-            tally.unfolded(&reason);
+            counters.unfolded(&reason);
         }
         Ok(recorder.connections())
     }
@@ -351,7 +351,7 @@ impl Work {
         &self,
         args: &RerecordArgs,
         path: &Path,
-        tally: &Arc<RunCounters>,
+        counters: &Arc<RunCounters>,
         notify: &OnNotice,
     ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {
         let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
@@ -360,7 +360,7 @@ impl Work {
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
         // Nobody scrapes it.
-        let counts = (Arc::clone(tally), Arc::new(Metrics::new(RunInfo::default())));
+        let counts = (Arc::clone(counters), Arc::new(Metrics::new(RunInfo::default())));
         let told = super::record::on_told(counts.clone(), Arc::clone(notify));
         let writer = RecordWriter::start(recording, KeepPolicy::All, told)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;

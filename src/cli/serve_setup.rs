@@ -224,7 +224,7 @@ pub fn source(path: &Path) -> Result<ReplaySource, CommandFailure> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn look(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
+pub fn open_to_read(path: &Path, output: &Output) -> Result<Recording, CommandFailure> {
     let recording = open(path, output)?;
     match recording.meta().waits_for() {
         Some(PendingKind::Answers) => output.warning(&format!(

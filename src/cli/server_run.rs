@@ -54,7 +54,7 @@ pub struct RunContext {
     /// The program's own header for step ids.
     step_header: Option<HeaderName>,
     /// The counts.
-    pub tally: Arc<RunCounters>,
+    pub counters: Arc<RunCounters>,
     /// What scrapers are told.
     pub metrics: Arc<Metrics>,
     /// Where messages go.
@@ -117,7 +117,7 @@ impl RunEngines {
 /// A run that is over.
 pub struct RunResult {
     /// Everything it used.
-    pub gateway: Arc<Proxy>,
+    pub proxy: Arc<Proxy>,
     /// What was set for CMD.
     pub environment: CommandEnvironment,
     /// CMD's exit code.
@@ -145,7 +145,7 @@ impl RunContext {
             upstreams: serve_setup::upstreams(args, &current)?,
             redactor: serve_setup::redactor(&args.redact)?,
             step_header: serve_setup::step_header(args)?,
-            tally: Arc::default(),
+            counters: Arc::default(),
             metrics: Arc::new(Metrics::new(serve_setup::about(args, recordings))),
             current,
             output,
@@ -220,7 +220,7 @@ impl RunContext {
         let observer = engines.observer(&self.redactor, args);
         let observer = observer.with_addresses(self.upstreams.routes.addresses());
         let (rules, trouble) = (engines.rules(), engines.has_trouble());
-        let gateway = Arc::new(Proxy {
+        let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
                 access: self.access.listening_at(own),
                 client_timeout: Duration::from_secs(args.limits.client_timeout),
@@ -243,7 +243,7 @@ impl RunContext {
                 None => FaultContext::new(engines.decider, rules, trouble),
             },
             telemetry: Telemetry {
-                counters: Arc::clone(&self.tally),
+                counters: Arc::clone(&self.counters),
                 metrics: self.metrics,
                 journal: Arc::new(journal),
                 spans,
@@ -254,16 +254,16 @@ impl RunContext {
         });
         let output = &self.output;
         let opening = Opening { origin: &origin, told: engines.told.as_deref() };
-        let work = serve(listener, opening, Arc::clone(&gateway), args, &environment, output);
-        let cmd_exit = with_live_line(self.bar, self.tally, work).await?;
-        gateway.telemetry.journal.hang_up().await;
-        if let Err(error) = gateway.telemetry.journal.close() {
+        let work = serve(listener, opening, Arc::clone(&proxy), args, &environment, output);
+        let cmd_exit = with_live_line(self.bar, self.counters, work).await?;
+        proxy.telemetry.journal.end_followers().await;
+        if let Err(error) = proxy.telemetry.journal.close() {
             output.error(&format!("the journal is not whole: {error}"));
         }
-        if let Err(error) = gateway.telemetry.spans.close().await {
+        if let Err(error) = proxy.telemetry.spans.close().await {
             output.warning(&format!("the traces are not whole: {error}"));
         }
-        Ok(RunResult { gateway, environment, cmd_exit, budget: engines.budget })
+        Ok(RunResult { proxy, environment, cmd_exit, budget: engines.budget })
     }
 }
 
@@ -277,7 +277,7 @@ struct Opening<'a> {
 async fn serve(
     listener: TcpListener,
     Opening { origin, told }: Opening<'_>,
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     args: &ServeArgs,
     environment: &CommandEnvironment,
     output: &Output,
@@ -287,7 +287,7 @@ async fn serve(
     };
     let mut stop_signals = StopSignals::watch().map_err(unexpected)?;
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server::run(listener, Arc::clone(&gateway), async {
+    let serving = tokio::spawn(server::run(listener, Arc::clone(&proxy), async {
         // A dropped sender is a stop as well.
         drop(stopped.await);
     }));
@@ -312,7 +312,7 @@ async fn serve(
     drop(stop);
     // A signal that was meant for CMD is not one to hurry with.
     let mut hurry = StopSignals::watch().map_err(unexpected)?;
-    let busy = gateway.recorder.as_ref().map_or(0, |recorder| recorder.busy());
+    let busy = proxy.recorder.as_ref().map_or(0, |recorder| recorder.busy());
     if busy > 0 {
         output.info(&format!(
             "loomrec: answers still on their way: {busy}; waiting for them \
@@ -322,32 +322,32 @@ async fn serve(
     let rest = async {
         // The server's own end; a panic in it has been printed.
         drop(serving.await);
-        close(&gateway, GRACE).await;
+        close(&proxy, GRACE).await;
     };
     tokio::select! {
         () = rest => {}
-        () = hurry.first() => close(&gateway, Duration::ZERO).await,
+        () = hurry.first() => close(&proxy, Duration::ZERO).await,
     }
     outcome
 }
 
 /// Ends the recording. What its file could not be brought to hold is in the log
 /// beside it.
-async fn close(gateway: &Proxy, grace: Duration) {
-    let Some(recorder) = &gateway.recorder else { return };
+async fn close(proxy: &Proxy, grace: Duration) {
+    let Some(recorder) = &proxy.recorder else { return };
     if let Err(reason) = recorder.finish(grace).await {
-        gateway.telemetry.counters.unfolded(&reason);
+        proxy.telemetry.counters.unfolded(&reason);
     }
 }
 
 /// Draws the live line while `work` runs, where one may be drawn.
 async fn with_live_line<T>(
     bar: Option<Arc<ProgressBar>>,
-    tally: Arc<RunCounters>,
+    counters: Arc<RunCounters>,
     work: impl Future<Output = T>,
 ) -> T {
     let Some(bar) = bar else { return work.await };
-    let following = tokio::spawn(progress::follow(Arc::clone(&bar), tally));
+    let following = tokio::spawn(progress::follow(Arc::clone(&bar), counters));
     let result = work.await;
     following.abort();
     bar.finish_and_clear();
@@ -358,7 +358,7 @@ async fn with_live_line<T>(
 ///
 /// # Errors
 /// A receipt or report that cannot be written.
-pub fn hand_out(
+pub fn write_receipt(
     receipt: &Receipt,
     args: &ServeArgs,
     output: &Output,

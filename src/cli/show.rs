@@ -33,7 +33,8 @@ const NAMED: usize = 10;
 /// A recording that is missing, damaged or too new (4); a key that is not in it
 /// (1), that means several entries, or that is needed and not given (2).
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CommandFailure> {
-    let recording = serve_setup::look(&args.file, &Output::new(LogFormat::Human, false, false))?;
+    let recording =
+        serve_setup::open_to_read(&args.file, &Output::new(LogFormat::Human, false, false))?;
     if args.text && args.key.is_none() {
         return review(&recording);
     }

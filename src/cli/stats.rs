@@ -29,7 +29,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CommandFailure> {
     let mut stats = Stats::new(args.by, PriceSource { table, anew: args.prices.is_some() });
     let output = Output::new(LogFormat::Human, false, false);
     for file in &args.files {
-        stats.add(&serve_setup::look(file, &output)?)?;
+        stats.add(&serve_setup::open_to_read(file, &output)?)?;
     }
     print(&match args.json {
         true => stats.json(&args.files),

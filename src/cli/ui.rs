@@ -61,10 +61,10 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
             );
             return Err(CommandFailure::usage(text));
         }
-        return Ok(ShownFile::recording(file.clone(), serve_setup::look(file, output)?)?);
+        return Ok(ShownFile::recording(file.clone(), serve_setup::open_to_read(file, output)?)?);
     }
     let recording = match &args.recording {
-        Some(path) => Some((path.clone(), serve_setup::look(path, output)?)),
+        Some(path) => Some((path.clone(), serve_setup::open_to_read(path, output)?)),
         None => None,
     };
     let journal = JournalParts::open(file).map_err(|error| {

@@ -26,7 +26,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CommandFailure> {
     let mut code = 0;
     let mut json = json::VerifyDocument::default();
     for path in &args.files {
-        let mut report = look(path, args, &checker);
+        let mut report = check(path, args, &checker);
         if args.strict {
             report.be_strict();
         }
@@ -48,7 +48,7 @@ fn write(text: &str) -> Result<(), CommandFailure> {
 }
 
 /// Looks at one file; with `--fix`, before and behind mending it.
-fn look(path: &Path, args: &VerifyArgs, checker: &EntryChecker) -> Report {
+fn check(path: &Path, args: &VerifyArgs, checker: &EntryChecker) -> Report {
     let before = recording::verify(path, checker);
     if !args.fix || before.unreadable.is_some() {
         return before;

@@ -61,7 +61,7 @@ impl CommandEnvironment {
                 }
                 let value = match (mount, custom) {
                     (true, _) => format!("{}{}", wanted.origin, upstream.tail(variable)),
-                    // A gateway whose address does not end as the SDK's own does is
+                    // A proxy whose address does not end as the SDK's own does is
                     // kept whole, and the SDK's path goes on behind it.
                     (false, Some(CustomBaseUrl { whole: true, .. })) if !wanted.stand_in_keys => {
                         format!("{}/{}", wanted.origin, upstream.name)

@@ -228,7 +228,7 @@ impl Work<'_> {
 
 impl PairedBy {
     /// A word for JSON.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::StepId => "step_id",
             Self::RequestHash => "request_hash",

@@ -39,7 +39,7 @@ fn paired(old: &[(&str, &str)], new: &[(&str, &str)]) -> Vec<String> {
         Some((a.len().max(b.len()) - same) as u64)
     };
     let found = pairs(&known(old), &known(new), distance);
-    found.iter().map(|pair| format!("{}-{} {}", pair.old, pair.new, pair.by.word())).collect()
+    found.iter().map(|pair| format!("{}-{} {}", pair.old, pair.new, pair.by.as_str())).collect()
 }
 
 #[test]

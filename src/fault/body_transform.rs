@@ -224,7 +224,7 @@ impl BodyTransform {
 
     /// Whether the last step has been decided, so that no more of the true body is
     /// needed. There may be steps that have not been taken yet.
-    pub fn over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.out.over
     }
 }

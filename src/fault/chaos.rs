@@ -1,7 +1,7 @@
 //! Chaos: faults by chance, each at a rate of its own.
 //!
 //! [`ChaosRates`] are declared in a plan, in an entry, by flags and in a request's headers;
-//! [`ChaosRates::over`] lays one above the other, and [`ChaosRates::roll`] decides about a call.
+//! [`ChaosRates::layered_over`] lays one above the other, and [`ChaosRates::roll`] decides about a call.
 //! Chance is handed in: the same draws give the same faults.
 
 mod header;
@@ -125,7 +125,7 @@ impl ChaosRates {
 
     /// These rates, and those of `lower` for what these say nothing of.
     #[must_use]
-    pub fn over(&self, lower: &Self) -> Self {
+    pub fn layered_over(&self, lower: &Self) -> Self {
         let mut faults = self.faults.clone();
         let more =
             lower.faults.iter().filter(|one| !self.faults.iter().any(|own| own.name == one.name));

@@ -28,7 +28,7 @@ pub enum FaultSource {
 
 impl FaultSource {
     /// A word for journals and receipts.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Header => "header",
             Self::Entry => "entry",
@@ -275,7 +275,7 @@ impl CallTurn<'_> {
             }
         }
         let rates = [declared.header_rates, declared.entry_rates].into_iter().flatten();
-        let over = |lower: ChaosRates, higher: &ChaosRates| higher.over(&lower);
+        let over = |lower: ChaosRates, higher: &ChaosRates| higher.layered_over(&lower);
         // The highest comes last: it is laid over all others.
         let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
         let (key, call) = (self.line.1.as_str(), self.call);
@@ -306,7 +306,7 @@ impl CallTurn<'_> {
         }
         let history = self.histories.get_mut(&self.line)?;
         // A rule, an entry and a header of one name are three things.
-        let name = Arc::from(format!("{} {rule}", source.word()));
+        let name = Arc::from(format!("{} {rule}", source.as_str()));
         let fires = history.fires.entry(name).or_default();
         if times.is_some_and(|times| *fires >= times) {
             return None;

@@ -36,7 +36,7 @@ pub use error::FaultError;
 pub use kind::{Fault, FaultPoint, GarbleKind, HttpError, ToolFault, Truncation, TruncationEnd};
 pub use plan::{CallFacts, FaultPlan, FaultRule, LazyBody, PlanError, RuleMatch};
 pub use rewrite::{NotApplicable, rewrite};
-pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, instead};
+pub use synthetic_response::{AnswerSubstitute, SyntheticResponse, substitute_for};
 
 /// How a connection ends before its answer does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

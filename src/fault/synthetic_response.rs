@@ -42,7 +42,7 @@ const DROPPED: &str =
 /// `streamed` says that the call asks for a stream. An error within the stream
 /// ([`TruncationEnd::ErrorEvent`]) has no place in a complete answer: there the error is the
 /// answer.
-pub fn instead(
+pub fn substitute_for(
     fault: &Fault,
     shape: Provider,
     asked: &ResponseFormat<'_>,

@@ -52,7 +52,7 @@ impl<'a> JsonStr<'a> {
 
     /// Where its source text stands in memory: orders the names of one object as
     /// they were written.
-    pub fn place(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.raw.as_ptr() as usize
     }
 

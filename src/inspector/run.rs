@@ -107,7 +107,7 @@ impl Parts {
                     Ok(entry) => self.entry = entry,
                     Err(error) => self.why = Some(format!("failed to {}", error.chain())),
                 }
-                match seen.kept() {
+                match seen.is_kept() {
                     Some(true) => "the recording does not hold this exchange any more",
                     Some(false) => "this exchange could not be kept in the recording",
                     None => "this exchange was not over when its client was gone",
@@ -145,7 +145,7 @@ fn why_none(outcome: &str) -> &'static str {
 
 /// The entry that was made of a call of this run, read from its recording.
 fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreError> {
-    let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.kept()) else {
+    let (Some(path), Some(true)) = (run.inspector.recordings.first(), seen.is_kept()) else {
         return Ok(None);
     };
     let step = seen.facts.step.as_deref().map(EntryName::step);
@@ -154,7 +154,7 @@ fn recorded(run: RunView<'_>, seen: &CallRecord) -> Result<Option<Entry>, StoreE
         (None, Some(key)) => EntryName::Hash(key.clone()),
         _ => return Ok(None),
     };
-    let recording = Recording::look(path)?;
+    let recording = Recording::open_to_inspect(path)?;
     let arrived = timestamp(seen.at);
     // Recorders of one run that share a moment are told apart by further digits.
     let arrived = arrived.trim_end_matches('Z');
@@ -198,7 +198,7 @@ fn take_of(
 
 /// A take by its name, in the file of a recording and what stands beside it.
 fn in_file(path: &Path, name: &EntryName, take: usize) -> Result<Option<Entry>, StoreError> {
-    let recording = Recording::look(path)?;
+    let recording = Recording::open_to_inspect(path)?;
     let places = recording.takes(name)?;
     let place = take.checked_sub(1).and_then(|at| places.get(at));
     place.map(|place| recording.entry(place)).transpose()

@@ -77,7 +77,7 @@ impl<'a> ReadContext<'a> {
     }
 
     /// Hands on what was found; whether more is wanted.
-    pub(super) fn tell(&mut self, item: FoundItem) -> bool {
+    pub(super) fn report(&mut self, item: FoundItem) -> bool {
         self.meter.reset();
         self.found += 1;
         self.stopped |= (self.visit)(item).is_break();

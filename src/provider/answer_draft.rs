@@ -1,7 +1,7 @@
-//! What was said alone, ready to be put into any provider's shape: an entry that
-//! AgentLoom wrote, a script's, or a placeholder.
+//! An answer without a provider's shape, to be written in any of them: from an AgentLoom
+//! entry, a script, or as a placeholder.
 //!
-//! What the words do not tell is filled in as the SDKs expect it, and always in the
+//! Fields that the answer does not give are filled in as the SDKs expect them, always in the
 //! same way: ids come from a seed, times are zero, absent usage counts zero tokens.
 
 mod finish;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub(super) use finish::Dialect;
-use finish::word;
+use finish::finish_word;
 
 use super::response_format::{ModeError, ResponseFormat};
 use super::{Answer, TokenUsage, ToolCall};
@@ -55,7 +55,7 @@ impl<'a> AnswerDraft<'a> {
     }
 
     pub(super) fn finish(&self, dialect: Dialect) -> &'a str {
-        word(dialect, self.answer.finish_reason.as_deref(), !self.calls.is_empty())
+        finish_word(dialect, self.answer.finish_reason.as_deref(), !self.calls.is_empty())
     }
 
     /// The vectors, which an answer that is asked for cannot do without, one for each

@@ -121,7 +121,7 @@ impl JsonView for Json<'_> {
             Self::Array(items) => items.iter().map(Self::owned).collect(),
             Self::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
-                members.sort_unstable_by_key(|(name, _)| name.place());
+                members.sort_unstable_by_key(|(name, _)| name.offset());
                 let pair = |(name, value): &(identity::JsonStr<'_>, Self)| {
                     (name.as_str().into_owned(), value.owned())
                 };

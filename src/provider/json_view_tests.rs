@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(embed::read(&json), embed::read(&value));
         prop_assert_eq!(cohere::chat::complete(&json), cohere::chat::complete(&value));
         prop_assert_eq!(cohere::embed::read(&json), cohere::embed::read(&value));
-        prop_assert_eq!(generate::fold(&[json]), generate::fold(&[value]));
+        prop_assert_eq!(generate::merge_chunks(&[json]), generate::merge_chunks(&[value]));
     }
 }
 

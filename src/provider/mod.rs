@@ -39,10 +39,10 @@ pub use error_body::{error_body, error_headers};
 pub use framing::{EventFrame, Framing};
 pub use mode::{has_ended, reframe, to_complete, to_stream, write};
 pub use provider_error::{ErrorRequest, ProviderError, natural_error, natural_error_after};
-pub use recognise::{RequestHead, delivery, place, recognise};
+pub use recognise::{RequestHead, delivery, mount, recognise};
 pub use response_format::{ModeError, ResponseFormat, TranscriptFormat, VectorTypes};
 pub use stream_error::stream_error;
-pub use synthesis::{AnswerPart, SynthesizedEvents, spoken, unended, whole};
+pub use synthesis::{AnswerPart, SynthesizedEvents, synthesize, unended, whole};
 
 use json_view::JsonView;
 use serde_json::Value;
@@ -285,7 +285,7 @@ impl Operation {
     }
 
     /// A word for tables and JSON.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::ChatCompletions => "chat",
             Self::Completions => "completions",

@@ -100,7 +100,7 @@ impl<'a> ErrorRequest<'a> {
             self.identify(&mut headers);
         }
         if self.status == 429 {
-            limit::tell(self, &mut headers);
+            limit::add_limit_headers(self, &mut headers);
         }
         if let Some(wait) = self.retry_after_ms.filter(|_| self.provider != Provider::Gemini) {
             if self.provider == Provider::OpenAi && matches!(self.upstream, "openai" | "azure") {

@@ -174,7 +174,7 @@ fn target(seen: &RequestHead, provider: Provider, operation: Operation) -> Optio
 /// Where a chat path is mounted: what is left of it without its
 /// `/chat/completions` and a `/v1` at its start. Two mounts of one upstream differ
 /// in it; two ways to split one base URL do not.
-pub fn place(path: &str) -> &str {
+pub fn mount(path: &str) -> &str {
     unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
 }
 

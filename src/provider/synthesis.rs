@@ -1,9 +1,8 @@
-//! Says an answer part by part: the events of its stream, each with the part it says.
+//! Synthesizes a stream from the parts of an answer: its events, each with its part.
 //!
-//! The answer is written and split as any other, with a mark where each part's words
-//! go; then the words take the places of the marks. So whatever can be written and
-//! split can be said in parts, and where a split cuts text into pieces, each part of
-//! the text is an event of its own.
+//! The answer is written and split like any other, with a mark in the place of each part;
+//! then the parts replace the marks. So every operation that can be written and split can be
+//! synthesized, and where a split cuts text into pieces, each part is an event of its own.
 
 use serde_json::Value;
 
@@ -70,7 +69,7 @@ pub fn whole(parts: &[AnswerPart<'_>], rest: &Answer) -> Answer {
 ///
 /// # Errors
 /// Where the operation's answers cannot be written or split, or have no place for a part.
-pub fn spoken(
+pub fn synthesize(
     asked: &ResponseFormat<'_>,
     parts: &[AnswerPart<'_>],
     rest: &Answer,

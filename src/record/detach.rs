@@ -1,4 +1,4 @@
-//! Carrying an exchange on when its caller has stopped waiting for it.
+//! Finishes an exchange whose caller has stopped waiting for it.
 //!
 //! While the caller waits, the exchange is worked on in the caller's own task: no
 //! other has to be woken between the upstream's head and the client's. A caller

@@ -104,7 +104,7 @@ impl OnRecorded {
         Self(Box::new(tell))
     }
 
-    fn tell(self, kept: &RecordOutcome) {
+    fn report(self, kept: &RecordOutcome) {
         (self.0)(kept);
     }
 }

@@ -300,7 +300,7 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let keeps = capture.take_keeps();
     let FinishedExchange { entry, kept, word } = capture.finish(end, shared);
     let Some((name, mut entry)) = entry else {
-        word.tell(&kept);
+        word.report(&kept);
         (shared.on_kept)(kept);
         return;
     };
@@ -311,6 +311,6 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let began = Instant::now();
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;
     let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
-    word.tell(&kept);
+    word.report(&kept);
     (shared.on_kept)(kept);
 }

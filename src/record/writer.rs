@@ -204,7 +204,7 @@ impl RecordWriter {
         }
         // The thread may hold it, but not for long.
         let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = recording.fold_due().is_none();
+        let first = recording.compaction_due().is_none();
         let Some(outcome) = recording.keep_now(&mut batch) else { return Err(batch) };
         let tell = first || recording.has_notes();
         drop(recording);
@@ -212,7 +212,7 @@ impl RecordWriter {
             // A thread that is gone has been told to close.
             let _ = self.send(Task::Kept);
         }
-        tell_all(batch.into_iter(), &outcome);
+        report_all(batch.into_iter(), &outcome);
         Ok(())
     }
 
@@ -295,7 +295,7 @@ impl AsMut<EncodedFrame> for Waiting {
 }
 
 /// Tells everyone what became of their exchanges.
-fn tell_all(batch: impl Iterator<Item = Waiting>, outcome: &Result<(), StoreError>) {
+fn report_all(batch: impl Iterator<Item = Waiting>, outcome: &Result<(), StoreError>) {
     let word = outcome.as_ref().copied().map_err(|error| error.chain());
     for waiting in batch {
         // A receiver that is gone has no client to answer any more.

@@ -1,5 +1,5 @@
-//! A body that is JSON in one of the known spellings, told and written into the
-//! file from its own text: no value is built of it.
+//! Detects the style of a JSON body, and writes the body into the file's style from its own
+//! text: no value is built of it.
 //!
 //! Says and writes exactly what [`JsonStyle::detect`] and the writing of its value
 //! would; what it cannot tell for certain it leaves to them.
@@ -46,7 +46,7 @@ fn order(value: &mut Json<'_>, depth: usize) -> bool {
         Json::Number(digits) => !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')),
         Json::Array(items) => depth > 0 && items.iter_mut().all(|item| order(item, depth - 1)),
         Json::Object(members) => {
-            members.sort_unstable_by_key(|(name, _)| name.place());
+            members.sort_unstable_by_key(|(name, _)| name.offset());
             depth > 0 && members.iter_mut().all(|(_, item)| order(item, depth - 1))
         }
         _ => true,

@@ -1,7 +1,7 @@
 //! What can still be read of a recording's text that was cut, or overwritten in places.
 //!
 //! A [`MemberCutter`] cuts the text where its top-level members begin, as far as line breaks
-//! tell; [`sift`] finds the entries of such a piece, and says what of it is lost. An
+//! tell; [`recover`] finds the entries of such a piece, and says what of it is lost. An
 //! entry is found again behind damage where a line begins as the file's members do, or
 //! where an object begins with a field of an entry and is nothing but one. What is cut
 //! off from its key is known by its hash.
@@ -65,7 +65,7 @@ const INNER: [&str; 12] = [
 const ANSWERED: [&str; 3] = ["request", "response", "request_hash"];
 
 /// Finds what can be read in a piece.
-pub fn sift(text: &[u8]) -> Vec<SalvagePiece> {
+pub fn recover(text: &[u8]) -> Vec<SalvagePiece> {
     let mut sieve = Sieve {
         text,
         at: 0,

@@ -43,7 +43,7 @@ fn salvaged(text: &[u8], size: usize) -> (Vec<(EntryName, Entry)>, Vec<SalvagePi
     let (mut found, mut lost) = (Vec::new(), Vec::new());
     for cut in cuts {
         assert_eq!(text[cut.at as usize..][..cut.bytes.len()], cut.bytes);
-        for piece in sift(&cut.bytes) {
+        for piece in recover(&cut.bytes) {
             match piece {
                 SalvagePiece::Entry { name, range, .. } => {
                     found.push((name, Entry::read(&cut.bytes[range]).unwrap()));
@@ -142,7 +142,7 @@ fn an_entry_without_its_key_is_known_by_its_hash() {
         let mut cutter = MemberCutter::default();
         let mut cuts = cutter.feed(text.as_bytes());
         cuts.extend(cutter.finish());
-        cuts.iter().flat_map(|cut| sift(&cut.bytes)).collect::<Vec<_>>()
+        cuts.iter().flat_map(|cut| recover(&cut.bytes)).collect::<Vec<_>>()
     };
     let keyless = pieces(&hurt).into_iter().filter_map(|piece| match piece {
         SalvagePiece::Entry { name, keyless: true, .. } => Some(name.to_string()),

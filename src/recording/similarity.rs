@@ -1,6 +1,5 @@
-//! A sketch of a recorded request: enough to choose, among any number of takes,
-//! the few that are worth reading again when a call has to be told what it is near
-//! to. No answer is ever given by it.
+//! A short summary of a recorded request for similarity: it chooses the few takes that are
+//! worth reading again when a miss is explained. No answer is ever chosen by it.
 
 use super::entry::RecordedRequest;
 use crate::provider::{Operation, RecognisedCall};

@@ -1,7 +1,7 @@
-//! What a take answers.
+//! The identity of what a take answers.
 //!
-//! Takes of a name with one question are handed out one after the other: the Nth call
-//! that asks it gets the Nth of them. So the last of them can go, and none before it.
+//! Takes of a name with the same identity are served one after the other: the Nth call gets
+//! the Nth take. So the last take can be removed, and none before it.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ impl TakeIdentity {
         part(entry.session.as_deref());
         part(entry.upstream.as_deref());
         // What the key of a chat has no room for.
-        part(asked.as_ref().map(|(request, _)| provider::place(&request.path)));
+        part(asked.as_ref().map(|(request, _)| provider::mount(&request.path)));
         let streamed = asked.as_ref().map(|(_, call)| call.streamed);
         part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
         Self(hash.finalize().into())

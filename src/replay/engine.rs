@@ -101,13 +101,13 @@ impl ReplayEngine {
     }
 
     /// Undoes [`ReplayEngine::find`] for a session: the take is still owed.
-    pub fn give_back(&self, take: usize, session: Option<&str>) {
-        self.matcher.give_back(take, session);
+    pub fn release(&self, take: usize, session: Option<&str>) {
+        self.matcher.release(take, session);
     }
 
-    /// Undoes [`ReplayEngine::give_back`]: a call was answered by the take after all.
-    pub fn use_up(&self, take: usize, session: Option<&str>) {
-        self.matcher.use_up(take, session);
+    /// Undoes [`ReplayEngine::release`]: a call was answered by the take after all.
+    pub fn consume(&self, take: usize, session: Option<&str>) {
+        self.matcher.consume(take, session);
     }
 
     /// The takes and how far they are used.
@@ -129,7 +129,7 @@ impl ReplayEngine {
         let hit = self.find(observed)?;
         let answered = self.deliver(&hit, observed, accept_encoding, arrived).await;
         if answered.is_err() {
-            self.give_back(hit.index, observed.session.as_deref());
+            self.release(hit.index, observed.session.as_deref());
         }
         answered
     }

@@ -1,5 +1,5 @@
-//! Recorded requests, known again whole: one that comes exactly as it is stored
-//! asks for what the stored one asks for and has its key, and need not be read.
+//! An index of recorded requests by all of their bytes: a request that arrives exactly as one
+//! is stored has the key of that one, and need not be parsed.
 //!
 //! What a request asks for and which key it has follow from what is stored of it,
 //! so both are found under the SHA-256 of all of that. They are worked out from the

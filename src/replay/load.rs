@@ -341,7 +341,7 @@ impl Matcher {
         {
             self.upstreams.insert(upstream.clone());
         }
-        let path = entry.request.as_ref().map(|request| provider::place(&request.path));
+        let path = entry.request.as_ref().map(|request| provider::mount(&request.path));
         TakeLabels {
             step: name.step_id().map(|step| self.names.insert(step)),
             session: entry.session.as_deref().map(|session| self.names.insert(session)),

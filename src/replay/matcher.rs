@@ -179,7 +179,7 @@ impl Matcher {
         let id = |name: &str| self.names.find(name);
         let mount = match &observed.call.target {
             Some(_) => CallMount::Any,
-            None => id(provider::place(&observed.request.path))
+            None => id(provider::mount(&observed.request.path))
                 .map_or(CallMount::Unknown, CallMount::Known),
         };
         Asked {
@@ -272,17 +272,17 @@ impl Matcher {
 
     /// Undoes [`Matcher::find`]: the take could not be given to this call, and is
     /// still owed to one that can take it.
-    pub fn give_back(&self, take: usize, session: Option<&str>) {
+    pub fn release(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.home(take) else { return };
-        if home.with_progress(session, |progress| progress.give_back(position)) {
+        if home.with_progress(session, |progress| progress.release(position)) {
             self.takes[take].take_back();
         }
     }
 
     /// Uses up a take that was given back, unless another call has it by now.
-    pub fn use_up(&self, take: usize, session: Option<&str>) {
+    pub fn consume(&self, take: usize, session: Option<&str>) {
         let Some((home, position)) = self.home(take) else { return };
-        if home.with_progress(session, |progress| progress.use_up(position)) {
+        if home.with_progress(session, |progress| progress.consume(position)) {
             self.takes[take].serve();
         }
     }

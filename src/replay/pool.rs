@@ -141,7 +141,7 @@ impl SessionCursor {
     }
 
     /// Makes one take unused again; whether it was used.
-    pub(super) fn give_back(&mut self, position: usize) -> bool {
+    pub(super) fn release(&mut self, position: usize) -> bool {
         let was_used = self.used.get(position);
         self.used.clear(position);
         self.look_again_from(position);
@@ -149,7 +149,7 @@ impl SessionCursor {
     }
 
     /// Uses one take up; whether it was unused.
-    pub(super) fn use_up(&mut self, position: usize) -> bool {
+    pub(super) fn consume(&mut self, position: usize) -> bool {
         let was_used = self.used.get(position);
         self.used.set(position);
         !was_used

@@ -217,7 +217,7 @@ proptest! {
             let index = found.as_ref().map(|hit| hit.index).map_err(|reason| *reason);
             prop_assert_eq!(index, expected, "{:?}", call);
             if let (Event::GivenBack(_), Ok(hit)) = (event, &found) {
-                matcher.give_back(hit.index(), call.session.as_deref());
+                matcher.release(hit.index(), call.session.as_deref());
                 plain.used.get_mut(&call.session).unwrap()[hit.index] = false;
             }
         }

@@ -1,6 +1,5 @@
-//! A delivery: one recorded response on its way to a caller, changed in its form
-//! where the caller needs another (mode, framing, content encoding), never in what it
-//! says.
+//! One recorded response on its way to a caller. Its form (mode, framing, content encoding)
+//! changes where the caller needs another one; what it says never does.
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};

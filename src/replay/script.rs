@@ -207,7 +207,7 @@ impl Script {
 
     /// Call number `call`, from 1, of a session was not answered after all: it is the next
     /// one again, unless the session has gone on since.
-    pub fn give_back(&self, session: Option<&str>, call: usize) {
+    pub fn release(&self, session: Option<&str>, call: usize) {
         self.with(|progress| {
             if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used == call) {
                 cursor.used -= 1;
@@ -220,8 +220,8 @@ impl Script {
         });
     }
 
-    /// Undoes [`Script::give_back`].
-    pub fn use_up(&self, session: Option<&str>, call: usize) {
+    /// Undoes [`Script::release`].
+    pub fn consume(&self, session: Option<&str>, call: usize) {
         self.with(|progress| {
             if let Some(cursor) = progress.cursor(session).filter(|cursor| cursor.used + 1 == call)
             {

@@ -1,4 +1,4 @@
-//! Where a call stands, apart from what it asks: its upstream and its mount.
+//! The scope of a take: the upstream and the mount of its call.
 
 use super::name_ids::NameId;
 use super::take::ReplayTake;

@@ -49,7 +49,7 @@ impl ChangeStanding {
     }
 
     /// A word for JSON.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Replaces(_) => "replaces",
             Self::Adds => "adds",

@@ -32,13 +32,13 @@ const HEARING: Duration = Duration::from_secs(5);
 
 /// Serves connections of `listener` until `stop` is ready, then lets open
 /// responses finish within bounds.
-pub async fn run(listener: TcpListener, gateway: Arc<Proxy>, stop: impl Future<Output = ()>) {
+pub async fn run(listener: TcpListener, proxy: Arc<Proxy>, stop: impl Future<Output = ()>) {
     let (closing, _) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept((stream, peer), &gateway, &closing),
+                Ok((stream, peer)) => accept((stream, peer), &proxy, &closing),
                 // Out of file descriptors, or a client gone before it was accepted:
                 // neither is a reason to stop, both are a reason to breathe.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -47,8 +47,8 @@ pub async fn run(listener: TcpListener, gateway: Arc<Proxy>, stop: impl Future<O
         }
     }
     drop(listener);
-    gateway.faults.stop();
-    gateway.telemetry.journal.end_following();
+    proxy.faults.stop();
+    proxy.telemetry.journal.end_following();
     // Whoever is still connected after the grace time is cut off when the run ends.
     closing.send_replace(true);
     drop(tokio::time::timeout(GRACE, closing.closed()).await);
@@ -57,14 +57,14 @@ pub async fn run(listener: TcpListener, gateway: Arc<Proxy>, stop: impl Future<O
 /// Finds a place for a connection, or closes it.
 fn accept(
     (stream, peer): (TcpStream, SocketAddr),
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     closing: &watch::Sender<bool>,
 ) {
-    match gateway.connections.admit() {
+    match proxy.connections.admit() {
         Some(admission) => {
-            serve((stream, peer), admission, Arc::clone(gateway), closing.subscribe());
+            serve((stream, peer), admission, Arc::clone(proxy), closing.subscribe());
         }
-        None => refused_connection::count_excess(gateway),
+        None => refused_connection::count_excess(proxy),
     }
 }
 
@@ -72,16 +72,16 @@ fn accept(
 fn serve(
     (stream, peer): (TcpStream, SocketAddr),
     admission: Admission,
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     closing: watch::Receiver<bool>,
 ) {
     // A refusal to turn off Nagle's algorithm costs time, not correctness.
     drop(stream.set_nodelay(true));
-    let number = gateway.faults.accepted();
+    let number = proxy.faults.accepted();
     log::accepted(number);
-    if let Some(decided) = gateway.faults.decider().at_accept(number) {
+    if let Some(decided) = proxy.faults.decider().at_accept(number) {
         tokio::spawn(async move {
-            fault::suffer(gateway, stream, number, decided).await;
+            fault::apply_to_connection(proxy, stream, number, decided).await;
             drop(admission);
         });
         return;
@@ -89,15 +89,11 @@ fn serve(
     let socket = ClientSocket::new(stream);
     let connection = socket.connection();
     let is_served = admission.is_served();
-    let caller = ConnectionContext::new(
-        Arc::clone(&gateway),
-        (peer, number),
-        socket.connection(),
-        is_served,
-    );
+    let caller =
+        ConnectionContext::new(Arc::clone(&proxy), (peer, number), socket.connection(), is_served);
     let caller = Arc::new(caller);
-    let mut open = gateway.telemetry.journal.open();
-    let silence = gateway.config.client_timeout;
+    let mut open = proxy.telemetry.journal.open();
+    let silence = proxy.config.client_timeout;
     let mut task = tokio::spawn(converse(socket, caller, silence, closing));
     let mut time = (!is_served).then(|| Box::pin(tokio::time::sleep(HEARING)));
     // A task of its own: what it waits for comes once, and is not looked for again and again
@@ -118,7 +114,7 @@ fn serve(
         drop(admission);
         log::closed(number);
         if !connection.is_cut() {
-            fault::left(&gateway, number);
+            fault::left(&proxy, number);
         }
     });
 }
@@ -163,7 +159,7 @@ async fn converse(
                     is_closing = true;
                     Pin::new(&mut *http).graceful_shutdown();
                 }
-                Turn::Look => match patience.look(&connection, Instant::now(), silence) {
+                Turn::Look => match patience.update(&connection, Instant::now(), silence) {
                     ConnectionVerdict::Leave => return,
                     ConnectionVerdict::Rest if !is_closing && begun != connection.idle() => break,
                     ConnectionVerdict::Rest | ConnectionVerdict::Wait => {}
@@ -195,7 +191,7 @@ async fn next_turn(
     closing: &mut watch::Receiver<bool>,
     is_closing: bool,
 ) -> Turn {
-    let mut told = pin!(told(closing));
+    let mut told = pin!(closed(closing));
     let mut look = pin!(tokio::time::sleep(LOOK));
     let mut side = SidePoll::default();
     poll_fn(|cx| {
@@ -221,13 +217,13 @@ async fn is_heard(
 ) -> bool {
     tokio::select! {
         readable = socket.readable() => readable.is_ok(),
-        () = told(closing) => false,
+        () = closed(closing) => false,
         () = tokio::time::sleep(silence) => false,
     }
 }
 
 /// Returns once the run ends.
-async fn told(closing: &mut watch::Receiver<bool>) {
+async fn closed(closing: &mut watch::Receiver<bool>) {
     // A sender that is gone has told as well.
     drop(closing.wait_for(|closing| *closing).await.map(|closing| *closing));
 }

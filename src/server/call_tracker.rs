@@ -1,10 +1,10 @@
-//! The account of one call, from its arrival until all that belongs to it is over: its
-//! answer sent, and its exchange kept.
+//! Collects what is learned of one call, from its arrival until its answer is sent and its
+//! exchange is kept.
 //!
-//! Whoever learns something of the call writes it down here. Once nobody holds the
-//! account any more, the call is over, and its facts go to [`Proxy::over`].
+//! Each part of the server writes into the tracker what it learns. The call is over when no
+//! part holds the tracker any more: its record then goes to [`Proxy::call_over`].
 //!
-//! [`Proxy::over`]: super::Proxy
+//! [`Proxy::call_over`]: super::Proxy
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,13 +41,13 @@ impl CallTracker {
         headers: &HeaderMap,
         secrets: &CallCredentials,
     ) -> Arc<Self> {
-        let gateway = &*caller.gateway;
+        let proxy = &*caller.proxy;
         let (streamed, headless) = (facts.streamed, facts.method == "HEAD");
         let attempt = attempt(headers);
         let parent =
-            if gateway.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
+            if proxy.telemetry.spans.is_on() { ParentSpan::of(headers, secrets) } else { None };
         let parent = parent.map(Box::new);
-        let seen = CallRecord { attempt, parent, ..CallRecord::new(at, facts, gateway.mode()) };
+        let seen = CallRecord { attempt, parent, ..CallRecord::new(at, facts, proxy.mode()) };
         let (caller, seen) = (Arc::clone(caller), Mutex::new(seen));
         Arc::new(Self { caller, arrived, streamed, headless, seen })
     }
@@ -58,7 +58,7 @@ impl CallTracker {
     }
 
     /// Writes down what the call was answered with, just now.
-    pub(super) fn note(
+    pub(super) fn set_outcome(
         &self,
         outcome: &'static str,
         status: Option<StatusCode>,
@@ -77,7 +77,7 @@ impl CallTracker {
         self.write(|seen| {
             (seen.matched_by, seen.take) = (Some(answered.by.as_str()), Some(answered.take));
             seen.hit = Some(answered.index);
-            seen.tell(answered.usage.prompt_tokens, answered.usage.completion_tokens);
+            seen.set_tokens(answered.usage.prompt_tokens, answered.usage.completion_tokens);
             seen.cost_usd = Some(answered.cost_usd);
         });
     }
@@ -98,7 +98,7 @@ impl Drop for CallTracker {
                 seen.end = SendEnd::Aborted;
             }
         }
-        self.caller.gateway.over(seen);
+        self.caller.proxy.call_over(seen);
     }
 }
 
@@ -128,7 +128,7 @@ impl SentProgress {
     pub(super) fn new(account: Arc<CallTracker>, status: StatusCode, length: Option<u64>) -> Self {
         let bodiless = account.headless || matches!(status.as_u16(), 204 | 304);
         if account.streamed {
-            account.caller.gateway.telemetry.metrics.stream_begins();
+            account.caller.proxy.telemetry.metrics.stream_begins();
         }
         let (first, total) = (None, None);
         Self { account, length, bodiless, bytes: 0, chunks: 0, first, total, cut: false }
@@ -165,7 +165,7 @@ impl Drop for SentProgress {
             (seen.total, seen.end) = (total, end);
         });
         if account.streamed {
-            account.caller.gateway.telemetry.metrics.stream_ends(end);
+            account.caller.proxy.telemetry.metrics.stream_ends(end);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long a connection is waited for that asks for nothing.
+//! How long a connection may stay open without a request.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(super) struct ConnectionActivity {
 impl ConnectionActivity {
     /// Looks at a connection, which may be idle for `silence`. An answer that its client is
     /// slow to take is not over.
-    pub(super) fn look(
+    pub(super) fn update(
         &mut self,
         connection: &ConnectionHandle,
         now: Instant,
@@ -73,7 +73,7 @@ mod tests {
     ) -> Vec<ConnectionVerdict> {
         let start = Instant::now();
         at.iter()
-            .map(|at| patience.look(connection, start + Duration::from_secs(*at), SILENCE))
+            .map(|at| patience.update(connection, start + Duration::from_secs(*at), SILENCE))
             .collect()
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let start = Instant::now();
         for round in 0..100 {
             let at = start + Duration::from_secs(30 * round);
-            assert_ne!(patience.look(&connection, at, SILENCE), ConnectionVerdict::Leave);
+            assert_ne!(patience.update(&connection, at, SILENCE), ConnectionVerdict::Leave);
             connection.begin();
             connection.end();
         }

@@ -1,4 +1,4 @@
-//! One connection as its requests see it: the gateway behind it, who is at the
+//! One connection as its requests see it: the proxy behind it, who is at the
 //! other end, and what its last request carried.
 //!
 //! A request costs one count on this, not one on what all connections share.
@@ -19,7 +19,7 @@ use crate::recording::redact::CallCredentials;
 /// One connection, for its requests.
 pub struct ConnectionContext {
     /// What answers them.
-    pub(super) gateway: Arc<Proxy>,
+    pub(super) proxy: Arc<Proxy>,
     /// Who makes them.
     pub(super) peer: SocketAddr,
     /// The number of the connection, from 1.
@@ -38,13 +38,13 @@ pub struct ConnectionContext {
 impl ConnectionContext {
     /// The caller at the other end of `connection`.
     pub(super) fn new(
-        gateway: Arc<Proxy>,
+        proxy: Arc<Proxy>,
         (peer, number): (SocketAddr, u64),
         connection: Arc<ConnectionHandle>,
         is_served: bool,
     ) -> Self {
         let (carried, last) = (Mutex::default(), HeadCache::default());
-        Self { gateway, peer, number, connection, is_served, carried, last }
+        Self { proxy, peer, number, connection, is_served, carried, last }
     }
 
     /// The credentials in a request's headers and raw query.
@@ -60,7 +60,7 @@ impl ConnectionContext {
         {
             return last.secrets();
         }
-        let found = self.gateway.observer.carried(headers, query, rules);
+        let found = self.proxy.observer.carried(headers, query, rules);
         let secrets = found.secrets();
         *carried = Some(found);
         secrets

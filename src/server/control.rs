@@ -44,38 +44,38 @@ async fn inspect(
     asked: Asked,
     request: &Request<()>,
 ) -> Response<AnyBody> {
-    let gateway = &caller.gateway;
+    let proxy = &caller.proxy;
     let query = request.uri().query().unwrap_or_default();
-    let from = route::From { door: door(gateway), peer: caller.peer };
+    let from = route::From { door: door(proxy), peer: caller.peer };
     match route::admit(from, asked, request.method(), request.headers()) {
         Some(reply) => reply,
-        None if asked == Asked::Run => route::data(&inspector::run::about(gateway.view())),
+        None if asked == Asked::Run => route::data(&inspector::run::about(proxy.view())),
         None if asked == Asked::Call => {
-            let looking = Arc::clone(gateway);
+            let looking = Arc::clone(proxy);
             let find = move |which: &_| inspector::run::find(looking.view(), which);
-            route::call(inspector::look_up(query, &gateway.inspector.turns, find).await)
+            route::call(inspector::look_up(query, &proxy.inspector.turns, find).await)
         }
         None => journal(caller, query),
     }
 }
 
 /// Who is let in.
-fn door(gateway: &Proxy) -> ControlAccess<'_> {
-    ControlAccess { token: gateway.config.control_token.as_deref() }
+fn door(proxy: &Proxy) -> ControlAccess<'_> {
+    ControlAccess { token: proxy.config.control_token.as_deref() }
 }
 
 fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody> {
-    let gateway = &*caller.gateway;
-    if let Err(why) = door(gateway).admit(request.method(), request.headers(), caller.peer) {
+    let proxy = &*caller.proxy;
+    if let Err(why) = door(proxy).admit(request.method(), request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
     }
     let path = request.uri().path();
     let path = path.strip_prefix(PREFIX).unwrap_or(path);
     match (request.method(), path) {
-        (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(gateway)),
-        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(gateway, request),
+        (&Method::GET | &Method::HEAD, "health") => reply(StatusCode::OK, &health(proxy)),
+        (&Method::GET | &Method::HEAD, "metrics" | METRICS) => metrics(proxy, request),
         (&Method::GET | &Method::HEAD, "mismatches") => {
-            let mismatches: Vec<Value> = gateway
+            let mismatches: Vec<Value> = proxy
                 .telemetry
                 .counters
                 .more()
@@ -87,10 +87,10 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody
         }
         (&Method::POST, "reset") => {
             let session = session_of(request);
-            if let Some(replayer) = &gateway.replayer {
+            if let Some(replayer) = &proxy.replayer {
                 replayer.reset(session.as_deref());
             }
-            gateway.faults.decider().reset(session.as_deref());
+            proxy.faults.decider().reset(session.as_deref());
             reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
         }
         _ => reply(
@@ -107,15 +107,15 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody
 
 /// The latest calls; with a query, the journal's lines from a place on, and those to come.
 fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
-    let gateway = &caller.gateway;
+    let proxy = &caller.proxy;
     let wanted = match JournalQuery::of(query) {
         Ok(Some(wanted)) => wanted,
         Ok(None) => {
-            return reply(StatusCode::OK, &json!({ "calls": gateway.telemetry.journal.recent() }));
+            return reply(StatusCode::OK, &json!({ "calls": proxy.telemetry.journal.recent() }));
         }
         Err(why) => return reply(StatusCode::BAD_REQUEST, &json!({ "error": why })),
     };
-    let (journal, connection) = (&gateway.telemetry.journal, Arc::clone(&caller.connection));
+    let (journal, connection) = (&proxy.telemetry.journal, Arc::clone(&caller.connection));
     let abandon = move || connection.abandon();
     let Some(follower) = JournalFollower::new(journal, wanted, abandon) else {
         let why = "too many follow the journal already";
@@ -125,8 +125,8 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
 }
 
 /// What this run is doing.
-fn health(gateway: &Proxy) -> Value {
-    let mode = match (&gateway.recorder, &gateway.replayer) {
+fn health(proxy: &Proxy) -> Value {
+    let mode = match (&proxy.recorder, &proxy.replayer) {
         (Some(_), Some(_)) => "record new episodes",
         (Some(_), None) => "record",
         (None, _) => "replay",
@@ -135,31 +135,31 @@ fn health(gateway: &Proxy) -> Value {
         "status": "ok",
         "version": env!("CARGO_PKG_VERSION"),
         "mode": mode,
-        "served": RunCounters::read(&gateway.telemetry.counters.served),
-        "recorded": RunCounters::read(&gateway.telemetry.counters.recorded),
-        "scripted": RunCounters::read(&gateway.telemetry.counters.scripted),
-        "unscripted": RunCounters::read(&gateway.telemetry.counters.unscripted),
-        "missed": gateway.telemetry.counters.missed(),
-        "journal": gateway.telemetry.journal.health(),
-        "traces": gateway.telemetry.spans.health(),
+        "served": RunCounters::read(&proxy.telemetry.counters.served),
+        "recorded": RunCounters::read(&proxy.telemetry.counters.recorded),
+        "scripted": RunCounters::read(&proxy.telemetry.counters.scripted),
+        "unscripted": RunCounters::read(&proxy.telemetry.counters.unscripted),
+        "missed": proxy.telemetry.counters.missed(),
+        "journal": proxy.telemetry.journal.health(),
+        "traces": proxy.telemetry.spans.health(),
         "script_streams": {
-            "drained": RunCounters::read(&gateway.telemetry.counters.streams_drained),
-            "left": RunCounters::read(&gateway.telemetry.counters.streams_left),
+            "drained": RunCounters::read(&proxy.telemetry.counters.streams_drained),
+            "left": RunCounters::read(&proxy.telemetry.counters.streams_left),
         },
     })
 }
 
 /// The numbers of this run, in the form that the scraper asks for.
-fn metrics(gateway: &Proxy, request: &Request<()>) -> Response<AnyBody> {
+fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<AnyBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
-    let loaded = gateway.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
+    let loaded = proxy.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
     let told = metric::ScrapeInput {
-        mode: gateway.mode(),
+        mode: proxy.mode(),
         loaded: loaded as u64,
-        journal_lost: gateway.telemetry.journal.lost(),
+        journal_lost: proxy.telemetry.journal.lost(),
     };
-    let text = gateway.telemetry.metrics.scrape(&gateway.telemetry.counters, told, open);
+    let text = proxy.telemetry.metrics.scrape(&proxy.telemetry.counters, told, open);
     let media = if open { metric::OPEN_METRICS } else { metric::PLAIN };
     respond::full(StatusCode::OK, media, text.into_bytes())
 }

@@ -124,7 +124,7 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let (shown, stuck) = (Arc::clone(&state.shown), Arc::clone(&caller.stuck));
     tokio::spawn(async move {
-        if hand_out(shown, wanted, sender).await.is_err() {
+        if send_lines(shown, wanted, sender).await.is_err() {
             stuck.notify_one();
         }
     });
@@ -136,7 +136,7 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
 ///
 /// # Errors
 /// A reader that takes nothing for too long.
-async fn hand_out(
+async fn send_lines(
     shown: Arc<ShownFile>,
     mut wanted: JournalQuery,
     sender: mpsc::Sender<Bytes>,

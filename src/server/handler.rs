@@ -15,7 +15,7 @@ use super::clock::{arrival, timestamp_of};
 use super::connection_context::ConnectionContext;
 use super::fault::{self, AbandonedCall};
 use super::head_cache::RequestRef;
-use super::incoming_call::{IncomingCall, note};
+use super::incoming_call::{IncomingCall, track};
 use super::live_call;
 use super::observe::STEP_HEADER;
 use super::parsed_request::ParsedRequest;
@@ -42,23 +42,23 @@ pub async fn handle(
     caller: &Arc<ConnectionContext>,
     request: Request<Incoming>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
-    let gateway = &caller.gateway;
+    let proxy = &caller.proxy;
     let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(tie(refused_connection::turn_away(gateway, &parts, body).await, None));
+        return Ok(tie(refused_connection::turn_away(proxy, &parts, body).await, None));
     }
-    let is_here = gateway.config.access.is_for_us(&mut parts);
+    let is_here = proxy.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
     caller.connection.asks_for_ours(ours);
     if ours {
         let request = Request::from_parts(parts, ());
         return Ok(tie(control::handle(caller, request).await, None));
     }
-    if let Some(name) = &gateway.config.step_header {
+    if let Some(name) = &proxy.config.step_header {
         name_step(&mut parts.headers, name);
     }
-    let page = match admit(gateway, &parts) {
+    let page = match admit(proxy, &parts) {
         Ok(page) => page,
         Err(refusal) => {
             let (response, account) = refuse(caller, &parts, &refusal);
@@ -84,7 +84,7 @@ pub async fn handle(
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
-fn admit(gateway: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
+fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     if parts.method == Method::CONNECT || must_upgrade(&parts.headers) {
         let message = "loomrec records HTTP calls; tunnels (CONNECT) and protocol upgrades \
                        (WebSocket) are refused rather than passed by unrecorded: point the \
@@ -96,9 +96,9 @@ fn admit(gateway: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal>
             message: message.to_owned(),
         });
     }
-    let admitted = gateway.config.access.admit(&parts.uri, &parts.headers);
+    let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
     admitted.map(Option::<&HeaderValue>::cloned).map_err(|denial| Refusal {
-        provider: place(gateway, parts).map_or(Provider::Unknown, |place| place.provider),
+        provider: route(proxy, parts).map_or(Provider::Unknown, |place| place.provider),
         status: denial.status,
         kind: denial.kind,
         message: denial.message,
@@ -129,19 +129,19 @@ fn refuse(
     parts: &Parts,
     refusal: &Refusal,
 ) -> (Response<AnyBody>, Arc<CallTracker>) {
-    let gateway = &*caller.gateway;
+    let proxy = &*caller.proxy;
     let query = parts.uri.query().unwrap_or_default();
     let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
-    let message = gateway.redactor.redact_text(&refusal.message, &secrets);
-    RunCounters::count(&gateway.telemetry.counters.refused);
-    (gateway.notify)(UserNotice::Refused(&message));
-    let path = gateway.redactor.redact_text(parts.uri.path(), &secrets);
-    let method = gateway.redactor.redact_text(parts.method.as_str(), &secrets);
+    let message = proxy.redactor.redact_text(&refusal.message, &secrets);
+    RunCounters::count(&proxy.telemetry.counters.refused);
+    (proxy.notify)(UserNotice::Refused(&message));
+    let path = proxy.redactor.redact_text(parts.uri.path(), &secrets);
+    let method = proxy.redactor.redact_text(parts.method.as_str(), &secrets);
     let facts = RequestSummary::refused(&method, &path, refusal.provider);
-    let come = (Instant::now(), arrival(&gateway.clock));
+    let come = (Instant::now(), arrival(&proxy.clock));
     let account = CallTracker::new(caller, come, Arc::new(facts), &parts.headers, &secrets);
     let more = OutcomeDetail::value(json!({ "error": refusal.kind, "message": &*message }));
-    account.note("refused", Some(refusal.status), more, None);
+    account.set_outcome("refused", Some(refusal.status), more, None);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
     (response, account)
 }
@@ -155,16 +155,16 @@ async fn read(
 ) -> Result<Box<IncomingCall>, Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
-    let gateway = &*caller.gateway;
+    let proxy = &*caller.proxy;
     // A body of some length is not read for a request that has no place.
     let early = body.size_hint().exact().is_none_or(|length| length > READ_BEFORE_PLACING);
-    let mut placed = if early { Some(place(gateway, parts)?) } else { None };
-    let max = gateway.config.max_body;
-    let body = match request_body::collect(body, max, gateway.config.client_timeout).await {
+    let mut placed = if early { Some(route(proxy, parts)?) } else { None };
+    let max = proxy.config.max_body;
+    let body = match request_body::collect(body, max, proxy.config.client_timeout).await {
         Ok(body) => body,
         Err(unread) => {
-            let place = placed.take().map_or_else(|| place(gateway, parts), Ok)?;
-            let time_out = gateway.config.client_timeout.as_secs();
+            let place = placed.take().map_or_else(|| route(proxy, parts), Ok)?;
+            let time_out = proxy.config.client_timeout.as_secs();
             let (status, kind, message) = match unread {
                 BodyReadError::Larger => (
                     StatusCode::PAYLOAD_TOO_LARGE,
@@ -196,7 +196,7 @@ async fn read(
             return Err(refusal(place.provider, status, kind, message));
         }
     };
-    let (arrived, at) = (Instant::now(), arrival(&gateway.clock));
+    let (arrived, at) = (Instant::now(), arrival(&proxy.clock));
     let known = know(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (facts, secrets) = (Arc::clone(&known.facts), &known.seen.secrets);
@@ -205,7 +205,7 @@ async fn read(
 }
 
 /// Where a request goes, or that it has no place.
-fn place(gateway: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
+fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
     if parts.uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         // RFC 9110, section 4.2.4: no client sends one.
         let message = "the request's target holds a user or a password: send them in a header";
@@ -216,7 +216,7 @@ fn place(gateway: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
             message: message.to_owned(),
         });
     }
-    gateway.routes.place(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
+    proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
         provider: Provider::Unknown,
         status: match error {
             RouteError::Path { .. } => StatusCode::NOT_FOUND,
@@ -235,22 +235,22 @@ fn know(
     placed: Option<Route>,
 ) -> Result<Arc<ParsedRequest>, Refusal> {
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
-    let gateway = &*caller.gateway;
-    let observer = &gateway.observer;
+    let proxy = &*caller.proxy;
+    let observer = &proxy.observer;
     let raw = RequestRef { method, uri, headers, body, named: observer.named() };
     // What is recorded is mostly new, and what it needs is taken out of it.
     let recalled =
-        if gateway.replayer.is_some() { observer.memo.recall(&raw) } else { CachedRequest::New };
+        if proxy.replayer.is_some() { observer.memo.recall(&raw) } else { CachedRequest::New };
     if let CachedRequest::Known(known) = recalled {
         return Ok(known);
     }
     let opening = caller.opening(&raw, || {
-        let place = placed.map_or_else(|| place(gateway, parts), Ok)?;
+        let place = placed.map_or_else(|| route(proxy, parts), Ok)?;
         let rules = observer.query_rules(&place.upstream);
         let secrets = caller.secrets(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
-    let recorded = gateway.replayer.as_ref().map(ReplayEngine::matcher);
+    let recorded = proxy.replayer.as_ref().map(ReplayEngine::matcher);
     let CachedRequest::Again(print) = recalled else {
         return Ok(Arc::new(observer.observe(&opening, body, recorded)));
     };
@@ -271,8 +271,8 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Has the engines of this run answer a request.
-pub(super) async fn answer(gateway: &Arc<Proxy>, asked: Box<IncomingCall>) -> Response<AnyBody> {
-    let Some(replayer) = &gateway.replayer else { return unanswered(gateway, asked, None).await };
+pub(super) async fn answer(proxy: &Arc<Proxy>, asked: Box<IncomingCall>) -> Response<AnyBody> {
+    let Some(replayer) = &proxy.replayer else { return unanswered(proxy, asked, None).await };
     let seen = &asked.known.seen;
     let (accept, arrived) = (accepted(&asked), asked.arrived.into());
     // A body that holds the caller's own key was recorded without it, and a miss
@@ -283,8 +283,8 @@ pub(super) async fn answer(gateway: &Arc<Proxy>, asked: Box<IncomingCall>) -> Re
         (found, _) => found,
     };
     match answered {
-        Ok(answered) => served(gateway, &asked, answered).await,
-        Err(miss) => unanswered(gateway, asked, Some(miss)).await,
+        Ok(answered) => served(proxy, &asked, answered).await,
+        Err(miss) => unanswered(proxy, asked, Some(miss)).await,
     }
 }
 
@@ -295,36 +295,36 @@ pub(super) fn accepted(asked: &IncomingCall) -> Option<&str> {
 
 /// The recorded answer, held back until its first byte is due.
 pub(super) async fn served(
-    gateway: &Proxy,
+    proxy: &Proxy,
     asked: &IncomingCall,
     answered: ReplayAnswer,
 ) -> Response<AnyBody> {
-    gateway.telemetry.counters.serve(answered.usage, answered.cost_usd);
+    proxy.telemetry.counters.serve(answered.usage, answered.cost_usd);
     asked.account.serve(&answered);
     asked.wait_until(answered.response.body().first_due()).await;
     let response = answered.response.map(AnyBody::Replay);
     let more = OutcomeDetail::Entry(response.headers().get(ENTRY).cloned());
-    note(asked, "served", Some(response.status()), more);
+    track(asked, "served", Some(response.status()), more);
     response
 }
 
 /// What a call gets that no recording answers: it is recorded, where this run records.
 pub(super) async fn unanswered(
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     asked: Box<IncomingCall>,
     miss: Option<UnexplainedMiss>,
 ) -> Response<AnyBody> {
-    match (&gateway.replayer, miss) {
-        (Some(replayer), Some(miss)) if gateway.recorder.is_none() => {
-            missed(gateway, replayer, asked, miss).await
+    match (&proxy.replayer, miss) {
+        (Some(replayer), Some(miss)) if proxy.recorder.is_none() => {
+            missed(proxy, replayer, asked, miss).await
         }
-        _ => live_call::record(gateway, asked).await,
+        _ => live_call::record(proxy, asked).await,
     }
 }
 
 /// What a call without a recorded answer gets.
 async fn missed(
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     replayer: &ReplayEngine,
     asked: Box<IncomingCall>,
     miss: UnexplainedMiss,
@@ -332,44 +332,44 @@ async fn missed(
     let observed = asked.known.seen.storable();
     let scripted = replayer.scripted(observed, asked.shape(), asked.arrived.into());
     if let Some(scripted) = scripted {
-        return script::answer(gateway, &asked, scripted).await;
+        return script::answer(proxy, &asked, scripted).await;
     }
-    if let OnMiss::Forward(client) = &gateway.on_miss {
-        return live_call::pass(gateway, client, asked).await;
+    if let OnMiss::Forward(client) = &proxy.on_miss {
+        return live_call::pass(proxy, client, asked).await;
     }
-    if matches!(gateway.on_miss, OnMiss::Default)
+    if matches!(proxy.on_miss, OnMiss::Default)
         && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
     {
-        RunCounters::count(&gateway.telemetry.counters.defaulted);
+        RunCounters::count(&proxy.telemetry.counters.defaulted);
         asked.account.write(|seen| seen.matched_by = Some("default"));
-        note(&asked, "default", Some(response.status()), OutcomeDetail::Nothing);
+        track(&asked, "default", Some(response.status()), OutcomeDetail::Nothing);
         return response.map(AnyBody::Replay);
     }
-    let error = explain(gateway, replayer, miss, &asked).await;
+    let error = explain(proxy, replayer, miss, &asked).await;
     let response = respond::mismatch(asked.shape(), &error);
     let more = OutcomeDetail::Mismatch(Arc::new(error.to_json()));
-    note(&asked, "missed", Some(response.status()), more);
-    (gateway.notify)(UserNotice::Missed(&error));
-    gateway.telemetry.counters.miss(error);
+    track(&asked, "missed", Some(response.status()), more);
+    (proxy.notify)(UserNotice::Missed(&error));
+    proxy.telemetry.counters.miss(error);
     response
 }
 
 /// Counts a miss that the caller is not told of, having got a fault in place of any
 /// answer. What would have been answered in another way is none.
-pub(super) async fn count_miss(gateway: &Arc<Proxy>, asked: &IncomingCall, miss: UnexplainedMiss) {
-    let Some(replayer) = &gateway.replayer else { return };
-    let strict = gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error);
+pub(super) async fn count_miss(proxy: &Arc<Proxy>, asked: &IncomingCall, miss: UnexplainedMiss) {
+    let Some(replayer) = &proxy.replayer else { return };
+    let strict = proxy.recorder.is_none() && matches!(proxy.on_miss, OnMiss::Error);
     if strict && replayer.script().is_none() {
-        let error = explain(gateway, replayer, miss, asked).await;
-        (gateway.notify)(UserNotice::Missed(&error));
-        gateway.telemetry.counters.miss(error);
+        let error = explain(proxy, replayer, miss, asked).await;
+        (proxy.notify)(UserNotice::Missed(&error));
+        proxy.telemetry.counters.miss(error);
     }
 }
 
 /// Has a miss explained, and its request kept where that is wanted, on a thread that
 /// may wait for files.
 async fn explain(
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     replayer: &ReplayEngine,
     miss: UnexplainedMiss,
     asked: &IncomingCall,
@@ -377,17 +377,17 @@ async fn explain(
     let _turn = replayer.turn().await;
     let observed = asked.known.seen.storable();
     let brief = replayer.describe(&miss, observed);
-    let (gateway, known, at) = (Arc::clone(gateway), Arc::clone(&asked.known), asked.at);
+    let (proxy, known, at) = (Arc::clone(proxy), Arc::clone(&asked.known), asked.at);
     let explained = tokio::task::spawn_blocking(move || {
         let observed = known.seen.storable();
-        let error = gateway.replayer.as_ref()?.explain(&miss, observed);
-        gateway.inspector.recent_misses.keep(at, &observed.request);
-        if let Some(missed) = &gateway.missed {
+        let error = proxy.replayer.as_ref()?.explain(&miss, observed);
+        proxy.inspector.recent_misses.keep(at, &observed.request);
+        if let Some(missed) = &proxy.missed {
             let recorded_at = timestamp_of(at, missed.place());
             let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);
             if let Err(error) = kept {
                 let text = format!("a missed request is not kept: failed to {}", error.chain());
-                (gateway.notify)(UserNotice::Warning(&text));
+                (proxy.notify)(UserNotice::Warning(&text));
             }
         }
         Some(error)

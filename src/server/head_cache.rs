@@ -1,5 +1,5 @@
-//! A request's head, kept to be compared with: all of it that has a part in placing
-//! a request, in recognising it, or in what is kept of it.
+//! The head of an earlier request, kept for comparison: every part of it that decides where
+//! a request goes, how it is recognised, or what is stored of it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! A request that has been read and placed, and what every way of answering it
-//! needs: the shape of its errors, the request as it goes on, its journal line.
+//! A request that has been read and routed, with all that is needed to answer it: the shape
+//! of its errors, the request as it is forwarded, its journal line.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub(super) struct IncomingCall {
 }
 
 impl IncomingCall {
-    pub(super) fn place(&self) -> &Route {
+    pub(super) fn route(&self) -> &Route {
         &self.known.place
     }
 
@@ -74,7 +74,7 @@ fn shape_of(observed: &NormalizedRequest, upstream: Provider) -> Provider {
 }
 
 /// The request as it goes upstream.
-pub(super) fn forward_of(gateway: &Proxy, asked: &IncomingCall) -> Option<UpstreamRequest> {
+pub(super) fn forward_of(proxy: &Proxy, asked: &IncomingCall) -> Option<UpstreamRequest> {
     let mut headers = asked.headers.clone();
     remove_hop_by_hop(&mut headers);
     let is_ours = |name: &&HeaderName| {
@@ -88,11 +88,11 @@ pub(super) fn forward_of(gateway: &Proxy, asked: &IncomingCall) -> Option<Upstre
     for name in ["host", "content-length", "expect"] {
         headers.remove(name);
     }
-    if !gateway.config.keep_encoding {
+    if !proxy.config.keep_encoding {
         headers.insert("accept-encoding", http::HeaderValue::from_static("identity"));
     }
-    let place = asked.place();
-    let base = gateway.routes.base(place)?;
+    let place = asked.route();
+    let base = proxy.routes.base(place)?;
     Some(UpstreamRequest {
         upstream: place.upstream.clone(),
         base: base.clone(),
@@ -105,11 +105,11 @@ pub(super) fn forward_of(gateway: &Proxy, asked: &IncomingCall) -> Option<Upstre
 }
 
 /// Writes down what a call was answered with.
-pub(super) fn note(
+pub(super) fn track(
     asked: &IncomingCall,
     outcome: &'static str,
     status: Option<StatusCode>,
     more: OutcomeDetail,
 ) {
-    asked.account.note(outcome, status, more, asked.fault.clone());
+    asked.account.set_outcome(outcome, status, more, asked.fault.clone());
 }

@@ -159,7 +159,7 @@ impl Proxy {
 
     /// A call is over: everybody who counts or writes down calls learns of it here, once.
     /// What is left in its place is of no use.
-    pub(crate) fn over(&self, call: &mut CallRecord) {
+    pub(crate) fn call_over(&self, call: &mut CallRecord) {
         (self.notify)(UserNotice::Call(call));
         self.telemetry.record(call);
     }

@@ -1,4 +1,4 @@
-//! What is known of a request: everything that follows from its bytes alone.
+//! Everything that follows from the bytes of a request alone.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Connections above the limit: what their clients, and the person at the terminal, are told.
+//! Refuses connections above the limit: what their clients and the person at the terminal see.
 
 use http::header::{CONNECTION, RETRY_AFTER};
 use http::request::Parts;
@@ -15,13 +15,13 @@ use crate::telemetry::run_counters::RunCounters;
 const LISTENED_TO: u64 = 1 << 20;
 
 /// Answers a request of a connection above the limit, which is closed behind that.
-pub(super) async fn turn_away(gateway: &Proxy, parts: &Parts, body: Incoming) -> Response<AnyBody> {
-    count_excess(gateway);
+pub(super) async fn turn_away(proxy: &Proxy, parts: &Parts, body: Incoming) -> Response<AnyBody> {
+    count_excess(proxy);
     // A client that still sends would find the connection reset, and no answer.
-    request_body::discard(body, LISTENED_TO, gateway.config.client_timeout).await;
-    let place = gateway.routes.place(&parts.method, &parts.uri, &parts.headers);
+    request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;
+    let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
     let provider = place.map_or(Provider::Unknown, |place| place.provider);
-    let most = gateway.connections.most();
+    let most = proxy.connections.most();
     let message = format!(
         "loomrec serves {most} connections at once, and has them all; see --max-connections"
     );
@@ -33,14 +33,14 @@ pub(super) async fn turn_away(gateway: &Proxy, parts: &Parts, body: Incoming) ->
 }
 
 /// Counts a connection above the limit, and says so of the first.
-pub(super) fn count_excess(gateway: &Proxy) {
-    RunCounters::count(&gateway.telemetry.counters.refused);
-    if gateway.connections.is_first_excess() {
-        let most = gateway.connections.most();
+pub(super) fn count_excess(proxy: &Proxy) {
+    RunCounters::count(&proxy.telemetry.counters.refused);
+    if proxy.connections.is_first_excess() {
+        let most = proxy.connections.most();
         let text = format!(
             "there are {most} connections already: further ones are refused with 503; see \
              --max-connections"
         );
-        (gateway.notify)(UserNotice::Refused(&text));
+        (proxy.notify)(UserNotice::Refused(&text));
     }
 }

@@ -69,7 +69,7 @@ impl Scene {
     }
 
     fn observe(&self, sent: &Sent) -> Arc<ParsedRequest> {
-        let place = self.routes.place(&sent.method, &sent.uri, &sent.headers).unwrap();
+        let place = self.routes.route(&sent.method, &sent.uri, &sent.headers).unwrap();
         let list = crate::record::capture::header_list(&sent.headers);
         let secrets = Arc::new(CallCredentials::of(&list, &place.query));
         let opening = self.observer.open(place, &sent.method, &sent.headers, secrets);

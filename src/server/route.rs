@@ -100,7 +100,7 @@ impl RouteTable {
     ///
     /// # Errors
     /// [`RouteError`] naming the upstreams there are.
-    pub fn place(
+    pub fn route(
         &self,
         method: &Method,
         uri: &Uri,
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn place(routes: &RouteTable, uri: &str) -> Result<Route, RouteError> {
-        routes.place(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
+        routes.route(&Method::POST, &uri.parse().unwrap(), &HeaderMap::new())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::json;
 
-use super::incoming_call::{IncomingCall, note};
+use super::incoming_call::{IncomingCall, track};
 use super::respond::{self, AnyBody};
 use super::stream::StreamBody;
 use super::{Proxy, UserNotice};
@@ -22,17 +22,17 @@ pub(super) struct ScriptedCall(pub(super) usize);
 
 /// What the script has for a call, held back until its first byte is due.
 pub(super) async fn answer(
-    gateway: &Proxy,
+    proxy: &Proxy,
     asked: &IncomingCall,
     scripted: Result<ScriptAnswer, NoScriptedResponse>,
 ) -> Response<AnyBody> {
     let ScriptAnswer { response, call, streamed } = match scripted {
         Ok(scripted) => scripted,
-        Err(why) => return refuse(gateway, asked, &why),
+        Err(why) => return refuse(proxy, asked, &why),
     };
-    RunCounters::count(&gateway.telemetry.counters.scripted);
+    RunCounters::count(&proxy.telemetry.counters.scripted);
     // Counted from here on: a client that leaves before the first byte has left, too.
-    let counted = |body| StreamBody::new(body, Arc::clone(&gateway.telemetry.counters));
+    let counted = |body| StreamBody::new(body, Arc::clone(&proxy.telemetry.counters));
     let mut response = match streamed {
         true => response.map(|body| AnyBody::Script(counted(body))),
         false => response.map(AnyBody::Replay),
@@ -48,19 +48,19 @@ pub(super) async fn answer(
     }
     let more = OutcomeDetail::value(json!({ "script": { "call": call } }));
     asked.account.write(|seen| seen.matched_by = Some("script"));
-    note(asked, "scripted", Some(response.status()), more);
+    track(asked, "scripted", Some(response.status()), more);
     response
 }
 
 /// The error of a call that the script has no answer for. It is not to be made again:
 /// there would be none then, either.
-fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &NoScriptedResponse) -> Response<AnyBody> {
+fn refuse(proxy: &Proxy, asked: &IncomingCall, why: &NoScriptedResponse) -> Response<AnyBody> {
     let message = why.to_string();
-    RunCounters::count(&gateway.telemetry.counters.unscripted);
-    (gateway.notify)(UserNotice::Refused(&message));
+    RunCounters::count(&proxy.telemetry.counters.unscripted);
+    (proxy.notify)(UserNotice::Refused(&message));
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     let mut response = respond::error(asked.shape(), status, NONE, &message);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    note(asked, "unscripted", Some(status), OutcomeDetail::value(json!({ "error": message })));
+    track(asked, "unscripted", Some(status), OutcomeDetail::value(json!({ "error": message })));
     response
 }

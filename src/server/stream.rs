@@ -16,13 +16,13 @@ use crate::telemetry::run_counters::RunCounters;
 pub struct StreamBody {
     body: ReplayBody,
     over: bool,
-    tally: Arc<RunCounters>,
+    counters: Arc<RunCounters>,
 }
 
 impl StreamBody {
-    /// Counts in `tally` how `body` ends.
-    pub(super) fn new(body: ReplayBody, tally: Arc<RunCounters>) -> Self {
-        Self { body, over: false, tally }
+    /// Counts in `counters` how `body` ends.
+    pub(super) fn new(body: ReplayBody, counters: Arc<RunCounters>) -> Self {
+        Self { body, over: false, counters }
     }
 
     /// When the first byte is due.
@@ -34,8 +34,12 @@ impl StreamBody {
 impl Drop for StreamBody {
     fn drop(&mut self) {
         let drained = self.over || self.body.is_end_stream();
-        let tally = &self.tally;
-        RunCounters::count(if drained { &tally.streams_drained } else { &tally.streams_left });
+        let counters = &self.counters;
+        RunCounters::count(if drained {
+            &counters.streams_drained
+        } else {
+            &counters.streams_left
+        });
     }
 }
 

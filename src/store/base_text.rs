@@ -1,4 +1,4 @@
-//! What a recording's own text stands in: one file, or a folder with a file an entry.
+//! The text of a recording without its logs: one file, or a folder with a file for each entry.
 
 use std::ffi::OsString;
 use std::fs::File;

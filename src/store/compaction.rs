@@ -80,11 +80,11 @@ pub(super) fn run(
     wait: bool,
     known: Option<KnownLog>,
 ) -> Result<CompactionResult, StoreError> {
-    fold(paths, disk, Some(rules), wait, known)
+    compact(paths, disk, Some(rules), wait, known)
 }
 
 /// The same; without `rules` those of the log or the recording hold.
-pub(super) fn fold(
+pub(super) fn compact(
     paths: &RecordingPaths,
     disk: &Disk,
     rules: Option<&IdentityRules>,
@@ -221,7 +221,7 @@ fn prepare(
     log: &File,
     aside: &[FramePlace],
 ) -> Result<Next, StoreError> {
-    let source = RecordingSnapshot::folding(paths, log, aside)?;
+    let source = RecordingSnapshot::compacting(paths, log, aside)?;
     let failed = |source| StoreError::read(paths.target.clone(), source);
     let before = match &source {
         Some(source) => source.body().state().map_err(failed)?,

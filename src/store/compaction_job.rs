@@ -1,4 +1,4 @@
-//! A fold as a recorder has it done, on whatever thread.
+//! One compaction as a job that a recorder gives to a thread.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
 /// The names that a recording holds; none where there is none, `None` where it cannot be
 /// read.
 pub(super) fn names(path: &Path) -> Option<HashSet<Fingerprint>> {
-    match Recording::look(path) {
+    match Recording::open_to_inspect(path) {
         Ok(recording) => Some(recording.names().map(|name| fingerprint(&name)).collect()),
         Err(StoreError::Missing { .. }) => Some(HashSet::default()),
         Err(_) => None,

@@ -70,7 +70,7 @@ pub(super) type View = BTreeMap<String, Vec<(String, String)>>;
 
 pub(super) fn view(path: &Path) -> View {
     let mut view = View::new();
-    let recording = match Recording::look(path) {
+    let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return view,
         Err(error) => panic!("{}", error.chain()),

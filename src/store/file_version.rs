@@ -1,4 +1,4 @@
-//! What a file is as long as nobody replaces or changes it.
+//! The version of a file: it differs once the file is replaced or changed.
 
 use std::fs::{self, File};
 use std::io;

@@ -68,7 +68,7 @@ fn name() -> EntryName {
 
 /// What the takes say, in order.
 fn words(path: &Path) -> Vec<String> {
-    let recording = Recording::look(path).unwrap();
+    let recording = Recording::open_to_inspect(path).unwrap();
     recording.entries().map(|stored| stored.unwrap().entry.content.unwrap()).collect()
 }
 

@@ -180,7 +180,7 @@ fn fold_that_died_between_two_files_is_healed_by_the_next() {
         let paths = RecordingPaths::of(&folder.path).unwrap();
         fs::write(&paths.folding, &frames).unwrap();
         let seen = || {
-            let recording = Recording::look(&folder.path).unwrap();
+            let recording = Recording::open_to_inspect(&folder.path).unwrap();
             let read = |stored: Result<StoredEntry, _>| stored.unwrap().entry.content.unwrap();
             recording.entries().map(read).collect::<Vec<_>>()
         };
@@ -363,8 +363,8 @@ fn files_that_are_removed_while_recording_are_told_as_gone() {
     let folder = Folder::new();
     let mut recorder = folder.recorder();
     recorder.append(vec![(step("a"), said("1", "1")), (step("b"), said("2", "2"))], true).unwrap();
-    let job = recorder.fold();
-    recorder.folded(job.run()).unwrap();
+    let job = recorder.start_compaction();
+    recorder.compaction_done(job.run()).unwrap();
     fs::remove_file(folder.path.join("a.json")).unwrap();
     recorder.append(vec![(step("c"), said("3", "3"))], true).unwrap();
     let error = recorder.close().unwrap_err();

@@ -1,6 +1,6 @@
-//! An exchange made ready for the log: as it will stand there, and seen to be free
-//! of the run's credentials. That takes the time, so it is done beside whoever
-//! writes, by any number of threads at once.
+//! Encodes an exchange as a frame of the log, and checks that it holds none of the run's
+//! credentials. This is the slow part of appending, so any number of threads do it at once,
+//! beside the one that writes.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
-//! A recording's file as it stands, whatever is wrong with it; nothing is changed by
-//! looking at it.
+//! Opens a recording's file as it is, whatever is wrong with it, and changes nothing.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::compaction::{CompactionResult, fold};
+use super::compaction::{CompactionResult, compact};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::lock::RecordingLock;
@@ -41,7 +41,7 @@ pub(super) fn merge(
     if live {
         return Ok(Vec::new());
     }
-    let done = fold(paths, disk, None, false, None);
+    let done = compact(paths, disk, None, false, None);
     if !found {
         let guard = lock.acquire(SHORT)?;
         if !is_live(&paths.run).map_err(failed)? {

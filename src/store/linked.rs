@@ -19,7 +19,7 @@ pub(super) fn refuse_other_than_a_recording(path: &Path) -> Result<(), StoreErro
     if !plain.is_symlink() {
         return Ok(());
     }
-    let is_recording = match Recording::look(path) {
+    let is_recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording.meta().is_loomrec() || recording.names().next().is_some(),
         Err(StoreError::Missing { .. }) => false,
         Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! The log's end as one recorder holds it: open, and known up to where it left it.
+//! Appends to the log for one recorder, which knows where its last append ended.
 
 use std::fs::{self, File};
 use std::io;
@@ -88,7 +88,7 @@ impl LogAppender {
     }
 
     /// Looks at the path.
-    pub(super) fn look(&self) -> io::Result<LogState> {
+    pub(super) fn state(&self) -> io::Result<LogState> {
         let there = match fs::symlink_metadata(&self.path) {
             Ok(metadata) => Some((lock::id_of(&metadata), metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -1,5 +1,5 @@
-//! Whether there is memory for what is about to be done: an allocation that fails ends
-//! the process, and an entry of a file may be as long as anyone likes.
+//! Checks that there is memory for a large allocation before it is made: one that fails ends
+//! the process, and an entry of a file may have any length.
 
 use std::hint::black_box;
 

@@ -79,8 +79,8 @@ impl World {
             Step::Append { who, batch, replace } => self.append(*who, batch, *replace),
             Step::Fold { who } => {
                 if let Some((recorder, plan)) = &mut self.recorders[*who] {
-                    let job = recorder.fold();
-                    let folded = recorder.folded(job.run());
+                    let job = recorder.start_compaction();
+                    let folded = recorder.compaction_done(job.run());
                     assert!(folded.is_ok() || plan.has_failed(), "{folded:?}");
                 }
             }

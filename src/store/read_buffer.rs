@@ -1,4 +1,4 @@
-//! Bytes that were read last, so that neighbours are read together.
+//! A buffer of the bytes that were read last, so that neighbouring reads cost one.
 
 use std::fs::File;
 use std::io;

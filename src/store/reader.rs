@@ -68,7 +68,7 @@ impl Recording {
     /// and what helps.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let paths = paths_of(path)?;
-        let mut recording = Self::look(path)?;
+        let mut recording = Self::open_to_inspect(path)?;
         if let Some(log) = run::abandoned_log(&paths)? {
             let (path, entries) = (path.to_owned(), recording.source.logged());
             recording.notes.push(StoreEvent::Unmerged { path, log, entries });
@@ -90,7 +90,7 @@ impl Recording {
         // Before it is read, since reading it may take long, and again behind that: it may
         // have been put there meanwhile.
         refuse_log()?;
-        let recording = Self::look(path)?;
+        let recording = Self::open_to_inspect(path)?;
         refuse_log()?;
         Ok(recording)
     }
@@ -102,7 +102,7 @@ impl Recording {
     /// As [`Recording::open`]; a log that cannot be merged.
     pub fn open_merged(path: &Path) -> Result<Self, StoreError> {
         let notes = leftover::merge(path, &paths_of(path)?, &Disk::real())?;
-        Ok(Self { notes, ..Self::look(path)? })
+        Ok(Self { notes, ..Self::open_to_inspect(path)? })
     }
 
     /// Opens a recording for reading as [`Recording::open`] does, while it may be
@@ -110,7 +110,7 @@ impl Recording {
     ///
     /// # Errors
     /// As [`Recording::open`].
-    pub fn look(path: &Path) -> Result<Self, StoreError> {
+    pub fn open_to_inspect(path: &Path) -> Result<Self, StoreError> {
         let source = RecordingSnapshot::open(path, &paths_of(path)?)?;
         let missing = || StoreError::Missing { path: path.to_owned() };
         let source = source.ok_or_else(missing)?;

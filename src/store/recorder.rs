@@ -220,14 +220,14 @@ impl RecordingAppender {
     }
 
     /// When the next fold is due; `None` where there is nothing to fold.
-    pub fn fold_due(&self) -> Option<Instant> {
+    pub fn compaction_due(&self) -> Option<Instant> {
         let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
 
     /// The work of a fold, for another thread. Its outcome goes to
-    /// [`RecordingAppender::folded`] before the next fold begins.
-    pub fn fold(&mut self) -> CompactionJob {
+    /// [`RecordingAppender::compaction_done`] before the next fold begins.
+    pub fn start_compaction(&mut self) -> CompactionJob {
         self.schedule.begun(Instant::now());
         self.job(false)
     }
@@ -254,7 +254,7 @@ impl RecordingAppender {
     }
 
     /// Takes note of a fold that could not begin.
-    pub fn fold_refused(&mut self) {
+    pub fn compaction_refused(&mut self) {
         self.schedule.failed(Instant::now());
     }
 
@@ -264,7 +264,7 @@ impl RecordingAppender {
     /// Why it could not be done: it is tried again later, and everything is still
     /// in the log. [`StoreError::Gone`] where someone deleted or replaced the recording;
     /// said once.
-    pub fn folded(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
+    pub fn compaction_done(&mut self, done: CompactionDone) -> Result<bool, StoreError> {
         let folded = match done.result {
             Ok(folded) => folded,
             Err(error) => {
@@ -312,13 +312,13 @@ impl RecordingAppender {
     /// holds what was kept in it. A lock or a file beside it that could not be
     /// removed.
     pub fn close(&mut self) -> Result<(), StoreError> {
-        let folded = self.fold_all();
+        let folded = self.compact_all();
         let left = self.leave();
         // Where both went wrong, the calls matter more than what stands beside.
         folded.and(left)
     }
 
-    fn fold_all(&mut self) -> Result<(), StoreError> {
+    fn compact_all(&mut self) -> Result<(), StoreError> {
         if self.run.is_none() {
             return Ok(());
         }
@@ -328,7 +328,7 @@ impl RecordingAppender {
         drop(guard);
         for _ in 0..ROUNDS {
             let done = self.job(true).run();
-            if !self.folded(done)? {
+            if !self.compaction_done(done)? {
                 break;
             }
         }

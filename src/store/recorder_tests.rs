@@ -20,8 +20,8 @@ pub(super) fn open(path: &Path) -> RecordingAppender {
 }
 
 fn fold(recorder: &mut RecordingAppender) -> Result<bool, StoreError> {
-    let job = recorder.fold();
-    recorder.folded(job.run())
+    let job = recorder.start_compaction();
+    recorder.compaction_done(job.run())
 }
 
 pub(super) fn contents(cassette: &RecordingDocument) -> Vec<String> {

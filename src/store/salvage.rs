@@ -16,11 +16,11 @@ use super::error::StoreError;
 use super::file;
 use super::inspect::files;
 use super::log;
-use super::log::recover::{is_log, sift as sift_log};
+use super::log::recover::{is_log, recover_log};
 use super::regular_file;
 use crate::identity::IdentityRules;
 use crate::recording::log_codec;
-use crate::recording::salvage::{CutPiece, MemberCutter, SalvagePiece, sift};
+use crate::recording::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
 use crate::recording::{Entry, EntryName, RecordingMeta};
 use frames::FrameReader;
 
@@ -249,7 +249,7 @@ impl SalvageResult {
             });
         }
         let (mut line, mut counted) = (text.line, 0);
-        for piece in sift(&cut.bytes) {
+        for piece in recover(&cut.bytes) {
             match piece {
                 SalvagePiece::Meta(key, value) => drop(text.keys.insert(key, value)),
                 SalvagePiece::Entry { name, take, range, keyless } => {
@@ -291,15 +291,15 @@ impl SalvageResult {
     }
 
     fn read_log(&mut self, file: &File) -> io::Result<()> {
-        let sifted = sift_log(file)?;
-        self.meta = RecordingMeta::new(&sifted.rules.clone().unwrap_or_default());
-        if sifted.rules.is_none() {
+        let recovered = recover_log(file)?;
+        self.meta = RecordingMeta::new(&recovered.rules.clone().unwrap_or_default());
+        if recovered.rules.is_none() {
             self.lost.push(in_part(
                 "it does not say under which --ignore rules its keys were made: none are assumed",
             ));
         }
         let mut frames = FrameReader::default();
-        for frame in &sifted.frames {
+        for frame in &recovered.frames {
             match log_codec::unpack(&log::payload(file, *frame)?) {
                 Ok((head, _)) => frames.add(head, *frame),
                 Err(problem) => {
@@ -317,7 +317,7 @@ impl SalvageResult {
                 }
             }
         }
-        for range in sifted.lost {
+        for range in recovered.lost {
             let at = range.start;
             let key = name_at(file, at + log::HEAD as u64, range.end)?;
             let why = "the call is damaged, or was cut while it was written".to_owned();

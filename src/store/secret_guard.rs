@@ -1,4 +1,4 @@
-//! The credentials of a run, and the last look at an entry before it is written.
+//! The credentials of a run, and the last search of an entry before it is written.
 //!
 //! A credential that comes again (an API key) is watched for as long as it is in
 //! use, so that an entry of another request cannot hold it either. One that is

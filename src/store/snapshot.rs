@@ -84,7 +84,7 @@ impl RecordingSnapshot {
     /// # Errors
     /// A file that cannot be read or used; [`StoreError::Log`] for a log with an
     /// entry that cannot be read.
-    pub(super) fn folding(
+    pub(super) fn compacting(
         paths: &RecordingPaths,
         log: &File,
         aside: &[FramePlace],

@@ -123,7 +123,7 @@ pub enum AnswerSource {
 
 impl AnswerSource {
     /// The word for it; `None` for nowhere.
-    pub fn word(self) -> Option<&'static str> {
+    pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Recording => Some("recording"),
             Self::Upstream => Some("upstream"),
@@ -161,7 +161,7 @@ pub enum SendEnd {
 
 impl SendEnd {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::ClientLeft => "client_left",
@@ -326,7 +326,7 @@ impl CallRecord {
     }
 
     /// Says what tokens its answer tells.
-    pub fn tell(&mut self, input: u64, output: u64) {
+    pub fn set_tokens(&mut self, input: u64, output: u64) {
         self.tokens = Some(TokenCounts { input, output });
     }
 
@@ -336,7 +336,7 @@ impl CallRecord {
     }
 
     /// Whether the exchange was kept, where it was to be.
-    pub fn kept(&self) -> Option<bool> {
+    pub fn is_kept(&self) -> Option<bool> {
         self.exchange.as_ref().map(|exchange| exchange.kept)
     }
 

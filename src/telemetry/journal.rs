@@ -214,7 +214,7 @@ impl Journal {
     }
 
     /// Adds the line of a connection that asked for nothing.
-    pub fn add_befallen(&self, befallen: ConnectionFault) {
+    pub fn add_connection_fault(&self, befallen: ConnectionFault) {
         self.keep(size_of::<CallRecord>(), |_| (Item::Befallen(Box::new(befallen)), ()));
     }
 
@@ -335,7 +335,7 @@ impl Journal {
     }
 
     /// Ends the connections that are still open, so that their calls get their lines.
-    pub async fn hang_up(&self) {
+    pub async fn end_followers(&self) {
         self.end_following();
         self.open.send_replace(true);
         // A connection that cannot end takes its line with it.

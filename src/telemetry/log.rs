@@ -27,7 +27,7 @@ pub fn call(seen: &CallRecord) {
         path = facts.path,
         upstream = facts.upstream,
         provider = facts.provider.name(),
-        operation = facts.operation.word(),
+        operation = facts.operation.as_str(),
         model = facts.model,
         streamed = facts.streamed,
         matched_by = seen.matched_by,
@@ -37,7 +37,7 @@ pub fn call(seen: &CallRecord) {
         total_ms = milliseconds(seen.total),
         bytes = seen.bytes,
         chunks = seen.chunks,
-        end = seen.end.word(),
+        end = seen.end.as_str(),
         input_tokens = tokens.0,
         output_tokens = tokens.1,
     );

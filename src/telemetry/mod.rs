@@ -34,7 +34,7 @@ impl Telemetry {
     /// A call is over. What is left in the place of its record is of no use.
     pub fn record(&self, call: &mut CallRecord) {
         log::call(call);
-        self.metrics.over(call);
+        self.metrics.record(call);
         let call = self.journal.add(call);
         self.spans.add(&call);
     }

@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn models_without_a_price_are_bounded_in_number_and_length() {
-        let tally = RunCounters::default();
+        let counters = RunCounters::default();
         for number in 0..1000 {
-            tally.unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
+            counters.unpriced(&format!("m{number}-{}", "x".repeat(10_000)));
         }
-        tally.unpriced("m");
-        let unpriced = tally.more().unpriced;
+        counters.unpriced("m");
+        let unpriced = counters.more().unpriced;
         assert_eq!(unpriced.len(), MAX_UNPRICED + 1);
         assert_eq!(unpriced[OTHER_MODELS], 901);
         assert!(unpriced.keys().all(|name| name.len() <= LONGEST));
@@ -219,13 +219,13 @@ mod tests {
 
     #[test]
     fn sums_are_whole_when_several_threads_add_to_them() {
-        let tally = RunCounters::default();
+        let counters = RunCounters::default();
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..1000).for_each(|_| tally.spend(2, 3, 0.5)));
+                scope.spawn(|| (0..1000).for_each(|_| counters.spend(2, 3, 0.5)));
             }
         });
-        let more = tally.more();
+        let more = counters.more();
         assert_eq!((more.input_tokens, more.output_tokens), (8000, 12000));
         assert!((more.cost_usd - 2000.0).abs() < f64::EPSILON);
     }

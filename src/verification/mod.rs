@@ -38,7 +38,7 @@ pub enum Severity {
 
 impl Severity {
     /// Its name.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
             Self::Warning => "warning",
@@ -90,7 +90,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Its name, in lower case.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Format => "format",
             Self::Shape => "shape",

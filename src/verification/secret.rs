@@ -267,7 +267,7 @@ fn form(at: &str, text: &str) -> &'static str {
 fn leaf(json: &Json<'_>, address: usize) -> Option<(String, String)> {
     let holds = |text: &crate::identity::JsonStr<'_>| {
         let (source, _) = text.source();
-        (text.place()..text.place() + source.len().max(1)).contains(&address)
+        (text.offset()..text.offset() + source.len().max(1)).contains(&address)
     };
     match json {
         Json::String(text) => holds(text).then(Default::default),

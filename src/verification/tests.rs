@@ -62,7 +62,7 @@ fn check_text(name: &EntryName, text: &[u8]) -> CheckedEntry {
 }
 
 fn kinds(checked: &CheckedEntry) -> Vec<&'static str> {
-    checked.problems.iter().map(|problem| problem.kind.word()).collect()
+    checked.problems.iter().map(|problem| problem.kind.as_str()).collect()
 }
 
 #[test]

@@ -47,7 +47,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct DemoServer {
     /// Where it listens.
     pub(super) origin: String,
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
 }
@@ -56,12 +56,12 @@ impl DemoServer {
     /// Records into `file` what `upstream` answers.
     pub(super) async fn record(file: &Path, upstream: &str) -> Result<Self, CommandFailure> {
         let base = Url::parse(upstream).map_err(|error| broken(&error.to_string()))?;
-        let tally = Arc::new(RunCounters::default());
+        let counters = Arc::new(RunCounters::default());
         let redactor = redactor()?;
         let rules = IdentityRules::default();
         let recording = store::RecordingAppender::open(file, &store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
-        let counts = (Arc::clone(&tally), metrics());
+        let counts = (Arc::clone(&counters), metrics());
         let told = record::on_told(counts.clone(), silent());
         let writer = RecordWriter::start(recording, KeepPolicy::Successes, told)
             .map_err(|error| broken(&error.to_string()))?;
@@ -71,7 +71,7 @@ impl DemoServer {
         let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
         let on_kept = record::on_kept(counts, silent());
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor), on_kept);
-        Self::start(Some(base), redactor, tally, Some(Arc::new(recorder)), None).await
+        Self::start(Some(base), redactor, counters, Some(Arc::new(recorder)), None).await
     }
 
     /// Answers from `file`, strictly.
@@ -86,14 +86,14 @@ impl DemoServer {
     async fn start(
         base: Option<Url>,
         redactor: Arc<Redactor>,
-        tally: Arc<RunCounters>,
+        counters: Arc<RunCounters>,
         recorder: Option<Arc<RecordEngine>>,
         replayer: Option<ReplayEngine>,
     ) -> Result<Self, CommandFailure> {
         let openai =
             MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
         let rules = vec![IdentityRules::default()];
-        let gateway = Arc::new(Proxy {
+        let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
                 access: AccessPolicy::default(),
                 client_timeout: GRACE,
@@ -112,7 +112,7 @@ impl DemoServer {
             missed: None,
             faults: FaultContext::none(),
             telemetry: Telemetry {
-                counters: tally,
+                counters,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
                 spans: Spans::none(),
@@ -125,11 +125,11 @@ impl DemoServer {
         let listener = listener.map_err(|error| broken(&error.to_string()))?;
         let origin = serve_setup::origin(&listener)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server::run(listener, Arc::clone(&gateway), async {
+        let serving = tokio::spawn(server::run(listener, Arc::clone(&proxy), async {
             // A dropped sender is a stop as well.
             drop(stopped.await);
         }));
-        Ok(Self { origin, gateway, stop, serving })
+        Ok(Self { origin, proxy, stop, serving })
     }
 
     /// Stops it; what it kept is on disk then.
@@ -137,17 +137,17 @@ impl DemoServer {
         drop(self.stop);
         // The server's own end; a panic in it has been printed.
         drop(self.serving.await);
-        if let Some(recorder) = &self.gateway.recorder {
+        if let Some(recorder) = &self.proxy.recorder {
             // A recording that does not hold what was kept fails the replay of it.
             drop(recorder.finish(GRACE).await);
         }
-        self.gateway
+        self.proxy
     }
 }
 
 /// Whether a run has nothing that could open a connection to an upstream.
-pub(super) fn has_no_client(gateway: &Proxy) -> bool {
-    gateway.recorder.is_none() && matches!(gateway.on_miss, OnMiss::Error)
+pub(super) fn has_no_client(proxy: &Proxy) -> bool {
+    proxy.recorder.is_none() && matches!(proxy.on_miss, OnMiss::Error)
 }
 
 /// No extra patterns.

@@ -65,7 +65,7 @@ impl CallSummary {
             (Some(Operation::Other), Some(request)) => {
                 words.extend([Some(request.method.as_str()), Some(request.path.as_str())]);
             }
-            (operation, _) => words.push(operation.map(Operation::word)),
+            (operation, _) => words.push(operation.map(Operation::as_str)),
         }
         let asked = || side.call.as_ref().and_then(|call| call.model.as_deref());
         words.push(entry.model.as_deref().or_else(asked));

@@ -43,7 +43,7 @@ impl JsonDiff {
             "state": state,
             "a": call.old.as_ref().map(told),
             "b": call.new.as_ref().map(told),
-            "matched_by": call.by.map(|by| by.word()),
+            "matched_by": call.by.map(|by| by.as_str()),
             "differences": call.differences.iter().map(difference).collect::<Vec<_>>(),
         });
         let before = if std::mem::replace(&mut self.any, true) { ",\n    " } else { "\n    " };

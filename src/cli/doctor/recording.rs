@@ -10,7 +10,7 @@ use crate::store::{Recording, StoreError};
 const NAMED: usize = 5;
 
 /// Looks at the recording at `path`.
-pub(super) fn look(path: &Path, findings: &mut Vec<Finding>) {
+pub(super) fn check(path: &Path, findings: &mut Vec<Finding>) {
     let about = path.display().to_string();
     let recording = match Recording::open(path) {
         Ok(recording) => recording,

@@ -81,7 +81,7 @@ impl JournalRow {
 
     /// Where its answer came from.
     pub(super) fn source(&self) -> Option<&str> {
-        self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).word())
+        self.source.as_deref().or_else(|| AnswerSource::of(self.outcome()).as_str())
     }
 
     /// Whether it failed: an error, no answer, or one that was not sent to its end.

@@ -80,7 +80,7 @@ impl Row {
             }
             (Some(call), _) => {
                 words.push(' ');
-                words.push_str(call.operation.word());
+                words.push_str(call.operation.as_str());
             }
             _ => {}
         }
@@ -154,7 +154,7 @@ impl Row {
             "takes": self.takes,
             "provider": entry.provider,
             "upstream": entry.upstream,
-            "operation": self.call.as_ref().map(|call| call.operation.word()),
+            "operation": self.call.as_ref().map(|call| call.operation.as_str()),
             "method": request.map(|request| &request.method),
             "path": request.map(|request| &request.path),
             "model": self.model(),

@@ -71,7 +71,7 @@ pub(in crate::cli) fn run(args: &GitMergeArgs) -> Result<u8, CommandFailure> {
     sides.write(&args.ours, &names, keys, true).map_err(named)?;
     report.written = true;
     let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
-    tell(&label, &report, failed, &output);
+    report_merge(&label, &report, failed, &output);
     Ok(if failed { NO } else { 0 })
 }
 
@@ -116,7 +116,7 @@ fn rules(label: &str, sides: &[MergeSide]) -> Result<IdentityRules, CommandFailu
 }
 
 /// Says what came of it.
-fn tell(label: &str, report: &MergeReport, failed: bool, output: &Output) {
+fn report_merge(label: &str, report: &MergeReport, failed: bool, output: &Output) {
     let label = terminal::line(label);
     let ((_, gone), (came, _)) = (report.of(OURS), report.of(THEIRS));
     let mut text = format!("loomrec: {label}: {} of theirs came over", counted(came));

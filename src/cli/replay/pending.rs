@@ -46,10 +46,10 @@ pub(super) fn begin(
 }
 
 /// Ends the file, and says in the receipt what to do now.
-pub(super) fn end(args: &ReplayArgs, gateway: &Proxy, receipt: &mut Receipt) {
+pub(super) fn end(args: &ReplayArgs, proxy: &Proxy, receipt: &mut Receipt) {
     let Some(recording) = args.recordings.first() else { return };
-    let (Some(missed), Some(replayer)) = (&gateway.missed, &gateway.replayer) else {
-        if receipt.missed > 0 && matches!(gateway.on_miss, OnMiss::Error) {
+    let (Some(missed), Some(replayer)) = (&proxy.missed, &proxy.replayer) else {
+        if receipt.missed > 0 && matches!(proxy.on_miss, OnMiss::Error) {
             receipt.next.push(format!(
                 "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
                  just these calls",

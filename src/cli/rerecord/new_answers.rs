@@ -35,7 +35,7 @@ impl NewAnswersFile {
     ///
     /// # Errors
     /// A file that cannot be read, or holds something else.
-    pub(super) fn look(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
+    pub(super) fn open(path: &Path, output: &Output) -> Result<Self, CommandFailure> {
         let path = path.to_owned();
         let missing = matches!(Recording::open(&path), Err(StoreError::Missing { .. }));
         if missing {

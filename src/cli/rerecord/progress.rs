@@ -40,8 +40,8 @@ impl RerecordCounts {
         (self.kept() + self.unkept) as usize + self.failed.len()
     }
 
-    fn text(&self, tally: &RunCounters) -> String {
-        let mut text = dollars(tally.more().cost_usd);
+    fn text(&self, counters: &RunCounters) -> String {
+        let mut text = dollars(counters.more().cost_usd);
         for (count, word) in [
             (self.answer, "changed"),
             (self.retries, "retried"),
@@ -60,16 +60,16 @@ pub(super) struct RerecordProgress {
     total: usize,
     bar: Option<Arc<ProgressBar>>,
     output: Output,
-    tally: Arc<RunCounters>,
+    counters: Arc<RunCounters>,
     counts: Mutex<RerecordCounts>,
 }
 
 impl RerecordProgress {
     /// For so many calls.
-    pub(super) fn new(total: usize, output: &Output, tally: Arc<RunCounters>) -> Self {
+    pub(super) fn new(total: usize, output: &Output, counters: Arc<RunCounters>) -> Self {
         let bar = output.may_draw().then(|| progress::bar(total as u64));
         let output = bar.iter().fold(output.clone(), |output, bar| output.above(Arc::clone(bar)));
-        Self { total, bar, output, tally, counts: Mutex::default() }
+        Self { total, bar, output, counters, counts: Mutex::default() }
     }
 
     /// Where messages go while the bar is drawn.
@@ -110,7 +110,7 @@ impl RerecordProgress {
             RerecordOutcome::Unkept(_) => counts.unkept += 1,
             RerecordOutcome::Stopped => counts.stopped += 1,
         }
-        let (over, text) = (counts.over(), counts.text(&self.tally));
+        let (over, text) = (counts.over(), counts.text(&self.counters));
         drop(counts);
         match &self.bar {
             Some(bar) => {

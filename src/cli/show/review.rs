@@ -21,7 +21,7 @@ pub(in crate::cli) fn text(row: &Row, redactor: &Redactor) -> String {
     let mut page = Page { out: String::new(), redactor };
     let entry = &row.entry;
     page.line("", &format!("== {}", row.key()));
-    let operation = row.call.as_ref().map(|call| call.operation.word());
+    let operation = row.call.as_ref().map(|call| call.operation.as_str());
     let words = [entry.upstream.as_deref().or(entry.provider.as_deref()), operation, row.model()];
     page.line("  ", &words.into_iter().flatten().collect::<Vec<_>>().join(" "));
     if let Some(session) = &entry.session {

@@ -23,7 +23,7 @@ struct Part {
 }
 
 /// Everything that is wrong with the files of a folder.
-pub(super) fn look(files: &[PathBuf], checker: &EntryChecker, report: &mut Report) {
+pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Report) {
     let mut parts = on_all_cores(files, |path| part(path, checker));
     let label = |at: usize| files[at].display().to_string();
     let mut unread = 0;

@@ -54,7 +54,7 @@ fn problem_text(label: &str, problem: &Problem) -> String {
         place => format!("{place}: "),
     };
     let text = terminal::line(&problem.text);
-    let mut out = format!("{label}{line}: {severity}: {place}{text} [{}]\n", problem.kind.word());
+    let mut out = format!("{label}{line}: {severity}: {place}{text} [{}]\n", problem.kind.as_str());
     if !problem.remedy.is_empty() {
         out.push_str(&format!("    {}\n", terminal::line(&problem.remedy)));
     }

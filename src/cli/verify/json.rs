@@ -31,8 +31,8 @@ fn value(report: &Report) -> Value {
         .iter()
         .map(|problem| {
             json!({
-                "kind": problem.kind.word(),
-                "severity": problem.severity.word(),
+                "kind": problem.kind.as_str(),
+                "severity": problem.severity.as_str(),
                 "file": problem.file,
                 "key": problem.key,
                 "pointer": problem.pointer,

@@ -10,7 +10,7 @@ use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
 /// Everything that is wrong with a recording.
 pub(super) fn verify(path: &Path, checker: &EntryChecker) -> Report {
     let mut report = Report { label: path.display().to_string(), ..Report::default() };
-    match look(path, checker, &mut report) {
+    match check(path, checker, &mut report) {
         // Its recorder was killed before there was more than a log.
         Err(StoreError::Missing { .. }) if beside(path, &mut report).is_ok_and(|logs| logs > 0) => {
         }
@@ -24,10 +24,10 @@ pub(super) fn verify(path: &Path, checker: &EntryChecker) -> Report {
     report
 }
 
-fn look(path: &Path, checker: &EntryChecker, report: &mut Report) -> Result<(), StoreError> {
+fn check(path: &Path, checker: &EntryChecker, report: &mut Report) -> Result<(), StoreError> {
     if let Some(files) = store::files(path)? {
         beside(path, report)?;
-        folder::look(&files, checker, report);
+        folder::check(&files, checker, report);
     } else {
         let file = InspectedFile::open(path)?;
         beside(path, report)?;

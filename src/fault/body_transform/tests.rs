@@ -36,7 +36,7 @@ fn run(mut distort: BodyTransform, body: &[Bytes]) -> (Vec<BodyStep>, bool) {
     }
     distort.finish();
     steps.extend(std::iter::from_fn(|| distort.step()));
-    assert!(distort.over(), "{steps:?}");
+    assert!(distort.is_over(), "{steps:?}");
     (steps, distort.struck())
 }
 

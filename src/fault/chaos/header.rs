@@ -32,7 +32,7 @@ impl ChaosRates {
                 theirs.set(action, &THEIRS, headers, name).map_err(named)?;
             }
         }
-        Ok(own.over(&theirs))
+        Ok(own.layered_over(&theirs))
     }
 
     /// Reads `RATE=FAULT`, such as `0.2=http_error:503`.

@@ -185,11 +185,11 @@ proptest! {
 
     #[test]
     fn what_is_said_above_stands(high in rates(), low in rates()) {
-        let merged = high.over(&low);
-        prop_assert_eq!(high.over(&ChaosRates::default()), high.clone());
-        prop_assert_eq!(ChaosRates::default().over(&low), low.clone());
-        prop_assert_eq!(merged.over(&low), merged.clone());
-        prop_assert_eq!(high.over(&merged), merged.clone());
+        let merged = high.layered_over(&low);
+        prop_assert_eq!(high.layered_over(&ChaosRates::default()), high.clone());
+        prop_assert_eq!(ChaosRates::default().layered_over(&low), low.clone());
+        prop_assert_eq!(merged.layered_over(&low), merged.clone());
+        prop_assert_eq!(high.layered_over(&merged), merged.clone());
         prop_assert_eq!(merged.drop, high.drop.or(low.drop));
         prop_assert_eq!(merged.latency_ms, high.latency_ms.or(low.latency_ms));
     }

@@ -38,7 +38,7 @@ pub struct RuleMatch {
     pub upstream: Vec<String>,
     /// The provider's name ([`Provider::name`]).
     pub provider: Vec<String>,
-    /// The operation's word ([`Operation::word`]).
+    /// The operation's word ([`Operation::as_str`]).
     pub operation: Vec<String>,
     /// The model that is asked for.
     pub model: Vec<String>,
@@ -99,7 +99,7 @@ impl RuleMatch {
             request_hash: hashes(fields)?,
             upstream: words(fields, "upstream")?,
             provider: among(fields, "provider", &Provider::ALL.map(Provider::name))?,
-            operation: among(fields, "operation", &Operation::ALL.map(Operation::word))?,
+            operation: among(fields, "operation", &Operation::ALL.map(Operation::as_str))?,
             model: words(fields, "model")?,
             path: words(fields, "path")?,
             session: words(fields, "session")?,

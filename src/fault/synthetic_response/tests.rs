@@ -17,7 +17,7 @@ fn made(
     asked: &ResponseFormat<'_>,
     streamed: bool,
 ) -> SyntheticResponse {
-    match instead(fault, shape, asked, streamed) {
+    match substitute_for(fault, shape, asked, streamed) {
         Some(AnswerSubstitute::Answer(made)) => made,
         other => panic!("{other:?}"),
     }
@@ -50,7 +50,7 @@ fn json_of(made: &SyntheticResponse) -> Value {
 
 #[test]
 fn silence_lasts_as_long_as_the_fault_says_and_ends_as_it_should() {
-    let silence = |fault: Fault| match instead(&fault, Provider::OpenAi, &chat(), true) {
+    let silence = |fault: Fault| match substitute_for(&fault, Provider::OpenAi, &chat(), true) {
         Some(AnswerSubstitute::Silence { for_ms, then }) => (for_ms, then),
         other => panic!("{other:?}"),
     };
@@ -72,8 +72,9 @@ fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
             message: Some("gone".to_owned()),
         })
     };
-    let none =
-        |fault: &Fault, streamed| instead(fault, Provider::OpenAi, &chat(), streamed).is_none();
+    let none = |fault: &Fault, streamed| {
+        substitute_for(fault, Provider::OpenAi, &chat(), streamed).is_none()
+    };
     assert!(none(&Fault::Slow { delay_ms: 1 }, false));
     assert!(none(&Fault::Malformed, false));
     assert!(none(&truncate(TruncationEnd::Reset), false));

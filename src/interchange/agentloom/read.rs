@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for File<'_, '_> {
                 let item = item.map_err(|problem| {
                     de::Error::custom(format_args!("the entry {shown:?}: {problem}"))
                 })?;
-                if !self.finder.tell(item) {
+                if !self.finder.report(item) {
                     return Err(de::Error::custom("no more is wanted"));
                 }
             }

@@ -20,7 +20,7 @@ pub(in super::super) fn read(
 ) -> Result<(), ReadProblem> {
     fixtures(input, &mut |fixture| {
         let place = finder.place();
-        Ok(finder.tell(item(fixture, place)))
+        Ok(finder.report(item(fixture, place)))
     })
 }
 

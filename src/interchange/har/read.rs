@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Part<'_, '_, '_> {
         let latin = self.state.creator.eq_ignore_ascii_case("mitmproxy");
         while let Some(entry) = seq.next_element::<Entry>()? {
             let place = self.state.finder.place();
-            if !self.state.finder.tell(entry.item(place, latin)) {
+            if !self.state.finder.report(entry.item(place, latin)) {
                 return Err(de::Error::custom("no more is wanted"));
             }
         }

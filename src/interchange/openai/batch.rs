@@ -101,7 +101,7 @@ pub(in super::super) fn read(
     beside: &CompanionFiles,
     finder: &mut ReadContext<'_>,
 ) -> Result<(), ReadProblem> {
-    FileLines::visit(input, |line| Ok(finder.tell(item(line, beside)?)))
+    FileLines::visit(input, |line| Ok(finder.report(item(line, beside)?)))
 }
 
 fn item(line: &FileLine<'_>, beside: &CompanionFiles) -> Result<FoundItem, ReadProblem> {

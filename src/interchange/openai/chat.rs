@@ -29,7 +29,7 @@ pub(in super::super) fn read(
             Ok(words) => FoundItem::Words(Box::new(words)),
             Err(reason) => FoundItem::Left(SkippedItem::no_call(place, reason)),
         };
-        Ok(finder.tell(item))
+        Ok(finder.report(item))
     })
 }
 

@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for Part<'_, '_> {
             return Err(de::Error::custom("an object that is no span and holds none"));
         }
         let place = self.finder.place();
-        match self.finder.tell(span::item(&members, place)) {
+        match self.finder.report(span::item(&members, place)) {
             true => Ok(()),
             false => Err(de::Error::custom("no more is wanted")),
         }

@@ -121,7 +121,7 @@ fn read_interactions<R: Read>(
         let interaction =
             VcrInteraction::from_node(node).map_err(|wrong| yaml::at(began, &wrong))?;
         let item = interaction.item(finder.place());
-        if !finder.tell(item) {
+        if !finder.report(item) {
             return Err(ReadProblem::Form(NO_MORE.to_owned()));
         }
     }
@@ -198,7 +198,7 @@ impl<'de> Visitor<'de> for Interactions<'_, '_> {
         while let Some(node) = seq.next_element::<YamlNode>()? {
             let interaction = VcrInteraction::from_node(node).map_err(de::Error::custom)?;
             let item = interaction.item(self.finder.place());
-            if !self.finder.tell(item) {
+            if !self.finder.report(item) {
                 return Err(de::Error::custom(NO_MORE));
             }
         }

@@ -74,7 +74,7 @@ const WORDS: &[Row] = &[
 
 /// The word of `dialect` for what `found` means: `found` itself where it is one of
 /// the dialect's own or of nobody we know, and a normal end where there is none.
-pub(super) fn word(dialect: Dialect, found: Option<&str>, has_calls: bool) -> &str {
+pub(super) fn finish_word(dialect: Dialect, found: Option<&str>, has_calls: bool) -> &str {
     let found = found.filter(|found| !found.is_empty());
     let ended = if has_calls { Meaning::Tools } else { Meaning::Stop };
     let meaning = match found {

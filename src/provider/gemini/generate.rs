@@ -24,7 +24,7 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     read_stream: Some(|framing, bytes| match framing {
         _ if in_pieces(bytes) => {
             let merged = Value::Object(merge::merge(framing, bytes)?.body);
-            fold(std::slice::from_ref(&merged))
+            merge_chunks(std::slice::from_ref(&merged))
         }
         Framing::Array => whole(bytes),
         _ => stream(bytes),
@@ -45,12 +45,12 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
     if bytes.trim_ascii_start().first() == Some(&b'[') {
         // Of an array that was cut, the chunks that came whole.
         let chunks = events(Framing::Array, bytes).filter_map(|event| event.json());
-        return fold(&chunks.collect::<Vec<Value>>());
+        return merge_chunks(&chunks.collect::<Vec<Value>>());
     }
     json_view::whole(
         bytes,
-        |json| fold(std::slice::from_ref(json)),
-        |body| fold(std::slice::from_ref(body)),
+        |json| merge_chunks(std::slice::from_ref(json)),
+        |body| merge_chunks(std::slice::from_ref(body)),
     )
 }
 
@@ -59,17 +59,17 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
     let data: Vec<Cow<'_, [u8]>> = sse::events(bytes).filter_map(|event| event.data).collect();
     let borrowed: Result<Vec<_>, _> = data.iter().map(|data| identity::parse(data)).collect();
     match borrowed {
-        Ok(chunks) => fold(&chunks),
+        Ok(chunks) => merge_chunks(&chunks),
         // An event that is no plain JSON is skipped where it is no JSON at all.
         Err(_) => {
             let parsed = data.iter().filter_map(|data| serde_json::from_slice(data).ok());
-            fold(&parsed.collect::<Vec<Value>>())
+            merge_chunks(&parsed.collect::<Vec<Value>>())
         }
     }
 }
 
 /// Puts the chunks together; `None` where none of them is an answer's.
-pub(in crate::provider) fn fold<D: JsonView>(chunks: &[D]) -> Option<Answer> {
+pub(in crate::provider) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
     let mut answer =
         Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
     let mut seen = false;

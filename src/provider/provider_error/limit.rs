@@ -16,7 +16,10 @@ const LEFT: u64 = 29_000;
 const USUAL_WAIT: u64 = 1000;
 
 /// Adds the headers of a 429.
-pub(super) fn tell(asked: &ErrorRequest<'_>, headers: &mut Vec<(&'static str, String)>) {
+pub(super) fn add_limit_headers(
+    asked: &ErrorRequest<'_>,
+    headers: &mut Vec<(&'static str, String)>,
+) {
     let wait = asked.retry_after_ms.unwrap_or(USUAL_WAIT);
     let tokens = asked.kind == Some("tokens");
     let (requests_left, tokens_left) = if tokens { (REQUESTS - 1, 0) } else { (0, LEFT) };

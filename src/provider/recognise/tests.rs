@@ -143,7 +143,7 @@ fn a_place_is_what_is_left_of_a_chat_path() {
         ("/v1", ""),
         ("", ""),
     ] {
-        assert_eq!(place(path), left, "{path}");
+        assert_eq!(mount(path), left, "{path}");
     }
 }
 

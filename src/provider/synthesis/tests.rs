@@ -42,7 +42,7 @@ fn the_stream_reads_as_the_whole_does_whatever_is_asked() {
     let mut said = 0;
     for operation in operations() {
         let asked = test_calls::asked(operation, true);
-        let Ok(spoken) = spoken(&asked, &PARTS, &rest, "seed") else { continue };
+        let Ok(spoken) = synthesize(&asked, &PARTS, &rest, "seed") else { continue };
         let stream = bytes(operation, &spoken);
         let whole = super::super::write(&asked, &whole(&PARTS, &rest), "seed").unwrap();
         let (streamed, complete) = (
@@ -69,7 +69,7 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
     let parts = [AnswerPart::Text("Well, "), AnswerPart::Text("no")];
     for operation in operations() {
         let asked = test_calls::asked(operation, true);
-        let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+        let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
         let whole = bytes(operation, &spoken);
         assert_eq!(test_calls::read(operation, true, &whole).unwrap().content, "Well, no");
         let error = super::super::stream_error(&asked, 503, None, "gone", 0);
@@ -86,7 +86,7 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
 fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
     for operation in [Operation::ChatCompletions, Operation::Messages] {
         let asked = test_calls::asked(operation, true);
-        let spoken = spoken(&asked, &PARTS, &Answer::default(), "seed").unwrap();
+        let spoken = synthesize(&asked, &PARTS, &Answer::default(), "seed").unwrap();
         let told: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
         assert!(told.is_sorted(), "{told:?}");
         let events = |part: usize| -> String {
@@ -112,7 +112,7 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
         AnswerPart::Text(""),
     ];
     let asked = test_calls::asked(Operation::ChatCompletions, false);
-    let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+    let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
     let stream = bytes(Operation::ChatCompletions, &spoken);
     let answer = test_calls::read(Operation::ChatCompletions, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
@@ -124,7 +124,7 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
 #[test]
 fn an_answer_without_parts_is_all_ending() {
     let asked = test_calls::asked(Operation::Messages, false);
-    let spoken = spoken(&asked, &[], &Answer::default(), "seed").unwrap();
+    let spoken = synthesize(&asked, &[], &Answer::default(), "seed").unwrap();
     assert!(spoken.said.is_empty() && !spoken.ending.is_empty());
     let stream = bytes(Operation::Messages, &spoken);
     let answer = test_calls::read(Operation::Messages, true, &stream).unwrap();
@@ -135,7 +135,8 @@ fn an_answer_without_parts_is_all_ending() {
 fn arguments_that_are_no_json_are_streamed_as_they_are() {
     let parts = [AnswerPart::Call { id: "c", name: "f", arguments: "{\"a\": " }];
     for operation in [Operation::ChatCompletions, Operation::Messages] {
-        let spoken = spoken(&test_calls::asked(operation, false), &parts, &Answer::default(), "s");
+        let spoken =
+            synthesize(&test_calls::asked(operation, false), &parts, &Answer::default(), "s");
         let stream = bytes(operation, &spoken.unwrap());
         let call = &test_calls::read(operation, true, &stream).unwrap().tool_calls[0];
         assert_eq!(call.arguments, json!({"_raw": "{\"a\": "}), "{operation:?}");
@@ -157,7 +158,7 @@ proptest! {
         parts.push(AnswerPart::Call { id: "id", name: &name, arguments: &arguments });
         for operation in [Operation::ChatCompletions, Operation::Messages] {
             let asked = test_calls::asked(operation, true);
-            let spoken = spoken(&asked, &parts, &Answer::default(), "seed").unwrap();
+            let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
             let stream = bytes(operation, &spoken);
             let answer = test_calls::read(operation, true, &stream).unwrap();
             prop_assert_eq!(&answer.content, &texts.concat());
@@ -171,7 +172,7 @@ proptest! {
     fn marks_of_nobody_stay_as_they_are(text in "[\u{f8f0}\u{f8f1}0-9{}\": ]{0,12}") {
         let answer = Answer { model: Some(text.clone()), ..Answer::default() };
         let asked = test_calls::asked(Operation::ChatCompletions, false);
-        let spoken = spoken(&asked, &[], &answer, "seed").unwrap();
+        let spoken = synthesize(&asked, &[], &answer, "seed").unwrap();
         prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{OnWriterEvent, Task, Waiting, WriterEvent, tell_all};
+use super::{OnWriterEvent, Task, Waiting, WriterEvent, report_all};
 use crate::store::{self, CompactionDone, StoreError};
 
 /// Exchanges written in one go at the most.
@@ -43,11 +43,11 @@ impl WriterState {
     pub(super) fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
         let mut batch = Vec::new();
         let mut open = true;
-        self.tell_notes();
+        self.report_events();
         while open {
             match self.next(tasks) {
                 Some(task) => open = self.take(task, &mut batch),
-                None => self.fold(),
+                None => self.start_compaction(),
             }
             while open && batch.len() < BATCH {
                 match tasks.try_recv() {
@@ -66,7 +66,7 @@ impl WriterState {
 
     /// The next task; `None` when it is time for a fold.
     fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
-        let due = if self.folding.is_none() { self.recording().fold_due() } else { None };
+        let due = if self.folding.is_none() { self.recording().compaction_due() } else { None };
         let Some(due) = due else {
             // We hold a sender ourselves, so this ends with a task only.
             return Some(tasks.recv().unwrap_or(Task::Close));
@@ -87,8 +87,8 @@ impl WriterState {
     fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
         match task {
             Task::Keep(more) => batch.extend(more),
-            Task::Kept => self.tell_notes(),
-            Task::Folded(done, took) => self.folded(*done, took),
+            Task::Kept => self.report_events(),
+            Task::Folded(done, took) => self.compaction_done(*done, took),
             Task::Close => return false,
         }
         true
@@ -99,8 +99,8 @@ impl WriterState {
             return;
         }
         let outcome = self.keep(batch);
-        tell_all(batch.drain(..), &outcome);
-        self.tell_notes();
+        report_all(batch.drain(..), &outcome);
+        self.report_events();
     }
 
     /// Keeps a batch; while that means to wait, exchanges are queued.
@@ -115,8 +115,8 @@ impl WriterState {
     }
 
     /// Has a fold done on a thread of its own.
-    fn fold(&mut self) {
-        let job = self.recording().fold();
+    fn start_compaction(&mut self) {
+        let job = self.recording().start_compaction();
         let folds = self.folds.clone();
         let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
             // A writer that is gone has closed the recording itself.
@@ -129,18 +129,18 @@ impl WriterState {
         match thread {
             Ok(thread) => self.folding = Some(thread),
             Err(error) => {
-                self.recording().fold_refused();
+                self.recording().compaction_refused();
                 self.trouble(format!("failed to start a thread to fold the log: {error}"));
             }
         }
     }
 
-    fn folded(&mut self, done: CompactionDone, took: Duration) {
+    fn compaction_done(&mut self, done: CompactionDone, took: Duration) {
         if let Some(thread) = self.folding.take() {
             // It has sent its last.
             drop(thread.join());
         }
-        let folded = self.recording().folded(done);
+        let folded = self.recording().compaction_done(done);
         match folded {
             Ok(_) => {
                 self.said.clear();
@@ -148,7 +148,7 @@ impl WriterState {
             }
             Err(error) => self.complain(&error),
         }
-        self.tell_notes();
+        self.report_events();
     }
 
     fn complain(&mut self, error: &StoreError) {
@@ -167,7 +167,7 @@ impl WriterState {
         }
     }
 
-    fn tell_notes(&mut self) {
+    fn report_events(&mut self) {
         let notes = self.recording().take_notes();
         for note in notes {
             (self.on_told)(WriterEvent::Note(&note));
@@ -181,12 +181,12 @@ impl WriterState {
         }
         for task in tasks.try_iter() {
             if let Task::Folded(done, took) = task {
-                self.folded(*done, took);
+                self.compaction_done(*done, took);
             }
         }
         self.waits.store(true, Ordering::Release);
         let closed = self.recording().close();
-        self.tell_notes();
+        self.report_events();
         match closed {
             Err(error @ StoreError::Gone { .. }) => {
                 self.complain(&error);

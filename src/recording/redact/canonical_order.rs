@@ -51,7 +51,7 @@ impl CanonicalOrder {
 /// Adds where the strings of a value stand in memory. The reader bounds the depth.
 fn add_places(value: &Json<'_>, places: &mut Vec<usize>) {
     match value {
-        Json::String(text) => places.push(text.place()),
+        Json::String(text) => places.push(text.offset()),
         Json::Array(items) => items.iter().for_each(|item| add_places(item, places)),
         Json::Object(members) => members.iter().for_each(|(_, value)| add_places(value, places)),
         _ => {}

@@ -194,7 +194,7 @@ fn raw(call: &Call<'_>, asked: &ResponseFormat<'_>) -> Vec<Chunk> {
 
 /// The events of a stream, each at its time, raw bytes between them.
 fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec<Chunk>, String> {
-    let spoken = provider::spoken(asked, &call.parts, &call.rest(), seed);
+    let spoken = provider::synthesize(asked, &call.parts, &call.rest(), seed);
     let spoken = spoken.map_err(|why| why.to_string())?;
     let (parts, mut frames): (Vec<_>, Vec<_>) = spoken.said.into_iter().unzip();
     match call.failure {

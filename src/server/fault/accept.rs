@@ -16,23 +16,23 @@ use crate::telemetry::journal::ConnectionFault;
 /// would make the close a reset.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Has `stream` suffer a fault before anything was asked on it.
-pub(in crate::server) async fn suffer(
-    gateway: Arc<Proxy>,
+/// Applies a fault to `stream` before anything was asked on it.
+pub(in crate::server) async fn apply_to_connection(
+    proxy: Arc<Proxy>,
     mut stream: TcpStream,
     number: u64,
     decided: DecidedFault,
 ) {
-    let faults = &gateway.faults;
+    let faults = &proxy.faults;
     let id = faults.watch.number();
     faults.decider.fired(&decided);
     let line = recovery_tracker::connections();
-    recovery_tracker::came(&gateway, &line);
+    recovery_tracker::came(&proxy, &line);
     let facts = Arc::new(active_fault::facts(id, &decided, &line, None));
-    let (at, fault) = (arrival(&gateway.clock), Arc::clone(&facts));
-    gateway.telemetry.journal.add_befallen(ConnectionFault { at, connection: number, fault });
-    recovery_tracker::fired(&gateway, &line, (id, number), &facts);
-    gateway.telemetry.metrics.fault(decided.fault.name(), decided.source.word());
+    let (at, fault) = (arrival(&proxy.clock), Arc::clone(&facts));
+    proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
+    recovery_tracker::fired(&proxy, &line, (id, number), &facts);
+    proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,
         Fault::Hang { max_ms } | Fault::Wedged { max_ms } => max_ms,
@@ -45,7 +45,7 @@ pub(in crate::server) async fn suffer(
         () = faults.stopped() => false,
     };
     if left {
-        recovery_tracker::left(&gateway, number);
+        recovery_tracker::left(&proxy, number);
         return;
     }
     if matches!(decided.fault, Fault::ConnectionReset | Fault::Disconnect) {

@@ -1,4 +1,5 @@
-//! A fault of one call, for the books: the journal, the counts, the answer's headers.
+//! A fault that applies to one call, as the journal, the counters and the answer's headers
+//! report it.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) struct ActiveFault {
     pub(super) claim: Option<TakeLease>,
     /// What its answer is behind, where it is only late.
     pub(super) late: Option<DelayedCall>,
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     /// Where chance was declared that it comes by.
     pub(super) chaos: Option<ChaosAction>,
     pub(super) id: u64,
@@ -68,7 +69,7 @@ impl NotApplied {
     }
 
     /// The word for it in the metrics.
-    fn word(&self) -> &'static str {
+    fn as_str(&self) -> &'static str {
         match self {
             Self::NoBody => "no_body",
             Self::OtherKind => "other_kind",
@@ -82,13 +83,13 @@ impl NotApplied {
 impl ActiveFault {
     /// A fault that was decided for a call of `line` on this connection.
     pub(super) fn new(
-        gateway: &Arc<Proxy>,
+        proxy: &Arc<Proxy>,
         decided: DecidedFault,
         line: SessionKey,
         step: Option<&str>,
         connection: u64,
     ) -> Self {
-        let (gateway, id) = (Arc::clone(gateway), gateway.faults.watch.number());
+        let (proxy, id) = (Arc::clone(proxy), proxy.faults.watch.number());
         let facts = Arc::new(facts(id, &decided, &line, step));
         Self {
             decided,
@@ -97,7 +98,7 @@ impl ActiveFault {
             claim: None,
             late: None,
             chaos: None,
-            gateway,
+            proxy,
             id,
             connection,
             fired: false,
@@ -107,15 +108,15 @@ impl ActiveFault {
     /// It has happened.
     pub(super) fn fired(&mut self) {
         if !std::mem::replace(&mut self.fired, true) {
-            self.gateway.faults.decider.fired(&self.decided);
+            self.proxy.faults.decider.fired(&self.decided);
             let which = (self.id, self.connection);
-            recovery_tracker::fired(&self.gateway, &self.line, which, &self.facts);
+            recovery_tracker::fired(&self.proxy, &self.line, which, &self.facts);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
-            self.gateway.telemetry.metrics.fault(fault.name(), source.word());
+            self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
             if let Some(chaos) = self.chaos {
-                self.gateway.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
+                self.proxy.telemetry.metrics.chaos(rule, chaos.source, chaos.front);
             }
-            log::fault(fault.name(), source.word());
+            log::fault(fault.name(), source.as_str());
         }
     }
 
@@ -123,9 +124,9 @@ impl ActiveFault {
     pub(super) fn missed(&self, why: &NotApplied) {
         let DecidedFault { rule, fault, .. } = &self.decided;
         let text = why.text();
-        self.gateway.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
+        self.proxy.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
         if let Some(chaos) = self.chaos {
-            self.gateway.telemetry.metrics.bypass(rule, chaos.source, chaos.front, why.word());
+            self.proxy.telemetry.metrics.bypass(rule, chaos.source, chaos.front, why.as_str());
         }
     }
 
@@ -155,7 +156,7 @@ pub(super) fn facts(
         "id": id,
         "type": fault.name(),
         "rule": &**rule,
-        "source": source.word(),
+        "source": source.as_str(),
         "key": hash_of(&line.1),
         "session": line.0,
         "step_id": step,

@@ -26,13 +26,13 @@ pub(super) fn form(observed: &NormalizedRequest) -> ResponseFormat<'_> {
 }
 
 /// `response`, which ends the faults of its calls if it is a good one.
-pub(super) fn heal(
+pub(super) fn mark_recovered(
     caller: &ConnectionContext,
     response: Response<AnyBody>,
     line: SessionKey,
 ) -> Response<AnyBody> {
-    let gateway = &caller.gateway;
-    if response.status().as_u16() >= 400 || !gateway.faults.watch.awaits(&line) {
+    let proxy = &caller.proxy;
+    if response.status().as_u16() >= 400 || !proxy.faults.watch.awaits(&line) {
         return response;
     }
     response.map(|body| wrap(caller, body, None, Some(line), (None, None)))
@@ -45,7 +45,7 @@ fn wrap(
     heals: Option<SessionKey>,
     claims: (Option<TakeLease>, Option<DelayedCall>),
 ) -> AnyBody {
-    let around = (Arc::clone(&caller.gateway), Arc::clone(&caller.connection));
+    let around = (Arc::clone(&caller.proxy), Arc::clone(&caller.connection));
     let announced = body.size_hint().exact();
     AnyBody::Fault(Box::new(
         FaultBody::new(body, around, distort, heals, announced).claiming(claims),
@@ -72,7 +72,7 @@ pub(super) async fn distorted(
             mark.label(response.headers_mut());
             return answered(caller, mark, response);
         }
-        return spared(caller, mark, response, &NotApplied::NoBody);
+        return not_applied(caller, mark, response, &NotApplied::NoBody);
     }
     if matches!(fault, Fault::Slow { .. }) {
         mark.label(response.headers_mut());
@@ -83,22 +83,24 @@ pub(super) async fn distorted(
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
         return match rewrite(&form, framing, &mut mark, response).await {
             Ok(response) => response,
-            Err((response, why)) => spared(caller, mark, response, &NotApplied::Inapplicable(why)),
+            Err((response, why)) => {
+                not_applied(caller, mark, response, &NotApplied::Inapplicable(why))
+            }
         };
     }
     let announced = response.body().size_hint().exact();
     let made = || BodyTransform::new(&fault, &form, framing, announced, mark.decided.roll);
     let Some(mut distort) = made() else {
-        return spared(caller, mark, response, &NotApplied::OtherKind);
+        return not_applied(caller, mark, response, &NotApplied::OtherKind);
     };
     let mut total = None;
     if let AnyBody::Replay(body) = response.body() {
         total = Some(body.total());
         if !made().is_some_and(|trial| strikes(trial, &response, body)) {
-            return spared(caller, mark, response, &NotApplied::TooShort);
+            return not_applied(caller, mark, response, &NotApplied::TooShort);
         }
     } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
-        return spared(caller, mark, response, &NotApplied::NoLength);
+        return not_applied(caller, mark, response, &NotApplied::NoLength);
     }
     let (mut parts, body) = response.into_parts();
     distort.head(&mut parts.status, &mut parts.headers, total);
@@ -138,7 +140,7 @@ fn strikes(mut trial: BodyTransform, response: &Response<AnyBody>, body: &Replay
 }
 
 /// An answer to which its fault could not happen: it goes out as it is, and is used up.
-fn spared(
+fn not_applied(
     caller: &ConnectionContext,
     mark: ActiveFault,
     response: Response<AnyBody>,
@@ -155,15 +157,15 @@ fn answered(
     response: Response<AnyBody>,
 ) -> Response<AnyBody> {
     let line = mark.line;
-    mark.late.into_iter().for_each(DelayedCall::over);
+    mark.late.into_iter().for_each(DelayedCall::answer_sent);
     match mark.claim {
         Some(claim) => claim.answered(),
         None if response.status().as_u16() < 400 => {
-            caller.gateway.faults.decider.well(line.0.as_deref(), &line.1);
+            caller.proxy.faults.decider.well(line.0.as_deref(), &line.1);
         }
         None => {}
     }
-    heal(caller, response, line)
+    mark_recovered(caller, response, line)
 }
 
 /// How an answer with these headers is framed; `None` where it is no stream.

@@ -24,7 +24,7 @@ type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A body that something happens to, or whose good end is waited for.
 pub struct FaultBody {
     body: AnyBody,
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     connection: Arc<ConnectionHandle>,
     work: Option<Work>,
     /// Answered well to its end, it ends the faults of these calls.
@@ -69,7 +69,7 @@ impl FaultBody {
     /// `body`, of which `announced` bytes are announced and to which `distort` happens.
     pub(super) fn new(
         body: AnyBody,
-        (gateway, connection): (Arc<Proxy>, Arc<ConnectionHandle>),
+        (proxy, connection): (Arc<Proxy>, Arc<ConnectionHandle>),
         distort: Option<(BodyTransform, ActiveFault)>,
         heals: Option<SessionKey>,
         announced: Option<u64>,
@@ -77,7 +77,7 @@ impl FaultBody {
         let work = distort.map(|(distort, mark)| Work { distort, mark, ahead: None });
         Self {
             body,
-            gateway,
+            proxy,
             connection,
             work,
             heals,
@@ -114,12 +114,12 @@ impl FaultBody {
         }
         match step {
             Some(BodyStep::Wait(ms)) => {
-                let gateway = Arc::clone(&self.gateway);
-                self.wait = Some(Box::pin(async move { gateway.faults.pause(ms).await }));
+                let proxy = Arc::clone(&self.proxy);
+                self.wait = Some(Box::pin(async move { proxy.faults.pause(ms).await }));
             }
             Some(BodyStep::Stall) => {
-                let gateway = Arc::clone(&self.gateway);
-                self.wait = Some(Box::pin(async move { gateway.faults.stopped().await }));
+                let proxy = Arc::clone(&self.proxy);
+                self.wait = Some(Box::pin(async move { proxy.faults.stopped().await }));
                 work.ahead = Some(BodyStep::Cut(fault::ConnectionCut::Close));
             }
             Some(BodyStep::Behind(data)) => self.connection.send_behind(data),
@@ -246,10 +246,10 @@ impl Drop for FaultBody {
     fn drop(&mut self) {
         let whole = self.is_whole();
         if let (true, Some(line)) = (whole, &self.heals) {
-            recovery_tracker::recovered(&self.gateway, line);
+            recovery_tracker::recovered(&self.proxy, line);
         }
         if whole {
-            self.late.take().into_iter().for_each(DelayedCall::over);
+            self.late.take().into_iter().for_each(DelayedCall::answer_sent);
         }
         let spares = |work: &Work| work.mark.decided.fault.only_delays() || !work.distort.struck();
         // Any other claim goes with this.

@@ -9,12 +9,12 @@ use serde_json::json;
 
 use super::super::connection_context::ConnectionContext;
 use super::super::handler;
-use super::super::incoming_call::{IncomingCall, note};
+use super::super::incoming_call::{IncomingCall, track};
 use super::super::parsed_request::ParsedRequest;
 use super::super::respond::{self, AnyBody};
 use super::super::{OnMiss, Proxy, UserNotice, script};
 use super::active_fault::{ActiveFault, ChaosAction, hash_of};
-use super::apply::{distorted, form, heal, looks_inside};
+use super::apply::{distorted, form, looks_inside, mark_recovered};
 use super::declared::{FaultHeaders, REFUSED};
 use super::delayed_call::DelayedCall;
 use super::no_response::{self, AbandonedCall};
@@ -41,19 +41,19 @@ struct Owed<'a> {
 
 impl Owed<'_> {
     /// What the call has of the take under a fault, where that does not use it up.
-    fn claim(&mut self, gateway: &Arc<Proxy>, mark: &ActiveFault) -> Option<TakeLease> {
+    fn claim(&mut self, proxy: &Arc<Proxy>, mark: &ActiveFault) -> Option<TakeLease> {
         let decided = &mark.decided;
         if self.replayer.matcher().is_used_by(self.hit.take, decided) {
             return None;
         }
         let held = std::mem::replace(&mut self.held, false);
-        Some(TakeLease::new(gateway, &mark.line, decided.attempt, &self.hit, held))
+        Some(TakeLease::new(proxy, &mark.line, decided.attempt, &self.hit, held))
     }
 
     /// The take is still owed to the call's session.
-    fn give_back(&mut self) {
+    fn release(&mut self) {
         if std::mem::replace(&mut self.held, false) {
-            self.replayer.give_back(self.hit.index(), self.observed.session.as_deref());
+            self.replayer.release(self.hit.index(), self.observed.session.as_deref());
         }
     }
 }
@@ -66,52 +66,51 @@ pub(in crate::server) async fn answer(
     caller: &ConnectionContext,
     mut asked: Box<IncomingCall>,
 ) -> Result<Response<AnyBody>, AbandonedCall> {
-    let gateway = &caller.gateway;
+    let proxy = &caller.proxy;
     let headers = match FaultHeaders::of(&asked.headers) {
         Ok(headers) => headers,
-        Err(why) => return Ok(refuse(gateway, &asked, &why)),
+        Err(why) => return Ok(refuse(proxy, &asked, &why)),
     };
-    if gateway.faults.idle && headers.is_empty() && !gateway.faults.watch.is_open() {
-        return Ok(handler::answer(gateway, asked).await);
+    if proxy.faults.idle && headers.is_empty() && !proxy.faults.watch.is_open() {
+        return Ok(handler::answer(proxy, asked).await);
     }
     let known = Arc::clone(&asked.known);
     let observed = known.seen.storable();
-    let hash = observed.key(&gateway.faults.rules);
+    let hash = observed.key(&proxy.faults.rules);
     // Steps that make the same request are apart from each other.
     let step = observed.step.as_deref().unwrap_or_default();
     let key = format!("{} {} {step}", hash.as_str(), observed.upstream);
     let line: SessionKey = (observed.session.clone(), key);
-    recovery_tracker::came(gateway, &line);
-    if gateway.faults.idle && headers.is_empty() {
+    recovery_tracker::came(proxy, &line);
+    if proxy.faults.idle && headers.is_empty() {
         // It is not counted: whether it would be must not hang on other calls' faults.
-        let response = handler::answer(gateway, asked).await;
+        let response = handler::answer(proxy, asked).await;
         if response.status().as_u16() < 400 {
-            gateway.faults.decider.well(line.0.as_deref(), &line.1);
+            proxy.faults.decider.well(line.0.as_deref(), &line.1);
         }
-        return Ok(heal(caller, response, line));
+        return Ok(mark_recovered(caller, response, line));
     }
     let (decided, found) = decide(caller, &known, &line, &headers);
     let Some(decided) = decided else {
         let response = match found {
-            Some(Ok(owed)) => deliver(gateway, &asked, owed, asked.arrived).await.map_err(Some),
+            Some(Ok(owed)) => deliver(proxy, &asked, owed, asked.arrived).await.map_err(Some),
             Some(Err(miss)) => Err(Some(miss)),
             None => Err(None),
         };
         let response = match response {
             Ok(response) => response,
             Err(miss) => {
-                let response = handler::unanswered(gateway, asked, miss).await;
+                let response = handler::unanswered(proxy, asked, miss).await;
                 if response.status().as_u16() < 400 {
-                    gateway.faults.decider.well(line.0.as_deref(), &line.1);
+                    proxy.faults.decider.well(line.0.as_deref(), &line.1);
                 }
                 response
             }
         };
-        return Ok(heal(caller, response, line));
+        return Ok(mark_recovered(caller, response, line));
     };
-    let chaos = chaos(gateway, &decided, &headers, found.as_ref());
-    let mut mark =
-        ActiveFault::new(gateway, decided, line, observed.step.as_deref(), caller.number);
+    let chaos = chaos(proxy, &decided, &headers, found.as_ref());
+    let mut mark = ActiveFault::new(proxy, decided, line, observed.step.as_deref(), caller.number);
     mark.chaos = chaos;
     asked.fault = Some(Arc::clone(&mark.facts));
     if let Some(instead) = instead(&mark.decided.fault, &asked) {
@@ -119,12 +118,12 @@ pub(in crate::server) async fn answer(
         let missed = found.and_then(Result::err);
         return replace(caller, mark, asked, missed, instead).await;
     }
-    befall(caller, mark, asked, found).await
+    apply_to_response(caller, mark, asked, found).await
 }
 
 /// Where the rate of an action of chaos was declared, and what stands behind it.
 fn chaos(
-    gateway: &Proxy,
+    proxy: &Proxy,
     decided: &DecidedFault,
     headers: &FaultHeaders,
     found: Option<&Result<Owed<'_>, UnexplainedMiss>>,
@@ -140,7 +139,7 @@ fn chaos(
         (false, true) => "entry",
         (false, false) => "plan",
     };
-    let live = gateway.recorder.is_some() || matches!(gateway.on_miss, OnMiss::Forward(_));
+    let live = proxy.recorder.is_some() || matches!(proxy.on_miss, OnMiss::Forward(_));
     let front = match take {
         Some(_) => "fixture",
         None if live => "proxy",
@@ -150,15 +149,15 @@ fn chaos(
 }
 
 /// A call whose headers declare what is no fault.
-fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody> {
+fn refuse(proxy: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody> {
     // A message may quote a part of a value, in which a part of a credential is not found.
     let why = match FaultHeaders::are_clean(&asked.headers, asked.secrets()) {
-        true => &*gateway.redactor.redact_text(why, asked.secrets()),
+        true => &*proxy.redactor.redact_text(why, asked.secrets()),
         false => "a header that declares a fault holds a credential of the call",
     };
-    RunCounters::count(&gateway.telemetry.counters.refused);
-    (gateway.notify)(UserNotice::Refused(why));
-    note(asked, "refused", Some(REFUSED), OutcomeDetail::value(json!({ "message": why })));
+    RunCounters::count(&proxy.telemetry.counters.refused);
+    (proxy.notify)(UserNotice::Refused(why));
+    track(asked, "refused", Some(REFUSED), OutcomeDetail::value(json!({ "message": why })));
     let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
     response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
     response
@@ -168,7 +167,7 @@ fn refuse(gateway: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody>
 fn instead(fault: &Fault, asked: &IncomingCall) -> Option<AnswerSubstitute> {
     let observed = asked.known.seen.storable();
     let form = form(observed);
-    fault::instead(fault, asked.shape(), &form, observed.call.streamed)
+    fault::substitute_for(fault, asked.shape(), &form, observed.call.streamed)
 }
 
 /// The take that a call is owed, and the fault it gets: one after the other for all
@@ -180,11 +179,11 @@ fn decide<'a>(
     line: &SessionKey,
     headers: &FaultHeaders,
 ) -> (Option<DecidedFault>, Option<Result<Owed<'a>, UnexplainedMiss>>) {
-    let gateway = &*caller.gateway;
-    let mut turn = gateway.faults.decider.turn(line.0.as_deref(), &line.1);
-    let mut found = gateway.replayer.as_ref().map(|replayer| find(replayer, known));
+    let proxy = &*caller.proxy;
+    let mut turn = proxy.faults.decider.turn(line.0.as_deref(), &line.1);
+    let mut found = proxy.replayer.as_ref().map(|replayer| find(replayer, known));
     let take = found.as_ref().and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
-    let known_name = take.zip(gateway.replayer.as_ref());
+    let known_name = take.zip(proxy.replayer.as_ref());
     let known_name = known_name.map(|(take, replayer)| replayer.matcher().name_of(take));
     let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
     let name = name.unwrap_or_default();
@@ -205,7 +204,7 @@ fn decide<'a>(
         step,
         upstream: &observed.upstream,
         provider: observed.call.provider.name(),
-        operation: observed.call.operation.word(),
+        operation: observed.call.operation.as_str(),
         model: observed.call.model.as_deref(),
         path: &observed.request.path,
         session: observed.session.as_deref(),
@@ -224,7 +223,7 @@ fn decide<'a>(
             if !decided.fault.only_delays()
                 && !owed.replayer.matcher().is_used_by(owed.hit.take, decided) =>
         {
-            owed.give_back();
+            owed.release();
         }
         _ => {}
     }
@@ -249,16 +248,16 @@ fn find<'a>(
 
 /// The recorded answer, due as if the call had come at `arrived`.
 async fn deliver(
-    gateway: &Proxy,
+    proxy: &Proxy,
     asked: &IncomingCall,
     mut owed: Owed<'_>,
     arrived: Instant,
 ) -> Result<Response<AnyBody>, UnexplainedMiss> {
     let accepted = handler::accepted(asked);
     match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()).await {
-        Ok(answered) => Ok(handler::served(gateway, asked, answered).await),
+        Ok(answered) => Ok(handler::served(proxy, asked, answered).await),
         Err(miss) => {
-            owed.give_back();
+            owed.release();
             Err(miss)
         }
     }
@@ -273,21 +272,20 @@ async fn replace(
     missed: Option<UnexplainedMiss>,
     instead: AnswerSubstitute,
 ) -> Result<Response<AnyBody>, AbandonedCall> {
-    let gateway = &caller.gateway;
-    RunCounters::count(&gateway.telemetry.counters.faulted);
+    let proxy = &caller.proxy;
+    RunCounters::count(&proxy.telemetry.counters.faulted);
     if let Some(miss) = missed {
-        handler::count_miss(gateway, &asked, miss).await;
+        handler::count_miss(proxy, &asked, miss).await;
     }
     match instead {
         AnswerSubstitute::Silence { for_ms, then } => {
-            note(&asked, "faulted", None, OutcomeDetail::Nothing);
-            Err(no_response::keep(gateway, &caller.connection, for_ms, no_response::cut(then))
-                .await)
+            track(&asked, "faulted", None, OutcomeDetail::Nothing);
+            Err(no_response::keep(proxy, &caller.connection, for_ms, no_response::cut(then)).await)
         }
         AnswerSubstitute::Answer(made) => {
             let mut response = response(made);
             mark.label(response.headers_mut());
-            note(&asked, "faulted", Some(response.status()), OutcomeDetail::Nothing);
+            track(&asked, "faulted", Some(response.status()), OutcomeDetail::Nothing);
             Ok(response)
         }
     }
@@ -310,22 +308,22 @@ fn response(made: SyntheticResponse) -> Response<AnyBody> {
 }
 
 /// Has something happen to the true answer of a call.
-async fn befall(
+async fn apply_to_response(
     caller: &ConnectionContext,
     mut mark: ActiveFault,
     mut asked: Box<IncomingCall>,
     mut found: Option<Result<Owed<'_>, UnexplainedMiss>>,
 ) -> Result<Response<AnyBody>, AbandonedCall> {
-    let gateway = &caller.gateway;
+    let proxy = &caller.proxy;
     let known = Arc::clone(&asked.known);
     if let Some(Ok(owed)) = &mut found {
-        mark.claim = owed.claim(gateway, &mark);
+        mark.claim = owed.claim(proxy, &mark);
     }
     let observed = known.seen.storable();
     let fault = mark.decided.fault.clone();
     if fault.only_delays() {
         mark.late =
-            Some(DelayedCall::new(gateway, &mark.line, (mark.id, mark.decided.attempt), &asked));
+            Some(DelayedCall::new(proxy, &mark.line, (mark.id, mark.decided.attempt), &asked));
     }
     let mut delay_ms = 0;
     if let Fault::Slow { delay_ms: by } = fault {
@@ -337,10 +335,10 @@ async fn befall(
     }
     let answered = match found {
         Some(Ok(owed)) => {
-            gateway.faults.pause(delay_ms).await;
+            proxy.faults.pause(delay_ms).await;
             // What is paced is late by as much, from end to end.
             let arrived = asked.arrived + Duration::from_millis(delay_ms);
-            deliver(gateway, &asked, owed, arrived).await.map_err(Some)
+            deliver(proxy, &asked, owed, arrived).await.map_err(Some)
         }
         Some(Err(miss)) => Err(Some(miss)),
         None => Err(None),
@@ -349,12 +347,12 @@ async fn befall(
         Ok(response) => response,
         Err(miss) => {
             mark.claim = None;
-            let response = unowed(gateway, &mut mark, asked, miss).await;
+            let response = unowed(proxy, &mut mark, asked, miss).await;
             // The answer is there first, so that a client that leaves meanwhile does not
             // keep it from being recorded.
-            gateway.faults.pause(delay_ms).await;
+            proxy.faults.pause(delay_ms).await;
             if response.headers().contains_key("x-loomrec-error") {
-                mark.late.into_iter().for_each(DelayedCall::over);
+                mark.late.into_iter().for_each(DelayedCall::answer_sent);
                 return Ok(response);
             }
             response
@@ -366,23 +364,23 @@ async fn befall(
 
 /// A live answer, a script's, a forwarded one; or what the call gets without a fault.
 async fn unowed(
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     mark: &mut ActiveFault,
     asked: Box<IncomingCall>,
     miss: Option<UnexplainedMiss>,
 ) -> Response<AnyBody> {
-    let response = handler::unanswered(gateway, asked, miss).await;
+    let response = handler::unanswered(proxy, asked, miss).await;
     let good = response.status().as_u16() < 400;
     if let Some(script::ScriptedCall(call)) = response.extensions().get() {
         let keeps = mark.late.is_some();
-        mark.claim = Some(TakeLease::scripted(gateway, &mark.line, (*call, good), keeps));
+        mark.claim = Some(TakeLease::scripted(proxy, &mark.line, (*call, good), keeps));
     }
     // A call that does not get its answer as it is will be made again.
     if let Some(late) = mark.late.as_mut() {
         late.heard();
         if good {
             late.was_well();
-            gateway.faults.decider.well(mark.line.0.as_deref(), &mark.line.1);
+            proxy.faults.decider.well(mark.line.0.as_deref(), &mark.line.1);
         }
     }
     response

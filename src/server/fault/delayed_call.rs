@@ -1,4 +1,4 @@
-//! Answers that are only late, and clients that do not wait for them.
+//! Answers that a fault delays, and clients that leave before they come.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ type Unheard = (Arc<CallTracker>, Option<Arc<Value>>);
 /// An answer that is on its way, late. Dropped before all of it has gone, its client
 /// has given up: the call was not answered after all.
 pub(super) struct DelayedCall {
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     line: SessionKey,
     id: u64,
     attempt: u64,
@@ -32,13 +32,13 @@ impl DelayedCall {
     /// The answer of `asked`, which is this try of a call of `line`, behind the fault of
     /// this number.
     pub(super) fn new(
-        gateway: &Arc<Proxy>,
+        proxy: &Arc<Proxy>,
         line: &SessionKey,
         (id, attempt): (u64, u64),
         asked: &IncomingCall,
     ) -> Self {
         Self {
-            gateway: Arc::clone(gateway),
+            proxy: Arc::clone(proxy),
             line: line.clone(),
             id,
             attempt,
@@ -59,9 +59,9 @@ impl DelayedCall {
     }
 
     /// The client has got all of it.
-    pub(super) fn over(mut self) {
+    pub(super) fn answer_sent(mut self) {
         self.over = true;
-        recovery_tracker::settle(&self.gateway, &self.line, self.id);
+        recovery_tracker::settle(&self.proxy, &self.line, self.id);
     }
 }
 
@@ -72,12 +72,12 @@ impl Drop for DelayedCall {
         }
         if self.well {
             let session = self.line.0.as_deref();
-            self.gateway.faults.decider.unwell(session, &self.line.1, self.attempt);
+            self.proxy.faults.decider.unwell(session, &self.line.1, self.attempt);
         }
-        let struck = recovery_tracker::given_up(&self.gateway, &self.line, self.id);
+        let struck = recovery_tracker::given_up(&self.proxy, &self.line, self.id);
         if let Some((account, fault)) = self.unheard.take().filter(|_| struck) {
-            RunCounters::count(&self.gateway.telemetry.counters.faulted);
-            account.note("faulted", None, OutcomeDetail::Nothing, fault);
+            RunCounters::count(&self.proxy.telemetry.counters.faulted);
+            account.set_outcome("faulted", None, OutcomeDetail::Nothing, fault);
         }
     }
 }

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::watch as signal;
 
-pub(super) use accept::suffer;
+pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;

@@ -31,12 +31,12 @@ pub(super) fn cut(cut: fault::ConnectionCut) -> RecordedCut {
 /// Says nothing for so long, then ends the connection. A client that leaves before
 /// ends the wait; so does the run's end.
 pub(super) async fn keep(
-    gateway: &Arc<Proxy>,
+    proxy: &Arc<Proxy>,
     connection: &ConnectionHandle,
     for_ms: u64,
     then: RecordedCut,
 ) -> AbandonedCall {
-    gateway.faults.pause(for_ms).await;
+    proxy.faults.pause(for_ms).await;
     connection.cut();
     if then == RecordedCut::Reset {
         connection.reset_at_end();

@@ -1,4 +1,4 @@
-//! Bodies that are read to their end before anything of them goes on.
+//! Bodies that are buffered to their end before any byte is sent on.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

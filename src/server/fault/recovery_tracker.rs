@@ -1,5 +1,5 @@
-//! Watches what becomes of faults: when each happened, when its client noticed, when
-//! the same call was answered well again.
+//! Tracks each fault: when it happened, when its client noticed, and when the same call was
+//! next answered without a fault.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -79,22 +79,22 @@ impl RecoveryTracker {
 
 /// A fault has happened to a call of `line`.
 pub(super) fn fired(
-    gateway: &Proxy,
+    proxy: &Proxy,
     line: &SessionKey,
     (id, connection): (u64, u64),
     facts: &Arc<Value>,
 ) {
-    let watch = &gateway.faults.watch;
+    let watch = &proxy.faults.watch;
     watch.keep(|| json!({ "outcome": "faulted", "fault": **facts }));
     let fault = Open { id, connection, noticed: false };
     watch.open().entry(line.clone()).or_default().push(fault);
     watch.count.fetch_add(1, Ordering::AcqRel);
-    mark(gateway, id, "fired", None);
+    mark(proxy, id, "fired", None);
 }
 
 /// A call of `line` has come: whoever makes it has noticed what befell the last ones.
-pub(super) fn came(gateway: &Proxy, line: &SessionKey) {
-    let watch = &gateway.faults.watch;
+pub(super) fn came(proxy: &Proxy, line: &SessionKey) {
+    let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
     }
@@ -106,12 +106,12 @@ pub(super) fn came(gateway: &Proxy, line: &SessionKey) {
             seen.push(fault.id);
         }
     }
-    seen.into_iter().for_each(|id| mark(gateway, id, "noticed", Some("again")));
+    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("again")));
 }
 
 /// A connection is over, and it was its client that ended it.
-pub(in crate::server) fn left(gateway: &Proxy, connection: u64) {
-    let watch = &gateway.faults.watch;
+pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
+    let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
     }
@@ -123,28 +123,28 @@ pub(in crate::server) fn left(gateway: &Proxy, connection: u64) {
         }
     }
     seen.sort_unstable();
-    seen.into_iter().for_each(|id| mark(gateway, id, "noticed", Some("left")));
+    seen.into_iter().for_each(|id| mark(proxy, id, "noticed", Some("left")));
 }
 
 /// The client of a call whose answer was late has left before all of it had come: it has
 /// not got its answer. Gives whether the fault had happened by then.
-pub(super) fn given_up(gateway: &Proxy, line: &SessionKey, id: u64) -> bool {
-    let mut open = gateway.faults.watch.open();
+pub(super) fn given_up(proxy: &Proxy, line: &SessionKey, id: u64) -> bool {
+    let mut open = proxy.faults.watch.open();
     let fault = open.get_mut(line).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
     let Some(fault) = fault else { return false };
     let noticed = std::mem::replace(&mut fault.noticed, true);
     drop(open);
     if !noticed {
-        mark(gateway, id, "noticed", Some("left"));
+        mark(proxy, id, "noticed", Some("left"));
     }
-    mark(gateway, id, "given_up", None);
+    mark(proxy, id, "given_up", None);
     true
 }
 
 /// A call got its true answer in spite of a fault, for better or worse: there is nothing
 /// to recover from.
-pub(super) fn settle(gateway: &Proxy, line: &SessionKey, id: u64) {
-    let watch = &gateway.faults.watch;
+pub(super) fn settle(proxy: &Proxy, line: &SessionKey, id: u64) {
+    let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
     }
@@ -159,18 +159,18 @@ pub(super) fn settle(gateway: &Proxy, line: &SessionKey, id: u64) {
 }
 
 /// A call of `line` was answered well, to its end.
-pub(super) fn recovered(gateway: &Proxy, line: &SessionKey) {
-    let watch = &gateway.faults.watch;
+pub(super) fn recovered(proxy: &Proxy, line: &SessionKey) {
+    let watch = &proxy.faults.watch;
     for line in [line, &connections()] {
         let faults = watch.open().remove(line).unwrap_or_default();
         watch.count.fetch_sub(faults.len(), Ordering::AcqRel);
-        faults.into_iter().for_each(|fault| mark(gateway, fault.id, "recovered", None));
+        faults.into_iter().for_each(|fault| mark(proxy, fault.id, "recovered", None));
     }
 }
 
-fn mark(gateway: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) {
-    let at = arrival(&gateway.clock);
-    let mark = FaultMark { at, fault, what, by, at_ms: gateway.faults.now_ms() };
-    gateway.faults.watch.keep(|| mark.to_json());
-    gateway.telemetry.journal.mark(mark);
+fn mark(proxy: &Proxy, fault: u64, what: &'static str, by: Option<&'static str>) {
+    let at = arrival(&proxy.clock);
+    let mark = FaultMark { at, fault, what, by, at_ms: proxy.faults.now_ms() };
+    proxy.faults.watch.keep(|| mark.to_json());
+    proxy.telemetry.journal.mark(mark);
 }

@@ -1,4 +1,4 @@
-//! What a call has of the take behind its fault.
+//! A call's lease of the take behind its fault: released or consumed when the answer is over.
 //!
 //! Whether the take is used up is known only when the answer is over: a client may leave
 //! one that comes late, and a fault may find nothing in one to happen to.
@@ -20,7 +20,7 @@ enum What {
 
 /// A call's claim to a take, or to a call of the script.
 pub(super) struct TakeLease {
-    gateway: Arc<Proxy>,
+    proxy: Arc<Proxy>,
     line: SessionKey,
     /// Which try the call is.
     attempt: u64,
@@ -34,54 +34,54 @@ pub(super) struct TakeLease {
 impl TakeLease {
     /// The claim of a call of `line` to the take it was owed, which it has or has not.
     pub(super) fn new(
-        gateway: &Arc<Proxy>,
+        proxy: &Arc<Proxy>,
         line: &SessionKey,
         attempt: u64,
         hit: &TakeMatch<'_>,
         held: bool,
     ) -> Self {
-        let (gateway, line) = (Arc::clone(gateway), line.clone());
+        let (proxy, line) = (Arc::clone(proxy), line.clone());
         let what = What::Take(hit.index());
-        Self { gateway, line, attempt, what, well: hit.take.is_well(), held }
+        Self { proxy, line, attempt, what, well: hit.take.is_well(), held }
     }
 
     /// The claim of a call to what the script has for it. Where it does not keep it, it is
     /// the session's next one again.
     pub(super) fn scripted(
-        gateway: &Arc<Proxy>,
+        proxy: &Arc<Proxy>,
         line: &SessionKey,
         (call, good): (usize, bool),
         keeps: bool,
     ) -> Self {
-        let (gateway, line) = (Arc::clone(gateway), line.clone());
+        let (proxy, line) = (Arc::clone(proxy), line.clone());
         // Whether one that is kept was a good answer is seen to by who delays it.
         let well = good && !keeps;
         let what = What::Scripted(call);
-        let claim = Self { gateway, line, attempt: 1, what, well, held: keeps };
+        let claim = Self { proxy, line, attempt: 1, what, well, held: keeps };
         if !keeps {
-            claim.give_back();
+            claim.release();
         }
         claim
     }
 
-    fn give_back(&self) {
+    fn release(&self) {
         let session = self.line.0.as_deref();
-        let Some(replayer) = &self.gateway.replayer else { return };
+        let Some(replayer) = &self.proxy.replayer else { return };
         match self.what {
-            What::Take(take) => replayer.give_back(take, session),
+            What::Take(take) => replayer.release(take, session),
             What::Scripted(call) => {
-                replayer.script().into_iter().for_each(|script| script.give_back(session, call));
+                replayer.script().into_iter().for_each(|script| script.release(session, call));
             }
         }
     }
 
-    fn use_up(&self) {
+    fn consume(&self) {
         let session = self.line.0.as_deref();
-        let Some(replayer) = &self.gateway.replayer else { return };
+        let Some(replayer) = &self.proxy.replayer else { return };
         match self.what {
-            What::Take(take) => replayer.use_up(take, session),
+            What::Take(take) => replayer.consume(take, session),
             What::Scripted(call) => {
-                replayer.script().into_iter().for_each(|script| script.use_up(session, call));
+                replayer.script().into_iter().for_each(|script| script.consume(session, call));
             }
         }
     }
@@ -90,9 +90,9 @@ impl TakeLease {
     pub(super) fn answered(mut self) {
         let (session, key) = (self.line.0.as_deref(), self.line.1.as_str());
         if !self.held {
-            self.use_up();
+            self.consume();
             if self.well {
-                self.gateway.faults.decider.well(session, key);
+                self.proxy.faults.decider.well(session, key);
             }
         }
         self.held = false;
@@ -104,9 +104,9 @@ impl Drop for TakeLease {
     fn drop(&mut self) {
         let (session, key) = (self.line.0.as_deref(), self.line.1.as_str());
         if self.held {
-            self.give_back();
+            self.release();
             if self.well {
-                self.gateway.faults.decider.unwell(session, key, self.attempt);
+                self.proxy.faults.decider.unwell(session, key, self.attempt);
             }
         }
     }

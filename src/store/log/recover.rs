@@ -11,7 +11,7 @@ use crate::identity::IdentityRules;
 
 /// What was found in a log.
 #[derive(Clone, Debug, Default)]
-pub(in crate::store) struct Sifted {
+pub(in crate::store) struct RecoveredLog {
     /// The whole frames, in order.
     pub(in crate::store) frames: Vec<FramePlace>,
     /// The bytes that are no whole frame, or one that only a newer loomrec can read.
@@ -27,25 +27,25 @@ pub(in crate::store) fn is_log(file: &File) -> io::Result<bool> {
 }
 
 /// Finds every whole frame, behind damage and behind frames of newer versions too.
-pub(in crate::store) fn sift(file: &File) -> io::Result<Sifted> {
+pub(in crate::store) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
     let len = file.metadata()?.len();
-    let (mut sifted, mut at) = (Sifted::default(), 0);
+    let (mut recovered, mut at) = (RecoveredLog::default(), 0);
     let mut damage = DamageFinder::new(file, len);
     loop {
         let scanned = scan_up_to(file, at, len, &mut damage)?;
-        sifted.frames.extend(scanned.frames);
-        sifted.lost.extend(scanned.damaged);
-        sifted.rules = scanned.rules.or(sifted.rules);
+        recovered.frames.extend(scanned.frames);
+        recovered.lost.extend(scanned.damaged);
+        recovered.rules = scanned.rules.or(recovered.rules);
         let begin = scanned.whole;
         if !scanned.newer {
-            sifted.lost.extend((begin < len).then_some(begin..len));
-            return Ok(sifted);
+            recovered.lost.extend((begin < len).then_some(begin..len));
+            return Ok(recovered);
         }
         at = match next(&mut reader(file, begin, BUFFER), len - begin)? {
             Some(Found::Newer { len }) => begin + BARE as u64 + u64::from(len),
             Some(Found::Frame { len, .. }) => begin + HEAD as u64 + u64::from(len),
             None => len,
         };
-        sifted.lost.push(begin..at);
+        recovered.lost.push(begin..at);
     }
 }

@@ -27,8 +27,8 @@ fn record(path: &Path, takes: &[(&str, u16, u32)], fold_between: bool) {
     for (content, status, time) in takes {
         recorder.append(vec![(step("a"), answered(content, *status, *time))], true).unwrap();
         if fold_between {
-            let job = recorder.fold();
-            recorder.folded(job.run()).unwrap();
+            let job = recorder.start_compaction();
+            recorder.compaction_done(job.run()).unwrap();
         }
     }
     recorder.close().unwrap();

@@ -50,8 +50,8 @@ fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
             None => outcome.refused.extend(words),
         }
         if index == 1 {
-            let job = recorder.fold();
-            let folded = recorder.folded(job.run());
+            let job = recorder.start_compaction();
+            let folded = recorder.compaction_done(job.run());
             outcome.note(folded);
         }
     }
@@ -204,10 +204,10 @@ fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
         RecordingAppender::open_on(Disk::failing(&plan), &path, &RunChoice::New, &rules).unwrap();
     recorder.append(vec![(step("a"), timed(1))], true).unwrap();
     plan.fail_now(Failure::Full);
-    let job = recorder.fold();
-    let error = recorder.folded(job.run()).unwrap_err();
+    let job = recorder.start_compaction();
+    let error = recorder.compaction_done(job.run()).unwrap_err();
     assert_eq!(error.class(), crate::store::ErrorClass::NotKept);
-    assert!(recorder.fold_due().is_some());
+    assert!(recorder.compaction_due().is_some());
     assert_eq!(contents(&load(&path).unwrap()), ["a=1"]);
     plan.heal();
     recorder.append(vec![(step("b"), timed(2))], true).unwrap();

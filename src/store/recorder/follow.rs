@@ -14,7 +14,7 @@ impl RecordingAppender {
         let at_log = |source| StoreError::write(self.paths.log.clone(), source);
         let at_run = |source| StoreError::write(self.paths.run.clone(), source);
         let Some(run) = &mut self.run else { return Ok(()) };
-        let seen = self.tail.look().map_err(at_log)?;
+        let seen = self.tail.state().map_err(at_log)?;
         if self.lock.id() != self.settled || seen == LogState::Other {
             run.stay().map_err(at_run)?;
             self.settled = self.lock.id();

@@ -59,8 +59,8 @@ fn log_that_was_folded_is_not_taken_for_one_that_was_removed() {
     for round in 0..3 {
         append(&mut one, &format!("one {round}"));
         append(&mut two, &format!("two {round}"));
-        let job = two.fold();
-        two.folded(job.run()).unwrap();
+        let job = two.start_compaction();
+        two.compaction_done(job.run()).unwrap();
         append(&mut one, "again");
     }
     assert_eq!((one.take_notes(), two.take_notes()), (vec![], vec![]));
@@ -133,8 +133,8 @@ fn what_is_in_the_log_survives_a_folder_that_was_removed_and_made_again() {
     let scene = scene();
     let mut one = open(&scene.path);
     append(&mut one, "folded");
-    let job = one.fold();
-    one.folded(job.run()).unwrap();
+    let job = one.start_compaction();
+    one.compaction_done(job.run()).unwrap();
     append(&mut one, "a");
     fs::remove_dir_all(scene.dir.path().join("f")).unwrap();
     one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
@@ -235,11 +235,11 @@ fn file_that_is_gone_before_its_fold_has_looked_at_it_is_missed() {
     let scene = scene();
     let mut one = open(&scene.path);
     append(&mut one, "folded");
-    let done = one.fold().run();
+    let done = one.start_compaction().run();
     fs::remove_file(&scene.path).unwrap();
     // A recorder that took the file for the one it had written would not miss it.
     assert!(done.target.unwrap().written.is_some());
-    one.folded(done).unwrap();
+    one.compaction_done(done).unwrap();
     let error = one.close().unwrap_err();
     assert!(matches!(error, StoreError::Gone { names: 1, .. }), "{error}");
 }

@@ -171,7 +171,7 @@ fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
 /// Checks a recording, where there is one, and its rules. The entries of a large
 /// one are not read: a fold copies those that it does not change as they stand.
 fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
-    let recording = match Recording::look(path) {
+    let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,
         Err(StoreError::Missing { .. }) => return Ok(Vec::new()),
         Err(error) => return Err(error),

@@ -19,7 +19,7 @@ use crate::telemetry::run_counters::RunCounters;
 #[derive(Debug)]
 pub(super) struct ScrapeOutput {
     pub(super) metrics: Arc<Metrics>,
-    pub(super) tally: Arc<RunCounters>,
+    pub(super) counters: Arc<RunCounters>,
     pub(super) told: ScrapeInput,
 }
 
@@ -114,7 +114,7 @@ impl ScrapeOutput {
             Ok(())
         })?;
         self.replays(out, "loomrec_replays", None)?;
-        let missed = self.tally.missed_by_reason();
+        let missed = self.counters.missed_by_reason();
         out.counters("loomrec_mismatches", "Calls without a recorded answer", |add| {
             MissReason::ALL.iter().try_for_each(|reason| {
                 let reason = reason.as_str();
@@ -170,7 +170,7 @@ impl ScrapeOutput {
         let help = "US dollars spent, or saved by replaying";
         let mut cost =
             out.out.encode_descriptor("loomrec_cost_usd", help, None, MetricType::Counter)?;
-        cost.encode_counter::<NoLabelSet, f64, f64>(&self.tally.cost_usd(), None)
+        cost.encode_counter::<NoLabelSet, f64, f64>(&self.counters.cost_usd(), None)
     }
 
     fn captures(&self, out: &mut Families<'_>, name: &str, models: &[&ModelMetrics]) -> Result {
@@ -220,7 +220,7 @@ impl ScrapeOutput {
         let help = "Takes that were loaded, and exchanges kept since";
         out.gauge("loomrec_recording_entries", help, &[], entries)?;
         out.counters("loomrec_lost", "Exchanges that could not be kept", |add| {
-            add(&[], RunCounters::read(&self.tally.unkept))
+            add(&[], RunCounters::read(&self.counters.unkept))
         })?;
         let spans = &metrics.spans;
         out.counters("loomrec_spans_sent", "Spans that a collector has taken", |add| {
@@ -234,7 +234,7 @@ impl ScrapeOutput {
     }
 
     fn entries(&self) -> u64 {
-        self.told.loaded + RunCounters::read(&self.tally.recorded)
+        self.told.loaded + RunCounters::read(&self.counters.recorded)
     }
 
     /// AgentLoom's and aimock's own names for some of it.

@@ -107,7 +107,7 @@ impl Metrics {
     }
 
     /// Adds a call that is over.
-    pub fn over(&self, seen: &CallRecord) {
+    pub fn record(&self, seen: &CallRecord) {
         if let Some(aimock) = &self.aimock {
             aimock.add(seen);
         }
@@ -123,7 +123,7 @@ impl Metrics {
         }
         let tokens = seen.tokens.filter(|tokens| tokens.input + tokens.output > 0);
         let times = times(seen);
-        let kept = seen.kept() == Some(true);
+        let kept = seen.is_kept() == Some(true);
         if tokens.is_none() && times.is_none() && !kept {
             return;
         }
@@ -167,7 +167,7 @@ impl Metrics {
     /// A stream has ended.
     pub fn stream_ends(&self, how: SendEnd) {
         self.open.fetch_sub(1, Ordering::Relaxed);
-        count(&self.ended[place(&ENDS, how.word())]);
+        count(&self.ended[place(&ENDS, how.as_str())]);
     }
 
     /// Adds the keeping of an exchange.
@@ -176,20 +176,20 @@ impl Metrics {
     }
 
     /// Adds a fold of the log into the recording.
-    pub fn fold(&self, took: Duration) {
+    pub fn compaction(&self, took: Duration) {
         self.fold.add(took);
     }
 
     /// All of it as text, with what the receipt tells and what else is told.
     pub fn scrape(
         self: &Arc<Self>,
-        tally: &Arc<RunCounters>,
+        counters: &Arc<RunCounters>,
         told: ScrapeInput,
         open_metrics: bool,
     ) -> String {
-        let (metrics, tally) = (Arc::clone(self), Arc::clone(tally));
+        let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(ScrapeOutput { metrics, tally, told }));
+        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
         let mut text = String::new();
         // Writing to a text fails at no time.
         let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));

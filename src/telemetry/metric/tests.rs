@@ -34,27 +34,27 @@ fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u
     seen
 }
 
-fn fill(metrics: &Metrics, tally: &RunCounters) {
+fn fill(metrics: &Metrics, counters: &RunCounters) {
     let mut served = seen(Provider::OpenAi, "gpt", "served", Some(200));
     served.matched_by = Some("step_id");
-    served.tell(7, 5);
-    metrics.over(&served);
+    served.set_tokens(7, 5);
+    metrics.record(&served);
     served.matched_by = Some("request_hash");
     served.tokens = None;
-    metrics.over(&served);
+    metrics.record(&served);
     let mut faulted = seen(Provider::OpenAi, "gpt", "faulted", None);
     faulted.fault = Some(Arc::new(json!({ "type": "hang" })));
-    metrics.over(&faulted);
-    metrics.over(&seen(Provider::OpenAi, "gpt", "missed", Some(422)));
+    metrics.record(&faulted);
+    metrics.record(&seen(Provider::OpenAi, "gpt", "missed", Some(422)));
     let mut recorded = seen(Provider::Anthropic, "claude \"x\"\n日本", "recorded", Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
     let times = UpstreamTimes { sent, head, first: Some(first), last };
     recorded.exchange = Some(Box::new(ExchangeOutcome { kept: true, times, answered_by: None }));
-    metrics.over(&recorded);
+    metrics.record(&recorded);
     let mut forwarded = seen(Provider::Cohere, "command", "forwarded", Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
-    metrics.over(&forwarded);
+    metrics.record(&forwarded);
     metrics.fault("hang", "plan");
     metrics.chaos("rate_limit", "header", "fixture");
     metrics.chaos("rate_limit", "header", "proxy");
@@ -63,10 +63,10 @@ fn fill(metrics: &Metrics, tally: &RunCounters) {
     metrics.stream_begins();
     metrics.stream_ends(SendEnd::ClientLeft);
     metrics.append(Duration::from_micros(30));
-    metrics.fold(Duration::from_millis(30));
-    tally.spend(7, 5, 0.25);
-    RunCounters::count(&tally.recorded);
-    tally.unkept("disk full");
+    metrics.compaction(Duration::from_millis(30));
+    counters.spend(7, 5, 0.25);
+    RunCounters::count(&counters.recorded);
+    counters.unkept("disk full");
 }
 
 /// The value of a series.
@@ -77,9 +77,9 @@ fn value(text: &str, series: &str) -> f64 {
 
 #[test]
 fn scrape_tells_what_was_counted() {
-    let (metrics, tally) = metrics(false);
-    fill(&metrics, &tally);
-    let text = metrics.scrape(&tally, told(41), false);
+    let (metrics, counters) = metrics(false);
+    fill(&metrics, &counters);
+    let text = metrics.scrape(&counters, told(41), false);
     for (series, expected) in [
         ("loomrec_journal_lost_total", 3.0),
         ("loomrec_requests_total{mode=\"replay\",source=\"recording\",status=\"200\"}", 2.0),
@@ -113,17 +113,17 @@ fn scrape_tells_what_was_counted() {
         assert_eq!(value(&text, series), expected, "{series}");
     }
     assert!(!text.contains("agentloom_") && !text.contains("aimock_"));
-    assert!(metrics.scrape(&tally, told(41), true).ends_with("\n# EOF\n"));
+    assert!(metrics.scrape(&counters, told(41), true).ends_with("\n# EOF\n"));
 }
 
 #[test]
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
-    let (metrics, tally) = metrics(true);
-    fill(&metrics, &tally);
+    let (metrics, counters) = metrics(true);
+    fill(&metrics, &counters);
     let mut sent = seen(Provider::OpenAi, "gpt", "served", Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
-    metrics.over(&sent);
-    let text = metrics.scrape(&tally, told(0), false);
+    metrics.record(&sent);
+    let text = metrics.scrape(&counters, told(0), false);
     for (series, expected) in [
         ("agentloom_mock_replays_total{workflow=\"agent\",matched_by=\"step_id\"}", 1.0),
         (&format!("agentloom_recording_latency_seconds_count{{{CLAUDE}}}"), 1.0),
@@ -146,6 +146,6 @@ fn other_names_stand_beside_ours_when_they_are_asked_for() {
 fn sources_are_named_as_the_journal_names_them() {
     use AnswerSource::{Default, Fault, Nowhere, Recording, Script, Upstream};
     for source in [Recording, Upstream, Script, Default, Fault, Nowhere] {
-        assert_eq!(SOURCES[source as usize], source.word().unwrap_or(OURSELVES));
+        assert_eq!(SOURCES[source as usize], source.as_str().unwrap_or(OURSELVES));
     }
 }

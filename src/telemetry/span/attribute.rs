@@ -151,9 +151,9 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
     out.put("loomrec.outcome", seen.outcome);
-    out.maybe("loomrec.source", seen.source().word());
+    out.maybe("loomrec.source", seen.source().as_str());
     out.text("loomrec.upstream", Some(&*facts.upstream).filter(|name| !name.is_empty()));
-    out.put("loomrec.operation", facts.operation.word());
+    out.put("loomrec.operation", facts.operation.as_str());
     out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
     out.text("loomrec.step_id", facts.step.as_deref());
     out.text("loomrec.session", facts.session.as_deref());
@@ -164,8 +164,8 @@ fn ours(out: &mut Attributes, seen: &CallRecord) {
     out.maybe("loomrec.take", seen.take.map(|take| whole(take as u64)));
     out.maybe("loomrec.attempt", seen.attempt().map(whole));
     out.maybe("loomrec.cost_usd", seen.cost_usd);
-    out.maybe("loomrec.kept", seen.kept());
-    out.put("loomrec.end", seen.end.word());
+    out.maybe("loomrec.kept", seen.is_kept());
+    out.put("loomrec.end", seen.end.as_str());
     out.put("loomrec.bytes", whole(seen.bytes));
     out.put("loomrec.chunks", whole(seen.chunks));
     if let Some((kind, source)) = seen.fault_words() {

@@ -1,5 +1,5 @@
-//! The words that OpenTelemetry's conventions have for what a call asks for, of whom, and
-//! how.
+//! The names that OpenTelemetry's semantic conventions give to providers, operations and
+//! methods.
 
 use crate::provider::{Operation, Provider};
 use crate::telemetry::call_record::RequestSummary;
@@ -24,7 +24,7 @@ pub(super) fn operation(operation: Operation) -> Option<&'static str> {
         | Operation::Speech
         | Operation::Transcription
         | Operation::Images
-        | Operation::Rerank => operation.word(),
+        | Operation::Rerank => operation.as_str(),
         Operation::Files
         | Operation::Batches
         | Operation::CountTokens

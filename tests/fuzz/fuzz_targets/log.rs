@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
 
 /// All that a reader sees.
 fn look(path: &std::path::Path) -> Result<RecordingDocument, StoreError> {
-    let recording = Recording::look(path)?;
+    let recording = Recording::open_to_inspect(path)?;
     let mut cassette = RecordingDocument::new(recording.meta().clone());
     for stored in recording.entries() {
         let stored = stored?;

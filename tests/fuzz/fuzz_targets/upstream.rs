@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "the server goes on: {}", text(&answer));
     assert!(answer.ends_with(b"{\"ok\":true}"), "{}", text(&answer));
     if INPUTS.fetch_add(1, Ordering::Relaxed).is_multiple_of(READ) {
-        let held = Recording::look(recording).expect("the recording can be read");
+        let held = Recording::open_to_inspect(recording).expect("the recording can be read");
         let entries = held.entries().collect::<Result<Vec<_>, _>>();
         assert!(!entries.expect("and each of its entries").is_empty());
     }

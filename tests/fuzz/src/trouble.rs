@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use loomrec::fault::{BodyStep, BodyTransform, Fault, instead, rewrite};
+use loomrec::fault::{BodyStep, BodyTransform, Fault, rewrite, substitute_for};
 use loomrec::provider::{
     Framing, Operation, Provider, ResponseFormat, TranscriptFormat, VectorTypes,
 };
@@ -21,7 +21,7 @@ pub fn put_to_work(fault: &Fault) {
     for framing in [None, Some(Framing::Sse)] {
         let asked = asked();
         let body = if framing.is_some() { STREAM } else { COMPLETE };
-        let _ = instead(fault, Provider::OpenAi, &asked, framing.is_some());
+        let _ = substitute_for(fault, Provider::OpenAi, &asked, framing.is_some());
         let _ = rewrite(fault, &asked, framing, body.as_bytes());
         let announced = framing.is_none().then_some(body.len() as u64);
         let Some(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {

@@ -12,7 +12,7 @@ static CHECKER: LazyLock<EntryChecker> =
 
 /// Whether `replay` loads a recording.
 pub fn can_be_replayed(path: &Path) -> bool {
-    let Ok(recording) = Recording::look(path) else { return false };
+    let Ok(recording) = Recording::open_to_inspect(path) else { return false };
     let sources = vec![ReplaySource { label: "recording".to_owned(), recording }];
     Matcher::new(sources, ReplayTerms::default()).is_ok()
 }

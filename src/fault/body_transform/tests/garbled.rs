@@ -159,7 +159,7 @@ fn what_is_held_goes_out_where_the_true_body_was_cut() {
     assert_eq!(distort.step(), None);
     distort.release();
     assert_eq!(distort.step(), Some(sent("data: 1")));
-    assert!(!distort.struck() && !distort.over());
+    assert!(!distort.struck() && !distort.is_over());
 }
 
 #[test]

@@ -56,6 +56,6 @@ fn pieces_are_cut_only_as_they_are_taken() {
     distort.finish();
     for _ in 0..100 {
         assert!(distort.step().is_some());
-        assert!(distort.out.steps.len() < 3 && !distort.over());
+        assert!(distort.out.steps.len() < 3 && !distort.is_over());
     }
 }
