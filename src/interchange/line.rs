@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::bounded::{BoundedReader, LIMIT, ReadMeter};
 use super::format::ForeignFormat;
-use super::read::{ReadContext, ReadError, ReadProblem};
+use super::read_context::{ReadContext, ReadError, ReadProblem};
 
 /// One line of a file.
 pub(super) struct FileLine<'a> {

@@ -25,6 +25,7 @@ mod line;
 mod openai;
 mod otel;
 mod read;
+mod read_context;
 mod text_answer;
 mod vcr;
 mod write;
@@ -39,5 +40,6 @@ pub use exchange::{
 pub use format::{ForeignFormat, UnknownFormat};
 pub use import::{EntryImporter, ImportRefusal, ImportedEntry};
 pub use openai::read_requests;
-pub use read::{ReadError, read, read_with};
+pub use read::{read, read_with};
+pub use read_context::ReadError;
 pub use write::{EntryToWrite, ExportWriter, WrittenEntry};

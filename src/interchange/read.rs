@@ -3,87 +3,12 @@
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use super::bounded::{BoundedReader, LIMIT, ReadMeter};
+use super::bounded::{BoundedReader, ReadMeter};
 use super::companion::CompanionFiles;
 use super::exchange::FoundItem;
 use super::format::ForeignFormat;
+use super::read_context::{ReadContext, ReadError};
 use super::{agentloom, aimock, har, openai, otel, vcr};
-
-/// A file that is not what it should be.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// It is none of its format, or breaks off.
-    #[error("read it as {title}: {place}{problem}", title = .format.title())]
-    Form {
-        /// What it was read as.
-        format: ForeignFormat,
-        /// The last thing that was found whole; empty where it is of no help.
-        place: String,
-        /// What is wrong, and where.
-        problem: String,
-    },
-    /// One exchange alone is too large.
-    #[error(
-        "read it as {title}: {place}one exchange takes more than {} MiB of it; leave that one out",
-        LIMIT >> 20,
-        title = .format.title()
-    )]
-    TooLarge {
-        /// What it was read as.
-        format: ForeignFormat,
-        /// The last thing that was found whole.
-        place: String,
-    },
-    /// It cannot be read.
-    #[error("read it")]
-    Io {
-        /// Why.
-        source: std::io::Error,
-    },
-}
-
-/// Called with each thing that is found; whether more is wanted.
-pub(super) type ItemVisitor<'a> = &'a mut dyn FnMut(FoundItem) -> ControlFlow<()>;
-
-/// What is known while a file is being read.
-pub(super) struct ReadContext<'a> {
-    visit: ItemVisitor<'a>,
-    meter: ReadMeter,
-    /// What one exchange is called, for people.
-    noun: &'static str,
-    found: usize,
-    stopped: bool,
-}
-
-impl<'a> ReadContext<'a> {
-    pub(super) fn new(visit: ItemVisitor<'a>, meter: ReadMeter, noun: &'static str) -> Self {
-        Self { visit, meter, noun, found: 0, stopped: false }
-    }
-
-    /// Something was found, and is kept elsewhere.
-    pub(super) fn found(&mut self) {
-        self.meter.reset();
-        self.found += 1;
-    }
-
-    /// What is read next belongs to something new, though nothing was found.
-    pub(super) fn passed(&self) {
-        self.meter.reset();
-    }
-
-    /// The place of what comes next.
-    pub(super) fn place(&self) -> String {
-        format!("{} {}", self.noun, self.found + 1)
-    }
-
-    /// Hands on what was found; whether more is wanted.
-    pub(super) fn report(&mut self, item: FoundItem) -> bool {
-        self.meter.reset();
-        self.found += 1;
-        self.stopped |= (self.visit)(item).is_break();
-        !self.stopped
-    }
-}
 
 /// Finds the exchanges of a file in order, as long as `visit` wants more.
 ///
@@ -133,68 +58,6 @@ fn noun(format: ForeignFormat) -> &'static str {
         ForeignFormat::Otel => "span",
         ForeignFormat::OpenAiBatch | ForeignFormat::OpenAiChat => "",
     }
-}
-
-impl ReadContext<'_> {
-    /// What came of reading.
-    pub(super) fn ended(
-        self,
-        format: ForeignFormat,
-        done: Result<(), ReadProblem>,
-    ) -> Result<(), ReadError> {
-        let Self { meter, noun, found, stopped, .. } = self;
-        let Err(problem) = done else { return Ok(()) };
-        if stopped {
-            return Ok(());
-        }
-        let place = match found {
-            0 => String::new(),
-            _ if noun.is_empty() => String::new(),
-            found => format!("behind {noun} {found}: "),
-        };
-        Err(match problem {
-            ReadProblem::TooLarge => ReadError::TooLarge { format, place },
-            _ if meter.is_over() => ReadError::TooLarge { format, place },
-            ReadProblem::Io(source) => ReadError::Io { source },
-            ReadProblem::Form(problem) => {
-                ReadError::Form { format, place, problem: unquoted(&problem) }
-            }
-        })
-    }
-}
-
-/// What went wrong in a reader of one format.
-#[derive(Debug)]
-pub(super) enum ReadProblem {
-    /// The file is not of the format.
-    Form(String),
-    /// One exchange takes too much of it.
-    TooLarge,
-    /// It could not be read.
-    Io(std::io::Error),
-}
-
-impl From<serde_json::Error> for ReadProblem {
-    fn from(error: serde_json::Error) -> Self {
-        if error.is_io() { Self::Io(error.into()) } else { Self::Form(error.to_string()) }
-    }
-}
-
-/// A reader's message without what it quotes of the file, which may be a credential;
-/// in one line, and not too long a one.
-fn unquoted(message: &str) -> String {
-    let (mut out, mut rest) = (String::new(), message);
-    while let Some(at) = rest.find("string \"") {
-        out.push_str(&rest[..at + "string".len()]);
-        let quoted = &rest[at + "string \"".len()..];
-        rest = match quoted.rfind("\", expected").or_else(|| quoted.rfind('"')) {
-            Some(end) => &quoted[end + 1..],
-            None => "",
-        };
-    }
-    out.push_str(rest);
-    let line: Vec<&str> = out.split_whitespace().collect();
-    line.join(" ").chars().take(400).collect()
 }
 
 #[cfg(test)]
@@ -247,13 +110,5 @@ mod tests {
             }
             let _ = ForeignFormat::of(&bytes);
         }
-    }
-
-    #[test]
-    fn messages_do_not_quote_what_stands_in_a_file() {
-        let told = "invalid type: string \"Bearer a\\\"b\", expected a map at line 3 column 4";
-        assert_eq!(unquoted(told), "invalid type: string, expected a map at line 3 column 4");
-        assert_eq!(unquoted("a\n b"), "a b");
-        assert_eq!(unquoted("string \"open"), "string");
     }
 }

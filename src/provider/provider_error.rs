@@ -8,6 +8,7 @@ mod limit;
 
 use serde_json::Value;
 
+use super::error_request::ErrorRequest;
 use super::{Framing, Provider, answer_draft, anthropic, bedrock, cohere, gemini, ollama, openai};
 
 /// An error as the provider sends it.
@@ -19,30 +20,6 @@ pub struct ProviderError {
     pub headers: Vec<(&'static str, String)>,
     /// The body: JSON, or the page of a gateway.
     pub body: Vec<u8>,
-}
-
-/// An error that a provider is to send.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorRequest<'a> {
-    /// Whose shape it has.
-    pub provider: Provider,
-    /// The upstream's name: it tells apart those that share a shape.
-    pub upstream: &'a str,
-    /// The HTTP status.
-    pub status: u16,
-    /// The provider's own word for it, its type or its code: `insufficient_quota`,
-    /// `overloaded_error`, `ServiceQuotaExceededException`. Without one it is the usual
-    /// one for the status.
-    pub kind: Option<&'a str>,
-    /// Without a message it is the one that the provider usually gives.
-    pub message: Option<&'a str>,
-    /// After how many milliseconds the call may be tried again. It is told where the
-    /// provider tells it: in a header, or, as Gemini does it, in the body.
-    pub retry_after_ms: Option<u64>,
-    /// The framing of the stream that was asked for; `None` where none was.
-    pub framing: Option<Framing>,
-    /// When it is sent, in seconds since 1970: some limits say when they are over.
-    pub now_s: u64,
 }
 
 /// A provider's own error for a status, in the dialect of the upstream of this name.
@@ -70,21 +47,7 @@ pub fn natural_error_after(
     ErrorRequest { message, retry_after_ms, ..asked }.write()
 }
 
-impl<'a> ErrorRequest<'a> {
-    /// The usual error for a status, not of a stream, sent in 1970.
-    pub fn new(provider: Provider, upstream: &'a str, status: u16) -> Self {
-        Self {
-            provider,
-            upstream,
-            status,
-            kind: None,
-            message: None,
-            retry_after_ms: None,
-            framing: None,
-            now_s: 0,
-        }
-    }
-
+impl ErrorRequest<'_> {
     /// The error as it is sent. A status of 502 without words is a gateway's page, but
     /// for OpenRouter, which has words of its own for it.
     pub fn write(&self) -> ProviderError {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::provider::test_calls::framing;
-use crate::provider::{Framing, Provider, recognise};
+use crate::provider::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
 const ROWS: [(Operation, &str); 23] = [
@@ -32,7 +32,7 @@ const ROWS: [(Operation, &str); 23] = [
 ];
 
 fn provider(operation: Operation, path: &str) -> Provider {
-    let call = recognise(&recognise::RequestHead {
+    let call = recognise(&RequestHead {
         method: "POST",
         path,
         query: "",

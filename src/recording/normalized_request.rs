@@ -9,8 +9,8 @@ use super::entry::RecordedRequest;
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
 use crate::identity::{self, IdentityRules, Json, KeyForm, RequestKey, RequestParts, header};
-use crate::provider::recognise::{RequestHead, recognise};
 use crate::provider::{self, RecognisedCall};
+use crate::provider::{RequestHead, recognise};
 
 /// One request on its way to an engine.
 #[derive(Clone, Debug)]

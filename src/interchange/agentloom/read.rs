@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::exchange::{FoundItem, NamedEntry, SkippedItem};
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use crate::recording::{Entry, EntryName, RecordingMeta};
 
 /// What the answers of a step, or its only one, mean to AgentLoom.

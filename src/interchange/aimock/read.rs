@@ -7,7 +7,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 use serde_json::{Value, json};
 
 use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextExchange};
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use super::fixture::{Fixture, FixtureMatch};
 
 /// Where a request that aimock recorded is taken to have gone.

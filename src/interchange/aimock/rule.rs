@@ -11,7 +11,7 @@ use super::super::bounded::{BoundedReader, ReadMeter};
 use super::super::conversation::Conversation;
 use super::super::exchange::{ForeignRequest, OwnDetails, SkippedItem, TextExchange};
 use super::super::format::ForeignFormat;
-use super::super::read::{ReadContext, ReadError, ReadProblem};
+use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::fixture::{Fixture, FixtureMatch};
 use super::read::fixtures;
 use crate::provider::Operation;

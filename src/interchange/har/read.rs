@@ -12,7 +12,7 @@ use super::super::exchange::{
     ForeignExchange, ForeignRequest, ForeignResponse, FoundItem, ResponseContent, SkipCause,
     SkippedItem,
 };
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use super::body::{
     HarBody, HarPair, HarPostData, content_type, is_packed, is_some_size, is_some_text, pairs,
     posted,

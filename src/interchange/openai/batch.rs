@@ -11,7 +11,7 @@ use super::super::exchange::{
 };
 use super::super::format::ForeignFormat;
 use super::super::line::{FileLine, FileLines};
-use super::super::read::{ReadContext, ReadError, ReadProblem};
+use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::super::write::{EntryToWrite, WrittenEntry};
 use super::body;
 use crate::provider::{self, Framing, Operation};

@@ -8,7 +8,7 @@ use super::super::companion::CompanionFiles;
 use super::super::conversation::{self, Conversation};
 use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
 use super::super::line::{FileLine, FileLines};
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use super::super::write::WrittenEntry;
 use super::body;
 use crate::provider::Answer;

@@ -7,7 +7,7 @@ use std::io::{BufReader, Read};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use super::span;
 
 /// The members that hold others, outermost first, in both spellings there are.

@@ -6,7 +6,7 @@ use std::io::Read;
 use granit_parser::{Event, ScalarStyle};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::super::read::{ReadContext, ReadProblem};
+use super::super::read_context::{ReadContext, ReadProblem};
 use super::interaction::VcrInteraction;
 use super::message::text;
 use super::node::YamlNode;

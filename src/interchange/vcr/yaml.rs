@@ -8,7 +8,7 @@ use granit_parser::{
 };
 
 use super::super::bounded::LIMIT;
-use super::super::read::ReadProblem;
+use super::super::read_context::ReadProblem;
 use super::node::{CollectionShape, CoreType, ValueStyle, YamlNode, YamlScalar};
 
 /// How deep lists and maps may stand in one another, aliases included.

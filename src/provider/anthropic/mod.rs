@@ -5,8 +5,8 @@ pub(super) mod messages;
 
 use serde_json::{Value, json};
 
-use super::provider_error::ErrorRequest;
-use super::recognise::{PathShape, RequestHead, has_header};
+use super::error_request::ErrorRequest;
+use super::request_head::{PathShape, RequestHead, has_header};
 use super::{Operation, Provider};
 
 /// Anthropic's Messages. Other paths than its own need its version header: OpenAI

@@ -5,8 +5,8 @@ pub(super) mod invoke;
 
 use serde_json::{Value, json};
 
-use super::provider_error::ErrorRequest;
-use super::recognise::{PathShape, RequestHead, decoded};
+use super::error_request::ErrorRequest;
+use super::request_head::{PathShape, RequestHead, decoded};
 use super::{Operation, Provider};
 
 /// Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.

@@ -5,9 +5,9 @@ pub(super) mod embed;
 
 use serde_json::{Value, json};
 
+use super::error_request::ErrorRequest;
 use super::json_view::JsonView;
-use super::provider_error::ErrorRequest;
-use super::recognise::{PathShape, RequestHead};
+use super::request_head::{PathShape, RequestHead};
 use super::response_format::ResponseFormat;
 use super::{Operation, Provider, TokenUsage};
 

@@ -6,8 +6,8 @@ pub(super) mod generate;
 
 use serde_json::{Value, json};
 
-use super::provider_error::ErrorRequest;
-use super::recognise::{PathShape, RequestHead, decoded};
+use super::error_request::ErrorRequest;
+use super::request_head::{PathShape, RequestHead, decoded};
 use super::{Operation, Provider};
 
 /// Gemini and Vertex: `…/models/MODEL:verb`.

@@ -7,7 +7,7 @@ mod turn;
 
 use serde_json::{Value, json};
 
-use super::recognise::{PathShape, RequestHead};
+use super::request_head::{PathShape, RequestHead};
 use super::{Operation, Provider};
 
 /// What is asked for; `None` for a path that is none of Ollama's that are read.

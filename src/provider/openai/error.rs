@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::provider_error::ErrorRequest;
+use crate::provider::error_request::ErrorRequest;
 
 /// The body of an error of ours.
 pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {

@@ -12,7 +12,7 @@ pub(super) mod responses;
 
 pub(super) use error::{error, natural};
 
-use super::recognise::{PathShape, RequestHead, decoded, has_header};
+use super::request_head::{PathShape, RequestHead, decoded, has_header};
 use super::{Operation, Provider};
 
 /// What is asked for; `None` for a path that is none of OpenAI's resources.

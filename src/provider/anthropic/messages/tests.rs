@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::provider::recognise::{RequestHead, recognise};
 use crate::provider::test_calls::to_stream;
 use crate::provider::{Operation, ResponseFormat, read, write};
+use crate::provider::{RequestHead, recognise};
 
 const STREAM: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
