@@ -281,7 +281,7 @@ impl Fault {
         }
     }
 
-    /// Whether it can befall a connection that has asked for nothing yet.
+    /// Whether it can apply to a connection that has sent no request yet.
     pub fn needs_no_request(&self) -> bool {
         matches!(
             self,

@@ -21,7 +21,7 @@ use crate::telemetry::span::parent::ParentSpan;
 /// Counts the tries of a call, from 0.
 const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
-/// The account of one call.
+/// Collects what is learned of one call.
 pub(super) struct CallTracker {
     caller: Arc<ConnectionContext>,
     arrived: Instant,
@@ -33,7 +33,7 @@ pub(super) struct CallTracker {
 }
 
 impl CallTracker {
-    /// Opens the account of a call.
+    /// Begins to track a call.
     pub(super) fn new(
         caller: &Arc<ConnectionContext>,
         (arrived, at): (Instant, i64),

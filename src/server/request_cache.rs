@@ -31,7 +31,7 @@ const OVERHEAD: usize = 1 << 10;
 /// How many requests are remembered to have come once.
 const FIRST_SEEN: usize = 1 << 14;
 
-/// What the memo says of a request.
+/// What the cache knows of a request.
 pub(super) enum CachedRequest {
     /// It was made before, and this was observed then.
     Known(Arc<ParsedRequest>),

@@ -11,7 +11,7 @@ use super::recovery_tracker::{self, SessionKey};
 use crate::telemetry::call_record::OutcomeDetail;
 use crate::telemetry::run_counters::RunCounters;
 
-/// The account of a call, and its fault.
+/// The tracker of a call, and its fault.
 type Unheard = (Arc<CallTracker>, Option<Arc<Value>>);
 
 /// An answer that is on its way, late. Dropped before all of it has gone, its client
