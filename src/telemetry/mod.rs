@@ -1,7 +1,7 @@
 //! What is told of calls while a run goes on: counters, metrics, the journal, spans, the log.
 //!
-//! All of them read the [`CallRecord`] of a call that is over, so
-//! that they cannot disagree.
+//! Metrics, journal, spans and log read the [`CallRecord`] of a finished call, so they cannot
+//! disagree. The counters do not yet: they are counted where things happen.
 
 pub mod call_record;
 pub mod journal;
