@@ -76,7 +76,7 @@ pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>
     let split = wire(asked.operation).split.ok_or(not_yet)?;
     let body = match asked.transcript {
         TranscriptFormat::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
-        _ => super::value(body),
+        _ => serde_json::from_slice(body).ok(),
     };
     let frames = match body {
         Some(Value::Object(body)) => split(asked, body),

@@ -6,7 +6,10 @@
 
 mod fast_reader;
 mod split;
+mod usage;
 mod write;
+
+use usage::usage;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,9 +17,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::provider::framing::sse;
-use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
 use crate::provider::wire::{MergedStream, OperationWire};
-use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
+use crate::provider::{Answer, ToolCall, json_view};
 
 pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
@@ -56,27 +59,6 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 /// The same, of the merged events.
 fn merged_stream(bytes: &[u8]) -> Option<Answer> {
     complete(&Value::Object(merge(bytes)?.body))
-}
-
-fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
-    if !usage.is_map() {
-        return None;
-    }
-    let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
-    let written = count(usage, "cache_creation_input_tokens").unwrap_or(0);
-    let prompt =
-        count(usage, "input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
-    let completion = count(usage, "output_tokens").unwrap_or(0);
-    Some(TokenUsage {
-        prompt_tokens: prompt,
-        completion_tokens: completion,
-        total_tokens: prompt.saturating_add(completion),
-        reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
-            .and_then(JsonView::whole)
-            .unwrap_or(0),
-        cached_tokens: cached,
-        cache_write_tokens: written,
-    })
 }
 
 /// One content block while its deltas come in.

@@ -4,9 +4,12 @@
 //! Thoughts and the plan for the tools are no part of the content. What is counted
 //! are the tokens, not the units that are billed, where both are told.
 
+mod shape;
 mod split;
 mod v1;
 mod write;
+
+use shape::{FAILED, is_empty};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,9 +29,6 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     split: Some(split::stream),
     write: Some(write::write),
 };
-
-/// Why an answer ended that broke off.
-const FAILED: &str = "ERROR";
 
 /// Reads a complete body; `None` where it is neither version's answer.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
@@ -189,11 +189,6 @@ impl Stream {
         }
         Some(whole)
     }
-}
-
-/// Whether nothing is said by it but that it may come.
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty) || value.as_str() == Some("")
 }
 
 /// Continues an object: texts grow, but for those that come whole.

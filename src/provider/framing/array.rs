@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::{EventFrame, StreamEvent};
+use super::event::{EventFrame, StreamEvent};
 
 /// Walks over the elements of an array. What is left behind the last that came whole
 /// is one event more: the bracket that closes the array carries nothing, anything

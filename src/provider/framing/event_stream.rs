@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use super::{EventFrame, StreamEvent};
+use super::event::{EventFrame, StreamEvent};
 
 mod rewrite;
 pub use rewrite::{BufferMessage, kept, messages};

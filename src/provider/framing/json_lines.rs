@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{EventFrame, StreamEvent};
+use super::event::{EventFrame, StreamEvent, one_line};
 
 /// Walks over the lines of a buffer.
 pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
@@ -21,7 +21,6 @@ pub(super) fn events(bytes: &[u8]) -> impl Iterator<Item = StreamEvent<'_>> {
 
 /// The bytes of an event.
 pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
-    let text =
-        frame.data.as_ref().map_or_else(String::new, |data| format!("{}\n", super::one_line(data)));
+    let text = frame.data.as_ref().map_or_else(String::new, |data| format!("{}\n", one_line(data)));
     text.into_bytes()
 }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{EventFrame, StreamEvent};
+use super::event::{EventFrame, StreamEvent, one_line};
 
 /// The events of a buffer.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ fn field<'a>(event: &mut StreamEvent<'a>, line: &'a [u8]) {
 /// The bytes of an event.
 pub(super) fn write(frame: &EventFrame) -> Vec<u8> {
     let name = frame.name.map_or_else(String::new, |name| format!("event: {name}\n"));
-    let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), super::one_line);
+    let data = frame.data.as_ref().map_or_else(|| "[DONE]".to_owned(), one_line);
     format!("{name}data: {data}\n\n").into_bytes()
 }
 

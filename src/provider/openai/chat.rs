@@ -9,15 +9,18 @@
 mod fast_reader;
 mod merge;
 mod split;
+mod usage;
 mod write;
+
+pub(super) use usage::usage;
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::provider::json_view::{JsonView, count, items, says, text, text_or_empty};
 use crate::provider::wire::{MergedStream, OperationWire};
-use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
+use crate::provider::{Answer, ToolCall, json_view};
 pub(super) use merge::merge;
 pub(super) use split::{complete as completed, stream as split, usage_in_place};
 pub(super) use write::{input_details, usage as written_usage};
@@ -85,39 +88,6 @@ fn message_into<D: JsonView>(message: &D, answer: &mut Answer) {
     if let Some(function) = message.member("function_call").filter(|call| call.is_map()) {
         let name = text_or_empty(function, "name");
         answer.tool_calls.push(ToolCall::from_doc("", &name, function.member("arguments")));
-    }
-}
-
-/// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
-pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
-    [body.member("usage"), nested(body, &["x_groq", "usage"])]
-        .into_iter()
-        .flatten()
-        .find(|usage| usage.is_map())
-        .map(counts)
-}
-
-/// The counts of a `usage` object.
-fn counts<D: JsonView>(usage: &D) -> TokenUsage {
-    let within = |object, name| nested(usage, &[object, name]).and_then(JsonView::whole);
-    let prompt = count(usage, "prompt_tokens").unwrap_or(0);
-    let mut completion = count(usage, "completion_tokens").unwrap_or(0);
-    let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
-    let total = count(usage, "total_tokens");
-    // xAI counts reasoning beside the completion tokens; its total tells.
-    let beside = prompt.saturating_add(completion).saturating_add(reasoning);
-    if reasoning > 0 && total == Some(beside) {
-        completion = completion.saturating_add(reasoning);
-    }
-    TokenUsage {
-        prompt_tokens: prompt,
-        completion_tokens: completion,
-        total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
-        reasoning_tokens: reasoning,
-        cached_tokens: within("prompt_tokens_details", "cached_tokens")
-            .or_else(|| count(usage, "prompt_cache_hit_tokens"))
-            .unwrap_or(0),
-        cache_write_tokens: within("prompt_tokens_details", "cache_write_tokens").unwrap_or(0),
     }
 }
 

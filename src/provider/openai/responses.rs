@@ -1,9 +1,12 @@
 //! Reads OpenAI's Responses: complete bodies, and streams by their terminal
 //! event, or by their deltas where the stream was cut before it.
 
+mod end;
 mod merge;
 mod split;
 mod write;
+
+use end::{TERMINAL, is_terminal};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,9 +26,6 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     split: Some(split::stream),
     write: Some(write::write),
 };
-
-/// The events that end a stream.
-const TERMINAL: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];
 
 /// Reads a complete body; `None` where it has no `output`.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
@@ -180,10 +180,6 @@ fn cut(opened: Option<&Value>, output: BTreeMap<u64, Item>) -> Answer {
         item_into(&item.value, &mut answer);
     }
     answer
-}
-
-fn is_terminal(kind: &str) -> bool {
-    TERMINAL.contains(&kind)
 }
 
 #[cfg(test)]

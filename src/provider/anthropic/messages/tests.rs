@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::provider::test_calls::to_stream;
-use crate::provider::{Operation, ResponseFormat, read, write};
+use crate::provider::{Operation, ResponseFormat, TokenUsage, read, write};
 use crate::provider::{RequestHead, recognise};
 
 const STREAM: &str = r#"event: message_start

@@ -1,0 +1,103 @@
+//! What an answer says, whoever sent it: its text, its tokens, its tool calls.
+
+use serde_json::Value;
+
+use super::json_view::JsonView;
+
+/// Deepest nesting of a tool call's arguments: the reader of the file stops at 128
+/// levels, some of which are the file's own.
+const DEPTH_LIMIT: usize = 100;
+
+/// What an answer says, assembled from a complete body or a whole stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The text of the first choice.
+    pub content: String,
+    /// The model that answered, as the provider names it.
+    pub model: Option<String>,
+    /// Tokens, where the answer tells them.
+    pub usage: Option<TokenUsage>,
+    /// The provider's own word for why it ended.
+    pub finish_reason: Option<String>,
+    /// The tool calls of the first choice.
+    pub tool_calls: Vec<ToolCall>,
+    /// Embedding vectors, for operations that return them as numbers.
+    pub embeddings: Vec<Vec<f64>>,
+}
+
+/// Token counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TokenUsage {
+    /// All input tokens, cached ones included.
+    pub prompt_tokens: u64,
+    /// All output tokens, reasoning included.
+    pub completion_tokens: u64,
+    /// Their sum, or the provider's own total.
+    pub total_tokens: u64,
+    /// Output tokens spent on reasoning.
+    pub reasoning_tokens: u64,
+    /// Input tokens read from a cache.
+    pub cached_tokens: u64,
+    /// Input tokens written to a cache.
+    pub cache_write_tokens: u64,
+}
+
+impl TokenUsage {
+    /// The input tokens in three parts: plain ones, those read from a cache, and those
+    /// written to one. Their sum is that of all, whatever was told of the parts.
+    pub fn input_parts(&self) -> (u64, u64, u64) {
+        let cached = self.cached_tokens.min(self.prompt_tokens);
+        let written = self.cache_write_tokens.min(self.prompt_tokens - cached);
+        (self.prompt_tokens - cached - written, cached, written)
+    }
+}
+
+/// One tool call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// The provider's id, or `""` where it gives none.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments: an object; `{"_raw": "…"}` where they are not one.
+    pub arguments: Value,
+}
+
+impl ToolCall {
+    /// A tool call whose arguments came as text, as OpenAI sends them. No text
+    /// at all means no arguments; text that is not a JSON object is kept under
+    /// `_raw`, so that a broken call stays visible.
+    pub(super) fn from_text(id: &str, name: &str, arguments: &str) -> Self {
+        let arguments = match serde_json::from_str(arguments) {
+            Ok(object @ Value::Object(_)) if depth(&object) <= DEPTH_LIMIT => object,
+            _ if arguments.trim().is_empty() => Value::Object(serde_json::Map::new()),
+            _ => serde_json::json!({ "_raw": arguments }),
+        };
+        Self { id: id.to_owned(), name: name.to_owned(), arguments }
+    }
+
+    /// A tool call whose arguments came as a JSON value, as Anthropic and Gemini
+    /// send them.
+    pub(super) fn from_doc<D: JsonView>(id: &str, name: &str, arguments: Option<&D>) -> Self {
+        let Some(arguments) = arguments.filter(|arguments| !arguments.is_nothing()) else {
+            return Self::from_text(id, name, "");
+        };
+        if let Some(text) = arguments.string() {
+            return Self::from_text(id, name, &text);
+        }
+        let arguments = arguments.owned();
+        if arguments.is_object() && depth(&arguments) <= DEPTH_LIMIT {
+            return Self { id: id.to_owned(), name: name.to_owned(), arguments };
+        }
+        Self::from_text(id, name, &arguments.to_string())
+    }
+}
+
+/// How deep arrays and objects nest.
+pub(super) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

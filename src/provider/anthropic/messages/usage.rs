@@ -1,0 +1,25 @@
+//! The token counts of Anthropic's messages.
+
+use crate::provider::TokenUsage;
+use crate::provider::json_view::{JsonView, count, nested};
+
+pub(super) fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
+    if !usage.is_map() {
+        return None;
+    }
+    let cached = count(usage, "cache_read_input_tokens").unwrap_or(0);
+    let written = count(usage, "cache_creation_input_tokens").unwrap_or(0);
+    let prompt =
+        count(usage, "input_tokens").unwrap_or(0).saturating_add(cached).saturating_add(written);
+    let completion = count(usage, "output_tokens").unwrap_or(0);
+    Some(TokenUsage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt.saturating_add(completion),
+        reasoning_tokens: nested(usage, &["output_tokens_details", "thinking_tokens"])
+            .and_then(JsonView::whole)
+            .unwrap_or(0),
+        cached_tokens: cached,
+        cache_write_tokens: written,
+    })
+}

@@ -1,0 +1,37 @@
+//! The token counts of a chat completion.
+
+use crate::provider::TokenUsage;
+use crate::provider::json_view::{JsonView, count, nested};
+
+/// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
+pub(in crate::provider::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+    [body.member("usage"), nested(body, &["x_groq", "usage"])]
+        .into_iter()
+        .flatten()
+        .find(|usage| usage.is_map())
+        .map(counts)
+}
+
+/// The counts of a `usage` object.
+pub(super) fn counts<D: JsonView>(usage: &D) -> TokenUsage {
+    let within = |object, name| nested(usage, &[object, name]).and_then(JsonView::whole);
+    let prompt = count(usage, "prompt_tokens").unwrap_or(0);
+    let mut completion = count(usage, "completion_tokens").unwrap_or(0);
+    let reasoning = within("completion_tokens_details", "reasoning_tokens").unwrap_or(0);
+    let total = count(usage, "total_tokens");
+    // xAI counts reasoning beside the completion tokens; its total tells.
+    let beside = prompt.saturating_add(completion).saturating_add(reasoning);
+    if reasoning > 0 && total == Some(beside) {
+        completion = completion.saturating_add(reasoning);
+    }
+    TokenUsage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: total.unwrap_or(prompt.saturating_add(completion)),
+        reasoning_tokens: reasoning,
+        cached_tokens: within("prompt_tokens_details", "cached_tokens")
+            .or_else(|| count(usage, "prompt_cache_hit_tokens"))
+            .unwrap_or(0),
+        cache_write_tokens: within("prompt_tokens_details", "cache_write_tokens").unwrap_or(0),
+    }
+}
