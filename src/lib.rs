@@ -2,7 +2,7 @@
 //! call exactly and replays it strictly.
 //!
 //! The crate is built as a house of floors; a module imports only from lower
-//! floors or from its own folder (`tests/it/architecture.rs` holds this):
+//! floors or from its own folder (`tests/it/architecture` holds this):
 //!
 //! | floor | modules | what lives there |
 //! |---|---|---|

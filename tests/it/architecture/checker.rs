@@ -1,6 +1,7 @@
 //! The checker is seen to fail: made-up sources that break one rule each.
 
-use super::{File, violations};
+use super::module_tree::File;
+use super::violations;
 
 fn house(sources: &[(&str, &str)]) -> Vec<String> {
     let own = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
@@ -91,22 +92,6 @@ fn the_crate_root_is_no_back_door() {
     refused(&[("store/a.rs", "use crate::{self as root};")], "imports the crate's root");
     refused(&[("store/a.rs", "use crate::Everything;")], "reaches the crate's root");
     refused(&[("attic/a.rs", "")], "stands on no floor");
-}
-
-#[test]
-fn a_cycle_among_the_files_of_a_folder_is_refused() {
-    let sources = [
-        ("store/mod.rs", "mod a; mod b; mod c;"),
-        ("store/a.rs", "use super::b::B;"),
-        ("store/b.rs", "use crate::store::c::C;"),
-        ("store/c.rs", "fn f() { super::a::make(); }"),
-    ];
-    refused(&sources, "import cycle: store::a -> store::b -> store::c -> store::a");
-    let found = house(&sources[..3]);
-    assert!(found.is_empty(), "{found:?}");
-    let in_test = ("store/c.rs", "#[cfg(test)] mod tests { use super::super::a::make; }");
-    let found = house(&[sources[0], sources[1], sources[2], in_test]);
-    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]

@@ -22,7 +22,25 @@ impl Token {
 pub(crate) struct Path {
     pub(crate) inside: Vec<String>,
     pub(crate) segments: Vec<String>,
-    pub(crate) imported: bool,
+    pub(crate) import: Option<Import>,
+}
+
+/// What a `use` does with a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Import {
+    /// The name it has from then on: the last word, or the one behind `as`.
+    pub(crate) name: String,
+    /// Whether other modules may name it here (`pub use`).
+    pub(crate) reexported: bool,
+}
+
+/// An item that a text defines outside of functions and `impl` blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) inside: Vec<String>,
+    pub(crate) name: String,
+    /// Whether it is an inline module.
+    pub(crate) is_module: bool,
 }
 
 /// The tokens of a source text: words and punctuation, in order.
@@ -177,7 +195,8 @@ pub(crate) fn has_bare_allow(tokens: &[Token]) -> bool {
     false
 }
 
-/// Every path in the text: imports spelt out leaf by leaf, and paths in code.
+/// Every path in the text: imports spelt out leaf by leaf, and paths in code. Names of
+/// fields and methods are none.
 pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
     let mut out = Vec::new();
     let mut braces: Vec<Option<String>> = Vec::new();
@@ -188,19 +207,22 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
             Token::Mark('{') => braces.push(inline_module(tokens, at)),
             Token::Mark('}') => drop(braces.pop()),
             Token::Word(word) if word == "use" && tokens.get(at + 1) != Some(&Token::Mark('<')) => {
+                let reexported = is_public(tokens, at);
                 let mut leaves = Vec::new();
                 at = use_tree(tokens, at + 1, &[], &mut leaves);
                 let inside = inside();
-                out.extend(leaves.into_iter().map(|segments| Path {
+                out.extend(leaves.into_iter().map(|(segments, name)| Path {
                     inside: inside.clone(),
                     segments,
-                    imported: true,
+                    import: Some(Import { name, reexported }),
                 }));
                 continue;
             }
             Token::Word(_) => {
                 let (segments, end) = plain_path(tokens, at);
-                out.push(Path { inside: inside(), segments, imported: false });
+                if !is_member_access(tokens, at) {
+                    out.push(Path { inside: inside(), segments, import: None });
+                }
                 at = end;
                 continue;
             }
@@ -209,6 +231,59 @@ pub(crate) fn paths(tokens: &[Token]) -> Vec<Path> {
         at += 1;
     }
     out
+}
+
+/// Every item that stands in a module, not in a block: functions, types, constants, macros,
+/// inline modules.
+pub(crate) fn items(tokens: &[Token]) -> Vec<Item> {
+    let mut out = Vec::new();
+    let mut braces: Vec<Option<String>> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Mark('{') => braces.push(inline_module(tokens, at)),
+            Token::Mark('}') => drop(braces.pop()),
+            Token::Word(name) if braces.iter().all(Option::is_some) => {
+                let before = at.checked_sub(1).and_then(|n| tokens[n].word());
+                let is_module =
+                    before == Some("mod") && tokens.get(at + 1) == Some(&Token::Mark('{'));
+                let is_macro = before.is_none() && is_macro_name(tokens, at);
+                if is_module || is_macro || before.is_some_and(is_item_keyword) {
+                    let inside = braces.iter().flatten().cloned().collect();
+                    out.push(Item { inside, name: name.clone(), is_module });
+                }
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn is_item_keyword(word: &str) -> bool {
+    matches!(word, "fn" | "struct" | "enum" | "trait" | "type" | "union" | "const" | "static")
+}
+
+fn is_macro_name(tokens: &[Token], at: usize) -> bool {
+    at >= 2 && tokens[at - 1] == Token::Mark('!') && tokens[at - 2].word() == Some("macro_rules")
+}
+
+/// Whether the `use` at `at` follows `pub` or `pub(…)`.
+fn is_public(tokens: &[Token], at: usize) -> bool {
+    let mut before = tokens[..at].iter().rev();
+    match before.next() {
+        Some(Token::Word(word)) => word == "pub",
+        Some(Token::Mark(')')) => {
+            let inner = before.take_while(|token| **token != Token::Mark('(')).count();
+            let open = at.checked_sub(inner + 3);
+            open.is_some_and(|open| tokens[open].word() == Some("pub"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the word at `at` follows the one dot of a field or a method.
+fn is_member_access(tokens: &[Token], at: usize) -> bool {
+    let dot = |n: usize| at.checked_sub(n).is_some_and(|n| tokens[n] == Token::Mark('.'));
+    dot(1) && !dot(2)
 }
 
 /// The module's name, where the brace at `at` opens an inline module.
@@ -236,14 +311,20 @@ fn plain_path(tokens: &[Token], from: usize) -> (Vec<String>, usize) {
     (segments, at)
 }
 
-/// Reads one use tree at `at`; gives its leaves and where it ends.
-fn use_tree(tokens: &[Token], at: usize, prefix: &[String], out: &mut Vec<Vec<String>>) -> usize {
+/// Reads one use tree at `at`; gives its leaves, each with its name, and where it ends.
+fn use_tree(
+    tokens: &[Token],
+    at: usize,
+    prefix: &[String],
+    out: &mut Vec<(Vec<String>, String)>,
+) -> usize {
     let at = if is_colons(tokens, at) { at + 2 } else { at };
     let (segments, mut at) = plain_path(tokens, at);
     let mut path = prefix.to_vec();
     path.extend(segments);
     let more = is_colons(tokens, at);
     at += if more { 2 } else { 0 };
+    let mut alias = None;
     match tokens.get(at) {
         Some(Token::Mark('{')) if more || path.is_empty() || path == prefix => {
             at += 1;
@@ -259,12 +340,16 @@ fn use_tree(tokens: &[Token], at: usize, prefix: &[String], out: &mut Vec<Vec<St
             path.push("*".to_owned());
             at += 1;
         }
-        Some(Token::Word(word)) if word == "as" => at += 2,
+        Some(Token::Word(word)) if word == "as" => {
+            alias = tokens.get(at + 1).and_then(Token::word).map(str::to_owned);
+            at += 2;
+        }
         _ => {}
     }
     if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
         path.pop();
     }
-    out.push(path);
+    let name = alias.or_else(|| path.last().cloned()).unwrap_or_default();
+    out.push((path, name));
     at
 }

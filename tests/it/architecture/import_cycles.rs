@@ -1,0 +1,71 @@
+//! Cycles of imports: among the files of a crate, and among the folders below its root.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::module_tree::{File, ModuleTree};
+
+/// Which node imports which.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// The imports of every crate.
+pub(crate) struct ImportGraph {
+    files: Graph,
+    folders: Graph,
+}
+
+impl ImportGraph {
+    pub(crate) fn new(files: &[File], tree: &ModuleTree<'_>) -> Self {
+        let mut graph = Self { files: Graph::new(), folders: Graph::new() };
+        let shipped = |file: &File| !file.is_manifest() && !file.is_test();
+        for (index, file) in files.iter().enumerate().filter(|(_, file)| shipped(file)) {
+            for other in tree.uses(index) {
+                let other = &files[other];
+                graph.files.entry(file.path.clone()).or_default().insert(other.path.clone());
+                let (from, to) = (tree.top_module(file), tree.top_module(other));
+                if from != to && tree.member(file).is_none() {
+                    graph.folders.entry(from).or_default().insert(to);
+                }
+            }
+        }
+        graph
+    }
+
+    /// The files that are on some cycle.
+    pub(crate) fn files_on_cycles(&self) -> BTreeSet<&str> {
+        let nodes = self.files.keys().map(String::as_str);
+        nodes.filter(|node| shortest_cycle(&self.files, node).is_some()).collect()
+    }
+
+    /// The shortest cycle through each file that is on one, a line each.
+    pub(crate) fn file_cycles(&self) -> Vec<String> {
+        shortest_cycles(&self.files)
+    }
+
+    /// The same of the folders below the root.
+    pub(crate) fn folder_cycles(&self) -> Vec<String> {
+        shortest_cycles(&self.folders)
+    }
+}
+
+fn shortest_cycles(graph: &Graph) -> Vec<String> {
+    let ways = graph.keys().filter_map(|node| shortest_cycle(graph, node));
+    ways.map(|way| format!("import cycle: {}", way.join(" -> "))).collect()
+}
+
+/// The shortest way along the graph from `start` back to itself.
+fn shortest_cycle(graph: &Graph, start: &str) -> Option<Vec<String>> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut open = VecDeque::from([vec![start]]);
+    while let Some(way) = open.pop_front() {
+        for next in graph.get(*way.last()?).into_iter().flatten() {
+            let longer = [&way[..], &[next.as_str()]].concat();
+            if next == start {
+                return Some(longer.into_iter().map(str::to_owned).collect());
+            }
+            if seen.insert(next) {
+                open.push_back(longer);
+            }
+        }
+    }
+    None
+}
