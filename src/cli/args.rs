@@ -45,7 +45,7 @@ pub use reading::{
     ConfigArgs, DemoArgs, DoctorArgs, LsArgs, ScoreArgs, ShowArgs, StatsArgs, StatsBy,
 };
 pub use redact::RedactArgs;
-pub use replay::{LatencyModel, MissPolicy, RepeatPolicy, ReplayArgs};
+pub use replay::{LatencyModel, OnMissFlag, RepeatPolicy, ReplayArgs};
 pub use rerecord::RerecordArgs;
 pub use review::{AcceptArgs, DecideArgs, PendingArgs, RejectArgs, ReviewArgs};
 pub use salvage::SalvageArgs;

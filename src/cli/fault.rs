@@ -13,13 +13,13 @@ use super::output::Output;
 use super::score::journal::Reading;
 use super::score::{self, ScoredFaults};
 use super::script;
+use crate::engine::route::{RouteTable, UNNAMED};
 use crate::fault::{
     ChaosRates, Fault, FaultDecider, FaultPlan, FaultRule, FaultSource, RuleCount, RuleMatch,
 };
 use crate::recovery::RecoveryBudget;
 use crate::replay::{Matcher, script as scripts};
 use crate::server::fault::FaultContext;
-use crate::server::route::{RouteTable, UNNAMED};
 use crate::spelling;
 
 /// All that is planned, and where each rule stands.

@@ -299,7 +299,7 @@ fn refuse_contradictions(matches: &clap::ArgMatches) -> Result<(), CommandFailur
     ] {
         let same = match (one, other) {
             ("strict", "on_miss") => {
-                replay.get_one::<args::MissPolicy>(other) == Some(&args::MissPolicy::Error)
+                replay.get_one::<args::OnMissFlag>(other) == Some(&args::OnMissFlag::Error)
             }
             ("strict", "repeat") => {
                 replay.get_one::<args::RepeatPolicy>(other) == Some(&args::RepeatPolicy::Error)

@@ -10,12 +10,13 @@ use super::in_force::InForce;
 use super::receipt::Receipt;
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, prices, serve_setup, server_run};
+use crate::engine::{Engine, MissPolicy};
 use crate::identity::IdentityRules;
 use crate::record::writer::{KeepPolicy, OnWriterEvent, RecordWriter, WriterEvent};
 use crate::record::{OnKept, RecordConfig, RecordEngine, RecordOutcome};
 use crate::recording::entry::ResponseEnd;
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
-use crate::server::{OnMiss, OnNotice, UserNotice};
+use crate::server::{OnNotice, UserNotice};
 use crate::store::{self, StoreError, StoreEvent};
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
@@ -54,44 +55,42 @@ fn engines(
     let path = &args.recording;
     // What an earlier recorder left is merged before anything is answered from it.
     let exists = args.mode != RecordMode::All && existing(path, ground)?.is_some();
-    let replays = match args.mode {
-        RecordMode::All => false,
-        RecordMode::NewEpisodes | RecordMode::Once => exists,
-        RecordMode::None => true,
-    };
-    let records = match args.mode {
-        RecordMode::All | RecordMode::NewEpisodes => true,
-        RecordMode::Once => !exists,
-        RecordMode::None => false,
-    };
     let rules = serve_setup::rules(&args.serve.identity)?;
     let plan = fault::plan(&args.serve)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
-    let matcher = match replays {
-        true => {
-            let terms = ReplayTerms { rules: Some(&rules), ..ReplayTerms::default() };
-            Some(Matcher::new(vec![serve_setup::source(path)?], terms)?)
+    let forwarding = ground.forwarding(args.keep_encoding);
+    let engine = match (args.mode, exists) {
+        (RecordMode::All, _) | (RecordMode::NewEpisodes | RecordMode::Once, false) => {
+            Engine::Record { record: recorder(args, ground, rules)?, forwarding }
         }
-        false => None,
+        (RecordMode::NewEpisodes, true) => {
+            let replay = replay(path, &rules)?;
+            Engine::NewEpisodes { replay, record: recorder(args, ground, rules)?, forwarding }
+        }
+        (RecordMode::Once, true) | (RecordMode::None, _) => Engine::Replay {
+            replay: replay(path, &rules)?,
+            on_miss: MissPolicy::Error,
+            on_explained: ground.miss_sink(None),
+        },
     };
-    let in_force = matcher.as_ref().map(|matcher| InForce::of_record(args, matcher));
-    let recorder = match records {
-        true => Some(Arc::new(recorder(args, ground, rules)?)),
-        false => None,
-    };
+    let in_force = engine.replay().map(|replay| InForce::of_record(args, replay.matcher()));
+    // Nothing goes out where nothing is recorded, and so no key is needed.
+    let stand_in_keys = !engine.goes_upstream();
     let engines = RunEngines {
-        recorder,
-        replayer: matcher.map(|matcher| ReplayEngine::new(matcher, Latency::None)),
-        on_miss: OnMiss::Error,
-        missed: None,
+        engine,
+        stand_in_keys,
         budget: fault::budget(&args.serve.trouble)?,
         decider: fault::decider(plan, args.serve.trouble.seed, &ground.output),
-        keep_encoding: args.keep_encoding,
-        // Nothing goes out where nothing is recorded, and so no key is needed.
-        stand_in_keys: !records,
         told: in_force.as_ref().and_then(InForce::text),
     };
     Ok((engines, in_force))
+}
+
+/// The engine that answers from the recording.
+fn replay(path: &Path, rules: &IdentityRules) -> Result<Arc<ReplayEngine>, CommandFailure> {
+    let terms = ReplayTerms { rules: Some(rules), ..ReplayTerms::default() };
+    let matcher = Matcher::new(vec![serve_setup::source(path)?], terms)?;
+    Ok(Arc::new(ReplayEngine::new(matcher, Latency::None)))
 }
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
@@ -114,7 +113,7 @@ fn recorder(
     args: &RecordArgs,
     ground: &RunContext,
     asked: IdentityRules,
-) -> Result<RecordEngine, CommandFailure> {
+) -> Result<Arc<RecordEngine>, CommandFailure> {
     let path = &args.recording;
     let rules = match existing(path, ground)? {
         // A recording keeps the rules it was made under unless others are asked for.
@@ -150,7 +149,8 @@ fn recorder(
         place,
     };
     let on_kept = on_kept(counts, ground.notify());
-    Ok(RecordEngine::new(config, client, writer, Arc::clone(&ground.redactor), on_kept))
+    let redactor = Arc::clone(&ground.redactor);
+    Ok(Arc::new(RecordEngine::new(config, client, writer, redactor, on_kept)))
 }
 
 /// What a run counts in.
@@ -280,12 +280,10 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
     let recordings = [args.recording.clone()];
     let mut receipt = Receipt::of("record", &proxy.telemetry.counters, &recordings);
     receipt.cmd_exit = ran.cmd_exit;
-    if let Some(recorder) = &proxy.recorder {
-        receipt.upstream_connections = recorder.connections();
-    }
-    if let Some(replayer) = &proxy.replayer {
-        receipt.takes = replayer.matcher().len();
-        receipt.unused = Some(serve_setup::unused(replayer, args.serve.receipt.is_some()));
+    receipt.upstream_connections = proxy.engine.upstream_connections();
+    if let Some(replay) = proxy.engine.replay() {
+        receipt.takes = replay.matcher().len();
+        receipt.unused = Some(serve_setup::unused(replay, args.serve.receipt.is_some()));
     }
     receipt.add_faults(&proxy.faults, &args.serve.trouble, ran.budget.as_ref());
     receipt.came = came(&receipt, ran);
@@ -298,7 +296,7 @@ fn receipt(args: &RecordArgs, ran: &RunResult) -> Receipt {
                 .push(format!("nothing was recorded (--allow-empty permits that): {why}")),
         }
     }
-    if let Some(matcher) = proxy.replayer.as_ref().map(ReplayEngine::matcher) {
+    if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
     receipt.notes.extend(serve_setup::useless_rules(&proxy.redactor));

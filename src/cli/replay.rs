@@ -3,18 +3,19 @@
 mod pending;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::args::{LatencyModel, MissPolicy, OnExpired, RepeatPolicy, ReplayArgs};
+use super::args::{LatencyModel, OnExpired, OnMissFlag, RepeatPolicy, ReplayArgs};
 use super::exit::{CommandFailure, NO, UNEXPECTED};
 use super::expiry::ExpiredTakes;
 use super::in_force::InForce;
 use super::receipt::{Receipt, ScriptReceipt};
 use super::server_run::{RunContext, RunEngines, RunResult};
 use super::{fault, script, serve_setup, server_run};
+use crate::engine::{Engine, MissPolicy};
 use crate::replay::{
     Latency, Matcher, Repeat, ReplayEngine, ReplaySource, ReplayTake, ReplayTerms,
 };
-use crate::server::OnMiss;
 use crate::telemetry::run_counters::RunCounters;
 use crate::upstream::UpstreamClient;
 
@@ -53,31 +54,28 @@ pub async fn run(args: ReplayArgs) -> Result<u8, CommandFailure> {
     if args.serve.print_env {
         return ground.print_environment(&args.serve, true);
     }
-    let (on_miss, client) = on_miss(&args)?;
+    let on_miss = miss_policy(&args, &ground)?;
     fault::check_upstreams(&plan, &ground.upstreams.routes)?;
     // What no recording holds, a script or an upstream may still be asked for.
-    if matches!(on_miss, OnMiss::Error) && script.is_none() {
+    if matches!(on_miss, MissPolicy::Error) && script.is_none() {
         fault::check(&plan, &matcher)?;
     }
     let decider = fault::decider(plan, args.serve.trouble.seed, &ground.output);
     let missed = pending::begin(&args, &on_miss, &matcher)?;
+    let replay = Arc::new(ReplayEngine::new(matcher, latency).with_script(script));
+    let on_explained = ground.miss_sink(missed.clone());
     let engines = RunEngines {
-        recorder: None,
-        replayer: Some(ReplayEngine::new(matcher, latency).with_script(script)),
-        on_miss,
-        missed,
+        engine: Engine::Replay { replay, on_miss, on_explained },
         decider,
         budget,
-        keep_encoding: false,
         stand_in_keys: true,
         told: in_force.text(),
     };
     let output = ground.output.clone();
     let ran = ground.run(&args.serve, engines).await?;
-    let connections = client.map_or(0, |client| client.connections());
-    let mut receipt = receipt(&args, &ran, connections);
+    let mut receipt = receipt(&args, &ran);
     receipt.in_force = Some(in_force);
-    pending::end(&args, &ran.proxy, &mut receipt);
+    pending::end(&args, &ran.proxy, missed.as_deref(), &mut receipt);
     receipt.add_expired(expired, args.expiry.on_expired == OnExpired::Fail);
     server_run::write_receipt(&receipt, &args.serve, &output)?;
     Ok(match ran.cmd_exit {
@@ -110,27 +108,27 @@ fn matcher(args: &ReplayArgs) -> Result<(Matcher, Option<ExpiredTakes>), Command
     Ok((Matcher::new(sources, terms)?, expired))
 }
 
-/// What a miss gets, and the client that `forward` needs; no other policy has one.
-fn on_miss(args: &ReplayArgs) -> Result<(OnMiss, Option<UpstreamClient>), CommandFailure> {
-    let fallback = args.allow_default_fallback.then_some(MissPolicy::Default);
+/// What a miss gets. No policy but `forward` has a client.
+fn miss_policy(args: &ReplayArgs, ground: &RunContext) -> Result<MissPolicy, CommandFailure> {
+    let fallback = args.allow_default_fallback.then_some(OnMissFlag::Default);
     // Strictness is final; what the environment says has been set aside.
     let policy = match args.strict {
-        true => MissPolicy::Error,
-        false => args.on_miss.or(fallback).unwrap_or(MissPolicy::Error),
+        true => OnMissFlag::Error,
+        false => args.on_miss.or(fallback).unwrap_or(OnMissFlag::Error),
     };
-    if args.script.is_some() && policy != MissPolicy::Error {
+    if args.script.is_some() && policy != OnMissFlag::Error {
         return Err(CommandFailure::usage(
             "--script and --on-miss: the script answers what the recordings do not, and what it \
              has no answer for is refused; leave one of the two out",
         ));
     }
     Ok(match policy {
-        MissPolicy::Error => (OnMiss::Error, None),
-        MissPolicy::Default => (OnMiss::Default, None),
-        MissPolicy::Forward => {
+        OnMissFlag::Error => MissPolicy::Error,
+        OnMissFlag::Default => MissPolicy::Placeholder,
+        OnMissFlag::Forward => {
             let client = UpstreamClient::new()
                 .map_err(|error| CommandFailure::new(UNEXPECTED, format!("failed to {error}")))?;
-            (OnMiss::Forward(client.clone()), Some(client))
+            MissPolicy::Forward { client, forwarding: ground.forwarding(false) }
         }
     })
 }
@@ -158,15 +156,15 @@ fn latency(args: &ReplayArgs) -> Result<Latency, CommandFailure> {
 }
 
 /// What the run did, and what is wrong with it.
-fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
+fn receipt(args: &ReplayArgs, ran: &RunResult) -> Receipt {
     let (proxy, cmd_exit) = (&ran.proxy, ran.cmd_exit);
     let mut receipt = Receipt::of("replay", &proxy.telemetry.counters, &args.recordings);
     receipt.cmd_exit = cmd_exit;
-    receipt.upstream_connections = connections;
+    receipt.upstream_connections = proxy.engine.upstream_connections();
     let named_all = args.serve.receipt.is_some();
-    let unused = proxy.replayer.as_ref().map(|replayer| serve_setup::unused(replayer, named_all));
+    let unused = proxy.engine.replay().map(|replay| serve_setup::unused(replay, named_all));
     let unused = unused.unwrap_or_default();
-    if let Some(matcher) = proxy.replayer.as_ref().map(ReplayEngine::matcher) {
+    if let Some(matcher) = proxy.engine.replay().map(|replay| replay.matcher()) {
         receipt.takes = matcher.len();
         receipt.unchecked_calls = matcher.unchecked().map(ReplayTake::served).sum();
     }
@@ -223,7 +221,7 @@ fn receipt(args: &ReplayArgs, ran: &RunResult, connections: u64) -> Receipt {
 
 /// What the script did, where there was one.
 fn script_receipt(ran: &RunResult) -> Option<ScriptReceipt> {
-    let script = ran.proxy.replayer.as_ref()?.script()?;
+    let script = ran.proxy.engine.replay()?.script()?;
     let counters = &ran.proxy.telemetry.counters;
     Some(ScriptReceipt {
         calls: RunCounters::read(&counters.scripted),

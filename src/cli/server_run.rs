@@ -22,17 +22,17 @@ use super::serve_setup::UpstreamSettings;
 use super::stop_signals::StopSignals;
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource, WrappedCommand};
 use super::{log, open_files, progress, serve_setup, terminal, trace};
+use crate::engine::observe::RequestObserver;
+use crate::engine::{Engine, Forwarding, OnExplainedMiss};
 use crate::fault::FaultDecider;
 use crate::identity::IdentityRules;
-use crate::inspector::Inspector;
-use crate::record::RecordEngine;
+use crate::inspector::{Inspector, RecentMisses};
 use crate::recording::redact::Redactor;
 use crate::recovery::RecoveryBudget;
-use crate::replay::{MissedRequests, ReplayEngine};
+use crate::replay::MissedRequests;
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
-use crate::server::observe::RequestObserver;
-use crate::server::{self, OnMiss, OnNotice, Proxy, UserNotice};
+use crate::server::{self, OnNotice, Proxy, UserNotice};
 use crate::telemetry::Telemetry;
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::run_counters::RunCounters;
@@ -60,26 +60,20 @@ pub struct RunContext {
     /// Where messages go.
     pub output: Output,
     bar: Option<Arc<ProgressBar>>,
+    /// The requests of the latest misses.
+    recent_misses: Arc<RecentMisses>,
     /// The run's recordings.
     recordings: Vec<PathBuf>,
 }
 
-/// The engines of a run.
+/// The engine of a run, and what goes with it.
 pub struct RunEngines {
-    /// The recording one.
-    pub recorder: Option<Arc<RecordEngine>>,
-    /// The replaying one.
-    pub replayer: Option<ReplayEngine>,
-    /// What a miss gets.
-    pub on_miss: OnMiss,
-    /// Where requests without a recorded answer are kept, where they are.
-    pub missed: Option<Arc<MissedRequests>>,
+    /// What answers calls.
+    pub engine: Engine,
     /// What goes wrong on purpose.
     pub decider: FaultDecider,
     /// How soon the program is to recover from it.
     pub budget: Option<RecoveryBudget>,
-    /// Whether the client's own `accept-encoding` goes upstream.
-    pub keep_encoding: bool,
     /// Whether keys that are missing get a stand-in.
     pub stand_in_keys: bool,
     /// What is said once the listener stands.
@@ -87,30 +81,21 @@ pub struct RunEngines {
 }
 
 impl RunEngines {
-    /// Whether calls may go to an upstream.
-    fn goes_upstream(&self) -> bool {
-        self.recorder.is_some() || matches!(self.on_miss, OnMiss::Forward(_))
-    }
-
     /// What observes requests for them.
     fn observer(&self, redactor: &Arc<Redactor>, args: &ServeArgs) -> RequestObserver {
-        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
-        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
-        RequestObserver::new(Arc::clone(redactor), replayed.chain(recorded).cloned().collect())
+        RequestObserver::new(Arc::clone(redactor), self.engine.rules().cloned().collect())
             .with_credential_params(&args.identity.credential_param)
             .with_step_header(args.step_id_header.as_deref())
     }
 
     /// The rules by which calls are told apart: those of the first engine.
     fn rules(&self) -> IdentityRules {
-        let replayed = self.replayer.iter().flat_map(|replayer| replayer.matcher().rules());
-        let recorded = self.recorder.iter().map(|recorder| recorder.rules());
-        replayed.chain(recorded).next().cloned().unwrap_or_default()
+        self.engine.rules().next().cloned().unwrap_or_default()
     }
 
     /// Whether a recording declares faults of its own.
     fn has_trouble(&self) -> bool {
-        self.replayer.as_ref().is_some_and(|replayer| replayer.matcher().has_trouble())
+        self.engine.replay().is_some_and(|replay| replay.matcher().has_trouble())
     }
 }
 
@@ -150,6 +135,7 @@ impl RunContext {
             current,
             output,
             bar,
+            recent_misses: Arc::default(),
             recordings: recordings.to_vec(),
         })
     }
@@ -158,6 +144,17 @@ impl RunContext {
     pub fn notify(&self) -> OnNotice {
         let output = self.output.clone();
         Arc::new(move |notice: UserNotice<'_>| output.notice(&notice))
+    }
+
+    /// What makes the requests that go upstream.
+    pub fn forwarding(&self, keep_encoding: bool) -> Forwarding {
+        let (routes, redactor) = (Arc::clone(&self.upstreams.routes), Arc::clone(&self.redactor));
+        Forwarding { routes, redactor, keep_encoding }
+    }
+
+    /// What keeps explained misses, in `missed` too where they are to be sent again.
+    pub fn miss_sink(&self, missed: Option<Arc<MissedRequests>>) -> OnExplainedMiss {
+        server::miss_sink(Arc::clone(&self.recent_misses), missed, self.notify())
     }
 
     /// What is set for a command.
@@ -213,7 +210,7 @@ impl RunContext {
         let listener = serve_setup::listener(self.address).await?;
         let origin = serve_setup::origin(&listener)?;
         let environment = self.environment(args, &origin, engines.stand_in_keys);
-        let place = (&self.upstreams.routes, &*self.metrics);
+        let place = (&*self.upstreams.routes, &*self.metrics);
         let own = listener.local_addr().ok();
         let spans = trace::start(args, &self.current, place, own, self.notify())?;
         let notify = self.notify();
@@ -225,30 +222,26 @@ impl RunContext {
                 access: self.access.listening_at(own),
                 client_timeout: Duration::from_secs(args.limits.client_timeout),
                 max_body: args.max_body,
-                keep_encoding: engines.keep_encoding,
                 // An empty token, as an unset secret gives, protects nothing.
                 control_token: args.control_token.clone().filter(|token| !token.is_empty()),
                 step_header: self.step_header,
             },
-            connections: open_files::limit(args, engines.goes_upstream()),
+            connections: open_files::limit(args, engines.engine.goes_upstream()),
             routes: self.upstreams.routes,
             redactor: self.redactor,
             observer,
-            recorder: engines.recorder,
-            replayer: engines.replayer,
-            on_miss: engines.on_miss,
-            missed: engines.missed,
-            faults: match engines.budget {
+            engine: engines.engine,
+            faults: Arc::new(match engines.budget {
                 Some(_) => FaultContext::new(engines.decider, rules, trouble).observed(),
                 None => FaultContext::new(engines.decider, rules, trouble),
-            },
+            }),
             telemetry: Telemetry {
                 counters: Arc::clone(&self.counters),
                 metrics: self.metrics,
                 journal: Arc::new(journal),
                 spans,
             },
-            inspector: Inspector::new(self.recordings, engines.told.clone()),
+            inspector: Inspector::new(self.recordings, engines.told.clone(), self.recent_misses),
             notify,
             clock: AtomicI64::new(0),
         });
@@ -312,7 +305,7 @@ async fn serve(
     drop(stop);
     // A signal that was meant for CMD is not one to hurry with.
     let mut hurry = StopSignals::watch().map_err(unexpected)?;
-    let busy = proxy.recorder.as_ref().map_or(0, |recorder| recorder.busy());
+    let busy = proxy.engine.record().map_or(0, |record| record.busy());
     if busy > 0 {
         output.info(&format!(
             "loomrec: answers still on their way: {busy}; waiting for them \
@@ -334,8 +327,8 @@ async fn serve(
 /// Ends the recording. What its file could not be brought to hold is in the log
 /// beside it.
 async fn close(proxy: &Proxy, grace: Duration) {
-    let Some(recorder) = &proxy.recorder else { return };
-    if let Err(reason) = recorder.finish(grace).await {
+    let Some(record) = proxy.engine.record() else { return };
+    if let Err(reason) = record.finish(grace).await {
         proxy.telemetry.counters.unfolded(&reason);
     }
 }

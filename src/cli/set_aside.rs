@@ -5,7 +5,7 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{FaultArgs, MissPolicy, RepeatPolicy, ReplayArgs};
+use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs};
 use super::settings::Settings;
 
 /// How a rule reads that takes a query parameter for a credential, and so leaves it out of
@@ -49,7 +49,7 @@ fn answers_aside(args: &mut ReplayArgs, from: impl Fn(&str) -> Option<String>) -
     if args.repeat.is_some_and(|repeat| repeat != RepeatPolicy::Error) {
         told.extend(from("repeat").inspect(|_| args.repeat = None));
     }
-    if args.on_miss.is_some_and(|policy| policy != MissPolicy::Error) {
+    if args.on_miss.is_some_and(|policy| policy != OnMissFlag::Error) {
         told.extend(from("on_miss").inspect(|_| args.on_miss = None));
     }
     if args.allow_default_fallback {

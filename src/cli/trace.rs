@@ -18,7 +18,7 @@ use url::Url;
 use super::args::ServeArgs;
 use super::exit::CommandFailure;
 use super::serve_setup::without_secrets;
-use crate::server::route::{RouteTable, UNNAMED};
+use crate::engine::route::{RouteTable, UNNAMED};
 use crate::server::{OnNotice, UserNotice};
 use crate::telemetry::metric::Metrics;
 use crate::telemetry::span::{SpanConfig, SpanDetails, SpanProtocol, Spans, TlsIdentity};

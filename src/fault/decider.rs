@@ -5,9 +5,11 @@
 //! may come before or after it as they like. `times` is counted for each key of its
 //! own for that reason.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::call_history::{CallHistories, CallHistory, HistoryShard};
+use super::call_key::CallKey;
 use super::chance::roll;
 use super::chaos::ChaosRates;
 use super::kind::Fault;
@@ -85,24 +87,8 @@ pub struct EntryFault<'a> {
 pub struct FaultDecider {
     plan: FaultPlan,
     seed: u64,
-    histories: Mutex<HashMap<Line, History>>,
+    histories: CallHistories,
     counts: Mutex<BTreeMap<(FaultSource, Arc<str>), RuleCount>>,
-}
-
-/// Stands for the key of what befalls connections; that of a call is never so short.
-const CONNECTION: &str = "connection";
-
-/// A session and a key: calls that are one another's history.
-type Line = (Option<String>, String);
-
-#[derive(Debug, Default)]
-struct History {
-    /// Calls so far.
-    calls: u64,
-    /// Calls since one was answered well.
-    tries: u64,
-    /// How often each rule has come.
-    fires: BTreeMap<Arc<str>, u32>,
 }
 
 /// How often a rule matched, and how often its fault happened.
@@ -114,12 +100,12 @@ pub struct RuleCount {
     pub fired: u64,
 }
 
-/// The turn of one call: until it ends, no other call of any key is decided.
+/// The turn of one call: until it ends, no other call of its key is decided.
 #[derive(Debug)]
 pub struct CallTurn<'a> {
     decider: &'a FaultDecider,
-    histories: MutexGuard<'a, HashMap<Line, History>>,
-    line: Line,
+    histories: MutexGuard<'a, HistoryShard>,
+    key: &'a CallKey,
     /// Which call of its key this is, from 1.
     pub call: u64,
     /// Which try since the key was last answered well, from 1.
@@ -133,7 +119,7 @@ impl FaultDecider {
             ((FaultSource::Plan, Arc::from(rule.name.as_str())), RuleCount::default())
         };
         let counts = Mutex::new(plan.rules.iter().map(named).collect());
-        Self { plan, seed, histories: Mutex::default(), counts }
+        Self { plan, seed, histories: CallHistories::default(), counts }
     }
 
     /// The plan.
@@ -151,32 +137,26 @@ impl FaultDecider {
         self.plan.rules.is_empty() && self.plan.chaos.is_empty()
     }
 
-    /// A call of this key has come.
-    pub fn turn(&self, session: Option<&str>, key: &str) -> CallTurn<'_> {
-        let line = (session.map(str::to_owned), key.to_owned());
-        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
-        let history = histories.entry(line.clone()).or_default();
+    /// Begins the turn of the next call of this key.
+    pub fn turn<'a>(&'a self, key: &'a CallKey) -> CallTurn<'a> {
+        let mut histories = self.histories.lock(key);
+        let history = histories.history(key);
         history.calls += 1;
-        history.tries += 1;
-        let (call, attempt) = (history.calls, history.tries);
-        CallTurn { decider: self, histories, line, call, attempt }
+        history.attempts += 1;
+        let (call, attempt) = (history.calls, history.attempts);
+        CallTurn { decider: self, histories, key, call, attempt }
     }
 
-    /// The key was answered well: the next call of it is a first attempt.
-    pub fn well(&self, session: Option<&str>, key: &str) {
-        let line = (session.map(str::to_owned), key.to_owned());
-        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(history) = histories.get_mut(&line) {
-            history.tries = 0;
-        }
+    /// Notes that a call of this key was answered well: its next call is a first attempt.
+    pub fn reset_attempts(&self, key: &CallKey) {
+        self.histories.lock(key).known(key).into_iter().for_each(CallHistory::reset_attempts);
     }
 
-    /// The key was not answered well after all by what was its try of this number.
-    pub fn unwell(&self, session: Option<&str>, key: &str, attempt: u64) {
-        let line = (session.map(str::to_owned), key.to_owned());
-        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(history) = histories.get_mut(&line) {
-            history.tries = history.tries.max(attempt);
+    /// Takes back [`FaultDecider::reset_attempts`]: the client did not get the answer of this
+    /// attempt after all.
+    pub fn restore_attempts(&self, key: &CallKey, attempt: u64) {
+        if let Some(history) = self.histories.lock(key).known(key) {
+            history.attempts = history.attempts.max(attempt);
         }
     }
 
@@ -192,13 +172,13 @@ impl FaultDecider {
     fn comes_at_accept(&self, rule: &FaultRule, number: u64) -> Option<DecidedFault> {
         let name = Arc::<str>::from(rule.name.as_str());
         self.count(FaultSource::Plan, &name, |count| count.matched += 1);
-        let roll = roll(self.seed, &name, CONNECTION, number);
+        let roll = roll(self.seed, &name, &CallKey::Connection.chance_text(), number);
         if rule.probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
-        // All connections have one history: nobody knows yet what they will ask for.
-        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
-        let history = histories.entry((None, CONNECTION.to_owned())).or_default();
+        // All connections share one history: what they will ask for is not known yet.
+        let mut histories = self.histories.lock(&CallKey::Connection);
+        let history = histories.history(&CallKey::Connection);
         let fires = history.fires.entry(Arc::clone(&name)).or_default();
         if rule.times.is_some_and(|times| *fires >= times) {
             return None;
@@ -229,11 +209,7 @@ impl FaultDecider {
 
     /// Forgets the calls so far, of one session or of all.
     pub fn reset(&self, session: Option<&str>) {
-        let mut histories = self.histories.lock().unwrap_or_else(PoisonError::into_inner);
-        match session {
-            None => histories.clear(),
-            Some(session) => histories.retain(|(of, _), _| of.as_deref() != Some(session)),
-        }
+        self.histories.forget(session);
     }
 
     fn count(&self, source: FaultSource, rule: &Arc<str>, change: impl FnOnce(&mut RuleCount)) {
@@ -278,8 +254,8 @@ impl CallTurn<'_> {
         let over = |lower: ChaosRates, higher: &ChaosRates| higher.layered_over(&lower);
         // The highest comes last: it is laid over all others.
         let rates = rates.rev().fold(decider.plan.chaos.clone(), over);
-        let (key, call) = (self.line.1.as_str(), self.call);
-        let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), key, call);
+        let (key, call) = (self.key.chance_text(), self.call);
+        let draw = |action: &str| roll(decider.seed, &format!("chaos {action}"), &key, call);
         let (fault, action) = rates.roll(draw)?;
         self.comes(FaultSource::Chaos, &Arc::from(action), &fault, (None, None))
     }
@@ -300,11 +276,11 @@ impl CallTurn<'_> {
             }
             other => (other, times),
         };
-        let roll = roll(self.decider.seed, rule, &self.line.1, self.call);
+        let roll = roll(self.decider.seed, rule, &self.key.chance_text(), self.call);
         if probability.is_some_and(|rate| roll >= rate) {
             return None;
         }
-        let history = self.histories.get_mut(&self.line)?;
+        let history = self.histories.known(self.key)?;
         // A rule, an entry and a header of one name are three things.
         let name = Arc::from(format!("{} {rule}", source.as_str()));
         let fires = history.fires.entry(name).or_default();
@@ -317,11 +293,9 @@ impl CallTurn<'_> {
         Some(DecidedFault { fault, rule, source, call, attempt, roll })
     }
 
-    /// This call is answered well: the next one of its key is a first attempt.
-    pub fn well(&mut self) {
-        if let Some(history) = self.histories.get_mut(&self.line) {
-            history.tries = 0;
-        }
+    /// Notes that this call is answered well: the next one of its key is a first attempt.
+    pub fn reset_attempts(&mut self) {
+        self.histories.known(self.key).into_iter().for_each(CallHistory::reset_attempts);
     }
 }
 

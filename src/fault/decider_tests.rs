@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fault::LazyBody;
+use crate::identity::RequestKey;
 
 /// What a call is, of which others may be made at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,16 +32,28 @@ fn facts<'a>(who: &'a Who, turn: &CallTurn<'_>) -> CallFacts<'a> {
     }
 }
 
+/// The key of the calls that repeat one another.
+fn call_key(who: &Who) -> CallKey {
+    let digits: String = who.key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    CallKey::Request {
+        session: who.session.clone(),
+        request: RequestKey::parse(&format!("{digits:0<64}")).unwrap(),
+        upstream: "openai".to_owned(),
+        step: None,
+    }
+}
+
 /// What a call got: the rule it came by, its fault, and the numbers it had.
 type Got = Option<(Arc<str>, Fault, u64, u64)>;
 
 /// Makes one call, which is answered well unless its fault is in the way.
 fn call(decider: &FaultDecider, who: &Who, declared: FaultDeclarations<'_>) -> Got {
-    let mut turn = decider.turn(who.session.as_deref(), &who.key);
+    let key = call_key(who);
+    let mut turn = decider.turn(&key);
     let facts = facts(who, &turn);
     let decided = turn.decide(&facts, declared);
     if decided.as_ref().is_none_or(|decided| decided.fault.only_delays()) {
-        turn.well();
+        turn.reset_attempts();
     }
     decided.map(|got| (got.rule, got.fault, got.call, got.attempt))
 }

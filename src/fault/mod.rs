@@ -10,6 +10,9 @@
 mod body_transform;
 mod broken_json;
 mod broken_message;
+mod call_fault;
+mod call_history;
+mod call_key;
 mod chance;
 pub mod chaos;
 pub mod decider;
@@ -28,6 +31,8 @@ mod text;
 mod write;
 
 pub use body_transform::{BodyStep, BodyTransform};
+pub use call_fault::CallFault;
+pub use call_key::CallKey;
 pub use chaos::{ChaosRates, NamedFault};
 pub use decider::{
     CallTurn, DecidedFault, EntryFault, FaultDecider, FaultDeclarations, FaultSource, RuleCount,

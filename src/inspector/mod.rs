@@ -9,6 +9,7 @@ mod recent_misses;
 pub mod run;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -26,7 +27,7 @@ pub struct Inspector {
     /// What calls are answered under beside the recordings, as it was told.
     in_force: Option<String>,
     /// The requests of calls that were missed.
-    pub recent_misses: RecentMisses,
+    pub recent_misses: Arc<RecentMisses>,
     /// Held while a call is looked up.
     pub turns: Semaphore,
 }
@@ -34,8 +35,12 @@ pub struct Inspector {
 impl Inspector {
     /// That of a run with these recordings; `in_force` says what calls are answered under
     /// beside them.
-    pub fn new(recordings: Vec<PathBuf>, in_force: Option<String>) -> Self {
-        let (recent_misses, turns) = (RecentMisses::default(), Semaphore::new(AT_ONCE));
+    pub fn new(
+        recordings: Vec<PathBuf>,
+        in_force: Option<String>,
+        recent_misses: Arc<RecentMisses>,
+    ) -> Self {
+        let turns = Semaphore::new(AT_ONCE);
         Self { recordings, in_force, recent_misses, turns }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{CallError, CallSelector, Inspector, Subject};
+use crate::engine::CallOutcome;
 use crate::inspection::{InspectedCall, line};
 use crate::recording::timestamp::timestamp;
 use crate::recording::{Entry, EntryName, RecordedRequest};
@@ -97,12 +98,12 @@ struct Parts {
 impl Parts {
     fn fill(&mut self, run: RunView<'_>, seen: &CallRecord, line: &Value) {
         let matcher = run.matcher;
-        let why = match (seen.outcome, matcher) {
-            ("served", Some(matcher)) => {
-                self.entry = seen.hit.and_then(|hit| matcher.entry_of(hit));
+        let why = match (&seen.outcome, matcher) {
+            (CallOutcome::Served { .. }, Some(matcher)) => {
+                self.entry = seen.take().and_then(|take| matcher.entry_of(take.index));
                 "the recording was changed since it was loaded, and cannot be read any more"
             }
-            ("recorded", _) => {
+            (CallOutcome::Recorded, _) => {
                 match recorded(run, seen) {
                     Ok(entry) => self.entry = entry,
                     Err(error) => self.why = Some(format!("failed to {}", error.chain())),
@@ -113,7 +114,7 @@ impl Parts {
                     None => "this exchange was not over when its client was gone",
                 }
             }
-            ("missed", Some(matcher)) => {
+            (CallOutcome::Missed(_), Some(matcher)) => {
                 self.nearest = nearest(matcher, line).and_then(|entry| entry.request);
                 self.request = run.inspector.recent_misses.find(seen.at);
                 match self.request {
@@ -130,16 +131,22 @@ impl Parts {
 }
 
 /// Why nothing is kept of calls with such an outcome.
-fn why_none(outcome: &str) -> &'static str {
+fn why_none(outcome: &CallOutcome) -> &'static str {
     match outcome {
-        "forwarded" => "what is forwarded is not kept",
-        "scripted" | "unscripted" => "what a script answers is not kept",
-        "default" => "it was answered with the placeholder, and is not kept",
-        "faulted" => "a fault stood in place of any answer; nothing is kept of the call",
-        "unreachable" => "no upstream answered; nothing is kept of the call",
-        "refused" => "the request was not taken on",
-        "left" => "its client left before there was an answer; nothing is kept of the call",
-        _ => "nothing is kept of the call",
+        CallOutcome::Forwarded => "what is forwarded is not kept",
+        CallOutcome::Scripted { .. } | CallOutcome::Unscripted { .. } => {
+            "what a script answers is not kept"
+        }
+        CallOutcome::Placeholder => "it was answered with the placeholder, and is not kept",
+        CallOutcome::Faulted => "a fault stood in place of any answer; nothing is kept of the call",
+        CallOutcome::Unreachable { .. } => "no upstream answered; nothing is kept of the call",
+        CallOutcome::Refused { .. } => "the request was not taken on",
+        CallOutcome::Left => {
+            "its client left before there was an answer; nothing is kept of the call"
+        }
+        CallOutcome::Served { .. } | CallOutcome::Recorded | CallOutcome::Missed(_) => {
+            "nothing is kept of the call"
+        }
     }
 }
 

@@ -95,7 +95,7 @@ impl ExchangeCapture {
                 (None, kept)
             }
         };
-        FinishedExchange { entry, kept, word: job.word }
+        FinishedExchange { entry, kept, on_recorded: job.on_recorded }
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) struct FinishedExchange {
     /// What there is to say of it.
     pub(super) kept: RecordOutcome,
     /// Who is told.
-    pub(super) word: OnRecorded,
+    pub(super) on_recorded: OnRecorded,
 }
 
 /// What there is to say of an exchange that is to be kept. The entry alone does not tell an

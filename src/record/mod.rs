@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, Response};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::identity::{IdentityRules, RequestKey};
 use crate::recording::EntryName;
@@ -32,9 +32,6 @@ use capture::ExchangeCapture;
 use detach::DetachOnDrop;
 use tee::{OpenedResponse, TeeBody};
 use writer::RecordWriter;
-
-/// How often the end of the last exchange is looked for.
-const POLL: Duration = Duration::from_millis(5);
 
 /// How a recorder behaves.
 #[derive(Clone, Debug)]
@@ -71,7 +68,7 @@ pub struct RecordJob {
     /// Who has a say in whether it is kept; `None` where every exchange is.
     pub keeps: Option<KeepFilter>,
     /// Told what becomes of this exchange, before its client gets the end of the answer.
-    pub word: OnRecorded,
+    pub on_recorded: OnRecorded,
 }
 
 /// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
@@ -91,27 +88,36 @@ impl KeepFilter {
 
 impl std::fmt::Debug for KeepFilter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Keeps")
+        f.write_str("KeepFilter")
     }
 }
 
-/// Told once what became of one exchange; dropped where nothing does.
-pub struct OnRecorded(Box<dyn FnOnce(&RecordOutcome) + Send + Sync>);
+/// Told once of one exchange: what became of it, or that nothing did.
+pub struct OnRecorded(Option<Report>);
+
+/// What is told.
+type Report = Box<dyn FnOnce(Option<&RecordOutcome>) + Send + Sync>;
 
 impl OnRecorded {
-    /// Has `tell` told.
-    pub fn new(tell: impl FnOnce(&RecordOutcome) + Send + Sync + 'static) -> Self {
-        Self(Box::new(tell))
+    /// Has `report` told.
+    pub fn new(report: impl FnOnce(Option<&RecordOutcome>) + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(report)))
     }
 
-    fn report(self, kept: &RecordOutcome) {
-        (self.0)(kept);
+    fn report(mut self, outcome: &RecordOutcome) {
+        self.0.take().into_iter().for_each(|report| report(Some(outcome)));
+    }
+}
+
+impl Drop for OnRecorded {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(|report| report(None));
     }
 }
 
 impl std::fmt::Debug for OnRecorded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Word")
+        f.write_str("OnRecorded")
     }
 }
 
@@ -176,6 +182,8 @@ pub struct RecordEngine {
 pub(crate) struct RecordContext {
     /// Exchanges under way.
     busy: AtomicUsize,
+    /// Notified when no exchange is under way any more.
+    idle: Notify,
     pub(crate) config: RecordConfig,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) writer: RecordWriter,
@@ -191,8 +199,8 @@ impl RecordEngine {
         redactor: Arc<Redactor>,
         on_kept: OnKept,
     ) -> Self {
-        let busy = AtomicUsize::new(0);
-        let shared = Arc::new(RecordContext { busy, config, redactor, writer, on_kept });
+        let (busy, idle) = (AtomicUsize::new(0), Notify::new());
+        let shared = Arc::new(RecordContext { busy, idle, config, redactor, writer, on_kept });
         Self { client, shared, stop: watch::channel(false).0 }
     }
 
@@ -272,8 +280,13 @@ impl RecordEngine {
 
     /// Returns when no exchange is under way.
     async fn idle(&self) {
-        while self.busy() > 0 {
-            tokio::time::sleep(POLL).await;
+        loop {
+            // Made before the look, so that no end falls between the two.
+            let idle = self.shared.idle.notified();
+            if self.busy() == 0 {
+                return;
+            }
+            idle.await;
         }
     }
 
@@ -297,7 +310,9 @@ impl ActiveExchange {
 
 impl Drop for ActiveExchange {
     fn drop(&mut self) {
-        self.shared.busy.fetch_sub(1, Ordering::AcqRel);
+        if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.idle.notify_waiters();
+        }
     }
 }
 

@@ -241,7 +241,7 @@ impl RerecordSender {
     /// Sends an order once.
     async fn attempt(&self, order: &Arc<RerecordRequest>) -> Tried {
         let (tell, mut judged) = oneshot::channel();
-        let (kept, word) = oneshot::channel();
+        let (kept, recorded) = oneshot::channel();
         let judging = Arc::clone(order);
         let keeps = KeepFilter::new(move |entry| {
             let verdict = judge::judge(&judging, entry);
@@ -249,9 +249,12 @@ impl RerecordSender {
             // Who has given up waiting has counted it as failed, and sends it again.
             tell.send(verdict).is_ok() && good
         });
-        // Whoever does not wait for the word does without.
-        let tells =
-            OnRecorded::new(move |told: &RecordOutcome| drop(kept.send(told.outcome.clone())));
+        let on_recorded = OnRecorded::new(move |recorded: Option<&RecordOutcome>| {
+            // Nobody listens any more where the attempt was given up.
+            if let Some(recorded) = recorded {
+                drop(kept.send(recorded.outcome.clone()));
+            }
+        });
         let job = RecordJob {
             observed: order.observed.clone(),
             key: order.key.clone(),
@@ -260,12 +263,12 @@ impl RerecordSender {
             arrived: Instant::now(),
             recorded_at: (self.stamp)(),
             keeps: Some(keeps),
-            word: tells,
+            on_recorded,
         };
         let asked = tokio::time::timeout(self.limits.timeout, self.drain(job, order)).await;
         judged.close();
         match (judged.try_recv(), asked) {
-            (Ok(Ok(change)), _) => match word.await {
+            (Ok(Ok(change)), _) => match recorded.await {
                 Ok(Ok(())) => Tried::Kept(change),
                 Ok(Err(why)) => Tried::Unkept(why),
                 Err(_) => Tried::Unkept("keep it: its writer broke off".to_owned()),

@@ -298,9 +298,9 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let shared = &busy.shared;
     let secrets = capture.secrets();
     let keeps = capture.take_keeps();
-    let FinishedExchange { entry, kept, word } = capture.finish(end, shared);
+    let FinishedExchange { entry, kept, on_recorded } = capture.finish(end, shared);
     let Some((name, mut entry)) = entry else {
-        word.report(&kept);
+        on_recorded.report(&kept);
         (shared.on_kept)(kept);
         return;
     };
@@ -311,6 +311,6 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let began = Instant::now();
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;
     let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
-    word.report(&kept);
+    on_recorded.report(&kept);
     (shared.on_kept)(kept);
 }

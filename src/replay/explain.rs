@@ -15,6 +15,13 @@ pub struct UnexplainedMiss {
     pub(super) refused: Option<(usize, String)>,
 }
 
+impl UnexplainedMiss {
+    /// A call that no recorded call is like.
+    pub fn unknown() -> Self {
+        Self { reason: MissReason::Unknown, refused: None }
+    }
+}
+
 impl RecordingMismatchError {
     /// Explains why `observed` is not answered. It reads recorded calls again to
     /// find the nearest: it blocks, and belongs on no thread that serves.

@@ -229,9 +229,38 @@ impl RecordingMismatchError {
             "remedy": self.remedy(),
         })
     }
+
+    /// The bytes it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        let lists = [&self.recordings, &self.outside_key];
+        let optional = [&self.detail, &self.model, &self.step, &self.session];
+        size_of::<Self>()
+            + self.method.len()
+            + self.path.len()
+            + self.upstream.len()
+            + optional.iter().copied().flatten().map(String::len).sum::<usize>()
+            + lists.into_iter().map(|list| list_weight(list)).sum::<usize>()
+            + self.nearest.as_ref().map_or(0, NearestCall::weight)
+    }
+}
+
+/// The bytes that texts take in memory, about.
+fn list_weight(texts: &[String]) -> usize {
+    texts.iter().map(|text| size_of::<String>() + text.len()).sum()
 }
 
 impl NearestCall {
+    fn weight(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let differences = self.differences.iter().map(|difference| {
+            let texts = length(&difference.recorded) + length(&difference.now);
+            size_of::<RequestDifference>() + difference.place.len() + texts
+        });
+        let HeaderDelta { only_now, only_recorded } = &self.outside_key;
+        let headers = list_weight(only_now) + list_weight(only_recorded);
+        self.name.len() + self.recording.len() + differences.sum::<usize>() + headers
+    }
+
     /// `take`, which differs in this.
     pub(super) fn of(
         matcher: &Matcher,

@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::HeaderMap;
 
 use super::Proxy;
-use super::credential::RequestCredentials;
-use super::head_cache::{HeadCache, RequestRef};
-use super::observe::ParsedHead;
 use super::socket::ConnectionHandle;
+use crate::engine::observe::ParsedHead;
+use crate::engine::{HeadCache, RequestCredentials, RequestRef};
 use crate::identity::QueryRules;
 use crate::recording::redact::CallCredentials;
 

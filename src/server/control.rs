@@ -10,7 +10,8 @@ use super::Proxy;
 use super::connection_context::ConnectionContext;
 use super::control_access::ControlAccess;
 use super::inspector_route::{self as route, Asked};
-use super::respond::{self, AnyBody};
+use super::respond::{self, ResponseBody};
+use crate::engine::Engine;
 use crate::inspector;
 use crate::printable;
 use crate::telemetry::journal::follow::{JournalFollower, JournalQuery};
@@ -29,7 +30,10 @@ pub fn is_control(path: &str) -> bool {
 }
 
 /// Answers a control request.
-pub(super) async fn handle(caller: &ConnectionContext, request: Request<()>) -> Response<AnyBody> {
+pub(super) async fn handle(
+    caller: &ConnectionContext,
+    request: Request<()>,
+) -> Response<ResponseBody> {
     let response = match route::asked(request.uri().path()) {
         Some(asked) => inspect(caller, asked, &request).await,
         None => answer(caller, &request),
@@ -43,7 +47,7 @@ async fn inspect(
     caller: &ConnectionContext,
     asked: Asked,
     request: &Request<()>,
-) -> Response<AnyBody> {
+) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let query = request.uri().query().unwrap_or_default();
     let from = route::From { door: door(proxy), peer: caller.peer };
@@ -64,7 +68,7 @@ fn door(proxy: &Proxy) -> ControlAccess<'_> {
     ControlAccess { token: proxy.config.control_token.as_deref() }
 }
 
-fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody> {
+fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<ResponseBody> {
     let proxy = &*caller.proxy;
     if let Err(why) = door(proxy).admit(request.method(), request.headers(), caller.peer) {
         return reply(StatusCode::FORBIDDEN, &json!({ "error": why }));
@@ -87,8 +91,8 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody
         }
         (&Method::POST, "reset") => {
             let session = session_of(request);
-            if let Some(replayer) = &proxy.replayer {
-                replayer.reset(session.as_deref());
+            if let Some(replay) = proxy.engine.replay() {
+                replay.reset(session.as_deref());
             }
             proxy.faults.decider().reset(session.as_deref());
             reply(StatusCode::OK, &json!({ "reset": session.map_or(json!("all"), Value::from) }))
@@ -106,7 +110,7 @@ fn answer(caller: &ConnectionContext, request: &Request<()>) -> Response<AnyBody
 }
 
 /// The latest calls; with a query, the journal's lines from a place on, and those to come.
-fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
+fn journal(caller: &ConnectionContext, query: &str) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
     let wanted = match JournalQuery::of(query) {
         Ok(Some(wanted)) => wanted,
@@ -121,15 +125,15 @@ fn journal(caller: &ConnectionContext, query: &str) -> Response<AnyBody> {
         let why = "too many follow the journal already";
         return reply(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     };
-    route::lines(AnyBody::Follow(Box::new(follower)))
+    route::lines(ResponseBody::Follow(Box::new(follower)))
 }
 
 /// What this run is doing.
 fn health(proxy: &Proxy) -> Value {
-    let mode = match (&proxy.recorder, &proxy.replayer) {
-        (Some(_), Some(_)) => "record new episodes",
-        (Some(_), None) => "record",
-        (None, _) => "replay",
+    let mode = match &proxy.engine {
+        Engine::NewEpisodes { .. } => "record new episodes",
+        Engine::Record { .. } => "record",
+        Engine::Replay { .. } => "replay",
     };
     json!({
         "status": "ok",
@@ -150,12 +154,12 @@ fn health(proxy: &Proxy) -> Value {
 }
 
 /// The numbers of this run, in the form that the scraper asks for.
-fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<AnyBody> {
+fn metrics(proxy: &Proxy, request: &Request<()>) -> Response<ResponseBody> {
     let accepted = request.headers().get_all(header::ACCEPT).iter();
     let open = accepted.filter_map(|value| value.to_str().ok()).any(metric::wants_open_metrics);
-    let loaded = proxy.replayer.as_ref().map_or(0, |replayer| replayer.matcher().len());
+    let loaded = proxy.engine.replay().map_or(0, |replay| replay.matcher().len());
     let told = metric::ScrapeInput {
-        mode: proxy.mode(),
+        mode: proxy.engine.mode(),
         loaded: loaded as u64,
         journal_lost: proxy.telemetry.journal.lost(),
     };
@@ -172,7 +176,7 @@ fn session_of(request: &Request<()>) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-fn reply(status: StatusCode, value: &Value) -> Response<AnyBody> {
+fn reply(status: StatusCode, value: &Value) -> Response<ResponseBody> {
     let mut text = printable::json(&value.to_string()).into_owned().into_bytes();
     text.push(b'\n');
     respond::full(status, "application/json", text)

@@ -6,9 +6,8 @@ use http::header::{
     ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body_util::Full;
 
-use super::respond::AnyBody;
+use super::respond::ResponseBody;
 
 const REQUEST_PRIVATE_NETWORK: HeaderName =
     HeaderName::from_static("access-control-request-private-network");
@@ -26,8 +25,8 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 /// Answers a preflight of an allowed origin: its page may send what it asks for.
 ///
 /// Credentials are not allowed: a page's cookies for this machine are no upstream's business.
-pub(super) fn preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<AnyBody> {
-    let mut response = Response::new(AnyBody::Full(Full::default()));
+pub(super) fn preflight(origin: &HeaderValue, asked: &HeaderMap) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     for (asked_by, answered_by) in [

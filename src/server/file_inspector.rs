@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::control_access::ControlAccess;
 use super::inspector_route::{self as route, Asked, From};
-use super::respond::AnyBody;
+use super::respond::ResponseBody;
 use crate::inspector::file::ShownFile;
 use crate::inspector::{AT_ONCE, look_up};
 use crate::recording::entry::RecordedCut;
@@ -128,8 +128,7 @@ fn lines(state: &UiState, query: &str, caller: &Caller) -> Response<Out> {
             stuck.notify_one();
         }
     });
-    route::lines(AnyBody::Full(http_body_util::Full::default()))
-        .map(|_| Out::Lines { lines: receiver, _place: place })
+    route::lines(ResponseBody::empty()).map(|_| Out::Lines { lines: receiver, _place: place })
 }
 
 /// Hands out lines, and those to come, until their reader is gone.
@@ -166,7 +165,7 @@ async fn send_lines(
 /// A body on its way out.
 enum Out {
     /// One that is whole.
-    Whole(AnyBody),
+    Whole(ResponseBody),
     /// Lines, as they are handed out.
     Lines {
         lines: mpsc::Receiver<Bytes>,

@@ -1,34 +1,28 @@
-//! One request, from its head to its response: read, placed, observed, answered.
+//! One request, from its head to its response: read, routed, freed of secrets, answered.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::ACCEPT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
-use serde_json::json;
 
-use super::call_tracker::CallTracker;
-use super::clock::{arrival, timestamp_of};
 use super::connection_context::ConnectionContext;
 use super::fault::{self, AbandonedCall};
-use super::head_cache::RequestRef;
-use super::incoming_call::{IncomingCall, track};
-use super::live_call;
-use super::observe::STEP_HEADER;
-use super::parsed_request::ParsedRequest;
+use super::open_call::{Arrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
-use super::request_cache::CachedRequest;
-use super::respond::{self, AnyBody, OutBody};
-use super::route::{Route, RouteError};
-use super::{OnMiss, Proxy, UserNotice, control, cors, refused_connection, script};
+use super::respond::{self, OutBody, ResponseBody};
+use super::{Proxy, control, cors, refused_connection};
+use crate::engine::clock::arrival;
+use crate::engine::observe::STEP_HEADER;
+use crate::engine::route::{Route, RouteError};
+use crate::engine::{
+    CachedRequest, CallOutcome, IncomingCall, ParsedRequest, RequestRef, RequestSummary,
+};
 use crate::identity::QueryRules;
 use crate::provider::Provider;
-use crate::replay::{ENTRY, RecordingMismatchError, ReplayAnswer, ReplayEngine, UnexplainedMiss};
-use crate::telemetry::call_record::{OutcomeDetail, RequestSummary};
-use crate::telemetry::run_counters::RunCounters;
+use crate::replay::ReplayEngine;
 
 /// A body that announces no more than this is read before its request is placed:
 /// whether the request was made before is told by all of it.
@@ -43,17 +37,17 @@ pub async fn handle(
     request: Request<Incoming>,
 ) -> Result<Response<OutBody>, AbandonedCall> {
     let proxy = &caller.proxy;
-    let tie = |response, account| respond::tie(response, Arc::clone(&caller.connection), account);
+    let send = |response, call| respond::send(response, Arc::clone(&caller.connection), call);
     let (mut parts, body) = request.into_parts();
     if !caller.is_served {
-        return Ok(tie(refused_connection::turn_away(proxy, &parts, body).await, None));
+        return Ok(send(refused_connection::turn_away(proxy, &parts, body).await, None));
     }
     let is_here = proxy.config.access.is_for_us(&mut parts);
     let ours = is_here && control::is_control(parts.uri.path());
     caller.connection.asks_for_ours(ours);
     if ours {
         let request = Request::from_parts(parts, ());
-        return Ok(tie(control::handle(caller, request).await, None));
+        return Ok(send(control::handle(caller, request).await, None));
     }
     if let Some(name) = &proxy.config.step_header {
         name_step(&mut parts.headers, name);
@@ -61,26 +55,26 @@ pub async fn handle(
     let page = match admit(proxy, &parts) {
         Ok(page) => page,
         Err(refusal) => {
-            let (response, account) = refuse(caller, &parts, &refusal);
-            return Ok(tie(response, Some(account)));
+            let (call, response) = refuse(caller, &parts, refusal);
+            return Ok(send(response, Some(call)));
         }
     };
     if let Some(origin) =
         page.as_ref().filter(|_| cors::is_preflight(&parts.method, &parts.headers))
     {
-        return Ok(tie(cors::preflight(origin, &parts.headers), None));
+        return Ok(send(cors::preflight(origin, &parts.headers), None));
     }
-    let (mut response, account) = match read(caller, &mut parts, body).await {
-        Ok(asked) => {
-            let account = Arc::clone(&asked.account);
-            (fault::answer(caller, asked).await?, account)
+    let (call, mut response) = match read(caller, &mut parts, body).await {
+        Ok((call, mut open)) => {
+            let response = fault::answer(caller, call, &mut open).await?;
+            (open, response)
         }
-        Err(refusal) => refuse(caller, &parts, &refusal),
+        Err(refusal) => refuse(caller, &parts, refusal),
     };
     if let Some(origin) = &page {
         cors::allow_reading(response.headers_mut(), origin);
     }
-    Ok(tie(response, Some(account)))
+    Ok(send(response, Some(call)))
 }
 
 /// Admits a request, and returns the allowed web origin that it comes from, if any.
@@ -127,32 +121,30 @@ struct Refusal {
 fn refuse(
     caller: &Arc<ConnectionContext>,
     parts: &Parts,
-    refusal: &Refusal,
-) -> (Response<AnyBody>, Arc<CallTracker>) {
+    refusal: Refusal,
+) -> (Box<OpenCall>, Response<ResponseBody>) {
     let proxy = &*caller.proxy;
     let query = parts.uri.query().unwrap_or_default();
     let secrets = caller.secrets(&parts.headers, query, QueryRules::KNOWN);
-    let message = proxy.redactor.redact_text(&refusal.message, &secrets);
-    RunCounters::count(&proxy.telemetry.counters.refused);
-    (proxy.notify)(UserNotice::Refused(&message));
-    let path = proxy.redactor.redact_text(parts.uri.path(), &secrets);
-    let method = proxy.redactor.redact_text(parts.method.as_str(), &secrets);
-    let facts = RequestSummary::refused(&method, &path, refusal.provider);
-    let come = (Instant::now(), arrival(&proxy.clock));
-    let account = CallTracker::new(caller, come, Arc::new(facts), &parts.headers, &secrets);
-    let more = OutcomeDetail::value(json!({ "error": refusal.kind, "message": &*message }));
-    account.set_outcome("refused", Some(refusal.status), more, None);
+    let clean = |text: &str| proxy.redactor.redact_text(text, &secrets).into_owned();
+    let message = clean(&refusal.message);
+    let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
+    let summary = RequestSummary::refused(&method, &path, refusal.provider);
+    let arrival = Arrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
-    (response, account)
+    let outcome = CallOutcome::Refused { kind: Some(refusal.kind), message };
+    call.set_outcome(outcome, Some(refusal.status));
+    (call, response)
 }
 
-/// Reads a request, and knows it again or observes it; or says why that cannot
-/// be. The head is taken out of `parts` only where it can.
+/// Reads a request and opens its call; or says why that cannot be. The headers are taken out
+/// of `parts` only where it can.
 async fn read(
     caller: &Arc<ConnectionContext>,
     parts: &mut Parts,
     body: Incoming,
-) -> Result<Box<IncomingCall>, Refusal> {
+) -> Result<(Box<IncomingCall>, Box<OpenCall>), Refusal> {
     let refusal =
         |provider, status, kind, message: String| Refusal { provider, status, kind, message };
     let proxy = &*caller.proxy;
@@ -196,12 +188,14 @@ async fn read(
             return Err(refusal(place.provider, status, kind, message));
         }
     };
-    let (arrived, at) = (Instant::now(), arrival(&proxy.clock));
-    let known = know(caller, parts, &body, placed)?;
+    let arrival = Arrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let parsed = parse(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
-    let (facts, secrets) = (Arc::clone(&known.facts), &known.seen.secrets);
-    let account = CallTracker::new(caller, (arrived, at), facts, &headers, secrets);
-    Ok(Box::new(IncomingCall { known, method, headers, body, arrived, at, fault: None, account }))
+    let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
+    let open = OpenCall::new(caller, arrival, summary, &headers, secrets);
+    let Arrival { instant: arrived, micros: arrived_at } = arrival;
+    let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at };
+    Ok((Box::new(call), open))
 }
 
 /// Where a request goes, or that it has no place.
@@ -227,8 +221,8 @@ fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
     })
 }
 
-/// What is known of a request: from an earlier time, else looked at now.
-fn know(
+/// What follows from the bytes of a request: known from an earlier one, else worked out now.
+fn parse(
     caller: &ConnectionContext,
     parts: &Parts,
     body: &Bytes,
@@ -236,29 +230,28 @@ fn know(
 ) -> Result<Arc<ParsedRequest>, Refusal> {
     let (method, uri, headers) = (&parts.method, &parts.uri, &parts.headers);
     let proxy = &*caller.proxy;
-    let observer = &proxy.observer;
-    let raw = RequestRef { method, uri, headers, body, named: observer.named() };
+    let (observer, replay) = (&proxy.observer, proxy.engine.replay());
+    let request = RequestRef { method, uri, headers, body, named: observer.named() };
     // What is recorded is mostly new, and what it needs is taken out of it.
-    let recalled =
-        if proxy.replayer.is_some() { observer.memo.recall(&raw) } else { CachedRequest::New };
-    if let CachedRequest::Known(known) = recalled {
-        return Ok(known);
+    let cached = if replay.is_some() { observer.memo.recall(&request) } else { CachedRequest::New };
+    if let CachedRequest::Known(parsed) = cached {
+        return Ok(parsed);
     }
-    let opening = caller.opening(&raw, || {
+    let head = caller.opening(&request, || {
         let place = placed.map_or_else(|| route(proxy, parts), Ok)?;
         let rules = observer.query_rules(&place.upstream);
         let secrets = caller.secrets(headers, &place.query, rules);
         Ok(observer.open(place, method, headers, secrets))
     })?;
-    let recorded = proxy.replayer.as_ref().map(ReplayEngine::matcher);
-    let CachedRequest::Again(print) = recalled else {
-        return Ok(Arc::new(observer.observe(&opening, body, recorded)));
+    let recorded = replay.map(|replay| ReplayEngine::matcher(replay));
+    let CachedRequest::Again(print) = cached else {
+        return Ok(Arc::new(observer.observe(&head, body, recorded)));
     };
     // Not the buffer it was read into, which may be a lot larger.
     let body = Bytes::copy_from_slice(body);
-    let known = Arc::new(observer.observe(&opening, &body, recorded));
-    observer.memo.keep(&print, &RequestRef { body: &body, ..raw }, Arc::clone(&known));
-    Ok(known)
+    let parsed = Arc::new(observer.observe(&head, &body, recorded));
+    observer.memo.keep(&print, &RequestRef { body: &body, ..request }, Arc::clone(&parsed));
+    Ok(parsed)
 }
 
 /// Whether a request asks for another protocol and cannot do without. One that
@@ -268,129 +261,4 @@ fn must_upgrade(headers: &HeaderMap) -> bool {
     offers
         .flat_map(|value| value.as_bytes().split(|&byte| byte == b','))
         .any(|offer| !offer.trim_ascii().eq_ignore_ascii_case(b"h2c"))
-}
-
-/// Has the engines of this run answer a request.
-pub(super) async fn answer(proxy: &Arc<Proxy>, asked: Box<IncomingCall>) -> Response<AnyBody> {
-    let Some(replayer) = &proxy.replayer else { return unanswered(proxy, asked, None).await };
-    let seen = &asked.known.seen;
-    let (accept, arrived) = (accepted(&asked), asked.arrived.into());
-    // A body that holds the caller's own key was recorded without it, and a miss
-    // is explained without it.
-    let found = replayer.answer(&seen.observed, accept, arrived).await;
-    let answered = match (found, &seen.scrubbed) {
-        (Err(_), Some(scrubbed)) => replayer.answer(scrubbed, accept, arrived).await,
-        (found, _) => found,
-    };
-    match answered {
-        Ok(answered) => served(proxy, &asked, answered).await,
-        Err(miss) => unanswered(proxy, asked, Some(miss)).await,
-    }
-}
-
-/// The content encodings that a caller takes.
-pub(super) fn accepted(asked: &IncomingCall) -> Option<&str> {
-    asked.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok())
-}
-
-/// The recorded answer, held back until its first byte is due.
-pub(super) async fn served(
-    proxy: &Proxy,
-    asked: &IncomingCall,
-    answered: ReplayAnswer,
-) -> Response<AnyBody> {
-    proxy.telemetry.counters.serve(answered.usage, answered.cost_usd);
-    asked.account.serve(&answered);
-    asked.wait_until(answered.response.body().first_due()).await;
-    let response = answered.response.map(AnyBody::Replay);
-    let more = OutcomeDetail::Entry(response.headers().get(ENTRY).cloned());
-    track(asked, "served", Some(response.status()), more);
-    response
-}
-
-/// What a call gets that no recording answers: it is recorded, where this run records.
-pub(super) async fn unanswered(
-    proxy: &Arc<Proxy>,
-    asked: Box<IncomingCall>,
-    miss: Option<UnexplainedMiss>,
-) -> Response<AnyBody> {
-    match (&proxy.replayer, miss) {
-        (Some(replayer), Some(miss)) if proxy.recorder.is_none() => {
-            missed(proxy, replayer, asked, miss).await
-        }
-        _ => live_call::record(proxy, asked).await,
-    }
-}
-
-/// What a call without a recorded answer gets.
-async fn missed(
-    proxy: &Arc<Proxy>,
-    replayer: &ReplayEngine,
-    asked: Box<IncomingCall>,
-    miss: UnexplainedMiss,
-) -> Response<AnyBody> {
-    let observed = asked.known.seen.storable();
-    let scripted = replayer.scripted(observed, asked.shape(), asked.arrived.into());
-    if let Some(scripted) = scripted {
-        return script::answer(proxy, &asked, scripted).await;
-    }
-    if let OnMiss::Forward(client) = &proxy.on_miss {
-        return live_call::pass(proxy, client, asked).await;
-    }
-    if matches!(proxy.on_miss, OnMiss::Default)
-        && let Ok(response) = replayer.placeholder(observed, asked.arrived.into())
-    {
-        RunCounters::count(&proxy.telemetry.counters.defaulted);
-        asked.account.write(|seen| seen.matched_by = Some("default"));
-        track(&asked, "default", Some(response.status()), OutcomeDetail::Nothing);
-        return response.map(AnyBody::Replay);
-    }
-    let error = explain(proxy, replayer, miss, &asked).await;
-    let response = respond::mismatch(asked.shape(), &error);
-    let more = OutcomeDetail::Mismatch(Arc::new(error.to_json()));
-    track(&asked, "missed", Some(response.status()), more);
-    (proxy.notify)(UserNotice::Missed(&error));
-    proxy.telemetry.counters.miss(error);
-    response
-}
-
-/// Counts a miss that the caller is not told of, having got a fault in place of any
-/// answer. What would have been answered in another way is none.
-pub(super) async fn count_miss(proxy: &Arc<Proxy>, asked: &IncomingCall, miss: UnexplainedMiss) {
-    let Some(replayer) = &proxy.replayer else { return };
-    let strict = proxy.recorder.is_none() && matches!(proxy.on_miss, OnMiss::Error);
-    if strict && replayer.script().is_none() {
-        let error = explain(proxy, replayer, miss, asked).await;
-        (proxy.notify)(UserNotice::Missed(&error));
-        proxy.telemetry.counters.miss(error);
-    }
-}
-
-/// Has a miss explained, and its request kept where that is wanted, on a thread that
-/// may wait for files.
-async fn explain(
-    proxy: &Arc<Proxy>,
-    replayer: &ReplayEngine,
-    miss: UnexplainedMiss,
-    asked: &IncomingCall,
-) -> RecordingMismatchError {
-    let _turn = replayer.turn().await;
-    let observed = asked.known.seen.storable();
-    let brief = replayer.describe(&miss, observed);
-    let (proxy, known, at) = (Arc::clone(proxy), Arc::clone(&asked.known), asked.at);
-    let explained = tokio::task::spawn_blocking(move || {
-        let observed = known.seen.storable();
-        let error = proxy.replayer.as_ref()?.explain(&miss, observed);
-        proxy.inspector.recent_misses.keep(at, &observed.request);
-        if let Some(missed) = &proxy.missed {
-            let recorded_at = timestamp_of(at, missed.place());
-            let kept = missed.add(observed, &known.seen.secrets, &error, recorded_at);
-            if let Err(error) = kept {
-                let text = format!("a missed request is not kept: failed to {}", error.chain());
-                (proxy.notify)(UserNotice::Warning(&text));
-            }
-        }
-        Some(error)
-    });
-    explained.await.ok().flatten().unwrap_or(brief)
 }

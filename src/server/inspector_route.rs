@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use http_body_util::Full;
 use serde_json::{Value, json};
 
 use super::control_access::ControlAccess;
-use super::respond::{self, AnyBody};
+use super::respond::{self, ResponseBody};
 use crate::inspector::CallError;
 use crate::inspector::document::{SentDocument, guarded};
 
@@ -42,7 +41,7 @@ pub(super) fn asked(path: &str) -> Option<Asked> {
 }
 
 /// An answer.
-pub(super) type Reply = Response<AnyBody>;
+pub(super) type Reply = Response<ResponseBody>;
 
 /// Where a request comes from, and who is let in there.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +74,7 @@ pub(super) fn admit(
         Asked::Page => Some(page()),
         Asked::Redirect => Some(redirect()),
         // Nobody waits for the lines to come of which none will be read.
-        Asked::Journal if method == Method::HEAD => Some(lines(AnyBody::Full(Full::default()))),
+        Asked::Journal if method == Method::HEAD => Some(lines(ResponseBody::empty())),
         Asked::Run | Asked::Call | Asked::Journal => None,
     }
 }
@@ -145,7 +144,7 @@ pub(super) fn guard(mut response: Reply, headers: HeaderMap) -> Reply {
 }
 
 /// The lines of a journal.
-pub(super) fn lines(body: AnyBody) -> Reply {
+pub(super) fn lines(body: ResponseBody) -> Reply {
     let mut response = Response::new(body);
     let kind = header::HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

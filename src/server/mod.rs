@@ -6,33 +6,24 @@
 mod accept;
 pub mod access;
 mod authority;
-mod call_tracker;
-pub mod clock;
 mod connection_activity;
 mod connection_context;
 pub mod control;
 mod control_access;
 mod cors;
-mod credential;
+mod exchange_slot;
 pub mod fault;
 pub mod file_inspector;
 pub mod handler;
-mod head_cache;
-mod incoming_call;
 mod inspector_route;
 pub mod limit;
-mod live_call;
-pub mod observe;
-mod parsed_request;
+mod miss_sink;
+mod open_call;
 mod refused_connection;
 mod request_body;
-mod request_cache;
 pub mod respond;
-pub mod route;
-mod script;
 mod side_poll;
 pub mod socket;
-mod stream;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -40,31 +31,20 @@ use std::time::Duration;
 
 use http::HeaderName;
 
+use crate::engine::Engine;
+use crate::engine::observe::RequestObserver;
+use crate::engine::route::RouteTable;
 use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
-use crate::record::RecordEngine;
 use crate::recording::redact::Redactor;
-use crate::replay::{MissedRequests, RecordingMismatchError, ReplayEngine};
+use crate::replay::RecordingMismatchError;
 use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
-use crate::upstream::UpstreamClient;
 pub use accept::run;
 use access::AccessPolicy;
 use fault::FaultContext;
 use limit::ConnectionLimit;
-use observe::RequestObserver;
-use route::RouteTable;
-
-/// What a call without a recorded answer gets.
-#[derive(Clone, Debug)]
-pub enum OnMiss {
-    /// A mismatch error.
-    Error,
-    /// The placeholder answer.
-    Default,
-    /// The live upstream's answer, not recorded.
-    Forward(UpstreamClient),
-}
+pub use miss_sink::miss_sink;
 
 /// How the server behaves.
 #[derive(Clone, Debug)]
@@ -75,11 +55,9 @@ pub struct ServerConfig {
     pub client_timeout: Duration,
     /// Request bodies above this many bytes are refused.
     pub max_body: usize,
-    /// Pass the client's own `accept-encoding` on, instead of `identity`.
-    pub keep_encoding: bool,
     /// Lets callers that are not on this machine use the control paths.
     pub control_token: Option<String>,
-    /// The header that names a call's step where [`observe::STEP_HEADER`] does not.
+    /// The header that names a call's step where [`STEP_HEADER`](crate::engine::observe::STEP_HEADER) does not.
     pub step_header: Option<HeaderName>,
 }
 
@@ -110,21 +88,15 @@ pub struct Proxy {
     /// How many connections there may be.
     pub connections: ConnectionLimit,
     /// Where requests go.
-    pub routes: RouteTable,
+    pub routes: Arc<RouteTable>,
     /// What must never be stored or shown.
     pub redactor: Arc<Redactor>,
     /// What is made of a request before an engine has it.
     pub observer: RequestObserver,
-    /// The recording engine, where this run records.
-    pub recorder: Option<Arc<RecordEngine>>,
-    /// The replaying engine, where this run replays.
-    pub replayer: Option<ReplayEngine>,
-    /// What a miss gets, where this run does not record it.
-    pub on_miss: OnMiss,
-    /// Where requests without a recorded answer are kept, where they are.
-    pub missed: Option<Arc<MissedRequests>>,
+    /// What answers calls.
+    pub engine: Engine,
     /// What goes wrong on purpose.
-    pub faults: FaultContext,
+    pub faults: Arc<FaultContext>,
     /// Whoever counts calls, or writes them down.
     pub telemetry: Telemetry,
     /// What is kept for those who look at the run in a browser.
@@ -136,23 +108,14 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// What the run does, in a word.
-    pub fn mode(&self) -> &'static str {
-        match (&self.recorder, &self.replayer) {
-            (Some(_), Some(_)) => "new_episodes",
-            (Some(_), None) => "record",
-            (None, _) => "replay",
-        }
-    }
-
     /// The run, as far as it is shown to people.
     pub(crate) fn view(&self) -> RunView<'_> {
         RunView {
-            mode: self.mode(),
+            mode: self.engine.mode(),
             journal: &self.telemetry.journal,
             token_needed: self.config.control_token.is_some(),
-            matcher: self.replayer.as_ref().map(|replayer| replayer.matcher()),
-            records: self.recorder.is_some(),
+            matcher: self.engine.replay().map(|replay| replay.matcher()),
+            records: self.engine.record().is_some(),
             inspector: &self.inspector,
         }
     }

@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::request_body;
-use super::respond::{self, AnyBody};
+use super::respond::{self, ResponseBody};
 use super::{Proxy, UserNotice};
 use crate::provider::Provider;
 use crate::telemetry::run_counters::RunCounters;
@@ -15,7 +15,11 @@ use crate::telemetry::run_counters::RunCounters;
 const LISTENED_TO: u64 = 1 << 20;
 
 /// Answers a request of a connection above the limit, which is closed behind that.
-pub(super) async fn turn_away(proxy: &Proxy, parts: &Parts, body: Incoming) -> Response<AnyBody> {
+pub(super) async fn turn_away(
+    proxy: &Proxy,
+    parts: &Parts,
+    body: Incoming,
+) -> Response<ResponseBody> {
     count_excess(proxy);
     // A client that still sends would find the connection reset, and no answer.
     request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;

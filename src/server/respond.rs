@@ -1,5 +1,5 @@
-//! Responses on their way out: every kind of body under one type, cuts made
-//! real on the socket, and errors in the shape that the caller's SDK reads.
+//! Responses on their way out: every kind of body under one type, cuts made real on the
+//! socket, and the call of an answer concluded when the answer is over.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,47 +7,41 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::time::{Sleep, sleep};
 
-use super::call_tracker::{CallTracker, SentProgress};
-use super::fault::{FaultBody, PrefixedBody};
+use super::fault::FaultBody;
+use super::open_call::OpenCall;
 use super::socket::ConnectionHandle;
-use super::stream::StreamBody;
-use crate::provider::{self, Provider};
-use crate::record::tee::TeeBody;
+use crate::engine::{AnswerBody, error_response};
+use crate::provider::Provider;
 use crate::recording::entry::RecordedCut;
-use crate::replay::{RecordingMismatchError, ReplayBody};
 use crate::telemetry::journal::follow::JournalFollower;
-use crate::upstream;
 
 /// How long a reset waits behind the last bytes. A client that finds both at once
 /// may see the end and not the reset (Node does): upstreams leave it time, so must we.
 const BEFORE_RESET: Duration = Duration::from_millis(50);
 
-/// A body of any origin.
-pub enum AnyBody {
-    /// Bytes of our own.
-    Full(Full<Bytes>),
-    /// A live response passing through.
-    Tee(TeeBody),
-    /// A recorded response.
-    Replay(ReplayBody),
-    /// A script's stream, counted when it is over.
-    Script(StreamBody),
-    /// A live response of which nothing is kept.
-    Live(upstream::UpstreamBody),
+/// The body of a response of any origin.
+pub enum ResponseBody {
+    /// An engine's answer, or an error of ours.
+    Answer(AnswerBody),
+    /// An answer that a fault changes.
+    Fault(Box<FaultBody>),
     /// The journal as it grows.
     Follow(Box<JournalFollower>),
-    /// Any of these, to which something happens.
-    Fault(Box<FaultBody>),
-    /// Any of these, of which the beginning was read before.
-    Resumed(Box<PrefixedBody>),
 }
 
-impl Body for AnyBody {
+impl ResponseBody {
+    /// A body without bytes.
+    pub fn empty() -> Self {
+        Self::Answer(AnswerBody::Full(Full::default()))
+    }
+}
+
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = RecordedCut;
 
@@ -56,73 +50,64 @@ impl Body for AnyBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
         match self.get_mut() {
-            Self::Full(body) => Pin::new(body).poll_frame(cx).map_err(|never| match never {}),
-            Self::Tee(body) => Pin::new(body).poll_frame(cx),
-            Self::Replay(body) => Pin::new(body).poll_frame(cx),
-            Self::Script(body) => Pin::new(body).poll_frame(cx),
-            Self::Live(body) => Pin::new(body).poll_frame(cx),
-            Self::Follow(body) => Pin::new(body).poll_frame(cx),
+            Self::Answer(body) => Pin::new(body).poll_frame(cx),
             Self::Fault(body) => Pin::new(body).poll_frame(cx),
-            Self::Resumed(body) => body.poll_frame(cx),
+            Self::Follow(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Full(body) => body.is_end_stream(),
-            Self::Tee(body) => body.is_end_stream(),
-            Self::Replay(body) => body.is_end_stream(),
-            Self::Script(body) => body.is_end_stream(),
-            Self::Live(body) => body.is_end_stream(),
-            Self::Follow(body) => body.is_end_stream(),
+            Self::Answer(body) => body.is_end_stream(),
             Self::Fault(body) => body.is_end_stream(),
-            Self::Resumed(body) => body.is_end_stream(),
+            Self::Follow(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Full(body) => body.size_hint(),
-            Self::Tee(body) => body.size_hint(),
-            Self::Replay(body) => body.size_hint(),
-            Self::Script(body) => body.size_hint(),
-            Self::Live(body) => body.size_hint(),
-            Self::Follow(body) => body.size_hint(),
+            Self::Answer(body) => body.size_hint(),
             Self::Fault(body) => body.size_hint(),
-            // The head announces what there is to announce.
-            Self::Resumed(_) => SizeHint::new(),
+            Self::Follow(body) => body.size_hint(),
         }
     }
 }
 
 /// A body that ends its connection as it is told to. It goes through many hands: in a box, it
 /// is no burden to any.
-pub struct OutBody(Box<Sending>);
+pub struct OutBody(Box<Outgoing>);
 
-/// An answer while it is sent.
-struct Sending {
-    body: AnyBody,
-    /// What of it has been sent, where it answers a call.
-    sent: Option<SentProgress>,
+/// A response while it is sent.
+struct Outgoing {
+    body: ResponseBody,
+    /// The call that it answers.
+    call: Option<Box<OpenCall>>,
     connection: Arc<ConnectionHandle>,
     /// A cut that waits for the bytes before it to leave, and since when.
     cut: Option<(RecordedCut, u64)>,
     before_reset: Option<Pin<Box<Sleep>>>,
 }
 
-impl OutBody {
-    /// `body` on `connection`.
-    fn new(body: AnyBody, connection: Arc<ConnectionHandle>, sent: Option<SentProgress>) -> Self {
-        Self(Box::new(Sending { body, sent, connection, cut: None, before_reset: None }))
+impl Outgoing {
+    /// Counts what a poll gave, and concludes the call where nothing follows.
+    fn count(&mut self, frame: Option<&Frame<Bytes>>) {
+        let Some(call) = &mut self.call else { return };
+        let bytes = frame.and_then(Frame::data_ref).map_or(0, Bytes::len);
+        let is_last = frame.is_none() || self.body.is_end_stream();
+        call.count_sent(bytes, is_last);
+        if is_last {
+            self.conclude();
+        }
     }
-}
 
-impl Sending {
-    /// What a poll gave, counted.
-    fn count(&mut self, polled: Option<&Frame<Bytes>>) {
-        let Some(sent) = &mut self.sent else { return };
-        let bytes = polled.and_then(Frame::data_ref).map_or(0, Bytes::len);
-        sent.add(bytes, polled.is_none() || self.body.is_end_stream());
+    /// Concludes the call.
+    fn conclude(&mut self) {
+        let Some(mut call) = self.call.take() else { return };
+        let fault = match &mut self.body {
+            ResponseBody::Fault(body) => Some(body.end()),
+            _ => None,
+        };
+        call.conclude(fault);
     }
 
     fn poll_frame(
@@ -135,7 +120,7 @@ impl Sending {
                 // the cut waits until all before it has gone to the system.
                 Some(Err(cut)) => {
                     self.cut = Some((cut, self.connection.flushes()));
-                    self.sent.iter_mut().for_each(|sent| sent.cut = true);
+                    self.call.iter_mut().for_each(|call| call.note_cut());
                 }
                 Some(Ok(frame)) => {
                     self.count(Some(&frame));
@@ -155,12 +140,15 @@ impl Sending {
             ready!(wait.as_mut().poll(cx));
             self.connection.reset_at_end();
         }
+        self.conclude();
         Poll::Ready(Some(Err(cut)))
     }
 }
 
-impl Drop for Sending {
+impl Drop for Outgoing {
     fn drop(&mut self) {
+        // A body whose end was not asked for: all of it was sent, or its client has left.
+        self.conclude();
         self.connection.end();
     }
 }
@@ -186,48 +174,32 @@ impl Body for OutBody {
 }
 
 /// A response with a body of our own.
-pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnyBody> {
-    let mut response = Response::new(AnyBody::Full(Full::new(body.into())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
-    response
+pub(super) fn full(
+    status: StatusCode,
+    media: &'static str,
+    body: Vec<u8>,
+) -> Response<ResponseBody> {
+    error_response::full(status, media, body).map(ResponseBody::Answer)
 }
 
 /// An error of ours in the shape of `provider`.
-pub fn error(
+pub(super) fn error(
     provider: Provider,
     status: StatusCode,
     kind: &'static str,
     message: &str,
-) -> Response<AnyBody> {
-    let body = provider::error_body(provider, status.as_u16(), kind, message);
-    let mut response = full(status, "application/json", body);
-    response.headers_mut().insert("x-loomrec-error", HeaderValue::from_static(kind));
-    for (name, value) in provider::error_headers(provider, kind) {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    response
+) -> Response<ResponseBody> {
+    error_response::error(provider, status, kind, message).map(ResponseBody::Answer)
 }
 
-/// A mismatch: not to be retried, since the next try would miss as well.
-pub fn mismatch(provider: Provider, error_data: &RecordingMismatchError) -> Response<AnyBody> {
-    let message = error_data.message();
-    let mut response =
-        error(provider, StatusCode::UNPROCESSABLE_ENTITY, "RecordingMismatchError", &message);
-    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
-    response
-}
-
-/// `response` with its body tied to `connection` and, where it answers a call, to that
-/// call's account.
-pub(super) fn tie(
-    response: Response<AnyBody>,
+/// Sends `response` on `connection`. The call that it answers is concluded when it is over.
+pub(super) fn send(
+    response: Response<ResponseBody>,
     connection: Arc<ConnectionHandle>,
-    account: Option<Arc<CallTracker>>,
+    mut call: Option<Box<OpenCall>>,
 ) -> Response<OutBody> {
     let (status, length) = (response.status(), response.body().size_hint().exact());
-    let sent = account.map(|account| SentProgress::new(account, status, length));
-    response.map(|body| OutBody::new(body, connection, sent))
+    call.iter_mut().for_each(|call| call.begin_sending(status, length));
+    let (cut, before_reset) = (None, None);
+    response.map(|body| OutBody(Box::new(Outgoing { body, call, connection, cut, before_reset })))
 }

@@ -3,149 +3,18 @@
 //!
 //! Nothing in it is a secret: it is made of what may be stored. It holds no body, no
 //! header's value and no query string, and no text of a caller's is longer in it than
-//! [`LONGEST`].
+//! [`LONGEST`](crate::engine::LONGEST).
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, StatusCode};
-use serde_json::Value;
+use http::StatusCode;
 
 use super::span::parent::ParentSpan;
-use crate::identity::{IdentityRules, RequestKey};
-use crate::provider::{Operation, Provider};
+use crate::engine::{AnswerOrigin, AnswerSource, CallOutcome, RequestSummary, ServedTake};
+use crate::fault::CallFault;
 use crate::record::UpstreamTimes;
-use crate::recording::normalized_request::NormalizedRequest;
-
-/// The most bytes of one text of the caller's.
-pub const LONGEST: usize = 1024;
-
-/// What is said of the request.
-#[derive(Clone, Debug)]
-pub struct RequestSummary {
-    /// Its method.
-    pub method: String,
-    /// Its path, without the query.
-    pub path: String,
-    /// Where it was meant for; empty where it has no place.
-    pub upstream: String,
-    /// Whose API it speaks.
-    pub provider: Provider,
-    /// What it asks for.
-    pub operation: Operation,
-    /// The model it asks for.
-    pub model: Option<String>,
-    /// Whether it asks for a stream.
-    pub streamed: bool,
-    /// The step it names.
-    pub step: Option<String>,
-    /// The session it names.
-    pub session: Option<String>,
-    /// Its key, under the first rules of the run.
-    pub key: Option<RequestKey>,
-}
-
-impl RequestSummary {
-    /// Those of a request.
-    pub fn of(observed: &NormalizedRequest, rules: Option<&IdentityRules>) -> Self {
-        let (request, call) = (&observed.request, &observed.call);
-        Self {
-            method: clip(&request.method),
-            path: clip(&request.path),
-            upstream: clip(&observed.upstream),
-            provider: call.provider,
-            operation: call.operation,
-            model: call.model.as_deref().map(clip),
-            streamed: call.streamed,
-            step: observed.step.as_deref().map(clip),
-            session: observed.session.as_deref().map(clip),
-            key: rules.map(|rules| observed.key(rules)),
-        }
-    }
-
-    /// Those of a request that was refused before it was looked at.
-    pub fn refused(method: &str, path: &str, provider: Provider) -> Self {
-        Self {
-            method: clip(method),
-            path: clip(path),
-            upstream: String::new(),
-            provider,
-            operation: Operation::Other,
-            model: None,
-            streamed: false,
-            step: None,
-            session: None,
-            key: None,
-        }
-    }
-}
-
-impl RequestSummary {
-    /// The bytes they take in memory, about.
-    fn weight(&self) -> usize {
-        let texts = [&self.method, &self.path, &self.upstream].map(String::len);
-        let more = [&self.model, &self.step, &self.session].map(|text| {
-            // What is not there takes nothing.
-            text.as_ref().map_or(0, String::len)
-        });
-        size_of::<Self>() + texts.iter().chain(&more).sum::<usize>()
-    }
-}
-
-/// A text that is kept, cut where it is too long.
-pub fn clip(text: &str) -> String {
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    let mut end = LONGEST - '…'.len_utf8();
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &text[..end])
-}
-
-/// Where an answer came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerSource {
-    /// A take of a recording.
-    Recording,
-    /// The live upstream, its errors included.
-    Upstream,
-    /// A script, its errors included.
-    Script,
-    /// The placeholder.
-    Default,
-    /// A fault in place of any answer.
-    Fault,
-    /// Nowhere: the call was missed or refused, or its client left before.
-    Nowhere,
-}
-
-impl AnswerSource {
-    /// The word for it; `None` for nowhere.
-    pub fn as_str(self) -> Option<&'static str> {
-        match self {
-            Self::Recording => Some("recording"),
-            Self::Upstream => Some("upstream"),
-            Self::Script => Some("script"),
-            Self::Default => Some("default"),
-            Self::Fault => Some("fault"),
-            Self::Nowhere => None,
-        }
-    }
-
-    /// Where the answer of a call with this outcome came from.
-    pub fn of(outcome: &str) -> Self {
-        match outcome {
-            "served" => Self::Recording,
-            "recorded" | "forwarded" | "unreachable" => Self::Upstream,
-            "scripted" | "unscripted" => Self::Script,
-            "default" => Self::Default,
-            "faulted" => Self::Fault,
-            _ => Self::Nowhere,
-        }
-    }
-}
+use crate::replay::RecordingMismatchError;
 
 /// How the sending of an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,54 +39,8 @@ impl SendEnd {
     }
 }
 
-/// What else there is to say of a call.
-#[derive(Clone, Debug, Default)]
-pub enum OutcomeDetail {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// The entry it was answered from.
-    Entry(Option<HeaderValue>),
-    /// It was missed: the mismatch as JSON.
-    Mismatch(Arc<Value>),
-    /// Anything else.
-    Value(Box<Value>),
-}
-
-impl OutcomeDetail {
-    /// This.
-    pub fn value(value: Value) -> Self {
-        Self::Value(Box::new(value))
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Self::Nothing => 0,
-            Self::Entry(entry) => entry.as_ref().map_or(0, HeaderValue::len),
-            Self::Mismatch(value) => held(value),
-            Self::Value(value) => held(value),
-        }
-    }
-}
-
-/// The bytes that a value takes in memory, about.
-fn held(value: &Value) -> usize {
-    let inside = match value {
-        Value::Null | Value::Bool(_) => 0,
-        Value::Number(number) => number.as_str().len(),
-        Value::String(text) => text.len(),
-        Value::Array(values) => values.iter().map(held).sum(),
-        Value::Object(fields) => {
-            // A name, its hash, and the place that the hash leads to.
-            let name = |name: &String| size_of::<String>() + name.len() + 2 * size_of::<usize>();
-            fields.iter().map(|(own, value)| name(own) + held(value)).sum()
-        }
-    };
-    size_of::<Value>() + inside
-}
-
 /// Tokens of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenCounts {
     /// Those of the prompt.
     pub input: u64,
@@ -245,16 +68,12 @@ pub struct CallRecord {
     pub facts: Arc<RequestSummary>,
     /// What the run does: `record`, `new_episodes` or `replay`.
     pub mode: &'static str,
-    /// What became of it, in a word; `left`, where its client left before anything had.
-    pub outcome: &'static str,
+    /// What it was answered with.
+    pub outcome: CallOutcome,
     /// The status it was answered with, where it was answered.
     pub status: Option<StatusCode>,
-    /// By what its answer was found: `step_id`, `request_hash`, `script` or `default`.
-    pub matched_by: Option<&'static str>,
-    /// Which take of its entry answered it, from 1.
-    pub take: Option<usize>,
-    /// The same take, as an index of the matcher's.
-    pub hit: Option<usize>,
+    /// What its answer was found in.
+    pub origin: Option<AnswerOrigin>,
     /// Until its answer's head.
     pub head: Duration,
     /// How much of that was waiting: for an upstream, or until the answer was due.
@@ -275,14 +94,14 @@ pub struct CallRecord {
     pub cost_usd: Option<f64>,
     /// The exchange with the upstream, where it was to be kept.
     pub exchange: Option<Box<ExchangeOutcome>>,
+    /// A miss of which its client learned nothing, since a fault replaced the answer.
+    pub hidden_miss: Option<Arc<RecordingMismatchError>>,
     /// The fault it got.
-    pub fault: Option<Arc<Value>>,
+    pub fault: Option<Arc<CallFault>>,
     /// Which try of the call it is, from 1, where its client tells.
     pub attempt: Option<u64>,
     /// The caller's own span, where it names one and spans are made.
     pub parent: Option<Box<ParentSpan>>,
-    /// Anything else.
-    pub more: OutcomeDetail,
 }
 
 impl CallRecord {
@@ -292,11 +111,9 @@ impl CallRecord {
             at,
             facts,
             mode,
-            outcome: "left",
+            outcome: CallOutcome::Left,
             status: None,
-            matched_by: None,
-            take: None,
-            hit: None,
+            origin: None,
             head: Duration::ZERO,
             waited: Duration::ZERO,
             first_byte: None,
@@ -307,27 +124,24 @@ impl CallRecord {
             tokens: None,
             cost_usd: None,
             exchange: None,
+            hidden_miss: None,
             fault: None,
             attempt: None,
             parent: None,
-            more: OutcomeDetail::Nothing,
         }
     }
 
     /// The bytes it takes in memory, about; those that it shares with others too.
     pub fn weight(&self) -> usize {
-        let fault = self.fault.as_deref().map_or(0, held);
+        let fault = self.fault.as_deref().map_or(0, CallFault::weight);
         let exchange = self.exchange.as_ref().map_or(0, |exchange| {
             size_of_val(&**exchange) + exchange.answered_by.as_ref().map_or(0, String::len)
         });
         let parent =
             self.parent.as_ref().map_or(0, |parent| size_of_val(&**parent) + parent.state.len());
-        size_of::<Self>() + self.facts.weight() + fault + exchange + parent + self.more.weight()
-    }
-
-    /// Says what tokens its answer tells.
-    pub fn set_tokens(&mut self, input: u64, output: u64) {
-        self.tokens = Some(TokenCounts { input, output });
+        let hidden = self.hidden_miss.as_ref().map_or(0, |miss| miss.weight());
+        let shared = self.facts.weight() + fault + hidden;
+        size_of::<Self>() + shared + exchange + parent + self.outcome.weight()
     }
 
     /// The model that answered, where the answer tells it.
@@ -342,40 +156,46 @@ impl CallRecord {
 
     /// Where its answer came from.
     pub fn source(&self) -> AnswerSource {
-        AnswerSource::of(self.outcome)
+        self.outcome.source()
     }
 
-    /// Which try of the call it is, from 1: as its client tells, else as its fault was
-    /// decided.
-    pub fn attempt(&self) -> Option<u64> {
-        let decided = || self.fault.as_deref()?.get("attempt")?.as_u64();
-        self.attempt.or_else(decided)
+    /// By what its answer was found: `step_id`, `request_hash`, `script` or `default`.
+    pub fn matched_by(&self) -> Option<&'static str> {
+        self.origin.as_ref().map(AnswerOrigin::as_str)
     }
 
-    /// The reason of its mismatch, where it was missed.
-    pub fn mismatch_reason(&self) -> Option<&str> {
-        match &self.more {
-            OutcomeDetail::Mismatch(mismatch) => mismatch.get("reason")?.as_str(),
+    /// The take that answers it.
+    pub fn take(&self) -> Option<&ServedTake> {
+        match &self.origin {
+            Some(AnswerOrigin::Take(take)) => Some(take),
             _ => None,
         }
     }
 
-    /// The type and the source of its fault, where it got one.
-    pub fn fault_words(&self) -> Option<(&str, &str)> {
-        let fault = self.fault.as_deref()?;
-        Some((fault.get("type")?.as_str()?, fault.get("source")?.as_str()?))
+    /// The name of the entry that answered it.
+    pub fn entry(&self) -> Option<&str> {
+        match &self.outcome {
+            CallOutcome::Served { entry } => entry.as_ref()?.to_str().ok(),
+            _ => None,
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Which attempt of the call it is, from 1: as its client says, else as its fault was
+    /// decided.
+    pub fn attempt(&self) -> Option<u64> {
+        self.attempt.or_else(|| Some(self.fault.as_deref()?.attempt))
+    }
 
-    #[test]
-    fn texts_are_cut_at_a_character_when_they_are_too_long() {
-        assert_eq!(clip("gpt-4o"), "gpt-4o");
-        let long = clip(&"é".repeat(LONGEST));
-        assert!(long.len() <= LONGEST && long.ends_with("é…"), "{}", long.len());
-        assert_eq!(clip(&"x".repeat(LONGEST)).len(), LONGEST);
+    /// Its mismatch, where it was missed.
+    pub fn mismatch(&self) -> Option<&RecordingMismatchError> {
+        match &self.outcome {
+            CallOutcome::Missed(mismatch) => Some(mismatch),
+            _ => None,
+        }
+    }
+
+    /// The reason of its mismatch, where it was missed.
+    pub fn mismatch_reason(&self) -> Option<&'static str> {
+        self.mismatch().map(|mismatch| mismatch.reason.as_str())
     }
 }

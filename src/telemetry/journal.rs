@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::call_record::CallRecord;
+use crate::fault::CallFault;
 use crate::recording::timestamp::timestamp;
 use line::versioned;
 use queue::LineQueue;
@@ -72,7 +73,7 @@ pub struct ConnectionFault {
     /// Its number, from 1.
     pub connection: u64,
     /// The fault it got.
-    pub fault: Arc<Value>,
+    pub fault: Arc<CallFault>,
 }
 
 impl ConnectionFault {
@@ -83,7 +84,7 @@ impl ConnectionFault {
             ("at", json!(timestamp(*at))),
             ("outcome", json!("faulted")),
             ("connection", json!(connection)),
-            ("fault", json!(**fault)),
+            ("fault", fault.to_json()),
         ])
     }
 }
@@ -366,4 +367,4 @@ fn in_place_of(old: Option<Item>, seen: &mut CallRecord) -> Arc<CallRecord> {
 
 #[cfg(test)]
 #[path = "journal_tests.rs"]
-mod tests;
+pub(super) mod tests;

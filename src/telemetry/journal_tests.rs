@@ -1,7 +1,11 @@
 use super::*;
+use crate::engine::{CallOutcome, RequestSummary};
+use crate::fault::{CallFault, CallKey, FaultSource};
+use crate::identity::RequestKey;
 use crate::provider::Provider;
 use crate::record::UpstreamTimes;
-use crate::telemetry::call_record::{ExchangeOutcome, OutcomeDetail, RequestSummary};
+use crate::replay::{MissReason, RecordingMismatchError};
+use crate::telemetry::call_record::ExchangeOutcome;
 
 pub(super) fn seen(at: i64) -> CallRecord {
     CallRecord::new(
@@ -9,6 +13,24 @@ pub(super) fn seen(at: i64) -> CallRecord {
         Arc::new(RequestSummary::refused("POST", "/v1/x", Provider::OpenAi)),
         "replay",
     )
+}
+
+/// A mismatch that says this much more about its reason.
+pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
+    RecordingMismatchError {
+        reason: MissReason::Exhausted,
+        detail: Some(detail.to_owned()),
+        key: RequestKey::parse(&"a".repeat(64)).unwrap(),
+        method: "POST".to_owned(),
+        path: "/v1/x".to_owned(),
+        upstream: "openai".to_owned(),
+        model: None,
+        step: None,
+        session: None,
+        recordings: Vec::new(),
+        nearest: None,
+        outside_key: Vec::new(),
+    }
 }
 
 fn written(path: &std::path::Path) -> Vec<Value> {
@@ -51,8 +73,8 @@ fn a_call_that_somebody_reads_stays_as_it_is_when_others_come_in_its_place() {
 fn oldest_lines_go_when_lines_are_large() {
     let journal = Journal::new(None);
     for at in 0..100 {
-        let more = OutcomeDetail::Mismatch(Arc::new(json!({ "reason": "x".repeat(1 << 20) })));
-        journal.add(&mut CallRecord { more, ..seen(at) });
+        let outcome = CallOutcome::Missed(Arc::new(mismatch(&"x".repeat(1 << 20))));
+        journal.add(&mut CallRecord { outcome, ..seen(at) });
     }
     let held = journal.bytes.load(Ordering::Relaxed);
     assert!(held <= KEPT_BYTES as isize, "{held}");
@@ -70,8 +92,8 @@ fn one_line_goes_with_the_next_when_it_is_larger_than_all_may_be() {
     let journal = Journal::new(None);
     (0..5_000).for_each(|at| drop(journal.add(&mut seen(at))));
     for at in 5_000..5_010 {
-        let more = OutcomeDetail::value(json!("x".repeat(KEPT_BYTES)));
-        journal.add(&mut CallRecord { more, ..seen(at) });
+        let outcome = CallOutcome::Unreachable { message: "x".repeat(KEPT_BYTES) };
+        journal.add(&mut CallRecord { outcome, ..seen(at) });
         let lines = journal.recent();
         assert_eq!((lines.len(), &lines[0]["seq"]), (1, &json!(at + 1)));
     }
@@ -83,7 +105,17 @@ fn lines_weigh_what_their_texts_take() {
     let light = seen(0);
     let facts =
         RequestSummary { model: long(), step: long(), session: long(), ..(*light.facts).clone() };
-    let fault = Some(Arc::new(json!({ "type": "y".repeat(1000) })));
+    let fault = CallFault {
+        id: 1,
+        kind: "timeout",
+        rule: "y".repeat(1000).into(),
+        source: FaultSource::Plan,
+        key: CallKey::Connection,
+        call: 1,
+        attempt: 1,
+        only_delays: false,
+    };
+    let fault = Some(Arc::new(fault));
     let exchange =
         ExchangeOutcome { kept: true, times: UpstreamTimes::default(), answered_by: long() };
     let exchange = Some(Box::new(exchange));

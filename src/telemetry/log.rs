@@ -20,7 +20,7 @@ pub fn call(seen: &CallRecord) {
     let tokens = seen.tokens.map(|tokens| (tokens.input, tokens.output)).unwrap_or_default();
     info!(
         target: "loomrec::call",
-        outcome = seen.outcome,
+        outcome = seen.outcome.as_str(),
         mode = seen.mode,
         status = seen.status.map(|status| status.as_u16()),
         method = facts.method,
@@ -30,9 +30,9 @@ pub fn call(seen: &CallRecord) {
         operation = facts.operation.as_str(),
         model = facts.model,
         streamed = facts.streamed,
-        matched_by = seen.matched_by,
+        matched_by = seen.matched_by(),
         reason = seen.mismatch_reason(),
-        fault = seen.fault_words().map(|(kind, _)| kind),
+        fault = seen.fault.as_deref().map(|fault| fault.kind),
         head_ms = milliseconds(seen.head),
         total_ms = milliseconds(seen.total),
         bytes = seen.bytes,

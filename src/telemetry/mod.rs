@@ -1,7 +1,6 @@
 //! What is told of calls while a run goes on: counters, metrics, the journal, spans, the log.
 //!
-//! Metrics, journal, spans and log read the [`CallRecord`] of a finished call, so they cannot
-//! disagree. The counters do not yet: they are counted where things happen.
+//! All of them read the [`CallRecord`] of a call that is over, so they cannot disagree.
 
 pub mod call_record;
 pub mod journal;
@@ -34,6 +33,7 @@ impl Telemetry {
     /// A call is over. What is left in the place of its record is of no use.
     pub fn record(&self, call: &mut CallRecord) {
         log::call(call);
+        self.counters.record(call);
         self.metrics.record(call);
         let call = self.journal.add(call);
         self.spans.add(&call);

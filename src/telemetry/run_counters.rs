@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::call_record::clip;
-use crate::provider::TokenUsage;
+use super::call_record::{CallRecord, SendEnd};
+use crate::engine::{AnswerOrigin, CallOutcome, clip};
 use crate::record::CallFailure;
 use crate::replay::{MissReason, RecordingMismatchError};
 
@@ -59,7 +59,7 @@ pub struct CounterDetail {
     /// Mismatches by reason.
     pub missed: BTreeMap<&'static str, u64>,
     /// The mismatches, the first of them in full.
-    pub mismatches: Vec<RecordingMismatchError>,
+    pub mismatches: Vec<Arc<RecordingMismatchError>>,
     /// Input tokens.
     pub input_tokens: u64,
     /// Output tokens.
@@ -116,12 +116,46 @@ impl RunCounters {
         self.with(|more| more.missed.values().sum())
     }
 
-    /// Adds a mismatch.
-    pub fn miss(&self, error: RecordingMismatchError) {
+    /// Adds a call that is over.
+    pub fn record(&self, call: &CallRecord) {
+        match &call.outcome {
+            CallOutcome::Forwarded => Self::count(&self.forwarded),
+            CallOutcome::Unreachable { .. } => Self::count(&self.unreachable),
+            CallOutcome::Unscripted { .. } => Self::count(&self.unscripted),
+            CallOutcome::Placeholder => Self::count(&self.defaulted),
+            CallOutcome::Faulted => Self::count(&self.faulted),
+            CallOutcome::Missed(error) => self.add_mismatch(error),
+            CallOutcome::Refused { .. } => Self::count(&self.refused),
+            CallOutcome::Left
+            | CallOutcome::Served { .. }
+            | CallOutcome::Recorded
+            | CallOutcome::Scripted { .. } => {}
+        }
+        call.hidden_miss.iter().for_each(|error| self.add_mismatch(error));
+        // A take or a call of the script is used up, whatever its client got of the answer.
+        match &call.origin {
+            Some(AnswerOrigin::Take(_)) => {
+                Self::count(&self.served);
+                let tokens = call.tokens.unwrap_or_default();
+                self.spend(tokens.input, tokens.output, call.cost_usd.unwrap_or_default());
+            }
+            Some(AnswerOrigin::Script { streamed }) => {
+                Self::count(&self.scripted);
+                match (streamed, call.end) {
+                    (true, SendEnd::Complete) => Self::count(&self.streams_drained),
+                    (true, _) => Self::count(&self.streams_left),
+                    (false, _) => {}
+                }
+            }
+            Some(AnswerOrigin::Placeholder) | None => {}
+        }
+    }
+
+    fn add_mismatch(&self, error: &Arc<RecordingMismatchError>) {
         self.with(|more| {
             *more.missed.entry(error.reason.as_str()).or_default() += 1;
             if more.mismatches.len() < MAX_MISMATCHES {
-                more.mismatches.push(error);
+                more.mismatches.push(Arc::clone(error));
             }
         });
     }
@@ -135,12 +169,6 @@ impl RunCounters {
             // Never refused: there is always a sum.
             let _before = self.cost_usd.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
         }
-    }
-
-    /// Adds a call answered from a recording.
-    pub fn serve(&self, usage: TokenUsage, cost_usd: f64) {
-        Self::count(&self.served);
-        self.spend(usage.prompt_tokens, usage.completion_tokens, cost_usd);
     }
 
     /// Adds a call that was recorded and failed.
@@ -201,8 +229,8 @@ impl RunCounters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::call_record::LONGEST;
     use super::*;
+    use crate::engine::LONGEST;
 
     #[test]
     fn models_without_a_price_are_bounded_in_number_and_length() {

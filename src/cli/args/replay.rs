@@ -36,7 +36,7 @@ pub struct ReplayArgs {
 
     /// What a call that is not recorded gets [default: error]
     #[arg(long, value_enum, env = "LOOMREC_ON_MISS")]
-    pub on_miss: Option<MissPolicy>,
+    pub on_miss: Option<OnMissFlag>,
 
     /// The same as --on-miss default
     #[arg(long, env = "LOOMREC_ALLOW_DEFAULT_FALLBACK", value_parser = FalseyValueParser::new())]
@@ -86,7 +86,7 @@ pub struct ReplayArgs {
 
 /// What a call that is not recorded gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MissPolicy {
+pub enum OnMissFlag {
     /// A RecordingMismatchError
     Error,
     /// The placeholder answer "Mock response"

@@ -14,6 +14,9 @@ use url::Url;
 use super::super::exit::CommandFailure;
 use super::super::{record, serve_setup};
 use super::broken;
+use crate::engine::observe::RequestObserver;
+use crate::engine::route::{MountedUpstream, RouteTable};
+use crate::engine::{Engine, Forwarding, MissPolicy};
 use crate::identity::IdentityRules;
 use crate::inspector::Inspector;
 use crate::provider::Provider;
@@ -25,9 +28,7 @@ use crate::replay::{Latency, Matcher, ReplayEngine, ReplaySource, ReplayTerms};
 use crate::server::access::AccessPolicy;
 use crate::server::fault::FaultContext;
 use crate::server::limit::ConnectionLimit;
-use crate::server::observe::RequestObserver;
-use crate::server::route::{MountedUpstream, RouteTable};
-use crate::server::{self, OnMiss, OnNotice, Proxy};
+use crate::server::{self, OnNotice, Proxy};
 use crate::store;
 use crate::telemetry::Telemetry;
 use crate::telemetry::journal::Journal;
@@ -71,7 +72,14 @@ impl DemoServer {
         let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
         let on_kept = record::on_kept(counts, silent());
         let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor), on_kept);
-        Self::start(Some(base), redactor, counters, Some(Arc::new(recorder)), None).await
+        let routes = Arc::new(routes(Some(base)));
+        let forwarding = Forwarding {
+            routes: Arc::clone(&routes),
+            redactor: Arc::clone(&redactor),
+            keep_encoding: false,
+        };
+        let engine = Engine::Record { record: Arc::new(recorder), forwarding };
+        Self::start(routes, redactor, counters, engine).await
     }
 
     /// Answers from `file`, strictly.
@@ -80,44 +88,42 @@ impl DemoServer {
         let source = ReplaySource { label: "demo.json".to_owned(), recording };
         let replayer =
             ReplayEngine::new(Matcher::new(vec![source], ReplayTerms::default())?, Latency::None);
-        Self::start(None, redactor()?, Arc::default(), None, Some(replayer)).await
+        let engine = Engine::Replay {
+            replay: Arc::new(replayer),
+            on_miss: MissPolicy::Error,
+            on_explained: Arc::new(|_| {}),
+        };
+        Self::start(Arc::new(routes(None)), redactor()?, Arc::default(), engine).await
     }
 
     async fn start(
-        base: Option<Url>,
+        routes: Arc<RouteTable>,
         redactor: Arc<Redactor>,
         counters: Arc<RunCounters>,
-        recorder: Option<Arc<RecordEngine>>,
-        replayer: Option<ReplayEngine>,
+        engine: Engine,
     ) -> Result<Self, CommandFailure> {
-        let openai =
-            MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
         let rules = vec![IdentityRules::default()];
         let proxy = Arc::new(Proxy {
             config: server::ServerConfig {
                 access: AccessPolicy::default(),
                 client_timeout: GRACE,
                 max_body: LIMIT,
-                keep_encoding: false,
                 control_token: None,
                 step_header: None,
             },
             connections: ConnectionLimit::new(CONNECTIONS),
-            routes: RouteTable { named: vec![openai], single: None, unnamed: false },
+            routes,
             observer: RequestObserver::new(Arc::clone(&redactor), rules),
             redactor,
-            recorder,
-            replayer,
-            on_miss: OnMiss::Error,
-            missed: None,
-            faults: FaultContext::none(),
+            engine,
+            faults: Arc::new(FaultContext::none()),
             telemetry: Telemetry {
                 counters,
                 metrics: metrics(),
                 journal: Arc::new(Journal::new(None)),
                 spans: Spans::none(),
             },
-            inspector: Inspector::new(Vec::new(), None),
+            inspector: Inspector::new(Vec::new(), None, Arc::default()),
             notify: silent(),
             clock: AtomicI64::new(0),
         });
@@ -137,7 +143,7 @@ impl DemoServer {
         drop(self.stop);
         // The server's own end; a panic in it has been printed.
         drop(self.serving.await);
-        if let Some(recorder) = &self.proxy.recorder {
+        if let Some(recorder) = self.proxy.engine.record() {
             // A recording that does not hold what was kept fails the replay of it.
             drop(recorder.finish(GRACE).await);
         }
@@ -145,9 +151,15 @@ impl DemoServer {
     }
 }
 
+/// The route to the one upstream.
+fn routes(base: Option<Url>) -> RouteTable {
+    let openai = MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
+    RouteTable { named: vec![openai], single: None, unnamed: false }
+}
+
 /// Whether a run has nothing that could open a connection to an upstream.
 pub(super) fn has_no_client(proxy: &Proxy) -> bool {
-    proxy.recorder.is_none() && matches!(proxy.on_miss, OnMiss::Error)
+    !proxy.engine.goes_upstream()
 }
 
 /// No extra patterns.

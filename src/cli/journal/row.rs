@@ -8,7 +8,7 @@ use time::format_description::well_known::Rfc3339;
 use super::super::amount::{dollars, milliseconds};
 use super::super::args::{JournalArgs, SourceArgument};
 use super::super::terminal::{cut, line};
-use crate::telemetry::call_record::AnswerSource;
+use crate::engine::AnswerSource;
 
 /// What is read of a line. A line of an older loomrec has less.
 #[derive(Debug, Default, Deserialize)]

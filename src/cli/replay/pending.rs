@@ -7,9 +7,10 @@ use crate::cli::args::ReplayArgs;
 use crate::cli::exit::CommandFailure;
 use crate::cli::output_target;
 use crate::cli::receipt::Receipt;
+use crate::engine::{Engine, MissPolicy};
 use crate::replay::missed::MissedError;
 use crate::replay::{Matcher, MissedRequests};
-use crate::server::{OnMiss, Proxy};
+use crate::server::Proxy;
 use crate::store::beside_recording;
 
 /// Begins the file, where one is asked for.
@@ -18,11 +19,11 @@ use crate::store::beside_recording;
 /// A file that cannot be one; a replay in which nothing is missed.
 pub(super) fn begin(
     args: &ReplayArgs,
-    on_miss: &OnMiss,
+    on_miss: &MissPolicy,
     matcher: &Matcher,
 ) -> Result<Option<Arc<MissedRequests>>, CommandFailure> {
     let Some(path) = &args.pending else { return Ok(None) };
-    if !matches!(on_miss, OnMiss::Error) || args.recordings.is_empty() {
+    if !matches!(on_miss, MissPolicy::Error) || args.recordings.is_empty() {
         return Err(CommandFailure::usage(
             "--pending keeps the requests that are refused since no recording (-r) answers them: \
              leave --on-miss and --allow-default-fallback out, and name a recording",
@@ -46,10 +47,16 @@ pub(super) fn begin(
 }
 
 /// Ends the file, and says in the receipt what to do now.
-pub(super) fn end(args: &ReplayArgs, proxy: &Proxy, receipt: &mut Receipt) {
+pub(super) fn end(
+    args: &ReplayArgs,
+    proxy: &Proxy,
+    missed: Option<&MissedRequests>,
+    receipt: &mut Receipt,
+) {
     let Some(recording) = args.recordings.first() else { return };
-    let (Some(missed), Some(replayer)) = (&proxy.missed, &proxy.replayer) else {
-        if receipt.missed > 0 && matches!(proxy.on_miss, OnMiss::Error) {
+    let (Some(missed), Some(replayer)) = (missed, proxy.engine.replay()) else {
+        let is_refused = matches!(proxy.engine, Engine::Replay { on_miss: MissPolicy::Error, .. });
+        if receipt.missed > 0 && is_refused {
             receipt.next.push(format!(
                 "if the change is meant, replay with --pending {}: then loomrec rerecord fetches \
                  just these calls",

@@ -9,12 +9,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::request_override::{self, RequestOverride};
 use super::route::{self, NoRoute, RerecordRoute, RerecordUpstreams};
+use crate::engine::route::UNNAMED;
 use crate::identity::{IdentityRules, RequestKey, header};
 use crate::record::capture::header_list;
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::{CallCredentials, MARK, Placeholders, Redactor};
 use crate::recording::{Entry, EntryName, RecordedRequest};
-use crate::server::route::UNNAMED;
 use crate::upstream::UpstreamRequest;
 
 /// How we name ourselves to upstreams.

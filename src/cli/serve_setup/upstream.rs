@@ -1,21 +1,22 @@
 //! Upstreams, by `--upstream` and by what the environment says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use url::Url;
 
 use crate::cli::args::ServeArgs;
 use crate::cli::exit::CommandFailure;
 use crate::cli::wrapped_command;
+use crate::engine::route::{MountedUpstream, RouteTable, UNNAMED};
 use crate::provider::Provider;
 use crate::provider::directory::UPSTREAMS;
-use crate::server::route::{MountedUpstream, RouteTable, UNNAMED};
 
 /// Upstreams as the flags and the environment give them.
 #[derive(Debug)]
 pub struct UpstreamSettings {
     /// Where requests go.
-    pub routes: RouteTable,
+    pub routes: Arc<RouteTable>,
     /// The names whose address the user gave.
     pub given: Vec<String>,
 }
@@ -81,7 +82,8 @@ pub fn upstreams_at(
             }
         }
     }
-    Ok(UpstreamSettings { routes: RouteTable { named, single, unnamed: false }, given })
+    let routes = Arc::new(RouteTable { named, single, unnamed: false });
+    Ok(UpstreamSettings { routes, given })
 }
 
 /// Whether a text can be the first segment of a path.
@@ -141,16 +143,13 @@ fn parse_address(flag: &str, address: &str) -> Result<Url, CommandFailure> {
 /// Makes the upstreams that recordings name known, so that their calls are placed
 /// without being told of them again.
 pub fn add_recorded(upstreams: &mut UpstreamSettings, recorded: &BTreeSet<String>) {
+    let routes = Arc::make_mut(&mut upstreams.routes);
     for name in recorded.iter().filter(|name| *name != UNNAMED) {
-        if !upstreams.routes.named.iter().any(|upstream| upstream.name == *name) {
+        if !routes.named.iter().any(|upstream| upstream.name == *name) {
             let provider = Provider::Unknown;
-            upstreams.routes.named.push(MountedUpstream {
-                name: name.clone(),
-                base: None,
-                provider,
-            });
+            routes.named.push(MountedUpstream { name: name.clone(), base: None, provider });
         }
         upstreams.given.push(name.clone());
     }
-    upstreams.routes.unnamed = recorded.contains(UNNAMED);
+    routes.unnamed = recorded.contains(UNNAMED);
 }

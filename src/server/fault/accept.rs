@@ -7,9 +7,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::super::Proxy;
-use super::super::clock::arrival;
-use super::{active_fault, recovery_tracker};
-use crate::fault::{DecidedFault, Fault};
+use super::recovery_tracker;
+use crate::engine::clock::arrival;
+use crate::fault::{CallFault, CallKey, DecidedFault, Fault};
 use crate::telemetry::journal::ConnectionFault;
 
 /// How long a client that was closed on is listened to: bytes of its that nobody took
@@ -26,12 +26,12 @@ pub(in crate::server) async fn apply_to_connection(
     let faults = &proxy.faults;
     let id = faults.watch.number();
     faults.decider.fired(&decided);
-    let line = recovery_tracker::connections();
-    recovery_tracker::came(&proxy, &line);
-    let facts = Arc::new(active_fault::facts(id, &decided, &line, None));
-    let (at, fault) = (arrival(&proxy.clock), Arc::clone(&facts));
+    let key = CallKey::Connection;
+    recovery_tracker::came(&proxy, &key);
+    let reported = Arc::new(CallFault::new(id, &decided, key));
+    let (at, fault) = (arrival(&proxy.clock), Arc::clone(&reported));
     proxy.telemetry.journal.add_connection_fault(ConnectionFault { at, connection: number, fault });
-    recovery_tracker::fired(&proxy, &line, (id, number), &facts);
+    recovery_tracker::fired(&proxy, number, &reported);
     proxy.telemetry.metrics.fault(decided.fault.name(), decided.source.as_str());
     let wait = match decided.fault {
         Fault::Timeout { after_ms } => after_ms,

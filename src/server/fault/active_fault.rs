@@ -4,36 +4,27 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Value, json};
 
 use super::super::Proxy;
-use super::delayed_call::DelayedCall;
-use super::recovery_tracker::{self, SessionKey};
-use super::take_lease::TakeLease;
-use crate::fault::DecidedFault;
+use super::recovery_tracker;
+use crate::fault::{CallFault, CallKey, DecidedFault};
 use crate::telemetry::log;
 
 /// Names the fault that an answer carries.
 const FAULT: HeaderName = HeaderName::from_static("x-loomrec-fault");
-/// Names the rule that it came by.
+/// Names the rule that declared it.
 const RULE: HeaderName = HeaderName::from_static("x-loomrec-fault-rule");
 
-/// A fault of one call, for the books.
+/// A fault that applies to one call.
 pub(super) struct ActiveFault {
     pub(super) decided: DecidedFault,
-    pub(super) line: SessionKey,
-    /// What the journal says of it.
-    pub(super) facts: Arc<Value>,
-    /// The take behind it.
-    pub(super) claim: Option<TakeLease>,
-    /// What its answer is behind, where it is only late.
-    pub(super) late: Option<DelayedCall>,
+    /// The fault as it is reported.
+    pub(super) reported: Arc<CallFault>,
     proxy: Arc<Proxy>,
-    /// Where chance was declared that it comes by.
+    /// Where the chance was declared that it comes by.
     pub(super) chaos: Option<ChaosAction>,
-    pub(super) id: u64,
     connection: u64,
-    fired: bool,
+    has_fired: bool,
 }
 
 /// An action of chaos, for the metrics.
@@ -81,36 +72,29 @@ impl NotApplied {
 }
 
 impl ActiveFault {
-    /// A fault that was decided for a call of `line` on this connection.
+    /// A fault that was decided for a call of this key on this connection.
     pub(super) fn new(
         proxy: &Arc<Proxy>,
         decided: DecidedFault,
-        line: SessionKey,
-        step: Option<&str>,
+        key: CallKey,
         connection: u64,
     ) -> Self {
-        let (proxy, id) = (Arc::clone(proxy), proxy.faults.watch.number());
-        let facts = Arc::new(facts(id, &decided, &line, step));
-        Self {
-            decided,
-            line,
-            facts,
-            claim: None,
-            late: None,
-            chaos: None,
-            proxy,
-            id,
-            connection,
-            fired: false,
-        }
+        let proxy = Arc::clone(proxy);
+        let reported = CallFault::new(proxy.faults.watch.number(), &decided, key);
+        let (reported, chaos, has_fired) = (Arc::new(reported), None, false);
+        Self { decided, reported, proxy, chaos, connection, has_fired }
     }
 
-    /// It has happened.
+    /// The key of the call.
+    pub(super) fn key(&self) -> &CallKey {
+        &self.reported.key
+    }
+
+    /// Notes that it has happened.
     pub(super) fn fired(&mut self) {
-        if !std::mem::replace(&mut self.fired, true) {
+        if !std::mem::replace(&mut self.has_fired, true) {
             self.proxy.faults.decider.fired(&self.decided);
-            let which = (self.id, self.connection);
-            recovery_tracker::fired(&self.proxy, &self.line, which, &self.facts);
+            recovery_tracker::fired(&self.proxy, self.connection, &self.reported);
             let DecidedFault { fault, rule, source, .. } = &self.decided;
             self.proxy.telemetry.metrics.fault(fault.name(), source.as_str());
             if let Some(chaos) = self.chaos {
@@ -120,8 +104,8 @@ impl ActiveFault {
         }
     }
 
-    /// It could not happen.
-    pub(super) fn missed(&self, why: &NotApplied) {
+    /// Notes that it could not happen.
+    pub(super) fn not_applied(&self, why: &NotApplied) {
         let DecidedFault { rule, fault, .. } = &self.decided;
         let text = why.text();
         self.proxy.faults.warn(format!("{} ({rule}) did not happen: {text}", fault.name()));
@@ -137,31 +121,4 @@ impl ActiveFault {
             headers.insert(RULE, rule);
         }
     }
-}
-
-/// The hash in the key that calls are told apart by.
-pub(super) fn hash_of(key: &str) -> &str {
-    key.split_once(' ').map_or(key, |(hash, _)| hash)
-}
-
-/// What a journal's line says of a fault.
-pub(super) fn facts(
-    id: u64,
-    decided: &DecidedFault,
-    line: &SessionKey,
-    step: Option<&str>,
-) -> Value {
-    let DecidedFault { rule, source, call, attempt, fault, .. } = decided;
-    json!({
-        "id": id,
-        "type": fault.name(),
-        "rule": &**rule,
-        "source": source.as_str(),
-        "key": hash_of(&line.1),
-        "session": line.0,
-        "step_id": step,
-        "call": call,
-        "attempt": attempt,
-        "only_delays": fault.only_delays(),
-    })
 }

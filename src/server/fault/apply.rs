@@ -5,51 +5,37 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 
+use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
-use super::super::respond::AnyBody;
+use super::super::open_call::OpenCall;
+use super::super::respond::ResponseBody;
 use super::active_fault::{ActiveFault, NotApplied};
 use super::body::FaultBody;
-use super::delayed_call::DelayedCall;
-use super::prefixed_body;
-use super::recovery_tracker::SessionKey;
-use super::take_lease::TakeLease;
-use crate::fault::{self, BodyTransform, Fault};
+use super::buffer;
+use super::settlement::FaultSettlement;
+use crate::engine::AnswerBody;
+use crate::fault::{self, BodyTransform, CallKey, Fault};
 use crate::provider::{Framing, ResponseFormat};
 use crate::recording::encoding;
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::replay::ReplayBody;
 
 /// What a call asks of the form of its answer.
-pub(super) fn form(observed: &NormalizedRequest) -> ResponseFormat<'_> {
+pub(super) fn response_format(observed: &NormalizedRequest) -> ResponseFormat<'_> {
     let request = &observed.request;
     ResponseFormat::of(&observed.call, &observed.upstream, &request.query, &request.body)
 }
 
-/// `response`, which ends the faults of its calls if it is a good one.
+/// Has the faults of a key recovered from once all of a good answer was sent.
 pub(super) fn mark_recovered(
-    caller: &ConnectionContext,
-    response: Response<AnyBody>,
-    line: SessionKey,
-) -> Response<AnyBody> {
-    let proxy = &caller.proxy;
-    if response.status().as_u16() >= 400 || !proxy.faults.watch.awaits(&line) {
-        return response;
+    proxy: &Proxy,
+    response: &Response<AnswerBody>,
+    key: CallKey,
+    open: &mut OpenCall,
+) {
+    if response.status().as_u16() < 400 && proxy.faults.watch.awaits(&key) {
+        *open.settlement() = Some(Box::new(FaultSettlement::recovery(key)));
     }
-    response.map(|body| wrap(caller, body, None, Some(line), (None, None)))
-}
-
-fn wrap(
-    caller: &ConnectionContext,
-    body: AnyBody,
-    distort: Option<(BodyTransform, ActiveFault)>,
-    heals: Option<SessionKey>,
-    claims: (Option<TakeLease>, Option<DelayedCall>),
-) -> AnyBody {
-    let around = (Arc::clone(&caller.proxy), Arc::clone(&caller.connection));
-    let announced = body.size_hint().exact();
-    AnyBody::Fault(Box::new(
-        FaultBody::new(body, around, distort, heals, announced).claiming(claims),
-    ))
 }
 
 /// Whether a fault has to read the answer: it can do nothing with a compressed one.
@@ -57,62 +43,76 @@ pub(super) fn looks_inside(fault: &Fault) -> bool {
     !fault.only_delays() || matches!(fault, Fault::StreamStall { .. })
 }
 
-/// The true answer as the fault has it.
-pub(super) async fn distorted(
+/// Applies a fault to the answer of a call.
+pub(super) async fn apply_to_answer(
     caller: &ConnectionContext,
-    mut mark: ActiveFault,
+    mut active: ActiveFault,
     observed: &NormalizedRequest,
-    mut response: Response<AnyBody>,
-) -> Response<AnyBody> {
-    let fault = mark.decided.fault.clone();
-    let form = form(observed);
-    let framing = framing(&form, observed, response.headers());
-    if fault.only_delays() && is_bodiless(observed, response.status()) {
-        if matches!(fault, Fault::Slow { .. }) {
-            mark.label(response.headers_mut());
-            return answered(caller, mark, response);
-        }
-        return not_applied(caller, mark, response, &NotApplied::NoBody);
-    }
+    open: &mut OpenCall,
+    mut response: Response<AnswerBody>,
+) -> Response<ResponseBody> {
+    let fault = active.decided.fault.clone();
+    let format = response_format(observed);
+    let framing = framing(&format, observed, response.headers());
     if matches!(fault, Fault::Slow { .. }) {
-        mark.label(response.headers_mut());
-        let heals = Some(mark.line).filter(|_| response.status().as_u16() < 400);
-        let claims = (mark.claim, mark.late);
-        return response.map(|body| wrap(caller, body, None, heals, claims));
+        active.label(response.headers_mut());
+        if is_bodiless(observed, response.status()) {
+            return answer_unchanged(caller, &active, open, response);
+        }
+        set_recovers(open, response.status());
+        return response.map(ResponseBody::Answer);
+    }
+    if fault.only_delays() && is_bodiless(observed, response.status()) {
+        return not_applied(caller, &active, open, response, &NotApplied::NoBody);
     }
     if matches!(fault, Fault::PartialResponse { .. } | Fault::ToolCallFault { .. }) {
-        return match rewrite(&form, framing, &mut mark, response).await {
-            Ok(response) => response,
+        return match rewrite(&format, framing, &mut active, response).await {
+            Ok(response) => {
+                // The call did not get the answer of its take, which is still owed.
+                if let Some(settlement) = open.settlement() {
+                    settlement.release_lease(&caller.proxy);
+                }
+                response.map(ResponseBody::Answer)
+            }
             Err((response, why)) => {
-                not_applied(caller, mark, response, &NotApplied::Inapplicable(why))
+                not_applied(caller, &active, open, response, &NotApplied::Inapplicable(why))
             }
         };
     }
     let announced = response.body().size_hint().exact();
-    let made = || BodyTransform::new(&fault, &form, framing, announced, mark.decided.roll);
-    let Some(mut distort) = made() else {
-        return not_applied(caller, mark, response, &NotApplied::OtherKind);
+    let transform = || BodyTransform::new(&fault, &format, framing, announced, active.decided.roll);
+    let Some(mut changing) = transform() else {
+        return not_applied(caller, &active, open, response, &NotApplied::OtherKind);
     };
     let mut total = None;
-    if let AnyBody::Replay(body) = response.body() {
+    if let AnswerBody::Replay(body) = response.body() {
         total = Some(body.total());
-        if !made().is_some_and(|trial| strikes(trial, &response, body)) {
-            return not_applied(caller, mark, response, &NotApplied::TooShort);
+        if !transform().is_some_and(|trial| strikes(trial, &response, body)) {
+            return not_applied(caller, &active, open, response, &NotApplied::TooShort);
         }
     } else if matches!(fault, Fault::WrongLength { .. }) && announced.is_none() {
-        return not_applied(caller, mark, response, &NotApplied::NoLength);
+        return not_applied(caller, &active, open, response, &NotApplied::NoLength);
     }
     let (mut parts, body) = response.into_parts();
-    distort.head(&mut parts.status, &mut parts.headers, total);
-    mark.label(&mut parts.headers);
+    changing.head(&mut parts.status, &mut parts.headers, total);
+    active.label(&mut parts.headers);
     if matches!(fault, Fault::WrongLength { .. }) {
         // What is sent behind the announced length is sent before the close.
         parts.headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
     }
-    let good = fault.only_delays() && parts.status.as_u16() < 400;
-    let heals = good.then(|| mark.line.clone());
-    let claims = (mark.claim.take(), mark.late.take());
-    Response::from_parts(parts, wrap(caller, body, Some((distort, mark)), heals, claims))
+    if fault.only_delays() {
+        set_recovers(open, parts.status);
+    }
+    let faults = Arc::clone(&caller.proxy.faults);
+    let body = FaultBody::new(body, changing, active, (faults, Arc::clone(&caller.connection)));
+    Response::from_parts(parts, ResponseBody::Fault(Box::new(body)))
+}
+
+/// Has the faults of the call's key recovered from once all of a good answer was sent.
+fn set_recovers(open: &mut OpenCall, status: StatusCode) {
+    if let Some(settlement) = open.settlement() {
+        settlement.recovers = status.as_u16() < 400;
+    }
 }
 
 /// Whether an answer has no body by its nature.
@@ -121,7 +121,7 @@ fn is_bodiless(observed: &NormalizedRequest, status: StatusCode) -> bool {
 }
 
 /// Whether a fault will happen to a recorded answer.
-fn strikes(mut trial: BodyTransform, response: &Response<AnyBody>, body: &ReplayBody) -> bool {
+fn strikes(mut trial: BodyTransform, response: &Response<AnswerBody>, body: &ReplayBody) -> bool {
     let (mut status, mut headers) = (response.status(), response.headers().clone());
     trial.head(&mut status, &mut headers, Some(body.total()));
     for chunk in body.chunks() {
@@ -142,35 +142,35 @@ fn strikes(mut trial: BodyTransform, response: &Response<AnyBody>, body: &Replay
 /// An answer to which its fault could not happen: it goes out as it is, and is used up.
 fn not_applied(
     caller: &ConnectionContext,
-    mark: ActiveFault,
-    response: Response<AnyBody>,
+    fault: &ActiveFault,
+    open: &mut OpenCall,
+    response: Response<AnswerBody>,
     why: &NotApplied,
-) -> Response<AnyBody> {
-    mark.missed(why);
-    answered(caller, mark, response)
+) -> Response<ResponseBody> {
+    fault.not_applied(why);
+    answer_unchanged(caller, fault, open, response)
 }
 
 /// The answer of a call that gets it as it is.
-fn answered(
+fn answer_unchanged(
     caller: &ConnectionContext,
-    mark: ActiveFault,
-    response: Response<AnyBody>,
-) -> Response<AnyBody> {
-    let line = mark.line;
-    mark.late.into_iter().for_each(DelayedCall::answer_sent);
-    match mark.claim {
-        Some(claim) => claim.answered(),
-        None if response.status().as_u16() < 400 => {
-            caller.proxy.faults.decider.well(line.0.as_deref(), &line.1);
-        }
-        None => {}
+    fault: &ActiveFault,
+    open: &mut OpenCall,
+    response: Response<AnswerBody>,
+) -> Response<ResponseBody> {
+    let proxy = &*caller.proxy;
+    let has_lease = open.settlement().as_ref().is_some_and(|it| it.lease.is_some());
+    open.settle_now();
+    if !has_lease && response.status().as_u16() < 400 {
+        proxy.faults.decider.reset_attempts(fault.key());
     }
-    mark_recovered(caller, response, line)
+    mark_recovered(proxy, &response, fault.key().clone(), open);
+    response.map(ResponseBody::Answer)
 }
 
 /// How an answer with these headers is framed; `None` where it is no stream.
 fn framing(
-    form: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     observed: &NormalizedRequest,
     headers: &HeaderMap,
 ) -> Option<Framing> {
@@ -179,7 +179,7 @@ fn framing(
     }
     let media = headers.get(http::header::CONTENT_TYPE)?.to_str().ok()?;
     let media = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let array = form.framing == Framing::Array && observed.call.streamed;
+    let array = format.framing == Framing::Array && observed.call.streamed;
     match Framing::of_media(&media) {
         None if array && media == "application/json" => Some(Framing::Array),
         framing => framing,
@@ -191,25 +191,25 @@ fn framing(
 /// # Errors
 /// The answer as it is, and why it cannot say so.
 async fn rewrite(
-    form: &ResponseFormat<'_>,
+    format: &ResponseFormat<'_>,
     framing: Option<Framing>,
-    mark: &mut ActiveFault,
-    response: Response<AnyBody>,
-) -> Result<Response<AnyBody>, (Response<AnyBody>, String)> {
-    let fault = mark.decided.fault.clone();
-    let change = |bytes: &[u8]| fault::rewrite(&fault, form, framing, bytes);
+    active: &mut ActiveFault,
+    response: Response<AnswerBody>,
+) -> Result<Response<AnswerBody>, (Response<AnswerBody>, String)> {
+    let fault = active.decided.fault.clone();
+    let change = |bytes: &[u8]| fault::rewrite(&fault, format, framing, bytes);
     let (mut parts, body) = response.into_parts();
     let changed = match body {
-        AnyBody::Replay(body) => match body.rewritten(change) {
-            Ok(body) => Ok(AnyBody::Replay(body)),
-            Err((body, why)) => Err((AnyBody::Replay(body), why.to_string())),
+        AnswerBody::Replay(body) => match body.rewritten(change) {
+            Ok(body) => Ok(AnswerBody::Replay(body)),
+            Err((body, why)) => Err((AnswerBody::Replay(body), why.to_string())),
         },
-        other => prefixed_body::changed(other, change).await,
+        other => buffer::changed(other, change).await,
     };
     match changed {
         Ok(body) => {
-            mark.fired();
-            mark.label(&mut parts.headers);
+            active.fired();
+            active.label(&mut parts.headers);
             if let Some(length) = body.size_hint().exact() {
                 parts.headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(length));
             }

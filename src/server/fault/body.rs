@@ -8,49 +8,36 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::super::Proxy;
-use super::super::respond::AnyBody;
 use super::super::socket::ConnectionHandle;
+use super::FaultContext;
 use super::active_fault::{ActiveFault, NotApplied};
-use super::delayed_call::DelayedCall;
 use super::no_response;
-use super::recovery_tracker::{self, SessionKey};
-use super::take_lease::TakeLease;
+use super::settlement::FaultBodyEnd;
+use crate::engine::AnswerBody;
 use crate::fault::{self, BodyStep, BodyTransform};
 use crate::recording::entry::RecordedCut;
 
 type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A body that something happens to, or whose good end is waited for.
+/// The body of an answer that a fault changes.
 pub struct FaultBody {
-    body: AnyBody,
-    proxy: Arc<Proxy>,
+    body: AnswerBody,
+    faults: Arc<FaultContext>,
     connection: Arc<ConnectionHandle>,
-    work: Option<Work>,
-    /// Answered well to its end, it ends the faults of these calls.
-    heals: Option<SessionKey>,
-    /// The take that it is made of.
-    claim: Option<TakeLease>,
-    /// What is undone where the client does not wait for its end.
-    late: Option<DelayedCall>,
+    transform: BodyTransform,
+    fault: ActiveFault,
+    /// A step that was looked at before its turn.
+    ahead: Option<BodyStep>,
     /// The length that its head announces, if the body is as long as that.
     announced: Option<u64>,
     sent: u64,
     wait: Option<Wait>,
     /// Nothing follows before the system has got all there was then.
     unflushed: Option<u64>,
-    /// How the body behind it has ended.
+    /// How the engine's body ended.
     ended: Option<Result<(), RecordedCut>>,
-    /// How this one has.
+    /// How this one did.
     over: Option<Result<(), RecordedCut>>,
-}
-
-/// What happens to a body.
-struct Work {
-    distort: BodyTransform,
-    mark: ActiveFault,
-    /// A step that was looked at before its turn.
-    ahead: Option<BodyStep>,
 }
 
 /// What comes next.
@@ -66,23 +53,21 @@ enum Next {
 }
 
 impl FaultBody {
-    /// `body`, of which `announced` bytes are announced and to which `distort` happens.
+    /// `body` as `transform` changes it.
     pub(super) fn new(
-        body: AnyBody,
-        (proxy, connection): (Arc<Proxy>, Arc<ConnectionHandle>),
-        distort: Option<(BodyTransform, ActiveFault)>,
-        heals: Option<SessionKey>,
-        announced: Option<u64>,
+        body: AnswerBody,
+        transform: BodyTransform,
+        fault: ActiveFault,
+        (faults, connection): (Arc<FaultContext>, Arc<ConnectionHandle>),
     ) -> Self {
-        let work = distort.map(|(distort, mark)| Work { distort, mark, ahead: None });
+        let announced = body.size_hint().exact();
         Self {
             body,
-            proxy,
+            faults,
             connection,
-            work,
-            heals,
-            claim: None,
-            late: None,
+            transform,
+            fault,
+            ahead: None,
             announced,
             sent: 0,
             wait: None,
@@ -92,21 +77,14 @@ impl FaultBody {
         }
     }
 
-    /// The same, made of this take, and late.
-    pub(super) fn claiming(mut self, claims: (Option<TakeLease>, Option<DelayedCall>)) -> Self {
-        (self.claim, self.late) = claims;
-        self
-    }
-
-    /// Takes the next step.
+    /// Takes the next step of the fault.
     fn step(&mut self) -> Next {
-        let Some(work) = &mut self.work else { return Next::Nothing };
-        let step = work.step();
+        let step = self.next_step();
         if let Some(BodyStep::Send(data)) = step {
             // Whoever knows the body's length does not ask for more than that.
-            work.ahead = work.step();
-            if let Some(BodyStep::Behind(_)) = work.ahead
-                && let Some(BodyStep::Behind(data)) = work.ahead.take()
+            self.ahead = self.next_step();
+            if let Some(BodyStep::Behind(_)) = self.ahead
+                && let Some(BodyStep::Behind(data)) = self.ahead.take()
             {
                 self.connection.send_behind(data);
             }
@@ -114,13 +92,13 @@ impl FaultBody {
         }
         match step {
             Some(BodyStep::Wait(ms)) => {
-                let proxy = Arc::clone(&self.proxy);
-                self.wait = Some(Box::pin(async move { proxy.faults.pause(ms).await }));
+                let faults = Arc::clone(&self.faults);
+                self.wait = Some(Box::pin(async move { faults.pause(ms).await }));
             }
             Some(BodyStep::Stall) => {
-                let proxy = Arc::clone(&self.proxy);
-                self.wait = Some(Box::pin(async move { proxy.faults.stopped().await }));
-                work.ahead = Some(BodyStep::Cut(fault::ConnectionCut::Close));
+                let faults = Arc::clone(&self.faults);
+                self.wait = Some(Box::pin(async move { faults.stopped().await }));
+                self.ahead = Some(BodyStep::Cut(fault::ConnectionCut::Close));
             }
             Some(BodyStep::Behind(data)) => self.connection.send_behind(data),
             Some(BodyStep::Cut(cut)) => return Next::End(Err(no_response::cut(cut))),
@@ -130,48 +108,50 @@ impl FaultBody {
         Next::Again
     }
 
-    /// Hands what came of the true body to the fault.
-    fn take(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
-        let Some(work) = &mut self.work else { return };
-        match frame {
-            Some(Ok(frame)) => {
-                // Trailers are no part of a body.
-                if let Ok(data) = frame.into_data() {
-                    work.distort.feed(data);
-                }
-            }
-            Some(Err(cut)) => {
-                work.distort.release();
-                self.ended = Some(Err(cut));
-            }
-            None => {
-                work.distort.finish();
-                self.ended = Some(Ok(()));
-            }
-        }
-        work.note();
-    }
-
-    /// Whether the client has got all there was to get.
-    fn is_whole(&self) -> bool {
-        matches!(self.over, Some(Ok(())))
-            || self.announced.is_some_and(|announced| announced <= self.sent)
-            || (self.work.is_none() && self.over.is_none() && self.body.is_end_stream())
-    }
-}
-
-impl Work {
-    fn step(&mut self) -> Option<BodyStep> {
-        let step = self.ahead.take().or_else(|| self.distort.step());
-        self.note();
+    fn next_step(&mut self) -> Option<BodyStep> {
+        let step = self.ahead.take().or_else(|| self.transform.step());
+        self.note_strike();
         step
     }
 
     /// Notes that the fault has happened, once it has.
-    fn note(&mut self) {
-        if self.distort.struck() {
-            self.mark.fired();
+    fn note_strike(&mut self) {
+        if self.transform.struck() {
+            self.fault.fired();
         }
+    }
+
+    /// Feeds what came of the engine's body to the fault.
+    fn feed(&mut self, frame: Option<Result<Frame<Bytes>, RecordedCut>>) {
+        match frame {
+            Some(Ok(frame)) => {
+                // Trailers are no part of a body.
+                if let Ok(data) = frame.into_data() {
+                    self.transform.feed(data);
+                }
+            }
+            Some(Err(cut)) => {
+                self.transform.release();
+                self.ended = Some(Err(cut));
+            }
+            None => {
+                self.transform.finish();
+                self.ended = Some(Ok(()));
+            }
+        }
+        self.note_strike();
+    }
+
+    /// How the body ended, now that it is over or nobody takes more of it.
+    pub(in crate::server) fn end(&mut self) -> FaultBodyEnd {
+        let is_whole = matches!(self.over, Some(Ok(())))
+            || self.announced.is_some_and(|announced| announced <= self.sent);
+        let has_struck = self.transform.struck();
+        if (is_whole || self.ended.is_some()) && !has_struck {
+            self.fault.not_applied(&NotApplied::EndedBefore);
+        }
+        let is_changed = has_struck && !self.fault.decided.fault.only_delays();
+        FaultBodyEnd { is_whole, is_changed }
     }
 }
 
@@ -203,8 +183,8 @@ impl Body for FaultBody {
             match next {
                 Next::Data(data) => {
                     this.sent += data.len() as u64;
-                    let paced = this.work.as_ref().is_some_and(|work| work.distort.is_paced());
-                    this.unflushed = paced.then(|| this.connection.flushes());
+                    let is_paced = this.transform.is_paced();
+                    this.unflushed = is_paced.then(|| this.connection.flushes());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
                 Next::End(end) => {
@@ -215,52 +195,15 @@ impl Body for FaultBody {
                 Next::Nothing => {}
             }
             let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
-            if this.work.is_some() {
-                this.take(frame);
-                continue;
-            }
-            match &frame {
-                Some(Ok(frame)) => {
-                    this.sent += frame.data_ref().map_or(0, |data| data.len() as u64);
-                }
-                Some(Err(cut)) => this.over = Some(Err(*cut)),
-                None => this.over = Some(Ok(())),
-            }
-            return Poll::Ready(frame);
+            this.feed(frame);
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.over.is_some() || (self.work.is_none() && self.body.is_end_stream())
+        self.over.is_some()
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self.work {
-            Some(_) => SizeHint::new(),
-            None => self.body.size_hint(),
-        }
-    }
-}
-
-impl Drop for FaultBody {
-    fn drop(&mut self) {
-        let whole = self.is_whole();
-        if let (true, Some(line)) = (whole, &self.heals) {
-            recovery_tracker::recovered(&self.proxy, line);
-        }
-        if whole {
-            self.late.take().into_iter().for_each(DelayedCall::answer_sent);
-        }
-        let spares = |work: &Work| work.mark.decided.fault.only_delays() || !work.distort.struck();
-        // Any other claim goes with this.
-        if whole && self.work.as_ref().is_none_or(spares) {
-            self.claim.take().into_iter().for_each(TakeLease::answered);
-        }
-        if let Some(Work { distort, mark, .. }) = &mut self.work
-            && (whole || self.ended.is_some())
-            && !distort.struck()
-        {
-            mark.missed(&NotApplied::EndedBefore);
-        }
+        SizeHint::new()
     }
 }

@@ -1,62 +1,31 @@
-//! One call and its fault: decided, and applied to its answer.
+//! The fault layer: decides the fault of a call, and wraps the engine that answers it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use serde_json::json;
 
+use super::super::Proxy;
 use super::super::connection_context::ConnectionContext;
-use super::super::handler;
-use super::super::incoming_call::{IncomingCall, track};
-use super::super::parsed_request::ParsedRequest;
-use super::super::respond::{self, AnyBody};
-use super::super::{OnMiss, Proxy, UserNotice, script};
-use super::active_fault::{ActiveFault, ChaosAction, hash_of};
-use super::apply::{distorted, form, looks_inside, mark_recovered};
+use super::super::open_call::OpenCall;
+use super::super::respond::ResponseBody;
+use super::active_fault::{ActiveFault, ChaosAction};
+use super::apply::{apply_to_answer, looks_inside, mark_recovered, response_format};
 use super::declared::{FaultHeaders, REFUSED};
-use super::delayed_call::DelayedCall;
 use super::no_response::{self, AbandonedCall};
-use super::recovery_tracker::{self, SessionKey};
-use super::take_lease::TakeLease;
+use super::recovery_tracker;
+use super::settlement::{DelayedAnswer, FaultSettlement, TakeLease};
+use crate::engine::{AnswerBody, CallOutcome, IncomingCall, OwedTake, error_response};
 use crate::fault::{
-    self, AnswerSubstitute, CallFacts, ChaosRates, DecidedFault, EntryFault, Fault,
+    self, AnswerSubstitute, CallFacts, CallKey, ChaosRates, DecidedFault, EntryFault, Fault,
     FaultDeclarations, FaultSource, LazyBody, SyntheticResponse,
 };
-use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::response_header::is_replayed;
-use crate::replay::{DeclaredFault, ReplayEngine, TakeMatch, UnexplainedMiss};
-use crate::telemetry::call_record::OutcomeDetail;
-use crate::telemetry::run_counters::RunCounters;
+use crate::replay::{DeclaredFault, UnexplainedMiss};
 
-/// The recorded take of a call, and as what it was asked for.
-struct Owed<'a> {
-    replayer: &'a ReplayEngine,
-    observed: &'a NormalizedRequest,
-    hit: TakeMatch<'a>,
-    /// Whether the take is this call's; a fault may have given it back.
-    held: bool,
-}
-
-impl Owed<'_> {
-    /// What the call has of the take under a fault, where that does not use it up.
-    fn claim(&mut self, proxy: &Arc<Proxy>, mark: &ActiveFault) -> Option<TakeLease> {
-        let decided = &mark.decided;
-        if self.replayer.matcher().is_used_by(self.hit.take, decided) {
-            return None;
-        }
-        let held = std::mem::replace(&mut self.held, false);
-        Some(TakeLease::new(proxy, &mark.line, decided.attempt, &self.hit, held))
-    }
-
-    /// The take is still owed to the call's session.
-    fn release(&mut self) {
-        if std::mem::replace(&mut self.held, false) {
-            self.replayer.release(self.hit.index(), self.observed.session.as_deref());
-        }
-    }
-}
+/// The take that answers a call, or why none does.
+type Found<'a> = Result<OwedTake<'a>, UnexplainedMiss>;
 
 /// Answers a call, with the fault that it is to have.
 ///
@@ -64,74 +33,117 @@ impl Owed<'_> {
 /// [`AbandonedCall`] where the fault leaves it without an answer.
 pub(in crate::server) async fn answer(
     caller: &ConnectionContext,
-    mut asked: Box<IncomingCall>,
-) -> Result<Response<AnyBody>, AbandonedCall> {
-    let proxy = &caller.proxy;
-    let headers = match FaultHeaders::of(&asked.headers) {
+    call: Box<IncomingCall>,
+    open: &mut OpenCall,
+) -> Result<Response<ResponseBody>, AbandonedCall> {
+    let (proxy, faults) = (&caller.proxy, &caller.proxy.faults);
+    let headers = match FaultHeaders::of(&call.headers) {
         Ok(headers) => headers,
-        Err(why) => return Ok(refuse(proxy, &asked, &why)),
+        Err(why) => return Ok(refuse(proxy, &call, open, &why).map(ResponseBody::Answer)),
     };
-    if proxy.faults.idle && headers.is_empty() && !proxy.faults.watch.is_open() {
-        return Ok(handler::answer(proxy, asked).await);
+    let is_idle = faults.idle && headers.is_empty();
+    if is_idle && !faults.watch.is_open() {
+        return Ok(answer_plainly(proxy, &call, open).await.map(ResponseBody::Answer));
     }
-    let known = Arc::clone(&asked.known);
-    let observed = known.seen.storable();
-    let hash = observed.key(&proxy.faults.rules);
-    // Steps that make the same request are apart from each other.
-    let step = observed.step.as_deref().unwrap_or_default();
-    let key = format!("{} {} {step}", hash.as_str(), observed.upstream);
-    let line: SessionKey = (observed.session.clone(), key);
-    recovery_tracker::came(proxy, &line);
-    if proxy.faults.idle && headers.is_empty() {
+    let key = call_key(proxy, &call);
+    recovery_tracker::came(proxy, &key);
+    if is_idle {
         // It is not counted: whether it would be must not hang on other calls' faults.
-        let response = handler::answer(proxy, asked).await;
-        if response.status().as_u16() < 400 {
-            proxy.faults.decider.well(line.0.as_deref(), &line.1);
-        }
-        return Ok(mark_recovered(caller, response, line));
+        let response = answer_plainly(proxy, &call, open).await;
+        reset_attempts_if_good(proxy, &key, &response);
+        mark_recovered(proxy, &response, key, open);
+        return Ok(response.map(ResponseBody::Answer));
     }
-    let (decided, found) = decide(caller, &known, &line, &headers);
+    let parsed = Arc::clone(&call.parsed);
+    let (decided, found) = decide(caller, &call, &key, &headers, &parsed);
     let Some(decided) = decided else {
-        let response = match found {
-            Some(Ok(owed)) => deliver(proxy, &asked, owed, asked.arrived).await.map_err(Some),
-            Some(Err(miss)) => Err(Some(miss)),
-            None => Err(None),
-        };
-        let response = match response {
-            Ok(response) => response,
-            Err(miss) => {
-                let response = handler::unanswered(proxy, asked, miss).await;
-                if response.status().as_u16() < 400 {
-                    proxy.faults.decider.well(line.0.as_deref(), &line.1);
-                }
-                response
-            }
-        };
-        return Ok(mark_recovered(caller, response, line));
+        let response = answer_found(proxy, &call, found, &key, open).await;
+        mark_recovered(proxy, &response, key, open);
+        return Ok(response.map(ResponseBody::Answer));
     };
-    let chaos = chaos(proxy, &decided, &headers, found.as_ref());
-    let mut mark = ActiveFault::new(proxy, decided, line, observed.step.as_deref(), caller.number);
-    mark.chaos = chaos;
-    asked.fault = Some(Arc::clone(&mark.facts));
-    if let Some(instead) = instead(&mark.decided.fault, &asked) {
-        mark.fired();
-        let missed = found.and_then(Result::err);
-        return replace(caller, mark, asked, missed, instead).await;
+    let chaos = chaos(proxy, &decided, &headers, found.as_ref().ok());
+    let mut fault = ActiveFault::new(proxy, decided, key, caller.number);
+    fault.chaos = chaos;
+    open.record().fault = Some(Arc::clone(&fault.reported));
+    match substitute(&fault.decided.fault, &call) {
+        Some(substitute) => {
+            fault.fired();
+            replace_answer(caller, &fault, &call, open, found.err(), substitute).await
+        }
+        None => Ok(change_answer(caller, fault, call, open, found).await),
     }
-    apply_to_response(caller, mark, asked, found).await
 }
 
-/// Where the rate of an action of chaos was declared, and what stands behind it.
+/// Has the engine answer a call that no fault applies to.
+async fn answer_plainly(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let result = proxy.engine.answer(call, || open.expect_exchange()).await;
+    open.accept(result).await
+}
+
+/// Has the engine answer a call of which it is known what the recording holds for it.
+async fn answer_found(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    found: Found<'_>,
+    key: &CallKey,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let delivered = match found {
+        Ok(owed) => proxy.engine.deliver(call, owed, call.arrived).await,
+        Err(miss) => Err(miss),
+    };
+    match delivered {
+        Ok(result) => open.accept(result).await,
+        Err(miss) => {
+            let response = answer_unrecorded(proxy, call, miss, open).await;
+            reset_attempts_if_good(proxy, key, &response);
+            response
+        }
+    }
+}
+
+async fn answer_unrecorded(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    miss: UnexplainedMiss,
+    open: &mut OpenCall,
+) -> Response<AnswerBody> {
+    let result = proxy.engine.answer_unrecorded(call, miss, || open.expect_exchange()).await;
+    open.accept(result).await
+}
+
+fn reset_attempts_if_good(proxy: &Proxy, key: &CallKey, response: &Response<AnswerBody>) {
+    if response.status().as_u16() < 400 {
+        proxy.faults.decider.reset_attempts(key);
+    }
+}
+
+/// The key that tells which calls repeat this one.
+fn call_key(proxy: &Proxy, call: &IncomingCall) -> CallKey {
+    let observed = call.storable();
+    CallKey::Request {
+        session: observed.session.clone(),
+        request: observed.key(&proxy.faults.rules),
+        upstream: observed.upstream.clone(),
+        step: observed.step.clone(),
+    }
+}
+
+/// Where the rate of an action of chaos was declared, and what it stands in front of.
 fn chaos(
     proxy: &Proxy,
     decided: &DecidedFault,
     headers: &FaultHeaders,
-    found: Option<&Result<Owed<'_>, UnexplainedMiss>>,
+    owed: Option<&OwedTake<'_>>,
 ) -> Option<ChaosAction> {
     if decided.source != FaultSource::Chaos {
         return None;
     }
-    let take = found.and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
+    let take = owed.map(|owed| owed.matched().take);
     let entry = take.and_then(|take| take.trouble()).and_then(DeclaredFault::rates);
     let says = |rates: Option<&ChaosRates>| rates.is_some_and(|rates| rates.say(&decided.rule));
     let source = match (says(headers.rates.as_ref()), says(entry)) {
@@ -139,68 +151,70 @@ fn chaos(
         (false, true) => "entry",
         (false, false) => "plan",
     };
-    let live = proxy.recorder.is_some() || matches!(proxy.on_miss, OnMiss::Forward(_));
     let front = match take {
         Some(_) => "fixture",
-        None if live => "proxy",
+        None if proxy.engine.goes_upstream() => "proxy",
         None => "internal",
     };
     Some(ChaosAction { source, front })
 }
 
-/// A call whose headers declare what is no fault.
-fn refuse(proxy: &Proxy, asked: &IncomingCall, why: &str) -> Response<AnyBody> {
+/// Refuses a call whose headers declare something that is no fault.
+fn refuse(
+    proxy: &Proxy,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    why: &str,
+) -> Response<AnswerBody> {
     // A message may quote a part of a value, in which a part of a credential is not found.
-    let why = match FaultHeaders::are_clean(&asked.headers, asked.secrets()) {
-        true => &*proxy.redactor.redact_text(why, asked.secrets()),
-        false => "a header that declares a fault holds a credential of the call",
+    let message = match FaultHeaders::are_clean(&call.headers, call.secrets()) {
+        true => proxy.redactor.redact_text(why, call.secrets()).into_owned(),
+        false => "a header that declares a fault holds a credential of the call".to_owned(),
     };
-    RunCounters::count(&proxy.telemetry.counters.refused);
-    (proxy.notify)(UserNotice::Refused(why));
-    track(asked, "refused", Some(REFUSED), OutcomeDetail::value(json!({ "message": why })));
-    let mut response = respond::error(asked.shape(), REFUSED, "BadFault", why);
-    response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+    let response = error_response::final_error(call.error_shape(), REFUSED, "BadFault", &message);
+    open.set_outcome(CallOutcome::Refused { kind: None, message }, Some(REFUSED));
     response
 }
 
 /// What goes out in place of an answer, where the fault needs none.
-fn instead(fault: &Fault, asked: &IncomingCall) -> Option<AnswerSubstitute> {
-    let observed = asked.known.seen.storable();
-    let form = form(observed);
-    fault::substitute_for(fault, asked.shape(), &form, observed.call.streamed)
+fn substitute(fault: &Fault, call: &IncomingCall) -> Option<AnswerSubstitute> {
+    let observed = call.storable();
+    let format = response_format(observed);
+    fault::substitute_for(fault, call.error_shape(), &format, observed.call.streamed)
 }
 
-/// The take that a call is owed, and the fault it gets: one after the other for all
-/// calls, so that what a key's nth call gets is the same in every run. A fault that is
-/// no mere delay gives the take back.
+/// Finds the take that a call is owed and decides its fault: one call of a key after the other,
+/// so that what the nth of them gets is the same in every run. A fault that does more than delay
+/// gives the take back.
 fn decide<'a>(
     caller: &'a ConnectionContext,
-    known: &'a ParsedRequest,
-    line: &SessionKey,
+    call: &IncomingCall,
+    key: &CallKey,
     headers: &FaultHeaders,
-) -> (Option<DecidedFault>, Option<Result<Owed<'a>, UnexplainedMiss>>) {
+    parsed: &'a crate::engine::ParsedRequest,
+) -> (Option<DecidedFault>, Found<'a>) {
     let proxy = &*caller.proxy;
-    let mut turn = proxy.faults.decider.turn(line.0.as_deref(), &line.1);
-    let mut found = proxy.replayer.as_ref().map(|replayer| find(replayer, known));
-    let take = found.as_ref().and_then(|found| found.as_ref().ok()).map(|owed| owed.hit.take);
-    let known_name = take.zip(proxy.replayer.as_ref());
-    let known_name = known_name.map(|(take, replayer)| replayer.matcher().name_of(take));
+    let mut turn = proxy.faults.decider.turn(key);
+    let mut found = proxy.engine.find(parsed);
+    let take = found.as_ref().ok().map(|owed| owed.matched().take);
+    let known_name = take.zip(proxy.engine.replay());
+    let known_name = known_name.map(|(take, replay)| replay.matcher().name_of(take));
     let name = known_name.as_ref().zip(take).map(|(name, take)| name.take_key(take.number()));
     let name = name.unwrap_or_default();
-    let trouble = take.and_then(|take| take.trouble());
-    let standing = |trouble: &'a DeclaredFault| {
-        Some(EntryFault { name: &name, fault: trouble.fault()?, alone: trouble.is_alone() })
+    let declared = take.and_then(|take| take.trouble());
+    let of_entry = |declared: &'a DeclaredFault| {
+        Some(EntryFault { name: &name, fault: declared.fault()?, alone: declared.is_alone() })
     };
-    let declared = FaultDeclarations {
+    let declarations = FaultDeclarations {
         header: headers.fault.as_ref(),
         header_rates: headers.rates.as_ref(),
-        entry: trouble.and_then(standing),
-        entry_rates: trouble.and_then(DeclaredFault::rates),
+        entry: declared.and_then(of_entry),
+        entry_rates: declared.and_then(DeclaredFault::rates),
     };
-    let observed = known.seen.storable();
+    let observed = call.storable();
     let step = observed.step.as_deref().or(known_name.as_ref().and_then(|name| name.step_id()));
     let facts = CallFacts {
-        key: hash_of(&line.1),
+        key: key.request(),
         step,
         upstream: &observed.upstream,
         provider: observed.call.provider.name(),
@@ -213,16 +227,13 @@ fn decide<'a>(
         attempt: turn.attempt,
         connection: caller.number,
     };
-    let decided = turn.decide(&facts, declared);
-    let Some(Ok(owed)) = &mut found else { return (decided, found) };
-    let well = owed.hit.take.is_well();
+    let decided = turn.decide(&facts, declarations);
+    let Ok(owed) = &mut found else { return (decided, found) };
+    let is_good = owed.matched().take.is_well();
     match &decided {
-        None if well => turn.well(),
-        Some(decided) if decided.fault.only_delays() && well => turn.well(),
-        Some(decided)
-            if !decided.fault.only_delays()
-                && !owed.replayer.matcher().is_used_by(owed.hit.take, decided) =>
-        {
+        None if is_good => turn.reset_attempts(),
+        Some(decided) if decided.fault.only_delays() && is_good => turn.reset_attempts(),
+        Some(decided) if !decided.fault.only_delays() && !is_used_by(proxy, owed, decided) => {
             owed.release();
         }
         _ => {}
@@ -230,75 +241,51 @@ fn decide<'a>(
     (decided, found)
 }
 
-/// The take that a call is owed. A body that holds the caller's own key was recorded
-/// without it.
-fn find<'a>(
-    replayer: &'a ReplayEngine,
-    known: &'a ParsedRequest,
-) -> Result<Owed<'a>, UnexplainedMiss> {
-    let seen = &known.seen;
-    let find = |observed: &'a NormalizedRequest| {
-        replayer.find(observed).map(|hit| Owed { replayer, observed, hit, held: true })
-    };
-    match (find(&seen.observed), &seen.scrubbed) {
-        (Err(_), Some(scrubbed)) => find(scrubbed),
-        (found, _) => found,
-    }
+/// Whether a fault uses up the take that it applies to.
+fn is_used_by(proxy: &Proxy, owed: &OwedTake<'_>, decided: &DecidedFault) -> bool {
+    let replay = proxy.engine.replay();
+    replay.is_some_and(|replay| replay.matcher().is_used_by(owed.matched().take, decided))
 }
 
-/// The recorded answer, due as if the call had come at `arrived`.
-async fn deliver(
-    proxy: &Proxy,
-    asked: &IncomingCall,
-    mut owed: Owed<'_>,
-    arrived: Instant,
-) -> Result<Response<AnyBody>, UnexplainedMiss> {
-    let accepted = handler::accepted(asked);
-    match owed.replayer.deliver(&owed.hit, owed.observed, accepted, arrived.into()).await {
-        Ok(answered) => Ok(handler::served(proxy, asked, answered).await),
-        Err(miss) => {
-            owed.release();
-            Err(miss)
-        }
-    }
-}
-
-/// Sends what stands in place of an answer, or nothing at all. A call that no recording
-/// answers is a miss all the same: a fault does not hide it.
-async fn replace(
+/// Sends what replaces an answer, or nothing at all. A call that no recording answers is a miss
+/// all the same: a fault does not hide it.
+async fn replace_answer(
     caller: &ConnectionContext,
-    mark: ActiveFault,
-    asked: Box<IncomingCall>,
-    missed: Option<UnexplainedMiss>,
-    instead: AnswerSubstitute,
-) -> Result<Response<AnyBody>, AbandonedCall> {
+    fault: &ActiveFault,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    miss: Option<UnexplainedMiss>,
+    substitute: AnswerSubstitute,
+) -> Result<Response<ResponseBody>, AbandonedCall> {
     let proxy = &caller.proxy;
-    RunCounters::count(&proxy.telemetry.counters.faulted);
-    if let Some(miss) = missed {
-        handler::count_miss(proxy, &asked, miss).await;
+    open.set_outcome(CallOutcome::Faulted, None);
+    if let Some(miss) = miss
+        && let Some(error) = proxy.engine.explain_hidden_miss(call, miss).await
+    {
+        open.set_hidden_miss(error);
     }
-    match instead {
+    match substitute {
         AnswerSubstitute::Silence { for_ms, then } => {
-            track(&asked, "faulted", None, OutcomeDetail::Nothing);
-            Err(no_response::keep(proxy, &caller.connection, for_ms, no_response::cut(then)).await)
+            let cut = no_response::cut(then);
+            Err(no_response::keep(proxy, &caller.connection, for_ms, cut).await)
         }
-        AnswerSubstitute::Answer(made) => {
-            let mut response = response(made);
-            mark.label(response.headers_mut());
-            track(&asked, "faulted", Some(response.status()), OutcomeDetail::Nothing);
-            Ok(response)
+        AnswerSubstitute::Answer(synthetic) => {
+            let mut response = response(synthetic);
+            fault.label(response.headers_mut());
+            open.set_outcome(CallOutcome::Faulted, Some(response.status()));
+            Ok(response.map(ResponseBody::Answer))
         }
     }
 }
 
-/// A made answer as a response. A fault may stand in a recording of a stranger's: headers that
-/// no recorded answer may send, it may not send either.
-fn response(made: SyntheticResponse) -> Response<AnyBody> {
-    let mut response = Response::new(AnyBody::Full(Bytes::from(made.body).into()));
+/// A synthetic answer as a response. A fault may stand in a recording of a stranger's: headers
+/// that no recorded answer may send, it may not send either.
+fn response(synthetic: SyntheticResponse) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Full(Bytes::from(synthetic.body).into()));
     *response.status_mut() =
-        StatusCode::from_u16(made.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
-    for (name, value) in made.headers.iter().filter(|(name, _)| sent(name)) {
+        StatusCode::from_u16(synthetic.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let is_sent = |name: &str| is_replayed(&name.to_ascii_lowercase());
+    for (name, value) in synthetic.headers.iter().filter(|(name, _)| is_sent(name)) {
         let name = HeaderName::try_from(name.as_str());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
             response.headers_mut().append(name, value);
@@ -307,80 +294,92 @@ fn response(made: SyntheticResponse) -> Response<AnyBody> {
     response
 }
 
-/// Has something happen to the true answer of a call.
-async fn apply_to_response(
+/// Has the engine answer a call, and the fault change that answer or delay it.
+async fn change_answer(
     caller: &ConnectionContext,
-    mut mark: ActiveFault,
-    mut asked: Box<IncomingCall>,
-    mut found: Option<Result<Owed<'_>, UnexplainedMiss>>,
-) -> Result<Response<AnyBody>, AbandonedCall> {
+    mut fault: ActiveFault,
+    mut call: Box<IncomingCall>,
+    open: &mut OpenCall,
+    mut found: Found<'_>,
+) -> Response<ResponseBody> {
     let proxy = &caller.proxy;
-    let known = Arc::clone(&asked.known);
-    if let Some(Ok(owed)) = &mut found {
-        mark.claim = owed.claim(proxy, &mark);
-    }
-    let observed = known.seen.storable();
-    let fault = mark.decided.fault.clone();
-    if fault.only_delays() {
-        mark.late =
-            Some(DelayedCall::new(proxy, &mark.line, (mark.id, mark.decided.attempt), &asked));
-    }
+    let decided = fault.decided.clone();
+    let lease = match &mut found {
+        Ok(owed) if !is_used_by(proxy, owed, &decided) => Some(TakeLease::of_take(owed)),
+        _ => None,
+    };
+    let id = fault.reported.id;
+    let delayed = DelayedAnswer { fault: id, was_good: false, has_head: false };
+    *open.settlement() = Some(Box::new(FaultSettlement {
+        key: fault.key().clone(),
+        attempt: decided.attempt,
+        lease,
+        delayed: decided.fault.only_delays().then_some(delayed),
+        recovers: false,
+    }));
     let mut delay_ms = 0;
-    if let Fault::Slow { delay_ms: by } = fault {
-        mark.fired();
+    if let Fault::Slow { delay_ms: by } = decided.fault {
+        fault.fired();
         delay_ms = by;
     }
-    if looks_inside(&fault) {
-        asked.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if looks_inside(&decided.fault) {
+        call.headers.insert(http::header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
-    let answered = match found {
-        Some(Ok(owed)) => {
+    let delivered = match found {
+        Ok(owed) => {
             proxy.faults.pause(delay_ms).await;
             // What is paced is late by as much, from end to end.
-            let arrived = asked.arrived + Duration::from_millis(delay_ms);
-            deliver(proxy, &asked, owed, arrived).await.map_err(Some)
+            let arrived = call.arrived + Duration::from_millis(delay_ms);
+            proxy.engine.deliver(&call, owed, arrived).await
         }
-        Some(Err(miss)) => Err(Some(miss)),
-        None => Err(None),
+        Err(miss) => Err(miss),
     };
-    let response = match answered {
-        Ok(response) => response,
+    let response = match delivered {
+        Ok(result) => open.accept(result).await,
         Err(miss) => {
-            mark.claim = None;
-            let response = unowed(proxy, &mut mark, asked, miss).await;
+            let response = answer_owed_by_none(proxy, &fault, &call, open, miss).await;
             // The answer is there first, so that a client that leaves meanwhile does not
             // keep it from being recorded.
             proxy.faults.pause(delay_ms).await;
             if response.headers().contains_key("x-loomrec-error") {
-                mark.late.into_iter().for_each(DelayedCall::answer_sent);
-                return Ok(response);
+                open.settle_now();
+                return response.map(ResponseBody::Answer);
             }
             response
         }
     };
-    mark.late.iter_mut().for_each(DelayedCall::heard);
-    Ok(distorted(caller, mark, observed, response).await)
+    if let Some(delayed) = open.settlement().as_mut().and_then(|it| it.delayed.as_mut()) {
+        delayed.has_head = true;
+    }
+    apply_to_answer(caller, fault, call.storable(), open, response).await
 }
 
-/// A live answer, a script's, a forwarded one; or what the call gets without a fault.
-async fn unowed(
-    proxy: &Arc<Proxy>,
-    mark: &mut ActiveFault,
-    asked: Box<IncomingCall>,
-    miss: Option<UnexplainedMiss>,
-) -> Response<AnyBody> {
-    let response = handler::unanswered(proxy, asked, miss).await;
-    let good = response.status().as_u16() < 400;
-    if let Some(script::ScriptedCall(call)) = response.extensions().get() {
-        let keeps = mark.late.is_some();
-        mark.claim = Some(TakeLease::scripted(proxy, &mark.line, (*call, good), keeps));
+/// Has a call answered that no take answers: live, by a script, or with an error.
+async fn answer_owed_by_none(
+    proxy: &Proxy,
+    fault: &ActiveFault,
+    call: &IncomingCall,
+    open: &mut OpenCall,
+    miss: UnexplainedMiss,
+) -> Response<AnswerBody> {
+    if let Some(settlement) = open.settlement() {
+        settlement.release_lease(proxy);
+    }
+    let response = answer_unrecorded(proxy, call, miss, open).await;
+    let is_good = response.status().as_u16() < 400;
+    let scripted = open.scripted_call();
+    let Some(settlement) = open.settlement() else { return response };
+    let is_delayed = settlement.delayed.is_some();
+    if let Some(scripted) = scripted {
+        let lease = TakeLease::of_script(proxy, fault.key(), scripted, is_good, is_delayed);
+        settlement.lease = Some(lease);
     }
     // A call that does not get its answer as it is will be made again.
-    if let Some(late) = mark.late.as_mut() {
-        late.heard();
-        if good {
-            late.was_well();
-            proxy.faults.decider.well(mark.line.0.as_deref(), &mark.line.1);
+    if let Some(delayed) = settlement.delayed.as_mut() {
+        delayed.has_head = true;
+        if is_good {
+            delayed.was_good = true;
+            proxy.faults.decider.reset_attempts(fault.key());
         }
     }
     response

@@ -9,13 +9,12 @@ mod accept;
 mod active_fault;
 mod apply;
 mod body;
+mod buffer;
 mod call;
 mod declared;
-mod delayed_call;
 mod no_response;
-mod prefixed_body;
 mod recovery_tracker;
-mod take_lease;
+mod settlement;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,9 +28,9 @@ pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;
-pub use prefixed_body::PrefixedBody;
 use recovery_tracker::RecoveryTracker;
 pub(super) use recovery_tracker::left;
+pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 
 use crate::fault::{FaultDecider, FaultPlan};
 use crate::identity::IdentityRules;

@@ -3,22 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
 use super::super::Proxy;
-use super::super::clock::arrival;
+use crate::engine::clock::arrival;
+use crate::fault::{CallFault, CallKey};
 use crate::telemetry::journal::FaultMark;
-
-/// A session and a key.
-pub(super) type SessionKey = (Option<String>, String);
-
-/// What stands for the call of a connection that had asked for nothing yet: whatever is
-/// asked on a later one.
-pub(super) fn connections() -> SessionKey {
-    (None, "connection".to_owned())
-}
 
 /// Faults that have not been recovered from.
 #[derive(Debug, Default)]
@@ -26,7 +18,7 @@ pub(super) struct RecoveryTracker {
     next: AtomicU64,
     /// What the journal says of faults, where that is kept for the end of the run.
     pub(super) lines: Option<Mutex<Vec<Value>>>,
-    open: Mutex<HashMap<SessionKey, Vec<Open>>>,
+    open: Mutex<HashMap<CallKey, Vec<Open>>>,
     /// How many are open.
     count: AtomicUsize,
 }
@@ -58,7 +50,7 @@ impl RecoveryTracker {
         }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionKey, Vec<Open>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<CallKey, Vec<Open>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,39 +61,34 @@ impl RecoveryTracker {
 
     /// Whether faults of this call wait for it to be answered well, or faults of
     /// connections for any call to be.
-    pub(super) fn awaits(&self, line: &SessionKey) -> bool {
-        let waits = |open: &HashMap<SessionKey, Vec<Open>>| {
-            open.contains_key(line) || open.contains_key(&connections())
+    pub(super) fn awaits(&self, key: &CallKey) -> bool {
+        let waits = |open: &HashMap<CallKey, Vec<Open>>| {
+            open.contains_key(key) || open.contains_key(&CallKey::Connection)
         };
         self.is_open() && waits(&self.open())
     }
 }
 
-/// A fault has happened to a call of `line`.
-pub(super) fn fired(
-    proxy: &Proxy,
-    line: &SessionKey,
-    (id, connection): (u64, u64),
-    facts: &Arc<Value>,
-) {
+/// A fault has happened to a call on this connection, or to the connection itself.
+pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
     let watch = &proxy.faults.watch;
-    watch.keep(|| json!({ "outcome": "faulted", "fault": **facts }));
-    let fault = Open { id, connection, noticed: false };
-    watch.open().entry(line.clone()).or_default().push(fault);
+    watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
+    let open = Open { id: fault.id, connection, noticed: false };
+    watch.open().entry(fault.key.clone()).or_default().push(open);
     watch.count.fetch_add(1, Ordering::AcqRel);
-    mark(proxy, id, "fired", None);
+    mark(proxy, fault.id, "fired", None);
 }
 
-/// A call of `line` has come: whoever makes it has noticed what befell the last ones.
-pub(super) fn came(proxy: &Proxy, line: &SessionKey) {
+/// A call of this key has come: its client has noticed the faults of the last ones.
+pub(super) fn came(proxy: &Proxy, key: &CallKey) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
     }
     let mut seen = Vec::new();
-    for line in [line, &connections()] {
+    for key in [key, &CallKey::Connection] {
         let mut open = watch.open();
-        for fault in open.get_mut(line).into_iter().flatten().filter(|fault| !fault.noticed) {
+        for fault in open.get_mut(key).into_iter().flatten().filter(|fault| !fault.noticed) {
             fault.noticed = true;
             seen.push(fault.id);
         }
@@ -128,9 +115,9 @@ pub(in crate::server) fn left(proxy: &Proxy, connection: u64) {
 
 /// The client of a call whose answer was late has left before all of it had come: it has
 /// not got its answer. Gives whether the fault had happened by then.
-pub(super) fn given_up(proxy: &Proxy, line: &SessionKey, id: u64) -> bool {
+pub(super) fn given_up(proxy: &Proxy, key: &CallKey, id: u64) -> bool {
     let mut open = proxy.faults.watch.open();
-    let fault = open.get_mut(line).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
+    let fault = open.get_mut(key).and_then(|faults| faults.iter_mut().find(|it| it.id == id));
     let Some(fault) = fault else { return false };
     let noticed = std::mem::replace(&mut fault.noticed, true);
     drop(open);
@@ -143,26 +130,26 @@ pub(super) fn given_up(proxy: &Proxy, line: &SessionKey, id: u64) -> bool {
 
 /// A call got its true answer in spite of a fault, for better or worse: there is nothing
 /// to recover from.
-pub(super) fn settle(proxy: &Proxy, line: &SessionKey, id: u64) {
+pub(super) fn settle(proxy: &Proxy, key: &CallKey, id: u64) {
     let watch = &proxy.faults.watch;
     if !watch.is_open() {
         return;
     }
     let mut open = watch.open();
-    let Some(faults) = open.get_mut(line) else { return };
+    let Some(faults) = open.get_mut(key) else { return };
     let before = faults.len();
     faults.retain(|fault| fault.id != id);
     watch.count.fetch_sub(before - faults.len(), Ordering::AcqRel);
     if faults.is_empty() {
-        open.remove(line);
+        open.remove(key);
     }
 }
 
-/// A call of `line` was answered well, to its end.
-pub(super) fn recovered(proxy: &Proxy, line: &SessionKey) {
+/// A call of this key was answered well, to its end.
+pub(super) fn recovered(proxy: &Proxy, key: &CallKey) {
     let watch = &proxy.faults.watch;
-    for line in [line, &connections()] {
-        let faults = watch.open().remove(line).unwrap_or_default();
+    for key in [key, &CallKey::Connection] {
+        let faults = watch.open().remove(key).unwrap_or_default();
         watch.count.fetch_sub(faults.len(), Ordering::AcqRel);
         faults.into_iter().for_each(|fault| mark(proxy, fault.id, "recovered", None));
     }

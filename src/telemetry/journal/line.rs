@@ -7,11 +7,14 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::super::call_record::{CallRecord, OutcomeDetail};
+use super::super::call_record::CallRecord;
+use crate::engine::CallOutcome;
+use crate::fault::CallFault;
 use crate::printable;
 use crate::recording::timestamp::letters;
+use crate::replay::RecordingMismatchError;
 
 /// The version of the lines. Fields may be added within one; none changes what it means.
 pub const VERSION: u64 = 1;
@@ -60,20 +63,43 @@ pub(super) fn write(seen: &CallRecord, seq: Option<u64>, out: &mut Vec<u8>) {
         fields! { out, "seq": number(seq), }
     }
     let entry = answer(seen, out);
-    match &seen.more {
-        OutcomeDetail::Nothing | OutcomeDetail::Mismatch(_) => {
-            out.extend_from_slice(b",\"more\":null}")
-        }
-        OutcomeDetail::Entry(_) => {
+    match detail(&seen.outcome) {
+        Some(OutcomeDetail::Entry) => {
             out.extend_from_slice(b",\"more\":{\"entry\":");
             out.extend_from_within(entry);
             out.extend_from_slice(b"}}");
         }
-        OutcomeDetail::Value(more) => {
-            fields! { out, "more": value(Some(&**more)), }
+        Some(OutcomeDetail::Object(detail)) => {
+            fields! { out, "more": value(Some(&detail)), }
             out.push(b'}');
         }
+        None => out.extend_from_slice(b",\"more\":null}"),
     }
+}
+
+/// What stands under `more` in a line.
+enum OutcomeDetail {
+    /// The name of the entry.
+    Entry,
+    /// This object.
+    Object(Value),
+}
+
+fn detail(outcome: &CallOutcome) -> Option<OutcomeDetail> {
+    Some(match outcome {
+        CallOutcome::Served { .. } => OutcomeDetail::Entry,
+        CallOutcome::Scripted { call } => {
+            OutcomeDetail::Object(json!({ "script": { "call": call } }))
+        }
+        CallOutcome::Unscripted { message } => OutcomeDetail::Object(json!({ "error": message })),
+        CallOutcome::Unreachable { message } | CallOutcome::Refused { kind: None, message } => {
+            OutcomeDetail::Object(json!({ "message": message }))
+        }
+        CallOutcome::Refused { kind, message } => {
+            OutcomeDetail::Object(json!({ "error": kind, "message": message }))
+        }
+        _ => return None,
+    })
 }
 
 /// Writes what every line says of its call; where in it the entry's name stands.
@@ -81,7 +107,7 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
     let facts = &*seen.facts;
     fields! { out,
         "at": moment(Some(seen.at)),
-        "outcome": word(Some(seen.outcome)),
+        "outcome": word(Some(seen.outcome.as_str())),
         "status": number(seen.status.map(|status| status.as_u16().into())),
         "mode": word(Some(seen.mode)),
         "source": word(seen.source().as_str()),
@@ -95,17 +121,17 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "session": text(facts.session.as_deref()),
         "step_id": text(facts.step.as_deref()),
         "key": word(facts.key.as_ref().map(|key| key.as_str())),
-        "matched_by": word(seen.matched_by),
+        "matched_by": word(seen.matched_by()),
     }
     out.extend_from_slice(b",\"entry\":");
     let begin = out.len();
-    match entry(seen) {
+    match seen.entry() {
         None => out.extend_from_slice(b"null"),
         Some(name) => text(out, name),
     }
     let entry = begin..out.len();
     fields! { out,
-        "take": number(seen.take.map(|take| take as u64)),
+        "take": number(seen.take().map(|take| take.number as u64)),
         "head_ms": milliseconds(Some(seen.head)),
         "first_byte_ms": milliseconds(seen.first_byte),
         "total_ms": milliseconds(Some(seen.total)),
@@ -119,25 +145,10 @@ fn answer(seen: &CallRecord, out: &mut Vec<u8>) -> Range<usize> {
         "answered_by": text(seen.answered_by()),
         "kept": flag(seen.is_kept()),
         "attempt": number(seen.attempt()),
-        "fault": value(seen.fault.as_deref()),
-        "mismatch": value(mismatch(seen)),
+        "fault": value(seen.fault.as_deref().map(CallFault::to_json).as_ref()),
+        "mismatch": value(seen.mismatch().map(RecordingMismatchError::to_json).as_ref()),
     }
     entry
-}
-
-/// The entry it was answered from.
-fn entry(seen: &CallRecord) -> Option<&str> {
-    match &seen.more {
-        OutcomeDetail::Entry(entry) => entry.as_ref()?.to_str().ok(),
-        _ => None,
-    }
-}
-
-fn mismatch(seen: &CallRecord) -> Option<&Value> {
-    match &seen.more {
-        OutcomeDetail::Mismatch(mismatch) => Some(mismatch),
-        _ => None,
-    }
 }
 
 /// One of loomrec's own words, in which nothing has to be escaped.
@@ -164,11 +175,11 @@ fn moment(out: &mut Vec<u8>, micros: i64) {
 }
 
 fn number(out: &mut Vec<u8>, number: u64) {
-    json(out, &number);
+    write_json(out, &number);
 }
 
 fn dollars(out: &mut Vec<u8>, dollars: f64) {
-    json(out, &dollars);
+    write_json(out, &dollars);
 }
 
 fn value(out: &mut Vec<u8>, value: &Value) {
@@ -193,7 +204,7 @@ fn milliseconds(out: &mut Vec<u8>, time: Duration) {
     out.extend_from_slice(&[b'.', b'0' + (tenths % 10) as u8]);
 }
 
-fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+fn write_json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
     // Writing to memory does not fail, and there is nothing that JSON could not say.
     drop(serde_json::to_writer(out, value));
 }

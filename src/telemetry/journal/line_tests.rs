@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::super::call_record::RequestSummary;
-use super::super::tests::seen;
+use super::super::tests::{mismatch, seen};
 use super::*;
+use crate::engine::RequestSummary;
 use std::sync::Arc;
 
 fn written(seen: &CallRecord) -> Value {
@@ -28,7 +28,7 @@ fn times_have_one_digit_behind_the_point() {
 #[test]
 fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     let mut one = seen(1_700_000_000_000_042);
-    one.more = OutcomeDetail::value(json!({ "message": "a \"b\"\n" }));
+    one.outcome = CallOutcome::Unreachable { message: "a \"b\"\n".to_owned() };
     let line = written(&one);
     assert_eq!((&line["v"], &line["seq"]), (&json!(VERSION), &json!(7)));
     assert_eq!(line["at"], "2023-11-14T22:13:20.000042Z");
@@ -36,11 +36,23 @@ fn what_is_not_known_is_null_and_what_is_more_stands_last() {
     assert!(line["first_byte_ms"].is_null() && line["mismatch"].is_null());
     assert_eq!(line.as_object().unwrap().len(), 36);
     assert_eq!(of(&one).as_object().unwrap().len(), 35);
-    one.more = OutcomeDetail::Entry(Some("plan".parse().unwrap()));
+    one.outcome = CallOutcome::Served { entry: Some("plan".parse().unwrap()) };
     assert_eq!(written(&one)["more"], json!({ "entry": "plan" }));
     assert_eq!(written(&one)["entry"], "plan");
-    one.more = OutcomeDetail::Mismatch(Arc::new(json!({ "reason": "exhausted" })));
-    assert_eq!(written(&one)["mismatch"], json!({ "reason": "exhausted" }));
+    let mismatch = mismatch("all takes are used");
+    one.outcome = CallOutcome::Missed(Arc::new(mismatch.clone()));
+    assert_eq!(written(&one)["mismatch"], mismatch.to_json());
+    assert!(written(&one)["more"].is_null());
+    let refused = |kind| CallOutcome::Refused { kind, message: "no".to_owned() };
+    for (outcome, more) in [
+        (CallOutcome::Scripted { call: Some(2) }, json!({ "script": { "call": 2 } })),
+        (CallOutcome::Unscripted { message: "no".to_owned() }, json!({ "error": "no" })),
+        (refused(None), json!({ "message": "no" })),
+        (refused(Some("BadTarget")), json!({ "error": "BadTarget", "message": "no" })),
+    ] {
+        one.outcome = outcome;
+        assert_eq!(written(&one)["more"], more);
+    }
 }
 
 proptest! {

@@ -22,6 +22,7 @@ use prometheus_client::registry::Registry;
 use super::call_record::{CallRecord, SendEnd};
 use super::run_counters::RunCounters;
 use super::span::SpanCounts;
+use crate::engine::CallOutcome;
 use collect::ScrapeOutput;
 use label_counter::LabelCounter;
 use model::{ModelMetrics, ModelTable};
@@ -31,7 +32,7 @@ use time_histogram::{LONG, SHORT, TimeHistogram};
 /// The source of a miss and of a refusal.
 const OURSELVES: &str = "loomrec";
 
-/// Where answers come from, in the order of [`AnswerSource`](super::call_record::AnswerSource).
+/// Where answers come from, in the order of [`AnswerSource`](crate::engine::AnswerSource).
 const SOURCES: [&str; 6] = ["recording", "upstream", "script", "default", "fault", OURSELVES];
 
 /// By what an answer that was not live was found.
@@ -114,7 +115,7 @@ impl Metrics {
         let status = seen.status.map_or(0, |status| usize::from(status.as_u16()));
         let source = seen.source() as usize;
         count(&self.requests[source * STATUSES + status.min(STATUSES - 1)]);
-        if let Some(by) = seen.matched_by.and_then(|by| find(&MATCHED_BY, by)) {
+        if let Some(by) = seen.matched_by().and_then(|by| find(&MATCHED_BY, by)) {
             count(&self.replays[by]);
         }
         // What a fault holds up is not loomrec's own.
@@ -214,7 +215,7 @@ fn times(seen: &CallRecord) -> Option<(Option<Duration>, Duration)> {
     match seen.exchange.as_ref().map(|exchange| exchange.times) {
         Some(times) => Some((times.first.map(since(times.sent)), since(times.sent)(times.last))),
         // Nothing was kept of what went by: the client's times are the upstream's.
-        None if seen.outcome == "forwarded" => {
+        None if matches!(seen.outcome, CallOutcome::Forwarded) => {
             let asked = since(seen.head.saturating_sub(seen.waited));
             Some((seen.first_byte.map(asked), asked(seen.total)))
         }

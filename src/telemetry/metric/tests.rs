@@ -1,12 +1,13 @@
 //! What a scrape tells of what was counted.
 
-use http::StatusCode;
-use serde_json::json;
-
 use super::*;
+use crate::engine::{AnswerOrigin, AnswerSource, RequestSummary, ServedTake};
+use crate::fault::{CallFault, CallKey, FaultSource};
 use crate::provider::Provider;
 use crate::record::UpstreamTimes;
-use crate::telemetry::call_record::{AnswerSource, ExchangeOutcome, RequestSummary};
+use crate::replay::MatchedBy;
+use crate::telemetry::call_record::{ExchangeOutcome, TokenCounts};
+use http::StatusCode;
 
 /// The labels of a model with a name that has to be escaped.
 const CLAUDE: &str = "provider=\"anthropic\",model=\"claude \\\"x\\\"\\n日本\"";
@@ -24,7 +25,7 @@ fn told(loaded: u64) -> ScrapeInput {
 }
 
 /// A call for a model, answered so.
-fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u16>) -> CallRecord {
+fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u16>) -> CallRecord {
     let mut facts = RequestSummary::refused("POST", "/v1/x", provider);
     facts.model = Some(model.to_owned());
     let mut seen = CallRecord::new(0, Arc::new(facts), "replay");
@@ -35,24 +36,36 @@ fn seen(provider: Provider, model: &str, outcome: &'static str, status: Option<u
 }
 
 fn fill(metrics: &Metrics, counters: &RunCounters) {
-    let mut served = seen(Provider::OpenAi, "gpt", "served", Some(200));
-    served.matched_by = Some("step_id");
-    served.set_tokens(7, 5);
+    let take = |matched_by| AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0 });
+    let mut served = seen(Provider::OpenAi, "gpt", CallOutcome::Served { entry: None }, Some(200));
+    served.origin = Some(take(MatchedBy::StepId));
+    served.tokens = Some(TokenCounts { input: 7, output: 5 });
     metrics.record(&served);
-    served.matched_by = Some("request_hash");
+    served.origin = Some(take(MatchedBy::RequestHash));
     served.tokens = None;
     metrics.record(&served);
-    let mut faulted = seen(Provider::OpenAi, "gpt", "faulted", None);
-    faulted.fault = Some(Arc::new(json!({ "type": "hang" })));
+    let mut faulted = seen(Provider::OpenAi, "gpt", CallOutcome::Faulted, None);
+    faulted.fault = Some(Arc::new(CallFault {
+        id: 1,
+        kind: "hang",
+        rule: "hang".into(),
+        source: FaultSource::Plan,
+        key: CallKey::Connection,
+        call: 1,
+        attempt: 1,
+        only_delays: false,
+    }));
     metrics.record(&faulted);
-    metrics.record(&seen(Provider::OpenAi, "gpt", "missed", Some(422)));
-    let mut recorded = seen(Provider::Anthropic, "claude \"x\"\n日本", "recorded", Some(200));
+    let missed = CallOutcome::Missed(Arc::new(crate::telemetry::journal::tests::mismatch("")));
+    metrics.record(&seen(Provider::OpenAi, "gpt", missed, Some(422)));
+    let mut recorded =
+        seen(Provider::Anthropic, "claude \"x\"\n日本", CallOutcome::Recorded, Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
     let times = UpstreamTimes { sent, head, first: Some(first), last };
     recorded.exchange = Some(Box::new(ExchangeOutcome { kept: true, times, answered_by: None }));
     metrics.record(&recorded);
-    let mut forwarded = seen(Provider::Cohere, "command", "forwarded", Some(200));
+    let mut forwarded = seen(Provider::Cohere, "command", CallOutcome::Forwarded, Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
     metrics.record(&forwarded);
     metrics.fault("hang", "plan");
@@ -120,7 +133,7 @@ fn scrape_tells_what_was_counted() {
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, counters) = metrics(true);
     fill(&metrics, &counters);
-    let mut sent = seen(Provider::OpenAi, "gpt", "served", Some(200));
+    let mut sent = seen(Provider::OpenAi, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.record(&sent);
     let text = metrics.scrape(&counters, told(0), false);

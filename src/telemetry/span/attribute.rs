@@ -13,12 +13,14 @@ use opentelemetry::trace::{
 };
 use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SdkTracer;
-use serde_json::Value as Json;
 
 use super::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, operation, system};
-use crate::telemetry::call_record::{CallRecord, OutcomeDetail, RequestSummary, SendEnd, clip};
+use crate::engine::{CallOutcome, RequestSummary, clip};
+use crate::fault::CallFault;
+use crate::replay::RecordingMismatchError;
+use crate::telemetry::call_record::{CallRecord, SendEnd};
 
 /// Makes the span of a call, joined to its caller's, and ends it.
 pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
@@ -31,7 +33,7 @@ pub(super) fn make(tracer: &SdkTracer, seen: &CallRecord, about: &SpanDetails) {
     let context = seen.parent.as_deref().map_or_else(Context::new, context);
     let mut span = tracer.build_with_context(builder, &context);
     if failure(seen).is_some_and(|failure| failure.is_ours) {
-        span.set_status(Status::error(seen.outcome));
+        span.set_status(Status::error(seen.outcome.as_str()));
     }
     span.end_with_timestamp(start + seen.total);
 }
@@ -65,18 +67,21 @@ fn failure(seen: &CallRecord) -> Option<Failure> {
     let status = seen.status.map(|status| status.as_u16());
     let failed = status.is_none_or(|status| status >= 400) || seen.end == SendEnd::Aborted;
     let ours = |kind: Cow<'static, str>| Some(Failure { kind, is_ours: true });
-    match seen.outcome {
-        "missed" => ours("RecordingMismatchError".into()),
-        "unreachable" | "refused" | "unscripted" => ours(seen.outcome.into()),
-        "left" => Some(Failure { kind: "client_left".into(), is_ours: false }),
-        _ => match (seen.fault_words(), status) {
-            (Some((kind, _)), _) if failed => ours(kind.to_owned().into()),
-            (_, Some(status)) if status >= 400 => {
-                Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
-            }
-            _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
-            _ => None,
-        },
+    match (&seen.outcome, seen.fault.as_deref(), status) {
+        (CallOutcome::Missed(_), ..) => ours("RecordingMismatchError".into()),
+        (
+            outcome @ (CallOutcome::Unreachable { .. }
+            | CallOutcome::Refused { .. }
+            | CallOutcome::Unscripted { .. }),
+            ..,
+        ) => ours(outcome.as_str().into()),
+        (CallOutcome::Left, ..) => Some(Failure { kind: "client_left".into(), is_ours: false }),
+        (_, Some(fault), _) if failed => ours(fault.kind.into()),
+        (_, _, Some(status)) if status >= 400 => {
+            Some(Failure { kind: status.to_string().into(), is_ours: status >= 500 })
+        }
+        _ if seen.end == SendEnd::Aborted => ours("aborted".into()),
+        _ => None,
     }
 }
 
@@ -150,38 +155,36 @@ fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) 
 fn ours(out: &mut Attributes, seen: &CallRecord) {
     let facts = &*seen.facts;
     out.put("loomrec.mode", seen.mode);
-    out.put("loomrec.outcome", seen.outcome);
+    out.put("loomrec.outcome", seen.outcome.as_str());
     out.maybe("loomrec.source", seen.source().as_str());
     out.text("loomrec.upstream", Some(&*facts.upstream).filter(|name| !name.is_empty()));
     out.put("loomrec.operation", facts.operation.as_str());
     out.text("loomrec.key", facts.key.as_ref().map(|key| key.as_str()));
     out.text("loomrec.step_id", facts.step.as_deref());
     out.text("loomrec.session", facts.session.as_deref());
-    out.maybe("loomrec.matched_by", seen.matched_by);
-    if let OutcomeDetail::Entry(Some(entry)) = &seen.more {
-        out.maybe("loomrec.entry", entry.to_str().ok().map(clip));
-    }
-    out.maybe("loomrec.take", seen.take.map(|take| whole(take as u64)));
+    out.maybe("loomrec.matched_by", seen.matched_by());
+    out.maybe("loomrec.entry", seen.entry().map(clip));
+    out.maybe("loomrec.take", seen.take().map(|take| whole(take.number as u64)));
     out.maybe("loomrec.attempt", seen.attempt().map(whole));
     out.maybe("loomrec.cost_usd", seen.cost_usd);
     out.maybe("loomrec.kept", seen.is_kept());
     out.put("loomrec.end", seen.end.as_str());
     out.put("loomrec.bytes", whole(seen.bytes));
     out.put("loomrec.chunks", whole(seen.chunks));
-    if let Some((kind, source)) = seen.fault_words() {
-        out.put("loomrec.fault_type", kind.to_owned());
-        out.put("loomrec.fault_source", source.to_owned());
+    if let Some(fault) = seen.fault.as_deref() {
+        out.put("loomrec.fault_type", fault.kind);
+        out.put("loomrec.fault_source", fault.source.as_str());
     }
     out.text("loomrec.mismatch_reason", seen.mismatch_reason());
 }
 
 /// AgentLoom's names for some of it.
 fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
-    if let Some(by) = seen.matched_by {
+    if let Some(by) = seen.matched_by() {
         out.put("agentloom.mock.matched_by", by);
         out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
     }
-    out.text("mock.fault_type", seen.fault_words().map(|(kind, _)| kind));
+    out.maybe("mock.fault_type", seen.fault.as_deref().map(|fault| fault.kind));
     if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.kept) {
         let times = &exchange.times;
         out.put("agentloom.recording.provider", seen.facts.provider.name());
@@ -202,7 +205,7 @@ fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
     if let Some(fault) = seen.fault.as_deref() {
         out.push(event("loomrec.fault", head, fault_of(fault)));
     }
-    if let OutcomeDetail::Mismatch(mismatch) = &seen.more {
+    if let Some(mismatch) = seen.mismatch() {
         out.push(event("loomrec.mismatch", head, mismatch_of(mismatch)));
     }
     if let Some(first) = seen.first_byte {
@@ -211,34 +214,24 @@ fn events(seen: &CallRecord, start: SystemTime) -> Vec<Event> {
     out
 }
 
-fn fault_of(fault: &Json) -> Vec<KeyValue> {
+fn fault_of(fault: &CallFault) -> Vec<KeyValue> {
     let mut out = Attributes(Vec::new());
-    out.maybe("loomrec.fault_id", fault.get("id").and_then(Json::as_i64));
-    for (key, name) in [
-        ("loomrec.fault_type", "type"),
-        ("loomrec.fault_source", "source"),
-        ("loomrec.fault_rule", "rule"),
-    ] {
-        out.maybe(key, fault.get(name).and_then(Json::as_str).map(clip));
-    }
+    out.put("loomrec.fault_id", whole(fault.id));
+    out.put("loomrec.fault_type", fault.kind);
+    out.put("loomrec.fault_source", fault.source.as_str());
+    out.put("loomrec.fault_rule", clip(&fault.rule));
     out.0
 }
 
 /// Why a call was missed, and in which places it differs from the nearest one; not what
 /// stands there.
-fn mismatch_of(mismatch: &Json) -> Vec<KeyValue> {
+fn mismatch_of(mismatch: &RecordingMismatchError) -> Vec<KeyValue> {
     let mut out = Attributes(Vec::new());
-    let text = |value: Option<&Json>| value.and_then(Json::as_str).map(clip);
-    out.maybe("loomrec.mismatch_reason", text(mismatch.get("reason")));
-    let Some(nearest) = mismatch.get("nearest").filter(|nearest| nearest.is_object()) else {
-        return out.0;
-    };
-    out.maybe("loomrec.nearest_entry", text(nearest.get("entry")));
-    let differences = nearest.get("differences").and_then(Json::as_array);
-    let pointers = differences.into_iter().flatten().filter_map(|one| text(one.get("pointer")));
-    let pointers: Vec<StringValue> = pointers.map(StringValue::from).collect();
-    let differing =
-        KeyValue::new(Key::new("loomrec.differing"), Value::Array(Array::String(pointers)));
-    out.0.push(differing);
+    out.put("loomrec.mismatch_reason", mismatch.reason.as_str());
+    let Some(nearest) = &mismatch.nearest else { return out.0 };
+    out.put("loomrec.nearest_entry", clip(&nearest.name));
+    let pointers = nearest.differences.iter().map(|one| StringValue::from(clip(&one.place)));
+    let pointers = Value::Array(Array::String(pointers.collect()));
+    out.0.push(KeyValue::new(Key::new("loomrec.differing"), pointers));
     out.0
 }

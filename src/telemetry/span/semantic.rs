@@ -1,8 +1,8 @@
 //! The names that OpenTelemetry's semantic conventions give to providers, operations and
 //! methods.
 
+use crate::engine::RequestSummary;
 use crate::provider::{Operation, Provider};
-use crate::telemetry::call_record::RequestSummary;
 
 /// What a call asks a model for; `None` where it asks for something else, such as a list.
 pub(super) fn operation(operation: Operation) -> Option<&'static str> {

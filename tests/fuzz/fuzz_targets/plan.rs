@@ -5,8 +5,10 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use loomrec::fault::{
-    CallFacts, ChaosRates, Fault, FaultDecider, FaultDeclarations, FaultPlan, LazyBody, RuleMatch,
+    CallFacts, CallKey, ChaosRates, Fault, FaultDecider, FaultDeclarations, FaultPlan, LazyBody,
+    RuleMatch,
 };
+use loomrec::identity::RequestKey;
 use loomrec::replay::ScriptNotation;
 use loomrec::replay::script::value;
 use loomrec_fuzz::trouble;
@@ -47,7 +49,13 @@ fn check_decisions(plan: &FaultPlan) {
         let decider = FaultDecider::new(plan.clone(), plan.seed.unwrap_or(1));
         let mut told = Vec::new();
         for key in keys {
-            let mut turn = decider.turn(None, key);
+            let call_key = CallKey::Request {
+                session: None,
+                request: RequestKey::parse(&key.repeat(64)[..64]).expect("digits"),
+                upstream: "openai".to_owned(),
+                step: None,
+            };
+            let mut turn = decider.turn(&call_key);
             let facts = CallFacts {
                 key,
                 step: Some("plan"),

@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use url::Url;
 
 use super::*;
+use crate::engine::observe::RequestObserver;
+use crate::engine::route::{MountedUpstream, RouteTable};
 use crate::identity::IdentityRules;
 use crate::provider::Provider;
 use crate::recording::redact::{CallCredentials, Redactor};
-use crate::server::observe::RequestObserver;
-use crate::server::route::{MountedUpstream, RouteTable};
 
 const BODY: &str = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"hello"}]}"#;
 
@@ -99,7 +99,7 @@ impl Scene {
 
 /// All that an engine sees of a request.
 fn told(known: &ParsedRequest) -> String {
-    format!("{:?} {:?}", known.place, known.seen)
+    format!("{:?} {:?}", known.route, known.redacted)
 }
 
 fn chat() -> Sent {

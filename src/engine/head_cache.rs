@@ -13,25 +13,25 @@ const LONGEST: usize = 16 << 10;
 
 /// What is compared of a request.
 #[derive(Clone, Copy)]
-pub(super) struct RequestRef<'a> {
-    pub(super) method: &'a Method,
-    pub(super) uri: &'a Uri,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) body: &'a Bytes,
+pub(crate) struct RequestRef<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) uri: &'a Uri,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a Bytes,
     /// The headers that rules make a part of keys.
-    pub(super) named: &'a [String],
+    pub(crate) named: &'a [String],
 }
 
 impl RequestRef<'_> {
     /// The path and query, where the request names no host in its first line.
-    pub(super) fn target(&self) -> Option<&str> {
+    pub(crate) fn target(&self) -> Option<&str> {
         let here = self.uri.scheme().is_none() && self.uri.authority().is_none();
         self.uri.path_and_query().filter(|_| here).map(|target| target.as_str())
     }
 }
 
 /// The method, the target and the headers of a request that was made before.
-pub(super) struct EarlierHead {
+pub(crate) struct EarlierHead {
     method: Method,
     target: String,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -39,7 +39,7 @@ pub(super) struct EarlierHead {
 
 impl EarlierHead {
     /// That of `raw`, whose target is this.
-    pub(super) fn of(raw: &RequestRef<'_>, target: &str) -> Self {
+    pub(crate) fn of(raw: &RequestRef<'_>, target: &str) -> Self {
         // Copies: a value is a part of the buffer its request was read into.
         let copy = |value: &HeaderValue| {
             HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
@@ -49,7 +49,7 @@ impl EarlierHead {
     }
 
     /// Whether `raw` has this very head, in all that matters.
-    pub(super) fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
+    pub(crate) fn is(&self, raw: &RequestRef<'_>, target: &str) -> bool {
         self.method == *raw.method
             && self.target == target
             && self.headers.len() == raw.headers.len()
@@ -59,14 +59,14 @@ impl EarlierHead {
     }
 
     /// Its bytes.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let headers = self.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.target.len() + headers.sum::<usize>()
     }
 }
 
 /// What follows from a connection's last head: its next one is mostly the same.
-pub(super) struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
+pub(crate) struct HeadCache<T>(Mutex<Option<(EarlierHead, Arc<T>)>>);
 
 impl<T> Default for HeadCache<T> {
     fn default() -> Self {
@@ -76,7 +76,7 @@ impl<T> Default for HeadCache<T> {
 
 impl<T> HeadCache<T> {
     /// Forgets it.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -84,7 +84,7 @@ impl<T> HeadCache<T> {
     ///
     /// # Errors
     /// What `made` fails for.
-    pub(super) fn of<E>(
+    pub(crate) fn of<E>(
         &self,
         raw: &RequestRef<'_>,
         made: impl FnOnce() -> Result<T, E>,

@@ -11,6 +11,7 @@ use super::credential::{CredentialCache, RequestCredentials};
 use super::parsed_request::{ParsedRequest, RedactedRequest};
 use super::request_cache::RequestCache;
 use super::route::Route;
+use crate::engine::request_summary::RequestSummary;
 use crate::identity::{IdentityRules, QueryRules};
 use crate::provider::directory;
 use crate::recording::encoding::coding_of;
@@ -19,7 +20,6 @@ use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::{CallCredentials, Placeholders, RedactedBody, Redactor};
 use crate::recording::request_text::{RequestText, request_text};
 use crate::replay::Matcher;
-use crate::telemetry::call_record::RequestSummary;
 
 /// Names the session of a call.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-session");
@@ -27,7 +27,7 @@ pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-loomrec-sessio
 pub const STEP_HEADER: HeaderName = HeaderName::from_static("x-loomrec-step-id");
 
 /// What follows from the head of a request alone: freed of secrets, but for its place.
-pub(super) struct ParsedHead {
+pub(crate) struct ParsedHead {
     place: Arc<Route>,
     /// All but its body.
     request: RecordedRequest,
@@ -51,7 +51,7 @@ pub struct RequestObserver {
     credential_params: Vec<String>,
     /// The program's own header for the step of a call, in lower case.
     step_header: Option<String>,
-    pub(super) memo: RequestCache,
+    pub(crate) memo: RequestCache,
 }
 
 impl RequestObserver {
@@ -65,7 +65,7 @@ impl RequestObserver {
     }
 
     /// The headers that rules make a part of keys.
-    pub(super) fn named(&self) -> &[String] {
+    pub(crate) fn named(&self) -> &[String] {
         &self.named
     }
 
@@ -92,12 +92,12 @@ impl RequestObserver {
     }
 
     /// Which parameters of a query to an upstream are credentials.
-    pub(super) fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
+    pub(crate) fn query_rules(&self, upstream: &str) -> QueryRules<'_> {
         directory::query_rules(Some(upstream), &self.credential_params)
     }
 
     /// The credentials a request carries.
-    pub(super) fn carried(
+    pub(crate) fn carried(
         &self,
         headers: &HeaderMap,
         query: &str,
@@ -108,7 +108,7 @@ impl RequestObserver {
 
     /// Frees the head of a request of secrets. What it is made of: the headers that
     /// [`looks_at`](super::parsed_request::looks_at) names.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         place: Route,
         method: &Method,
@@ -145,7 +145,7 @@ impl RequestObserver {
 
     /// Recognises a request and frees its body of secrets. What is just as it is
     /// `recorded` need not be read.
-    pub(super) fn observe(
+    pub(crate) fn observe(
         &self,
         opening: &ParsedHead,
         body: &Bytes,
@@ -181,8 +181,8 @@ impl RequestObserver {
         };
         let scrubbed = opaque.or_else(|| whole.map(owned)).map(&build);
         let observed = build(owned(by_patterns));
-        let seen = RedactedRequest { observed, scrubbed, secrets: Arc::clone(secrets) };
-        let facts = Arc::new(RequestSummary::of(seen.storable(), self.rules.first()));
-        ParsedRequest { place: Arc::clone(place), seen, facts }
+        let redacted = RedactedRequest { observed, scrubbed, secrets: Arc::clone(secrets) };
+        let summary = Arc::new(RequestSummary::of(redacted.storable(), self.rules.first()));
+        ParsedRequest { route: Arc::clone(place), redacted, summary }
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::route::Route;
+use crate::engine::request_summary::RequestSummary;
 use crate::recording::normalized_request::NormalizedRequest;
 use crate::recording::redact::{self, CallCredentials};
-use crate::telemetry::call_record::RequestSummary;
 
 /// A request with its secrets apart.
 #[derive(Clone, Debug)]
@@ -34,24 +34,24 @@ impl RedactedRequest {
 
 /// Everything that follows from a request's bytes alone.
 #[derive(Clone, Debug)]
-pub(super) struct ParsedRequest {
-    pub(super) place: Arc<Route>,
-    pub(super) seen: RedactedRequest,
-    /// What its lines in the journal say, apart from the body: lines outlive it.
-    pub(super) facts: Arc<RequestSummary>,
+pub(crate) struct ParsedRequest {
+    pub(crate) route: Arc<Route>,
+    pub(crate) redacted: RedactedRequest,
+    /// What journals, spans and logs say of it; it outlives the body.
+    pub(crate) summary: Arc<RequestSummary>,
 }
 
 impl ParsedRequest {
     /// The bytes of the bodies it holds.
-    pub(super) fn body_bytes(&self) -> usize {
-        let scrubbed = self.seen.scrubbed.as_ref().map_or(0, |other| other.request.body.len());
-        self.seen.observed.request.body.len() + scrubbed
+    pub(crate) fn body_bytes(&self) -> usize {
+        let scrubbed = self.redacted.scrubbed.as_ref().map_or(0, |other| other.request.body.len());
+        self.redacted.observed.request.body.len() + scrubbed
     }
 }
 
 /// Whether a header of this name, in lower case, has a part in placing a request,
 /// in recognising it, or in what is kept of it. Those that are `named` by rules have one.
-pub(super) fn looks_at(name: &str, named: &[String]) -> bool {
+pub(crate) fn looks_at(name: &str, named: &[String]) -> bool {
     redact::stores(name)
         || CallCredentials::may_be_in(name)
         || name.starts_with("x-loomrec-")

@@ -19,7 +19,7 @@ const KEPT: usize = 32;
 const LONGEST: usize = 16 << 10;
 
 /// The credentials of requests with these headers and this query. Never printed.
-pub(super) struct RequestCredentials {
+pub(crate) struct RequestCredentials {
     /// The names of all headers in their order; the values of those that can hold
     /// a credential.
     headers: Vec<(HeaderName, Option<HeaderValue>)>,
@@ -51,7 +51,7 @@ impl RequestCredentials {
     }
 
     /// Whether a request with these headers and this query carries the same.
-    pub(super) fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
+    pub(crate) fn is_of(&self, headers: &HeaderMap, query: &str, is_known: bool) -> bool {
         self.query == query
             && self.is_known == is_known
             && self.headers.len() == headers.len()
@@ -61,7 +61,7 @@ impl RequestCredentials {
     }
 
     /// The credentials, ready to be searched for.
-    pub(super) fn secrets(&self) -> Arc<CallCredentials> {
+    pub(crate) fn secrets(&self) -> Arc<CallCredentials> {
         Arc::clone(&self.secrets)
     }
 
@@ -73,15 +73,15 @@ impl RequestCredentials {
 
 /// The credentials seen lately, for connections that are new.
 #[derive(Default)]
-pub(super) struct CredentialCache {
+pub(crate) struct CredentialCache {
     recent: RwLock<Vec<Arc<RequestCredentials>>>,
     /// What is sent to upstreams with every request.
-    pub(super) of_upstreams: CallCredentials,
+    pub(crate) of_upstreams: CallCredentials,
 }
 
 impl CredentialCache {
     /// What a request carries.
-    pub(super) fn of(
+    pub(crate) fn of(
         &self,
         headers: &HeaderMap,
         query: &str,

@@ -1,0 +1,42 @@
+//! What an engine makes of a call.
+
+use std::time::Duration;
+
+use http::Response;
+use tokio::time::Instant;
+
+use super::answer_body::AnswerBody;
+use super::call_outcome::{AnswerOrigin, CallOutcome};
+use crate::provider::TokenUsage;
+
+/// What an engine makes of a call.
+pub struct CallResult {
+    /// The response.
+    pub response: Response<AnswerBody>,
+    /// What the call was answered with.
+    pub outcome: CallOutcome,
+    /// What the answer was found in.
+    pub origin: Option<AnswerOrigin>,
+    /// Tokens and cost of the recorded call, where a take answers.
+    pub spent: Option<RecordedUsage>,
+    /// When the response's first byte is due, where it is to be held back until then.
+    pub due: Option<Instant>,
+    /// How long the upstream was waited for.
+    pub waited: Duration,
+}
+
+/// Tokens and cost of a recorded call.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedUsage {
+    /// The tokens that it used.
+    pub tokens: TokenUsage,
+    /// What it cost, in US dollars.
+    pub cost_usd: f64,
+}
+
+impl CallResult {
+    /// A response that is sent at once.
+    pub(super) fn new(response: Response<AnswerBody>, outcome: CallOutcome) -> Self {
+        Self { response, outcome, origin: None, spent: None, due: None, waited: Duration::ZERO }
+    }
+}

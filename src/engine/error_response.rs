@@ -1,0 +1,56 @@
+//! Errors of loomrec's own, in the shape that the caller's SDK reads.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+
+use super::answer_body::AnswerBody;
+use crate::provider::{self, Provider};
+use crate::replay::RecordingMismatchError;
+
+/// Tells an SDK that another attempt would fail as well.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// A response with a body of our own.
+pub fn full(status: StatusCode, media: &'static str, body: Vec<u8>) -> Response<AnswerBody> {
+    let mut response = Response::new(AnswerBody::Full(Full::new(Bytes::from(body))));
+    *response.status_mut() = status;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+/// An error of ours in the shape of `provider`.
+pub fn error(
+    provider: Provider,
+    status: StatusCode,
+    kind: &'static str,
+    message: &str,
+) -> Response<AnswerBody> {
+    let body = provider::error_body(provider, status.as_u16(), kind, message);
+    let mut response = full(status, "application/json", body);
+    response.headers_mut().insert("x-loomrec-error", HeaderValue::from_static(kind));
+    for (name, value) in provider::error_headers(provider, kind) {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+/// An error of ours that another attempt would meet again.
+pub fn final_error(
+    provider: Provider,
+    status: StatusCode,
+    kind: &'static str,
+    message: &str,
+) -> Response<AnswerBody> {
+    let mut response = error(provider, status, kind, message);
+    response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    response
+}
+
+/// The error of a call that the recording holds no answer for.
+pub fn mismatch(provider: Provider, mismatch: &RecordingMismatchError) -> Response<AnswerBody> {
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    final_error(provider, status, "RecordingMismatchError", &mismatch.message())
+}

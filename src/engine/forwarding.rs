@@ -1,0 +1,62 @@
+//! Makes the requests that go upstream.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+
+use super::incoming_call::IncomingCall;
+use super::route::RouteTable;
+use crate::provider::directory;
+use crate::record::remove_hop_by_hop;
+use crate::recording::redact::Redactor;
+use crate::upstream::UpstreamRequest;
+
+/// Makes the requests that go upstream.
+#[derive(Clone)]
+pub struct Forwarding {
+    /// Where upstreams are.
+    pub routes: Arc<RouteTable>,
+    /// Takes credentials out of error messages.
+    pub redactor: Arc<Redactor>,
+    /// Whether the client's own `accept-encoding` is passed on, instead of `identity`.
+    pub keep_encoding: bool,
+}
+
+impl Forwarding {
+    /// The request as it goes upstream; `None` where nobody said where the upstream is.
+    pub(super) fn request(&self, call: &IncomingCall) -> Option<UpstreamRequest> {
+        let mut headers = call.headers.clone();
+        remove_hop_by_hop(&mut headers);
+        let is_ours = |name: &&HeaderName| {
+            let name = name.as_str();
+            name.starts_with("x-loomrec-") || name.starts_with("x-aimock-chaos-")
+        };
+        let ours: Vec<_> = headers.keys().filter(is_ours).cloned().collect();
+        for name in ours {
+            headers.remove(name);
+        }
+        for name in ["host", "content-length", "expect"] {
+            headers.remove(name);
+        }
+        if !self.keep_encoding {
+            headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+        }
+        let route = call.route();
+        let base = self.routes.base(route)?;
+        Some(UpstreamRequest {
+            upstream: route.upstream.clone(),
+            base: base.clone(),
+            method: call.method.clone(),
+            path: directory::sent_path(&route.upstream, &route.path, base.path()),
+            query: route.query.clone(),
+            headers,
+            body: call.body.clone(),
+        })
+    }
+
+    /// The message of an error, without the call's credentials.
+    pub(super) fn error_message(&self, call: &IncomingCall, error: &impl Display) -> String {
+        self.redactor.redact_text(&format!("failed to {error}"), call.secrets()).into_owned()
+    }
+}

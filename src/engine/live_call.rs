@@ -1,0 +1,97 @@
+//! Calls that go to a live upstream: recorded, or only forwarded.
+
+use std::fmt::Display;
+use std::time::Instant;
+
+use http::{Response, StatusCode};
+
+use super::answer_body::AnswerBody;
+use super::call_outcome::CallOutcome;
+use super::call_result::CallResult;
+use super::clock::timestamp_of;
+use super::error_response;
+use super::forwarding::Forwarding;
+use super::incoming_call::IncomingCall;
+use crate::record::{OnRecorded, RecordEngine, RecordJob, remove_hop_by_hop};
+use crate::recording::EntryName;
+use crate::upstream::{UpstreamClient, UpstreamError};
+use std::sync::Arc;
+
+/// Sends the call on and records it.
+pub(super) async fn record(
+    engine: &Arc<RecordEngine>,
+    forwarding: &Forwarding,
+    call: &IncomingCall,
+    on_recorded: OnRecorded,
+) -> CallResult {
+    // A copy of names and counts: the body is shared.
+    let (observed, secrets) = call.parsed.redacted.clone().into_stored();
+    let key = observed.key(engine.rules());
+    let name = match &observed.step {
+        Some(step) => match EntryName::step(step) {
+            Ok(name) => name,
+            Err(error) => return refused(forwarding, call, &error),
+        },
+        None => EntryName::Hash(key.clone()),
+    };
+    let Some(request) = forwarding.request(call) else { return no_address(call) };
+    let (arrived, recorded_at) = (call.arrived, timestamp_of(call.arrived_at, engine.place()));
+    let job =
+        RecordJob { observed, key, name, secrets, arrived, recorded_at, on_recorded, keeps: None };
+    let before = Instant::now();
+    let result = match engine.run(job, request).await {
+        Ok(response) => CallResult::new(response.map(AnswerBody::Tee), CallOutcome::Recorded),
+        Err(error) => unreachable(forwarding, call, &error),
+    };
+    CallResult { waited: before.elapsed(), ..result }
+}
+
+/// Sends the call on and keeps nothing of it (`--on-miss forward`).
+pub(super) async fn forward(
+    client: &UpstreamClient,
+    forwarding: &Forwarding,
+    call: &IncomingCall,
+) -> CallResult {
+    let Some(request) = forwarding.request(call) else { return no_address(call) };
+    let before = Instant::now();
+    let result = match client.send(request).await {
+        Ok(response) => {
+            let (mut parts, body) = response.into_parts();
+            remove_hop_by_hop(&mut parts.headers);
+            let response = Response::from_parts(parts, AnswerBody::Live(body));
+            CallResult::new(response, CallOutcome::Forwarded)
+        }
+        Err(error) => unreachable(forwarding, call, &error),
+    };
+    CallResult { waited: before.elapsed(), ..result }
+}
+
+/// Refuses a request that cannot be recorded or forwarded.
+fn refused(forwarding: &Forwarding, call: &IncomingCall, error: &impl Display) -> CallResult {
+    let message = forwarding.error_message(call, error);
+    let response =
+        error_response::error(call.error_shape(), StatusCode::BAD_REQUEST, "BadRequest", &message);
+    CallResult::new(response, CallOutcome::Refused { kind: None, message })
+}
+
+/// Answers a call to an upstream whose address only the user knows.
+fn no_address(call: &IncomingCall) -> CallResult {
+    let name = &call.route().upstream;
+    let message = format!(
+        "upstream {name} has no public address: say where yours is with --upstream {name}=URL"
+    );
+    let (shape, status) = (call.error_shape(), StatusCode::BAD_GATEWAY);
+    let response = error_response::error(shape, status, "UpstreamUnknown", &message);
+    CallResult::new(response, CallOutcome::Unreachable { message })
+}
+
+/// Answers a call to an upstream that gave no answer. Nothing is recorded of it.
+fn unreachable(forwarding: &Forwarding, call: &IncomingCall, error: &UpstreamError) -> CallResult {
+    if matches!(error, UpstreamError::Path { .. }) {
+        return refused(forwarding, call, error);
+    }
+    let message = forwarding.error_message(call, error);
+    let (shape, status) = (call.error_shape(), StatusCode::BAD_GATEWAY);
+    let response = error_response::error(shape, status, "UpstreamUnreachable", &message);
+    CallResult::new(response, CallOutcome::Unreachable { message })
+}

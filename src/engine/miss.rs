@@ -1,0 +1,123 @@
+//! Calls that the recording does not answer, where nothing is recorded.
+
+use std::sync::Arc;
+
+use http::{Response, StatusCode};
+
+use super::answer_body::AnswerBody;
+use super::call_outcome::{AnswerOrigin, CallOutcome};
+use super::call_result::CallResult;
+use super::error_response;
+use super::forwarding::Forwarding;
+use super::incoming_call::IncomingCall;
+use super::live_call;
+use crate::recording::normalized_request::NormalizedRequest;
+use crate::recording::redact::CallCredentials;
+use crate::replay::{
+    NoScriptedResponse, RecordingMismatchError, ReplayEngine, ScriptAnswer, UnexplainedMiss,
+};
+use crate::upstream::UpstreamClient;
+
+/// What a call gets that the recording does not answer.
+#[derive(Clone)]
+pub enum MissPolicy {
+    /// A mismatch error.
+    Error,
+    /// The placeholder answer.
+    Placeholder,
+    /// The live upstream's answer, of which nothing is kept.
+    Forward {
+        /// Sends the request.
+        client: UpstreamClient,
+        /// Makes the request that goes upstream.
+        forwarding: Forwarding,
+    },
+}
+
+/// A miss, once it is explained.
+pub struct ExplainedMiss<'a> {
+    /// When the call arrived, in microseconds since 1970.
+    pub arrived_at: i64,
+    /// The request, as it may be stored.
+    pub observed: &'a NormalizedRequest,
+    /// The credentials that it carried.
+    pub secrets: &'a Arc<CallCredentials>,
+    /// Why there is no answer.
+    pub error: &'a RecordingMismatchError,
+}
+
+/// Told of each explained miss, on a thread that may wait for files.
+pub type OnExplainedMiss = Arc<dyn Fn(&ExplainedMiss<'_>) + Send + Sync>;
+
+/// Answers a call that no take answers: by the script, else as the policy says.
+pub(super) async fn answer(
+    replay: &Arc<ReplayEngine>,
+    on_miss: &MissPolicy,
+    on_explained: &OnExplainedMiss,
+    call: &IncomingCall,
+    miss: UnexplainedMiss,
+) -> CallResult {
+    let (observed, arrived) = (call.storable(), call.arrived.into());
+    if let Some(scripted) = replay.scripted(observed, call.error_shape(), arrived) {
+        return match scripted {
+            Ok(answer) => scripted_answer(answer),
+            Err(why) => unscripted(call, &why),
+        };
+    }
+    match on_miss {
+        MissPolicy::Forward { client, forwarding } => {
+            return live_call::forward(client, forwarding, call).await;
+        }
+        MissPolicy::Placeholder => {
+            if let Ok(response) = replay.placeholder(observed, arrived) {
+                let response = response.map(AnswerBody::Replay);
+                let origin = Some(AnswerOrigin::Placeholder);
+                return CallResult {
+                    origin,
+                    ..CallResult::new(response, CallOutcome::Placeholder)
+                };
+            }
+        }
+        MissPolicy::Error => {}
+    }
+    let error = explain(replay, on_explained, call, miss).await;
+    let response = error_response::mismatch(call.error_shape(), &error);
+    CallResult::new(response, CallOutcome::Missed(Arc::new(error)))
+}
+
+fn scripted_answer(answer: ScriptAnswer) -> CallResult {
+    let ScriptAnswer { response, call, streamed } = answer;
+    let due = response.body().first_due();
+    let response: Response<AnswerBody> = response.map(AnswerBody::Replay);
+    let origin = Some(AnswerOrigin::Script { streamed });
+    CallResult { origin, due, ..CallResult::new(response, CallOutcome::Scripted { call }) }
+}
+
+/// The error of a call that the script has no answer for.
+fn unscripted(call: &IncomingCall, why: &NoScriptedResponse) -> CallResult {
+    let message = why.to_string();
+    let (shape, status) = (call.error_shape(), StatusCode::UNPROCESSABLE_ENTITY);
+    let response = error_response::final_error(shape, status, "no_scripted_response", &message);
+    CallResult::new(response, CallOutcome::Unscripted { message })
+}
+
+/// Explains a miss on a thread that may wait for files.
+pub(super) async fn explain(
+    replay: &Arc<ReplayEngine>,
+    on_explained: &OnExplainedMiss,
+    call: &IncomingCall,
+    miss: UnexplainedMiss,
+) -> RecordingMismatchError {
+    let _turn = replay.turn().await;
+    let brief = replay.describe(&miss, call.storable());
+    let (replay, on_explained) = (Arc::clone(replay), Arc::clone(on_explained));
+    let (parsed, arrived_at) = (Arc::clone(&call.parsed), call.arrived_at);
+    let explained = tokio::task::spawn_blocking(move || {
+        let observed = parsed.redacted.storable();
+        let error = replay.explain(&miss, observed);
+        let secrets = &parsed.redacted.secrets;
+        on_explained(&ExplainedMiss { arrived_at, observed, secrets, error: &error });
+        error
+    });
+    explained.await.unwrap_or(brief)
+}

@@ -1,0 +1,60 @@
+//! The fault of one call, as journals, spans and receipts report it.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::call_key::CallKey;
+use super::decider::{DecidedFault, FaultSource};
+
+/// The fault of one call or connection, as journals, spans and receipts report it.
+#[derive(Clone, Debug)]
+pub struct CallFault {
+    /// The number of the fault in this run, from 1.
+    pub id: u64,
+    /// The fault's type, as in a plan.
+    pub kind: &'static str,
+    /// The name of the rule that declared it.
+    pub rule: Arc<str>,
+    /// Where the rule was declared.
+    pub source: FaultSource,
+    /// The calls that repeat this one.
+    pub key: CallKey,
+    /// Which call of its key this is, from 1.
+    pub call: u64,
+    /// Which attempt since the key was last answered well, from 1.
+    pub attempt: u64,
+    /// Whether the fault only delays the answer.
+    pub only_delays: bool,
+}
+
+impl CallFault {
+    /// The fault that was decided for a call of `key`.
+    pub fn new(id: u64, decided: &DecidedFault, key: CallKey) -> Self {
+        let DecidedFault { fault, rule, source, call, attempt, .. } = decided;
+        let (kind, only_delays) = (fault.name(), fault.only_delays());
+        let (rule, source) = (Arc::clone(rule), *source);
+        Self { id, kind, rule, source, key, call: *call, attempt: *attempt, only_delays }
+    }
+
+    /// The object that stands under `fault` in a line of the journal.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "type": self.kind,
+            "rule": &*self.rule,
+            "source": self.source.as_str(),
+            "key": self.key.request(),
+            "session": self.key.session(),
+            "step_id": self.key.step(),
+            "call": self.call,
+            "attempt": self.attempt,
+            "only_delays": self.only_delays,
+        })
+    }
+
+    /// The bytes it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        size_of::<Self>() + self.rule.len() + self.key.weight()
+    }
+}

@@ -1,0 +1,137 @@
+//! Histories of calls: how often each key was called, and which rules applied to it.
+//!
+//! The histories stand in shards with a lock each, so that calls of different keys do not wait
+//! for one another. Their number is bounded: the key that was called least recently is
+//! forgotten first, and begins again at its first call.
+
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::fast::FixedState;
+use lru::LruCache;
+
+use super::call_key::CallKey;
+
+/// How many shards there are.
+const SHARDS: usize = 16;
+/// How many keys one shard remembers.
+const KEYS_PER_SHARD: usize = 16 << 10;
+
+/// What happened to the calls of one key.
+#[derive(Debug, Default)]
+pub(super) struct CallHistory {
+    /// Calls so far.
+    pub(super) calls: u64,
+    /// Calls since one was answered well.
+    pub(super) attempts: u64,
+    /// How often each rule applied.
+    pub(super) fires: BTreeMap<Arc<str>, u32>,
+}
+
+impl CallHistory {
+    /// Notes that a call was answered well.
+    pub(super) fn reset_attempts(&mut self) {
+        self.attempts = 0;
+    }
+}
+
+/// The histories of some keys.
+#[derive(Debug)]
+pub(super) struct HistoryShard(LruCache<CallKey, CallHistory>);
+
+impl HistoryShard {
+    /// The history of a key, new where there is none. A new one may make the shard forget
+    /// another key.
+    pub(super) fn history(&mut self, key: &CallKey) -> &mut CallHistory {
+        if self.0.len() >= KEYS_PER_SHARD && !self.0.contains(key) {
+            self.0.pop_lru();
+        }
+        self.0.get_or_insert_mut_ref(key, CallHistory::default)
+    }
+
+    /// The history of a key that was called before.
+    pub(super) fn known(&mut self, key: &CallKey) -> Option<&mut CallHistory> {
+        self.0.get_mut(key)
+    }
+
+    fn forget(&mut self, session: Option<&str>) {
+        let Some(session) = session else { return self.0.clear() };
+        let keys = self.0.iter().map(|(key, _)| key);
+        let of_session = keys.filter(|key| key.session() == Some(session));
+        let of_session: Vec<CallKey> = of_session.cloned().collect();
+        of_session.iter().for_each(|key| drop(self.0.pop(key)));
+    }
+}
+
+/// The histories of all keys.
+#[derive(Debug)]
+pub(super) struct CallHistories([Mutex<HistoryShard>; SHARDS]);
+
+impl Default for CallHistories {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::new(HistoryShard(LruCache::unbounded()))))
+    }
+}
+
+impl CallHistories {
+    /// The shard that holds the history of a key.
+    pub(super) fn lock(&self, key: &CallKey) -> MutexGuard<'_, HistoryShard> {
+        let shard = FixedState::default().hash_one(key) as usize % SHARDS;
+        self.0[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the calls so far, of one session or of all.
+    pub(super) fn forget(&self, session: Option<&str>) {
+        for shard in &self.0 {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).forget(session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::RequestKey;
+
+    fn key(number: usize, session: Option<&str>) -> CallKey {
+        CallKey::Request {
+            session: session.map(str::to_owned),
+            request: RequestKey::parse(&format!("{number:064x}")).unwrap(),
+            upstream: "openai".to_owned(),
+            step: None,
+        }
+    }
+
+    fn held(histories: &CallHistories) -> usize {
+        histories.0.iter().map(|shard| shard.lock().unwrap().0.len()).sum()
+    }
+
+    #[test]
+    fn histories_are_bounded_and_the_key_called_least_recently_is_forgotten_first() {
+        let histories = CallHistories::default();
+        let often = key(0, None);
+        for number in 0..2 * SHARDS * KEYS_PER_SHARD {
+            let other = key(number + 1, None);
+            histories.lock(&other).history(&other).calls += 1;
+            histories.lock(&often).history(&often).calls += 1;
+        }
+        assert!(held(&histories) <= SHARDS * KEYS_PER_SHARD, "{}", held(&histories));
+        let calls = histories.lock(&often).history(&often).calls;
+        assert_eq!(calls as usize, 2 * SHARDS * KEYS_PER_SHARD);
+        let first = key(1, None);
+        assert!(histories.lock(&first).known(&first).is_none());
+    }
+
+    #[test]
+    fn one_session_is_forgotten_without_the_others() {
+        let histories = CallHistories::default();
+        let keys = [key(1, None), key(1, Some("a")), key(2, Some("a")), key(1, Some("b"))];
+        keys.iter().for_each(|key| histories.lock(key).history(key).calls += 1);
+        histories.forget(Some("a"));
+        let known = keys.each_ref().map(|key| histories.lock(key).known(key).is_some());
+        assert_eq!(known, [true, false, false, true]);
+        histories.forget(None);
+        assert_eq!(held(&histories), 0);
+    }
+}
