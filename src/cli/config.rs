@@ -101,14 +101,11 @@ fn table(text: &mut String, command: &str, rows: &[Row]) {
     };
     let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0);
     let name = widest(&mut rows.iter().map(|row| row.name.len()));
-    let value = widest(&mut rows.iter().map(|row| shown(row).chars().count())).min(48);
+    let value = widest(&mut rows.iter().map(|row| terminal::columns(&shown(row)))).min(48);
     for row in rows {
-        let _ = writeln!(
-            text,
-            "  {:name$}  {:value$}  {}",
-            row.name,
-            shown(row),
-            terminal::line(&row.from)
-        );
+        let shown = shown(row);
+        let padding = terminal::padding(&shown, value);
+        let _ =
+            writeln!(text, "  {:name$}  {shown}{padding}  {}", row.name, terminal::line(&row.from));
     }
 }

@@ -183,7 +183,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+            Some(line) if terminal::columns(line) + 1 + terminal::columns(word) <= room => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -3,7 +3,7 @@
 
 use owo_colors::OwoColorize as _;
 
-use super::terminal::cut;
+use super::terminal::{columns, cut, padding};
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -75,7 +75,7 @@ impl Table {
     pub(super) fn measure(&mut self, cells: &[String]) {
         for ((needed, column), cell) in self.needed.iter_mut().zip(&self.columns).zip(cells) {
             if cell != "-" {
-                *needed = (*needed).max(cell.chars().count()).max(column.head.len());
+                *needed = (*needed).max(columns(cell)).max(column.head.len());
             }
         }
     }
@@ -174,9 +174,10 @@ impl Table {
                 line.push_str(&" ".repeat(GAP));
             }
             let cell = cut(cell, width);
+            let padding = padding(&cell, width);
             match column.right {
-                true => line.push_str(&format!("{cell:>width$}")),
-                false => line.push_str(&format!("{cell:<width$}")),
+                true => line.push_str(&format!("{padding}{cell}")),
+                false => line.push_str(&format!("{cell}{padding}")),
             }
         }
         line.truncate(line.trim_end().len());

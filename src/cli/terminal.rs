@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 pub(super) use crate::printable::{block, json, line, message, styled};
 
@@ -27,13 +28,42 @@ pub(super) fn nobody_reads(out: &impl AsFd) -> bool {
     rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(gone)
 }
 
-/// The first `limit` characters, the last of them a `…` where some are left out.
+/// The columns that a text takes on a terminal: a Chinese character takes two.
+pub(super) fn columns(text: &str) -> usize {
+    text.width()
+}
+
+/// The beginning of a text that takes at most `limit` columns.
+pub(super) fn fit(text: &str, limit: usize) -> &str {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, character)| {
+        used += character.width().unwrap_or(0);
+        used > limit
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// The end of a text that takes at most `limit` columns.
+pub(super) fn fit_end(text: &str, limit: usize) -> &str {
+    let mut used = 0;
+    let begin = text.char_indices().rev().find(|(_, character)| {
+        used += character.width().unwrap_or(0);
+        used > limit
+    });
+    begin.map_or(text, |(at, character)| &text[at + character.len_utf8()..])
+}
+
+/// A text in at most `limit` columns, the last of them a `…` where some are left out.
 pub(super) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
-    if text.chars().count() <= limit {
+    if columns(text) <= limit {
         return text.into();
     }
-    let kept: String = text.chars().take(limit.saturating_sub(1)).collect();
-    format!("{kept}…").into()
+    format!("{}…", fit(text, limit.saturating_sub(1))).into()
+}
+
+/// Blanks that fill a text up to this many columns.
+pub(super) fn padding(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(columns(text)))
 }
 
 #[cfg(test)]
@@ -45,5 +75,15 @@ mod tests {
         assert_eq!(cut("héllo", 5), "héllo");
         assert_eq!(cut("héllo!", 5), "héll…");
         assert_eq!(cut("abc", 0), "…");
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns_from_either_end() {
+        assert_eq!((fit("日本語", 5), fit_end("日本語", 5)), ("日本", "本語"));
+        assert_eq!((fit("ab", 5), fit_end("ab", 5)), ("ab", "ab"));
+        assert_eq!((padding("日本", 6), padding("日本", 3)), ("  ".to_owned(), String::new()));
     }
 }

@@ -13,10 +13,11 @@ use super::super::terminal;
 use super::apply::Verdict;
 use super::changes::Desk;
 use super::key::{KeyReader, ReviewKey};
-use super::lines::{fit, wrap};
+use super::lines::wrap;
 use super::screen::{ReviewScreen, stop};
 use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
+use crate::cli::terminal::fit;
 
 const HELP: &str = "\
 a  accept this change: the new entry has the place of the old one

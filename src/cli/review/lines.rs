@@ -49,22 +49,13 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// The beginning of a plain text that is no wider than so much.
-pub(super) fn fit(text: &str, width: usize) -> &str {
-    let mut used = 0;
-    let end = text.char_indices().find(|(_, character)| {
-        used += character.width().unwrap_or(0);
-        used > width
-    });
-    end.map_or(text, |(at, _)| &text[..at])
-}
-
 #[cfg(test)]
 mod tests {
     use owo_colors::OwoColorize as _;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cli::terminal::fit;
 
     fn bare(lines: &[String]) -> String {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
@@ -80,8 +71,6 @@ mod tests {
         assert_eq!(lines[1], "\u{1b}[31mef\u{1b}[39mgh");
         assert_eq!(wrap("a\n\nb", 10), ["a", "", "b"]);
         assert_eq!(wrap("日本語", 4), ["日本", "語"], "each is two wide");
-        assert_eq!(fit("日本語", 5), "日本");
-        assert_eq!(fit("ab", 5), "ab");
     }
 
     proptest! {

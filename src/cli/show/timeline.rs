@@ -63,18 +63,14 @@ fn preview(data: &[u8], room: usize) -> String {
     shortened(&text, room)
 }
 
-/// How a text begins and ends, in at most `room` characters. What tells the chunks
+/// How a text begins and ends, in at most `room` columns. What tells the chunks
 /// of a stream apart stands near their ends.
 fn shortened(text: &str, room: usize) -> String {
     let shown = terminal::line(text);
-    let count = shown.chars().count();
-    if count <= room {
+    if terminal::columns(&shown) <= room {
         return shown.into_owned();
     }
     let head = room / 3;
-    let tail = count - (room - head - 1);
-    let part = |range: std::ops::Range<usize>| -> String {
-        shown.chars().skip(range.start).take(range.len()).collect()
-    };
-    format!("{}…{}", part(0..head), part(tail..count))
+    let tail = terminal::fit_end(&shown, room - head - 1);
+    format!("{}…{tail}", terminal::fit(&shown, head))
 }
