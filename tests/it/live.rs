@@ -69,7 +69,9 @@ fn readers_do_not_wait_for_a_writer_that_holds_the_lock() {
 #[test]
 fn readers_see_everything_answered_and_disturb_nobody() {
     let (scene, upstream, mut chance) = (Scene::new(), teller(), Chance::new());
-    let swarm = Swarm::start(2, Habit::default(), &mut chance);
+    // With a pause, a slow reader does not find tens of thousands of takes.
+    let habit = Habit { pause: Duration::from_millis(10), ..Habit::default() };
+    let swarm = Swarm::start(2, habit, &mut chance);
     let fleet = Fleet::start(&scene, &upstream, &[], 2, &swarm);
     for n in 1..12 {
         swarm.ledger.wait_for(n * 40);
