@@ -1,33 +1,14 @@
 //! Upstreams whose answers can be read in two ways, or have no end: with and without TLS.
 
-use std::ffi::OsString;
-
-use crate::support::loomrec::command;
 use crate::support::shape::{chat, chat_answer};
-use crate::support::tls::{TlsFront, write_certificate};
-use crate::support::{Answer, End, Response, Scene, Server, Upstream};
-
-/// How the answers of an upstream are reached.
-#[derive(Clone, Copy, Debug)]
-enum Way {
-    Plain,
-    Tls,
-}
+use crate::support::{Answer, End, Response, Route, Scene};
 
 /// What a client gets of an answer that its upstream closes the connection behind, and the
 /// recording of it.
-fn recorded(way: Way, answer: Answer) -> (Scene, Response, String) {
+fn recorded(route: Route, answer: Answer) -> (Scene, Response, String) {
     let scene = Scene::new();
-    let upstream = Upstream::always(answer.close());
-    let front = TlsFront::start(upstream.address());
-    let url = match way {
-        Way::Plain => upstream.url(),
-        Way::Tls => front.url(),
-    };
-    let mut args = scene.record_args(&url, &["--receipt", "receipt.json"]);
-    args.extend(["--listen", "127.0.0.1:0"].map(OsString::from));
-    let mut command = command(scene.dir(), &args);
-    let server = Server::spawn(command.env("SSL_CERT_FILE", write_certificate(scene.dir())));
+    let upstream = route.always(answer.close());
+    let server = upstream.record(&scene, &["--receipt", "receipt.json"]);
     let response = server.call(&chat("hi"));
     // The same connection serves the next call, unless the answer ended it.
     let mut client = server.connect();
@@ -45,46 +26,44 @@ fn chunked(headers: &[&str]) -> Answer {
 }
 
 #[track_caller]
-fn is_cut(way: Way, answer: Answer) {
-    let (scene, response, _) = recorded(way, answer);
-    assert_eq!(response.status, 200, "{way:?}");
-    assert_ne!(response.end, End::Complete, "{way:?} {}", response.text());
-    assert_eq!(response.header("content-length"), None, "{way:?}");
+fn is_cut(route: Route, answer: Answer) {
+    let (scene, response, _) = recorded(route, answer);
+    assert_eq!(response.status, 200, "{route:?}");
+    assert_ne!(response.end, End::Complete, "{route:?} {}", response.text());
+    assert_eq!(response.header("content-length"), None, "{route:?}");
     let take = scene.only_take();
-    assert_eq!(take["response"]["end"], "upstream_abort", "{way:?} {take}");
+    assert_eq!(take["response"]["end"], "upstream_abort", "{route:?} {take}");
     let replayed = scene.replayed(&[], &[chat("hi")], 0).remove(0);
-    assert_eq!((replayed.status, replayed.body()), (200, response.body()), "{way:?}");
-    assert_ne!(replayed.end, End::Complete, "{way:?}");
+    assert_eq!((replayed.status, replayed.body()), (200, response.body()), "{route:?}");
+    assert_ne!(replayed.end, End::Complete, "{route:?}");
 }
 
 #[track_caller]
-fn is_no_answer(way: Way, answer: Answer) {
-    let (scene, response, said) = recorded(way, answer);
-    assert_eq!(response.status, 502, "{way:?} {}", response.text());
-    assert!(!scene.recording().exists(), "{way:?}");
-    assert!(said.contains("upstream openai"), "{way:?} {said}");
+fn is_no_answer(route: Route, answer: Answer) {
+    let (scene, response, said) = recorded(route, answer);
+    assert_eq!(response.status, 502, "{route:?} {}", response.text());
+    assert!(!scene.recording().exists(), "{route:?}");
+    assert!(said.contains("upstream openai"), "{route:?} {said}");
 }
-
-const WAYS: [Way; 2] = [Way::Plain, Way::Tls];
 
 #[test]
 fn an_answer_with_a_length_and_a_transfer_encoding_is_recorded_as_cut() {
     let length = format!("content-length: {}", chat_answer("Hello").len());
-    for way in WAYS {
-        is_cut(way, chunked(&[&length, "transfer-encoding: chunked"]));
-        is_cut(way, chunked(&["transfer-encoding: chunked", "content-length: 5"]));
-        is_cut(way, chunked(&["transfer-encoding: gzip, chunked"]));
-        is_cut(way, chunked(&["transfer-encoding: chunked", "transfer-encoding: chunked"]));
+    for route in Route::DIRECT {
+        is_cut(route, chunked(&[&length, "transfer-encoding: chunked"]));
+        is_cut(route, chunked(&["transfer-encoding: chunked", "content-length: 5"]));
+        is_cut(route, chunked(&["transfer-encoding: gzip, chunked"]));
+        is_cut(route, chunked(&["transfer-encoding: chunked", "transfer-encoding: chunked"]));
         let body = chat_answer("Hello");
         let identity = ["transfer-encoding: identity", length.as_str()];
-        is_cut(way, Answer::head(200, &identity).bytes(body));
+        is_cut(route, Answer::head(200, &identity).bytes(body));
     }
 }
 
 #[test]
 fn a_run_says_why_answers_were_recorded_as_cut() {
     let (scene, _, said) =
-        recorded(Way::Plain, chunked(&["content-length: 5", "transfer-encoding: chunked"]));
+        recorded(Route::Http, chunked(&["content-length: 5", "transfer-encoding: chunked"]));
     assert!(said.contains("both Content-Length and Transfer-Encoding"), "{said}");
     let receipt = std::fs::read_to_string(scene.path("receipt.json")).unwrap();
     assert!(receipt.contains("answers of openai that are recorded as cut"), "{receipt}");
@@ -93,15 +72,15 @@ fn a_run_says_why_answers_were_recorded_as_cut() {
 #[test]
 fn an_answer_with_one_way_to_end_is_complete_by_either_way() {
     let body = chat_answer("Hello");
-    for way in WAYS {
+    for route in Route::DIRECT {
         for answer in [
             chunked(&["transfer-encoding: chunked"]),
             Answer::head(200, &[&format!("content-length: {0}, {0}", body.len())]).bytes(&*body),
             Answer::head(200, &[]).bytes(&*body),
         ] {
-            let (scene, response, _) = recorded(way, answer);
-            assert_eq!((response.status, response.text()), (200, body.clone()), "{way:?}");
-            assert_eq!(scene.only_take()["response"]["end"], "complete", "{way:?}");
+            let (scene, response, _) = recorded(route, answer);
+            assert_eq!((response.status, response.text()), (200, body.clone()), "{route:?}");
+            assert_eq!(scene.only_take()["response"]["end"], "complete", "{route:?}");
         }
     }
 }
@@ -109,7 +88,7 @@ fn an_answer_with_one_way_to_end_is_complete_by_either_way() {
 #[test]
 fn lengths_that_differ_or_are_none_are_no_answer() {
     let body = chat_answer("Hello");
-    for way in WAYS {
+    for route in Route::DIRECT {
         for lengths in [
             &["content-length: 5", "content-length: 7"][..],
             &["content-length: -5"],
@@ -118,21 +97,24 @@ fn lengths_that_differ_or_are_none_are_no_answer() {
             &["content-length: 0x5"],
             &["content-length: 99999999999999999999"],
         ] {
-            is_no_answer(way, Answer::head(200, lengths).bytes(&*body));
+            is_no_answer(route, Answer::head(200, lengths).bytes(&*body));
         }
     }
 }
 
 #[test]
 fn a_head_without_end_is_no_answer() {
-    for way in WAYS {
-        is_no_answer(way, Answer::raw(format!("HTTP/1.1 200 OK\r\nx: {}", "a".repeat(8 << 20))));
+    for route in Route::DIRECT {
+        is_no_answer(route, Answer::raw(format!("HTTP/1.1 200 OK\r\nx: {}", "a".repeat(8 << 20))));
         is_no_answer(
-            way,
+            route,
             Answer::raw(format!("HTTP/1.1 200 OK\r\n{}", "a: b\r\n".repeat(300_000))),
         );
-        is_no_answer(way, Answer::raw("HTTP/1.1 100 Continue\r\n\r\n".repeat(200_000)));
-        is_no_answer(way, Answer::raw("HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n".repeat(1000)));
+        is_no_answer(route, Answer::raw("HTTP/1.1 100 Continue\r\n\r\n".repeat(200_000)));
+        is_no_answer(
+            route,
+            Answer::raw("HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n".repeat(1000)),
+        );
     }
 }
 
@@ -140,13 +122,13 @@ fn a_head_without_end_is_no_answer() {
 fn framing_without_end_is_a_cut() {
     let head = || Answer::head(200, &["transfer-encoding: chunked"]);
     let data = || head().chunk("{}");
-    for way in WAYS {
-        is_cut(way, data().bytes(format!("1;{}", "a".repeat(2 << 20))));
-        is_cut(way, data().bytes("0".repeat(1 << 20)));
-        is_cut(way, data().bytes(format!("0\r\nx: {}", "a".repeat(2 << 20))));
-        is_cut(way, data().bytes(format!("0\r\n{}", "a: b\r\n".repeat(300_000))));
-        is_cut(way, data().bytes("5\nhello\r\n0\r\n\r\n"));
-        is_cut(way, data().bytes("-1\r\nhello\r\n0\r\n\r\n"));
-        is_cut(way, data().bytes("fffffffffffffffff\r\nhello"));
+    for route in Route::DIRECT {
+        is_cut(route, data().bytes(format!("1;{}", "a".repeat(2 << 20))));
+        is_cut(route, data().bytes("0".repeat(1 << 20)));
+        is_cut(route, data().bytes(format!("0\r\nx: {}", "a".repeat(2 << 20))));
+        is_cut(route, data().bytes(format!("0\r\n{}", "a: b\r\n".repeat(300_000))));
+        is_cut(route, data().bytes("5\nhello\r\n0\r\n\r\n"));
+        is_cut(route, data().bytes("-1\r\nhello\r\n0\r\n\r\n"));
+        is_cut(route, data().bytes("fffffffffffffffff\r\nhello"));
     }
 }

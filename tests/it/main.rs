@@ -116,6 +116,8 @@ mod rerecord;
 #[cfg(test)]
 mod review;
 #[cfg(test)]
+mod route;
+#[cfg(test)]
 mod rule_ends;
 #[cfg(test)]
 mod salvage;

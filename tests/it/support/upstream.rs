@@ -2,12 +2,15 @@
 //! very bytes it is told, when it is told, and counts.
 
 use std::io::Write;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use rustls::ServerConfig;
+
 use super::gate::{Gate, PATIENCE};
+use super::socket::ServerSocket;
 use super::wire::{Head, Stop, Wire};
 
 /// A request as it came.
@@ -38,6 +41,7 @@ enum Step {
     Pause(Duration),
     Reset,
     Close,
+    Truncate,
 }
 
 /// An answer: steps, one after the other; the connection stays open after them
@@ -118,24 +122,32 @@ impl Answer {
         self
     }
 
+    /// Closes without saying so: over TLS, without `close_notify`.
+    pub(crate) fn truncate(mut self) -> Self {
+        self.0.push(Step::Truncate);
+        self
+    }
+
     /// Plays the steps; false when the connection is over.
-    fn play(&self, stream: &TcpStream) -> bool {
-        let mut out = stream;
+    fn play(&self, socket: &mut ServerSocket) -> bool {
         for step in &self.0 {
             let going = match step {
-                Step::Bytes(bytes) => out.write_all(bytes).is_ok(),
+                Step::Bytes(bytes) => socket.write_all(bytes).and_then(|()| socket.flush()).is_ok(),
                 Step::Wait(gate) => gate.wait(),
                 Step::Pause(time) => {
                     std::thread::sleep(*time);
                     true
                 }
                 Step::Reset => {
-                    let linger = Some(Duration::ZERO);
-                    socket2::SockRef::from(stream).set_linger(linger).unwrap();
+                    socket.reset_on_drop();
                     return false;
                 }
                 Step::Close => {
-                    let _ = stream.shutdown(Shutdown::Both);
+                    socket.close();
+                    return false;
+                }
+                Step::Truncate => {
+                    socket.truncate();
                     return false;
                 }
             };
@@ -150,6 +162,8 @@ impl Answer {
 type Handler = dyn Fn(&Received) -> Answer + Send + Sync;
 
 struct Shared {
+    /// The certificate, where it speaks TLS.
+    tls: Option<Arc<ServerConfig>>,
     handler: Box<Handler>,
     /// Whether requests are kept to be looked at; a long run must not grow by them.
     remembers: bool,
@@ -168,18 +182,24 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Answers each request by `handler`.
     pub(crate) fn start(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
-        Self::listen(Box::new(handler), true)
+        Self::listen(None, Box::new(handler), true)
+    }
+
+    /// The same answer to everything, over TLS where there is a certificate.
+    pub(crate) fn always_over(tls: Option<Arc<ServerConfig>>, answer: Answer) -> Self {
+        Self::listen(tls, Box::new(move |_| answer.clone()), true)
     }
 
     /// Answers each request by `handler` and forgets it.
     pub(crate) fn forgetful(handler: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
-        Self::listen(Box::new(handler), false)
+        Self::listen(None, Box::new(handler), false)
     }
 
-    fn listen(handler: Box<Handler>, remembers: bool) -> Self {
+    fn listen(tls: Option<Arc<ServerConfig>>, handler: Box<Handler>, remembers: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
+            tls,
             handler,
             remembers,
             received: Mutex::default(),
@@ -212,7 +232,7 @@ impl Upstream {
 
     /// The same answer to everything.
     pub(crate) fn always(answer: Answer) -> Self {
-        Self::start(move |_| answer.clone())
+        Self::always_over(None, answer)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -258,24 +278,25 @@ impl Shared {
     fn serve(&self, stream: TcpStream) {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(PATIENCE * 4)).unwrap();
-        let mut wire = Wire::new(stream);
+        let Some(socket) = ServerSocket::accept(stream, self.tls.clone()) else { return };
+        let mut wire = Wire::new(socket);
         while let Ok(request) = receive(&mut wire) {
             let answer = (self.handler)(&request);
             if self.remembers {
                 self.received.lock().unwrap().push(request);
                 self.arrived.notify_all();
             }
-            if !answer.play(wire.get_ref()) {
+            if !answer.play(wire.get_mut()) {
                 return;
             }
         }
     }
 }
 
-fn receive(wire: &mut Wire<TcpStream>) -> Result<Received, Stop> {
+fn receive(wire: &mut Wire<ServerSocket>) -> Result<Received, Stop> {
     let head = wire.head()?;
     if head.header("expect").is_some() {
-        let _ = wire.get_ref().write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+        let _ = wire.get_mut().write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
     }
     let mut body = Vec::new();
     if head.is_chunked() {

@@ -57,6 +57,19 @@ impl<R: Read> Wire<R> {
         &self.inner
     }
 
+    pub(crate) fn get_mut(&mut self) -> &mut R {
+        &mut self.inner
+    }
+
+    /// What was read too far.
+    pub(crate) fn take_ahead(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.ahead)
+    }
+
+    pub(crate) fn into_inner(self) -> R {
+        self.inner
+    }
+
     /// The next bytes, as the socket gives them.
     pub(crate) fn some(&mut self) -> Result<Vec<u8>, Stop> {
         if !self.ahead.is_empty() {
