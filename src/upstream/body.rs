@@ -1,4 +1,4 @@
-//! The body of an upstream's response, whichever client it comes from.
+//! The body of an upstream's response.
 
 use std::error::Error;
 use std::io;
@@ -9,8 +9,11 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::plain_client::READ_BUFFER;
 use crate::recording::entry::RecordedCut;
+
+/// Bytes read at once. A transfer chunk that goes past the end of what was read is
+/// handed on in two: a burst should fit.
+pub(super) const READ_BUFFER: usize = 64 << 10;
 
 /// A frame of up to this size does not keep a read buffer alive: it is copied out.
 /// A larger one is a good part of the buffer that it keeps.
@@ -22,27 +25,17 @@ const SHELF: usize = 4096;
 /// The body of a response; its error says how the connection under it was cut.
 #[derive(Debug)]
 pub struct UpstreamBody {
-    source: Source,
+    incoming: Incoming,
+    /// Where small frames are copied to.
+    shelf: BytesMut,
     /// It ends in a cut, wherever that seems to be: its head says it in two ways.
     is_ambiguous: bool,
 }
 
-#[derive(Debug)]
-enum Source {
-    Near { incoming: Incoming, shelf: BytesMut },
-    Away(reqwest::Body),
-}
-
 impl UpstreamBody {
-    /// A body from a connection without TLS.
-    pub(super) fn near(incoming: Incoming) -> Self {
-        let source = Source::Near { incoming, shelf: BytesMut::new() };
-        Self { source, is_ambiguous: false }
-    }
-
-    /// A body from reqwest.
-    pub(super) fn away(body: reqwest::Body) -> Self {
-        Self { source: Source::Away(body), is_ambiguous: false }
+    /// A body as it comes from the connection.
+    pub(super) fn new(incoming: Incoming) -> Self {
+        Self { incoming, shelf: BytesMut::new(), is_ambiguous: false }
     }
 
     /// The same body with a cut at its end.
@@ -50,17 +43,15 @@ impl UpstreamBody {
         Self { is_ambiguous: true, ..self }
     }
 
-    fn poll_source(
+    fn poll_incoming(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
-        match &mut self.source {
-            Source::Near { incoming, shelf } => Pin::new(incoming).poll_frame(cx).map(|frame| {
-                let frame = frame?.map_err(|error| cut_of(&error));
-                Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
-            }),
-            Source::Away(body) => Pin::new(body).poll_frame(cx).map_err(|error| cut_of(&error)),
-        }
+        let Self { incoming, shelf, .. } = self;
+        Pin::new(incoming).poll_frame(cx).map(|frame| {
+            let frame = frame?.map_err(|error| cut_of(&error));
+            Some(frame.map(|frame| frame.map_data(|data| settled(data, shelf))))
+        })
     }
 }
 
@@ -72,7 +63,7 @@ impl http_body::Body for UpstreamBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RecordedCut>>> {
-        let frame = ready!(self.poll_source(cx));
+        let frame = ready!(self.poll_incoming(cx));
         if frame.is_none() && std::mem::take(&mut self.is_ambiguous) {
             return Poll::Ready(Some(Err(RecordedCut::Close)));
         }
@@ -83,20 +74,14 @@ impl http_body::Body for UpstreamBody {
         if self.is_ambiguous {
             return false;
         }
-        match &self.source {
-            Source::Near { incoming, .. } => incoming.is_end_stream(),
-            Source::Away(body) => body.is_end_stream(),
-        }
+        self.incoming.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         if self.is_ambiguous {
             return SizeHint::new();
         }
-        match &self.source {
-            Source::Near { incoming, .. } => incoming.size_hint(),
-            Source::Away(body) => body.size_hint(),
-        }
+        self.incoming.size_hint()
     }
 }
 

@@ -1,5 +1,6 @@
-//! Connections: how they are made without TLS, and how many were.
+//! Connections: how they are made, and how many were.
 
+use std::error::Error;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,15 +9,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
+use http::uri::Scheme;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tower_layer::Layer;
 use tower_service::Service;
 
-/// How long a connection to an upstream may take to be made.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+use super::proxy::{ProxyRoute, ProxySettings};
+use super::stream::{FirstHop, UpstreamStream};
+use super::tls::TlsSetup;
+
+/// How long a connection to an upstream may take to be made: name, proxy and TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often a connection that is quiet is looked after, as reqwest does it.
 const KEEPALIVE: Duration = Duration::from_secs(15);
@@ -24,85 +31,137 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 /// How many looks may go unanswered.
 const KEEPALIVE_RETRIES: u32 = 3;
 
-type Boxed<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Counts the connections that are opened.
-#[derive(Clone)]
-pub(super) struct ConnectionCounter {
-    pub(super) opened: Arc<AtomicU64>,
+/// A connection through a proxy could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("go through the proxy {proxy}")]
+pub(super) struct ProxyError {
+    /// Its address, without credentials.
+    proxy: Uri,
+    #[source]
+    source: BoxError,
 }
 
-/// A connector under [`ConnectionCounter`].
-#[derive(Clone)]
-pub(super) struct CountingConnector<S> {
-    inner: S,
+impl ProxyError {
+    /// The failure of a proxy among the causes of an error.
+    pub(super) fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        let mut causes = std::iter::successors(Some(error), |&error| error.source());
+        causes.find_map(|cause| cause.downcast_ref())
+    }
+}
+
+/// Makes connections, and counts them.
+#[derive(Clone, Debug)]
+pub(super) struct UpstreamConnector {
+    tcp: HttpConnector,
+    tls: Arc<TlsSetup>,
+    proxies: Arc<ProxySettings>,
     opened: Arc<AtomicU64>,
 }
 
-impl<S> Layer<S> for ConnectionCounter {
-    type Service = CountingConnector<S>;
-
-    fn layer(&self, inner: S) -> CountingConnector<S> {
-        CountingConnector { inner, opened: Arc::clone(&self.opened) }
-    }
-}
-
-impl<S, R> Service<R> for CountingConnector<S>
-where
-    S: Service<R>,
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Boxed<S::Response, S::Error>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
+impl UpstreamConnector {
+    /// A connector that adds the connections it opens to `opened`.
+    pub(super) fn new(tls: TlsSetup, proxies: Arc<ProxySettings>, opened: Arc<AtomicU64>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(KEEPALIVE));
+        tcp.set_keepalive_interval(Some(KEEPALIVE));
+        tcp.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        tcp.set_tcp_user_timeout(Some(CONNECT_TIMEOUT));
+        Self { tcp, tls: Arc::new(tls), proxies, opened }
     }
 
-    fn call(&mut self, request: R) -> Self::Future {
-        let opened = Arc::clone(&self.opened);
-        let connecting = self.inner.call(request);
-        Box::pin(async move {
-            let connection = connecting.await?;
-            opened.fetch_add(1, Ordering::Relaxed);
-            Ok(connection)
+    async fn connect(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
+        let (proxy, connected) = match self.proxies.route(&to) {
+            ProxyRoute::Direct => return self.open(to).await.map(UpstreamStream::direct),
+            ProxyRoute::Forward(proxy) => {
+                let hop = self.open(proxy.uri().clone()).await;
+                (proxy, hop.map(UpstreamStream::forwarded))
+            }
+            ProxyRoute::Tunnel(proxy) => {
+                let stream = self.tunnel(&proxy, to).await;
+                (proxy, stream.map(UpstreamStream::tunnelled))
+            }
+            ProxyRoute::Socks(proxy) => {
+                let hop = self.socks(&proxy, to).await;
+                (proxy, hop.map(UpstreamStream::direct))
+            }
+        };
+        connected.map_err(|source| match source.is::<io::Error>() {
+            // The tunnel stood, and the upstream's own TLS failed in it.
+            true => source,
+            false => ProxyError { proxy: proxy.uri().clone(), source }.into(),
         })
     }
-}
 
-/// Makes connections without TLS, set up as reqwest sets up its own.
-#[derive(Clone)]
-pub(super) struct PlainConnector(HttpConnector);
+    /// A connection to a server or a proxy.
+    async fn open(&mut self, to: Uri) -> Result<FirstHop, BoxError> {
+        match to.scheme() == Some(&Scheme::HTTPS) {
+            true => self.https().await?.call(to).await,
+            false => Ok(MaybeHttpsStream::Http(self.tcp.call(to).await?)),
+        }
+    }
 
-impl PlainConnector {
-    pub(super) fn new() -> Self {
-        let mut http = HttpConnector::new();
-        http.set_nodelay(true);
-        http.set_keepalive(Some(KEEPALIVE));
-        http.set_keepalive_interval(Some(KEEPALIVE));
-        http.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
-        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
-        http.set_tcp_user_timeout(Some(CONNECT_TIMEOUT));
-        Self(http)
+    async fn https(&self) -> Result<HttpsConnector<HttpConnector>, BoxError> {
+        Ok(HttpsConnector::from((self.tcp.clone(), self.tls.config().await?)))
+    }
+
+    async fn tunnel(
+        &self,
+        proxy: &Intercept,
+        to: Uri,
+    ) -> Result<MaybeHttpsStream<FirstHop>, BoxError> {
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.https().await?);
+        if let Some(authorization) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(authorization.clone());
+        }
+        HttpsConnector::from((tunnel, self.tls.config().await?)).call(to).await
+    }
+
+    /// A connection by SOCKS 5; the proxy resolves the name.
+    async fn socks(&self, proxy: &Intercept, to: Uri) -> Result<FirstHop, BoxError> {
+        if !matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h")) {
+            let text = "proxies are reached by http, https, socks5 and socks5h only";
+            return Err(text.into());
+        }
+        let mut socks = SocksV5::new(with_port(proxy.uri(), 1080)?, self.tcp.clone());
+        if let Some((name, password)) = proxy.raw_auth() {
+            socks = socks.with_auth(name.to_owned(), password.to_owned());
+        }
+        let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
+        HttpsConnector::from((socks, self.tls.config().await?)).call(with_port(&to, port)?).await
     }
 }
 
-impl Service<Uri> for PlainConnector {
-    type Response = TokioIo<TcpStream>;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
-    type Future = Boxed<Self::Response, Self::Error>;
+/// An address with its port written out.
+fn with_port(uri: &Uri, default: u16) -> Result<Uri, http::Error> {
+    let host = uri.host().unwrap_or_default();
+    let port = uri.port_u16().unwrap_or(default);
+    let builder = Uri::builder().scheme(uri.scheme_str().unwrap_or_default());
+    builder.authority(format!("{host}:{port}")).path_and_query("/").build()
+}
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(cx).map_err(Into::into)
+impl Service<Uri> for UpstreamConnector {
+    type Response = TokioIo<UpstreamStream>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        // The connector's own limit would be shared out among a name's addresses.
-        let connecting = self.0.call(to);
+        let connector = self.clone();
         Box::pin(async move {
+            let opened = Arc::clone(&connector.opened);
+            // The TCP connector's own limit would be shared out among a name's addresses.
             let late = |_| io::Error::new(io::ErrorKind::TimedOut, "operation timed out");
-            Ok(timeout(CONNECT_TIMEOUT, connecting).await.map_err(late)??)
+            let stream = timeout(CONNECT_TIMEOUT, connector.connect(to)).await.map_err(late)??;
+            opened.fetch_add(1, Ordering::Relaxed);
+            Ok(TokioIo::new(stream))
         })
     }
 }

@@ -2,28 +2,19 @@
 
 use std::borrow::Cow;
 
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::PathAndQuery;
 use http::{Uri, uri};
 use url::{Position, Url};
 
-use super::{UpstreamError, UpstreamRequest};
+use super::error::UpstreamError;
+use super::request::UpstreamRequest;
 
 /// What stands in addresses beside letters and digits and means nothing to them:
 /// no URL library writes it in another way.
 const PLAIN: &[u8] = b"-._~!$&()*+,;=:@%/";
 
-/// Whether an address is on this machine.
-pub(super) fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
 /// The full URL.
-pub(super) fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
+fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
     let prefix = prefix(forward);
     // The base is not read again: its host is most of the work of reading a URL.
     let mut url = forward.base.clone();
@@ -40,7 +31,7 @@ pub(super) fn url(forward: &UpstreamRequest) -> Result<Url, UpstreamError> {
 /// The same as hyper takes it: scheme, host and port, path and query.
 pub(super) fn uri(forward: &UpstreamRequest) -> Result<Uri, UpstreamError> {
     let host = forward.base.host_str().unwrap_or_default();
-    let builder = Uri::builder().scheme(Scheme::HTTP);
+    let builder = Uri::builder().scheme(forward.base.scheme());
     let builder = match forward.base.port() {
         Some(port) => builder.authority(format!("{host}:{port}")),
         None => builder.authority(host),

@@ -102,6 +102,8 @@ mod printed;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod prune;
 #[cfg(test)]
 mod queries;
@@ -155,6 +157,8 @@ mod summary;
 mod support;
 #[cfg(test)]
 mod takes;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod torn;
 #[cfg(test)]

@@ -102,6 +102,27 @@ fn a_slow_stream_comes_chunk_by_chunk_with_its_boundaries_and_times() {
     });
 }
 
+#[test]
+fn chunks_sent_in_one_write_are_kept_as_they_were_sent() {
+    on_each_route(|route| {
+        let chunks: Vec<String> =
+            (0..200).map(|n| format!("data: {n:03} {}\n\n", "x".repeat(138))).collect();
+        let framed = |chunk: &String| format!("{:x}\r\n{chunk}\r\n", chunk.len()).into_bytes();
+        let burst = chunks.iter().flat_map(framed).collect::<Vec<_>>();
+        let (scene, gate) = (Scene::new(), Gate::new());
+        let upstream = route.always(Answer::stream().wait(&gate).bytes(burst).end());
+        let server = upstream.record(&scene, &[]);
+        let mut client = server.connect();
+        client.send(&chat_streamed("hi"));
+        let head = client.head();
+        gate.open();
+        let passed = client.collect(head).expect(200);
+        server.stop().expect(0);
+        assert_eq!(passed.body(), chunks.concat().into_bytes());
+        assert_eq!(passed.chunks.len(), 200);
+    });
+}
+
 /// How an answer ended: for the client that records it, for the one that replays it, and by
 /// what the recording says of it.
 #[derive(Debug, PartialEq)]

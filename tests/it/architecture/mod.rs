@@ -85,7 +85,6 @@ const KNOWN_ON_CYCLES: &[(&str, usize)] = &[
     ("server", 8),
     ("store", 7),
     ("telemetry", 10),
-    ("upstream", 2),
 ];
 
 /// Packages that a member must do without; `dev-dependencies` may have them.

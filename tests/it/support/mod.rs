@@ -13,8 +13,10 @@ pub(crate) mod route;
 pub(crate) mod scene;
 pub(crate) mod shape;
 pub(crate) mod socket;
+pub(crate) mod socks;
 pub(crate) mod swarm;
 pub(crate) mod tls;
+pub(crate) mod tls_front;
 pub(crate) mod upstream;
 pub(crate) mod wire;
 

@@ -35,6 +35,10 @@ impl ProxyServer {
         Self { address, heads }
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -61,7 +65,11 @@ fn serve(client: TcpStream, upstream: SocketAddr, reply: &str, heads: &Mutex<Vec
     let mut server = TcpStream::connect(upstream).unwrap();
     server.set_nodelay(true).unwrap();
     let _ = server.write_all(&[sent_on, wire.take_ahead()].concat());
-    let client = wire.into_inner();
+    pass_on(wire.into_inner(), server);
+}
+
+/// Passes everything on, both ways, until both sides have ended.
+pub(crate) fn pass_on(client: TcpStream, server: TcpStream) {
     let (client_end, server_end) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let back = std::thread::spawn(move || copy(server_end, client_end));
     copy(client, server);

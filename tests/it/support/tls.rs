@@ -6,12 +6,17 @@ use std::sync::{Arc, LazyLock};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 
 /// The host name under which an upstream is reached through a proxy: a name that only the
 /// proxy can resolve.
 pub(crate) const REMOTE_HOST: &str = "upstream.test";
 
-static AUTHORITY: LazyLock<Authority> = LazyLock::new(Authority::new);
+/// The name of the authority that `Authority::trusted` is.
+pub(crate) const TRUSTED: &str = "loomrec test authority";
+
+static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::named(TRUSTED));
 
 /// A certificate authority.
 pub(crate) struct Authority {
@@ -21,25 +26,38 @@ pub(crate) struct Authority {
 
 impl Authority {
     /// A new authority, which nobody trusts yet.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(rcgen::DnType::CommonName, "loomrec test authority");
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = params.self_signed(&key).unwrap();
         Self { certificate, issuer: Issuer::new(params, key) }
     }
 
-    /// The authority that `trusted_environment` names.
+    /// The authority whose certificate tests name in `SSL_CERT_FILE`.
     pub(crate) fn trusted() -> &'static Self {
         &AUTHORITY
     }
 
     /// A server's settings under a certificate of this authority.
     pub(crate) fn server_config(&self, params: &CertificateParams) -> Arc<ServerConfig> {
+        self.server_config_for(params, WebPkiClientVerifier::no_client_auth())
+    }
+
+    /// The same of a server that asks its clients for certificates.
+    pub(crate) fn server_config_for(
+        &self,
+        params: &CertificateParams,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        server_config(certificate.der().clone(), &key)
+        server_config_for(certificate.der().clone(), &key, clients)
+    }
+
+    pub(crate) fn certificate(&self) -> &CertificateDer<'static> {
+        self.certificate.der()
     }
 
     /// Writes its certificate into a folder, for `SSL_CERT_FILE`.
@@ -68,12 +86,20 @@ pub(crate) fn server_config(
     certificate: CertificateDer<'static>,
     key: &KeyPair,
 ) -> Arc<ServerConfig> {
+    server_config_for(certificate, key, WebPkiClientVerifier::no_client_auth())
+}
+
+fn server_config_for(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Arc<ServerConfig> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_single_cert(vec![certificate], key);
     Arc::new(config.unwrap())
 }

@@ -1,0 +1,139 @@
+//! The client: one connection pool for all upstreams.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_LENGTH, PROXY_AUTHORIZATION};
+use http::{HeaderValue, Method, Request, Response, Version};
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::body::{READ_BUFFER, UpstreamBody};
+use super::connect::{ProxyError, UpstreamConnector};
+use super::error::UpstreamError;
+use super::proxy::ProxySettings;
+use super::request::UpstreamRequest;
+use super::tls::{self, TlsSetup};
+use super::{framing, target, tls_error};
+
+/// A client with its connection pool.
+#[derive(Clone, Debug)]
+pub struct UpstreamClient {
+    client: legacy::Client<UpstreamConnector, Full<Bytes>>,
+    /// The proxies that the environment names.
+    proxies: Arc<ProxySettings>,
+    connections: Arc<AtomicU64>,
+}
+
+impl UpstreamClient {
+    /// Builds the client. Trusted authorities are those of the system, or those that
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Setup`] where these variables name no certificate.
+    pub fn new() -> Result<Self, UpstreamError> {
+        // One provider for the process, named, since two in one build would make
+        // rustls refuse to choose. An error says that it is installed already.
+        drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+        let tls = TlsSetup::from_environment()
+            .map_err(|error| UpstreamError::Setup { detail: chain(&error) })?;
+        let proxies = Arc::new(ProxySettings::from_environment());
+        let connections = Arc::new(AtomicU64::new(0));
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http1_read_buf_exact_size(READ_BUFFER)
+            .build(UpstreamConnector::new(tls, Arc::clone(&proxies), Arc::clone(&connections)));
+        Ok(Self { client, proxies, connections })
+    }
+
+    /// How many connections were opened so far.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Sends `forward` and returns as soon as the response's head is there. A response with
+    /// [`AmbiguousFraming`] in its extensions has a body that ends in a cut.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Unreachable`] when no response head arrived.
+    pub async fn send(
+        &self,
+        mut forward: UpstreamRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamError> {
+        let may_have_body = matches!(forward.method, Method::POST | Method::PUT | Method::PATCH);
+        if forward.body.is_empty() && may_have_body {
+            // Some servers answer 411 to a method that could have a body and does not say.
+            forward.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
+        let (upstream, method) = (forward.upstream.clone(), forward.method.clone());
+        let mut response = self.exchange(forward).await?;
+        if response.status().is_informational() {
+            let status = response.status().as_u16();
+            return Err(UpstreamError::NoAnswer { upstream, status });
+        }
+        // The upstream's version is a matter of its connection, not of ours.
+        *response.version_mut() = Version::HTTP_11;
+        let status = response.status();
+        Ok(match framing::settle(&method, status, response.headers_mut()) {
+            None => response,
+            Some(ambiguous) => {
+                response.extensions_mut().insert(ambiguous);
+                response.map(UpstreamBody::cut_at_end)
+            }
+        })
+    }
+
+    /// Sends a request. One that was not begun on a pooled connection, since that
+    /// had been closed, goes out on another; any other is sent once.
+    async fn exchange(
+        &self,
+        forward: UpstreamRequest,
+    ) -> Result<Response<UpstreamBody>, UpstreamError> {
+        let uri = target::uri(&forward)?;
+        let UpstreamRequest { upstream, base, method, mut headers, body, .. } = forward;
+        headers.entry(ACCEPT).or_insert(HeaderValue::from_static("*/*"));
+        if let Some(authorization) = self.proxies.authorization(&uri) {
+            headers.insert(PROXY_AUTHORIZATION, authorization);
+        }
+        let mut request = Request::new(body.into());
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers;
+        let response = self
+            .client
+            .request(request)
+            .await
+            .map_err(|error| UpstreamError::unreachable(&upstream, &base, describe(&error)))?;
+        Ok(response.map(UpstreamBody::new))
+    }
+}
+
+/// Why a request had no answer: failures of TLS in words, others as they come.
+fn describe(error: &legacy::Error) -> String {
+    let Some(words) = tls_error::explain(error, &tls::trusted_source()) else {
+        return format!("error sending request: {}", chain(error));
+    };
+    match ProxyError::find(error) {
+        Some(proxy) => format!("{proxy}: {words}"),
+        None => words,
+    }
+}
+
+/// An error and its causes on one line, each said once.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let part = cause.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,55 @@
+//! Why an upstream gave no answer.
+
+use url::Url;
+
+/// Why an upstream gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// The client could not be built.
+    #[error("set up the HTTP client: {detail}")]
+    Setup {
+        /// What was wrong.
+        detail: String,
+    },
+    /// The path cannot be sent on as it came.
+    #[error("forward {path:?} unchanged to {upstream}: {detail}")]
+    Path {
+        /// The upstream's name.
+        upstream: String,
+        /// The path as it came.
+        path: String,
+        /// What was wrong.
+        detail: String,
+    },
+    /// A status that only goes before an answer came in place of one.
+    #[error("get an answer from upstream {upstream}: it sent status {status} as its last word")]
+    NoAnswer {
+        /// The upstream's name.
+        upstream: String,
+        /// The status.
+        status: u16,
+    },
+    /// The run ended before there was an answer.
+    #[error("wait for upstream {upstream}: this run is stopping")]
+    Stopped {
+        /// The upstream's name.
+        upstream: String,
+    },
+    /// No connection, or no answer on it.
+    #[error("reach upstream {upstream} at {origin}: {detail}")]
+    Unreachable {
+        /// The upstream's name.
+        upstream: String,
+        /// Scheme, host and port; never the query.
+        origin: String,
+        /// The reasons, outermost first.
+        detail: String,
+    },
+}
+
+impl UpstreamError {
+    pub(super) fn unreachable(upstream: &str, base: &Url, detail: String) -> Self {
+        let origin = base.origin().ascii_serialization();
+        Self::Unreachable { upstream: upstream.to_owned(), origin, detail }
+    }
+}

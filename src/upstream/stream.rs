@@ -1,0 +1,122 @@
+//! A connection to an upstream, whatever is on the way: TLS, a proxy, TLS to the proxy.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A connection to a server or a proxy, with TLS where its address says `https`.
+pub(super) type FirstHop = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// A connection that hyper's client reads and writes.
+pub(super) struct UpstreamStream {
+    io: TokioIo<MaybeHttpsStream<FirstHop>>,
+    /// The server at the other end is a proxy that is asked for an absolute address.
+    is_forwarded: bool,
+    /// Each read of TLS gives one record.
+    is_tls: bool,
+    /// An error that came behind bytes of the same read.
+    failure: Option<io::Error>,
+}
+
+impl UpstreamStream {
+    /// A connection to the upstream itself.
+    pub(super) fn direct(hop: FirstHop) -> Self {
+        let is_tls = matches!(hop, MaybeHttpsStream::Https(_));
+        Self::new(MaybeHttpsStream::Http(hop), is_tls)
+    }
+
+    /// A connection to a proxy that sends requests on.
+    pub(super) fn forwarded(hop: FirstHop) -> Self {
+        Self { is_forwarded: true, ..Self::direct(hop) }
+    }
+
+    /// A connection through a tunnel.
+    pub(super) fn tunnelled(io: MaybeHttpsStream<FirstHop>) -> Self {
+        Self::new(io, true)
+    }
+
+    fn new(io: MaybeHttpsStream<FirstHop>, is_tls: bool) -> Self {
+        Self { io: TokioIo::new(io), is_forwarded: false, is_tls, failure: None }
+    }
+
+    fn poll_io(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.io).poll_read(cx, buffer);
+        polled.map_ok(|()| buffer.filled().len() - before)
+    }
+}
+
+impl Connection for UpstreamStream {
+    fn connected(&self) -> Connected {
+        self.io.inner().connected().proxy(self.is_forwarded)
+    }
+}
+
+impl AsyncRead for UpstreamStream {
+    /// Reads what is there, over TLS in as many records as fit: a transfer chunk that goes
+    /// past the end of what was read is handed on in two.
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(failure) = self.failure.take() {
+            return Poll::Ready(Err(failure));
+        }
+        let start = buffer.filled().len();
+        loop {
+            let has_some = buffer.filled().len() > start;
+            match self.poll_io(cx, buffer) {
+                Poll::Ready(Ok(read)) if read > 0 && self.is_tls && buffer.remaining() > 0 => {}
+                Poll::Ready(Ok(_)) => return Poll::Ready(Ok(())),
+                Poll::Pending if has_some => return Poll::Ready(Ok(())),
+                Poll::Ready(Err(failure)) if has_some => {
+                    // A second read would not see a reset again.
+                    self.failure = Some(failure);
+                    return Poll::Ready(Ok(()));
+                }
+                ended => return ended.map_ok(drop),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for UpstreamStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, bytes)
+    }
+}

@@ -1,0 +1,98 @@
+//! TLS to upstreams: which authorities are trusted.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls_platform_verifier::Verifier;
+use tokio::sync::OnceCell;
+
+/// The variables that name certificates of authorities in place of the system's own.
+const NAMING: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+/// Why no certificate of any upstream can be checked.
+#[derive(Debug, thiserror::Error)]
+#[error("load the certificates of the authorities to trust: {detail}")]
+pub(super) struct TlsSetupError {
+    detail: String,
+}
+
+/// The settings of all TLS connections, made when they are first needed.
+#[derive(Debug, Default)]
+pub(super) struct TlsSetup(OnceCell<Arc<ClientConfig>>);
+
+impl TlsSetup {
+    /// Reads the certificates that the environment names, if it does. Those of the system are
+    /// read at the first connection that needs them.
+    ///
+    /// # Errors
+    /// [`TlsSetupError`] where what the environment names has no certificate in it.
+    pub(super) fn from_environment() -> Result<Self, TlsSetupError> {
+        if NAMING.iter().all(|name| env::var_os(name).is_none()) {
+            return Ok(Self::default());
+        }
+        Ok(Self(OnceCell::new_with(Some(client_config()?))))
+    }
+
+    /// The settings.
+    ///
+    /// # Errors
+    /// [`TlsSetupError`] where no certificate of an authority can be read.
+    pub(super) async fn config(&self) -> Result<Arc<ClientConfig>, TlsSetupError> {
+        let load = || async {
+            let loading = tokio::task::spawn_blocking(client_config);
+            loading.await.unwrap_or_else(|error| Err(TlsSetupError { detail: error.to_string() }))
+        };
+        self.0.get_or_try_init(load).await.cloned()
+    }
+}
+
+fn client_config() -> Result<Arc<ClientConfig>, TlsSetupError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let with_detail = |error: rustls::Error| TlsSetupError { detail: error.to_string() };
+    let verifier = Verifier::new(Arc::clone(&provider))
+        .map_err(|error| TlsSetupError { detail: missing_certificates(&error) })?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(with_detail)?
+        // The system's verifier is what reqwest uses; nothing is left unchecked.
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Says why there are no certificates.
+fn missing_certificates(error: &rustls::Error) -> String {
+    let named: Vec<String> = NAMING.iter().filter_map(|name| problem_with(name)).collect();
+    match named.is_empty() {
+        true => format!("{error}; install ca-certificates, or name a file in SSL_CERT_FILE"),
+        false => named.join("; "),
+    }
+}
+
+fn problem_with(name: &str) -> Option<String> {
+    let path = PathBuf::from(env::var_os(name)?);
+    let problem = match fs::metadata(&path) {
+        Ok(_) => "has no certificate in PEM form in it".to_owned(),
+        Err(error) => format!("cannot be read: {error}"),
+    };
+    Some(format!("{}, which {name} names, {problem}", path.display()))
+}
+
+/// Where the trusted authorities come from, in words.
+pub(super) fn trusted_source() -> String {
+    let named = |name: &&str| {
+        let value = env::var_os(name)?;
+        Some(format!("{name}={}", PathBuf::from(value).display()))
+    };
+    let all: Vec<String> = NAMING.iter().filter_map(named).collect();
+    match all.is_empty() {
+        true => "this system's".to_owned(),
+        false => format!("those of {}", all.join(" and ")),
+    }
+}
