@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import loop as ways
+from authority import server_context
 from upstream import Upstream
 
 BARE = os.environ.get("LOOMREC_SDK_BARE") == "1"
@@ -24,9 +25,16 @@ collect_ignore = ["pytest_project"]
 
 
 @pytest.fixture
-def upstream():
-    """Our scripted upstream; told to `go_dark()` it counts who still comes."""
-    upstream = Upstream()
+def upstream(request, tmp_path_factory):
+    """Our scripted upstream; told to `go_dark()` it counts who still comes. The parameter
+    `https` puts it behind TLS, under an authority that only `upstream.trust` names."""
+    if getattr(request, "param", "http") == "https":
+        folder = tmp_path_factory.mktemp("certificates")
+        upstream = Upstream(tls=server_context(folder))
+        authority = str(folder / "authority.pem")
+        upstream.trust = {"SSL_CERT_FILE": authority, "NODE_EXTRA_CA_CERTS": authority}
+    else:
+        upstream = Upstream()
     yield upstream
     upstream.close()
 
@@ -112,7 +120,7 @@ def whole_loop(upstream, tmp_path, request):
 
     def run(program: str, *arguments: str, addresses: dict[str, str] | None = None):
         line = ways.command(program, *arguments)
-        bare = ways.direct(upstream.url, line, tmp_path, addresses)
+        bare = ways.direct(upstream.url, line, tmp_path, {**upstream.trust, **(addresses or {})})
         assert bare.code == 0, bare.stderr
         if BARE:
             return bare.document, None
@@ -121,7 +129,7 @@ def whole_loop(upstream, tmp_path, request):
         seen_bare = sorted(r.seen() for r in upstream.requests)
         upstream.forget()
 
-        recorded = loomrec.record(recording, upstream.url, line)
+        recorded = loomrec.record(recording, upstream.url, line, **upstream.trust)
         assert recorded.code == 0, recorded.stderr
         assert recorded.document == bare.document, "recording changed what the program saw"
         seen_recorded = sorted(r.seen() for r in upstream.requests)

@@ -108,10 +108,12 @@ class Loomrec:
         self.binary = binary
         self.where = where
 
-    def record(self, recording: Path, upstream: str, line: list[str], *flags: str) -> Outcome:
+    def record(self, recording: Path, upstream: str, line: list[str], *flags: str,
+               **variables: str) -> Outcome:
         upstreams = [f"--upstream={name}={upstream}" for name in AT_THE_ROOT]
         upstreams += [f"--upstream={name}={upstream}/{name}" for name in MOUNTED]
-        return self._run("record", recording, [*upstreams, *flags], line, environment(**KEYS))
+        return self._run("record", recording, [*upstreams, *flags], line,
+                         environment(**KEYS, **variables))
 
     def replay(self, recording: Path, line: list[str], *flags: str, **variables: str) -> Outcome:
         """Without a key, and strict, which goes with no repeats."""

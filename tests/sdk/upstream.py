@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -62,6 +63,9 @@ class Upstream:
     connections: int = 0
     connections_in_the_dark: int = 0
     requests: list[Request] = field(default_factory=list)
+    tls: ssl.SSLContext | None = None
+    trust: dict[str, str] = field(default_factory=dict)  # the variables that make it trusted
+    failed_handshakes: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +78,7 @@ class Upstream:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def forget(self) -> None:
         """Begin again, as a fresh upstream on the same port."""
@@ -110,11 +114,20 @@ class Upstream:
                     _abort(connection)
                     continue
                 self.connections += 1
+                if self.tls:  # the handshake is the connection's own thread's
+                    connection = self.tls.wrap_socket(
+                        connection, server_side=True, do_handshake_on_connect=False)
                 self._open.add(connection)
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.tls:
+            try:
+                connection.do_handshake()
+            except OSError:
+                self.failed_handshakes += 1
+                return
         reader = connection.makefile("rb")
         try:
             while (request := _read(reader, connection)) is not None:
