@@ -2,6 +2,7 @@
 //! every recording.
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,10 +14,12 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_rustls::TlsAcceptor;
 
 use crate::fault::Fault;
 use crate::role::{self, Writes};
 use crate::sample::Kind;
+use crate::tls;
 
 /// Between two events of a slow stream.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -26,8 +29,20 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// # Errors
 /// What [`role::serve`] fails for.
 pub fn run(kind: Kind, writes: Writes) -> Result<(), Fault> {
+    serve(kind, writes, None)
+}
+
+/// The same over TLS, under an authority whose certificate goes into `file`.
+///
+/// # Errors
+/// What [`tls::acceptor`] and [`role::serve`] fail for.
+pub fn run_tls(kind: Kind, file: &Path) -> Result<(), Fault> {
+    serve(kind, Writes::Queued, Some(tls::acceptor(file)?))
+}
+
+fn serve(kind: Kind, writes: Writes, tls: Option<TlsAcceptor>) -> Result<(), Fault> {
     let chunks: Arc<[Bytes]> = kind.chunks().into();
-    role::serve(None, writes, move |request| {
+    role::serve(None, writes, tls, move |request| {
         let chunks = Arc::clone(&chunks);
         async move {
             let read = request.into_body().collect().await;

@@ -32,7 +32,7 @@ pub fn start() -> Result<Server, Fault> {
 /// What [`role::serve`] fails for.
 pub fn run() -> Result<(), Fault> {
     let taken: Arc<Mutex<Vec<Bytes>>> = Arc::default();
-    role::serve(None, Writes::Queued, move |request| {
+    role::serve(None, Writes::Queued, None, move |request| {
         let taken = Arc::clone(&taken);
         async move {
             let sends = request.method() == Method::POST && request.uri().path() == "/v1/traces";

@@ -78,7 +78,7 @@ pub fn ratio(grown: &[Grown]) -> f64 {
 /// A bare server that does not serve.
 pub async fn run(scale: &Scale, folder: &Path) -> Result<Results, Fault> {
     crate::say("bench: growth: cost per recorded call");
-    let nowhere = Setting { folder, origin: "", kind: Kind::Call };
+    let nowhere = Setting { folder, origin: "", kind: Kind::Call, authority: None };
     let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
     let mut results = Results::new();
     for (system, _) in SYSTEMS {
@@ -110,7 +110,12 @@ pub async fn run(scale: &Scale, folder: &Path) -> Result<Results, Fault> {
 async fn grow(system: System, scale: &Scale, origin: &str, folder: &Path) -> Result<Grown, Fault> {
     std::fs::create_dir_all(folder)
         .map_err(|source| Fault::Io { what: "make a folder", source })?;
-    let server = Server::start(system.launch(&Setting { folder, origin, kind: Kind::Call })?)?;
+    let server = Server::start(system.launch(&Setting {
+        folder,
+        origin,
+        kind: Kind::Call,
+        authority: None,
+    })?)?;
     let most = if matches!(system, System::Peer(..)) { PEER_CALLS } else { scale.many };
     let calls = most.min(scale.many) / BLOCKS;
     let numbers = Numbers::distinct();

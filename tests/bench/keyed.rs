@@ -34,7 +34,7 @@ pub fn run(kind: Kind) -> Result<(), Fault> {
         answers.extend(key(request.body()).map(|key| (key, Arc::clone(&chunks))));
     }
     let answers = Arc::new(answers);
-    role::serve(None, Writes::Queued, move |request| {
+    role::serve(None, Writes::Queued, None, move |request| {
         let answers = Arc::clone(&answers);
         async move {
             let read = request.into_body().collect().await;
@@ -66,7 +66,7 @@ pub fn load(path: &Path, port: u16) -> Result<(), Fault> {
         entries.extend(members.into_iter().filter(|(name, _)| !name.starts_with('_')));
     }
     let (entries, answer) = (Arc::new(entries), Kind::Call.chunks()[0].clone());
-    role::serve(Some(port), Writes::Queued, move |_request| {
+    role::serve(Some(port), Writes::Queued, None, move |_request| {
         // The answer is not the point; that the map is held as long as it serves is.
         let chunks: Arc<[Bytes]> = match entries.is_empty() {
             true => Arc::new([]),

@@ -26,6 +26,7 @@ mod start;
 mod system;
 mod table;
 mod target;
+mod tls;
 mod usage;
 mod verify;
 mod watch;
@@ -62,6 +63,7 @@ fn run(words: &[&str]) -> Result<(), Fault> {
     let kind = |word: &str| Kind::of(word).ok_or_else(unknown);
     match words {
         ["bare", word] => bare::run(kind(word)?, Writes::Queued),
+        ["bare-tls", word, file] => bare::run_tls(kind(word)?, Path::new(file)),
         ["flat", word] => bare::run(kind(word)?, Writes::Flat),
         ["keyed", word] => keyed::run(kind(word)?),
         ["load", file, port] => keyed::load(Path::new(file), port.parse().map_err(|_| unknown())?),

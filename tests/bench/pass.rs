@@ -33,7 +33,7 @@ pub fn run(origin: &str, file: Option<&Path>) -> Result<(), Fault> {
     let kept = file.map(open).transpose();
     let kept = kept.map_err(|source| Fault::Io { what: "open the tee's file", source })?;
     let kept = kept.map(|file| Arc::new(Mutex::new(file)));
-    role::serve(None, Writes::Queued, move |request| {
+    role::serve(None, Writes::Queued, None, move |request| {
         forward(client.clone(), origin.clone(), kept.clone(), request)
     })
 }

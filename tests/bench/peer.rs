@@ -42,6 +42,16 @@ pub struct Setting<'a> {
     pub origin: &'a str,
     /// What the upstream answers.
     pub kind: Kind,
+    /// The certificate of its authority, where it speaks TLS.
+    pub authority: Option<&'a Path>,
+}
+
+impl Setting<'_> {
+    /// The upstream's address.
+    pub fn url(&self) -> String {
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.origin)
+    }
 }
 
 impl Peer {
@@ -178,7 +188,7 @@ impl Peer {
 /// A server of one file, or a proxy in front of the upstream. A POST to a file is an error
 /// to nginx, which can be told to answer with a file instead.
 fn nginx(task: Task, at: &Setting, port: u16) -> String {
-    let Setting { folder, origin, kind } = at;
+    let Setting { folder, origin, kind, .. } = at;
     let (folder, media) = (folder.display(), kind.media());
     let location = match task {
         Task::Replay => format!(

@@ -61,6 +61,9 @@ const PROXIES: &[System] = &[
     Peer(Wiremock, Task::Record),
 ];
 
+/// Who forwards to an upstream over TLS; the first answers directly, without.
+const TLS_PROXIES: &[System] = &[Hyper, PassThrough, Tee, Record, Earlier(Task::Record)];
+
 /// A replaying loomrec, watched in every way.
 const WATCHED_REPLAYS: &[System] = &watched(Replay, Task::Replay);
 /// A recording one.
@@ -88,6 +91,8 @@ pub struct Workload {
     pub what: &'static str,
     /// What is asked for.
     pub kind: Kind,
+    /// Whether the upstream behind a proxy speaks TLS.
+    pub is_tls: bool,
     /// Open connections, each with one call at a time; one series for each number.
     pub connections: &'static [usize],
     /// How many distinct calls there are; none where each call is one never made before.
@@ -185,6 +190,7 @@ impl Scale {
             name: "W1",
             what: "replay: one call of 1 KB, an answer of 2 KB",
             kind: Kind::Call,
+            is_tls: false,
             connections: &[1, 16],
             distinct: Some(1),
             once: false,
@@ -234,6 +240,7 @@ impl Scale {
             name: "W2",
             what: "record: distinct calls of 1 KB, answers of 2 KB",
             kind: Kind::Call,
+            is_tls: false,
             connections: &[1, 16],
             distinct: None,
             once: false,
@@ -256,7 +263,21 @@ impl Scale {
             amount: Amount { calls: self.slow, time: Duration::from_secs(20) },
             ..w2
         };
-        vec![w2, streamed, slow]
+        let over_tls = |name, what, workload: Workload| Workload {
+            name,
+            what,
+            is_tls: true,
+            systems: TLS_PROXIES,
+            ..workload
+        };
+        let w2_tls =
+            over_tls("W2tls", "record from https: distinct calls of 1 KB, answers of 2 KB", w2);
+        let streamed_tls = over_tls(
+            "W2stls",
+            "record from https: distinct calls, streams of 200 chunks",
+            streamed,
+        );
+        vec![w2, streamed, slow, w2_tls, streamed_tls]
     }
 
     fn seen(&self) -> [Workload; 2] {
@@ -264,6 +285,7 @@ impl Scale {
             name: "seen",
             what: "replay: the calls of W1, nobody watching and watched",
             kind: Kind::Call,
+            is_tls: false,
             connections: &[16],
             distinct: Some(1),
             once: false,

@@ -11,7 +11,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use crate::fault::Fault;
 
@@ -27,11 +29,17 @@ pub enum Writes {
     Flat,
 }
 
-/// Serves `answer` until stdin is closed, on this port or a free one.
+/// Serves `answer` until stdin is closed, on this port or a free one, over TLS where that
+/// is given.
 ///
 /// # Errors
 /// A system that refuses a thread or a socket.
-pub fn serve<F, R, B>(port: Option<u16>, writes: Writes, answer: F) -> Result<(), Fault>
+pub fn serve<F, R, B>(
+    port: Option<u16>,
+    writes: Writes,
+    tls: Option<TlsAcceptor>,
+    answer: F,
+) -> Result<(), Fault>
 where
     F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<B>> + Send,
@@ -42,7 +50,7 @@ where
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(failed)?;
     runtime.spawn(async move {
-        let served = accept(port, writes, answer).await;
+        let served = accept(port, writes, tls, answer).await;
         if let Err(error) = served {
             crate::say(&format!("bench: failed to serve: {error}"));
             std::process::exit(1);
@@ -54,7 +62,12 @@ where
     Ok(())
 }
 
-async fn accept<F, R, B>(port: Option<u16>, writes: Writes, answer: F) -> std::io::Result<()>
+async fn accept<F, R, B>(
+    port: Option<u16>,
+    writes: Writes,
+    tls: Option<TlsAcceptor>,
+    answer: F,
+) -> std::io::Result<()>
 where
     F: Fn(Request<Incoming>) -> R + Clone + Send + 'static,
     R: Future<Output = Response<B>> + Send,
@@ -67,19 +80,35 @@ where
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let answer = answer.clone();
+        let (tls, answer) = (tls.clone(), answer.clone());
         tokio::spawn(async move {
-            let service = service_fn(move |request| {
-                let answer = answer(request);
-                async move { Ok::<_, Infallible>(answer.await) }
-            });
-            let mut builder = http1::Builder::new();
-            if writes == Writes::Flat {
-                builder.writev(false);
+            let Some(tls) = tls else { return converse(stream, writes, answer).await };
+            // A client that refuses the certificate says so itself.
+            if let Ok(stream) = tls.accept(stream).await {
+                converse(stream, writes, answer).await;
             }
-            let serving = builder.serve_connection(TokioIo::new(stream), service);
-            // A client that leaves ends its connection; that is all there is to know.
-            drop(serving.await);
         });
     }
+}
+
+/// Answers what comes on one connection.
+async fn converse<I, F, R, B>(stream: I, writes: Writes, answer: F)
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Response<B>>,
+    B: Body<Data = Bytes> + 'static,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    let service = service_fn(move |request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut builder = http1::Builder::new();
+    if writes == Writes::Flat {
+        builder.writev(false);
+    }
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    // A client that leaves ends its connection; that is all there is to know.
+    drop(serving.await);
 }

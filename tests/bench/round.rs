@@ -1,6 +1,7 @@
 //! The rounds: every system of a workload in turn, again and again, so that what
 //! disturbs the machine disturbs all of them alike.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,6 +51,8 @@ struct Stage<'a> {
     workload: Workload,
     scale: &'a Scale,
     origin: Server,
+    /// The certificate of the upstream's authority, where it speaks TLS.
+    authority: Option<PathBuf>,
     /// Where traces go, where any are sent.
     collector: Option<Server>,
     stands: Vec<(System, Result<Stand, String>)>,
@@ -76,11 +79,21 @@ pub async fn run(workload: Workload, scale: &Scale, folder: &Path) -> Result<Vec
 impl<'a> Stage<'a> {
     /// Starts every system of a workload, with the recordings it needs.
     async fn set(workload: Workload, scale: &'a Scale, folder: &Path) -> Result<Self, Fault> {
-        let nowhere = Setting { folder, origin: "", kind: workload.kind };
-        let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
+        let nowhere = Setting { folder, origin: "", kind: workload.kind, authority: None };
+        let authority = workload.is_tls.then(|| folder.join("authority.pem"));
+        let origin = match &authority {
+            None => System::Hyper.launch(&nowhere)?,
+            Some(file) => {
+                std::fs::create_dir_all(folder)
+                    .map_err(|source| Fault::Io { what: "make a folder", source })?;
+                let words = ["bare-tls".into(), workload.kind.word().into(), file.into()];
+                Launch::own::<OsString>(System::Hyper.name(), words)?
+            }
+        };
+        let origin = Server::start(origin)?;
         let traced = |system: &System| system.watch().is_some_and(Watch::is_traced);
         let collector = workload.systems.iter().any(traced).then(collect::start).transpose()?;
-        let mut stage = Self { workload, scale, origin, collector, stands: Vec::new() };
+        let mut stage = Self { workload, scale, origin, authority, collector, stands: Vec::new() };
         for &system in workload.systems {
             let there = match system {
                 System::Peer(..) => scale.peers,
@@ -127,10 +140,11 @@ impl<'a> Stage<'a> {
 
     fn start(&self, stand: &Stand, folder: &Path) -> Result<Server, Fault> {
         let Workload { kind, .. } = self.workload;
-        let at = Setting { folder, origin: self.origin.address(), kind };
+        let authority = self.authority.as_deref();
+        let at = Setting { folder, origin: self.origin.address(), kind, authority };
         let mut launch = stand.system.launch(&at)?;
         if let Some(watch) = stand.system.watch() {
-            launch.settings = watch.settings(self.collector());
+            launch.settings.extend(watch.settings(self.collector()));
         }
         Server::start(launch)
     }
@@ -240,7 +254,8 @@ pub async fn make(
     folder: &Path,
     time: Duration,
 ) -> Result<(), Fault> {
-    let server = Server::start(recorder.launch(&Setting { folder, origin, kind })?)?;
+    let server =
+        Server::start(recorder.launch(&Setting { folder, origin, kind, authority: None })?)?;
     let connections = MAKERS.min(calls);
     let load = Load {
         system: recorder.name(),

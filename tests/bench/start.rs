@@ -67,7 +67,7 @@ pub fn peak(starts: &[Started]) -> f64 {
 /// # Errors
 /// A bare server that does not serve.
 pub async fn run(scale: &Scale, folder: &Path) -> Result<Vec<Sized>, Fault> {
-    let nowhere = Setting { folder, origin: "", kind: Kind::Call };
+    let nowhere = Setting { folder, origin: "", kind: Kind::Call, authority: None };
     let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
     let mut all = Vec::new();
     for (place, &entries) in scale.sizes.iter().enumerate() {
@@ -143,7 +143,7 @@ async fn theirs(
     round::make(recorder, Kind::Call, entries, origin, folder, scale.making).await?;
     let mut starts = Vec::new();
     for _ in 0..3 {
-        let at = Setting { folder, origin, kind: Kind::Call };
+        let at = Setting { folder, origin, kind: Kind::Call, authority: None };
         starts.push(start(system.launch(&at)?, system.is_exact()).await?);
     }
     Ok(starts)

@@ -8,6 +8,7 @@ use crate::child::Launch;
 use crate::fault::Fault;
 use crate::peer::{Peer, Setting, Task};
 use crate::sample::Kind;
+use crate::tls;
 use crate::watch::Watch;
 
 /// Something that answers calls.
@@ -119,9 +120,16 @@ impl System {
     /// # Errors
     /// A system that is not there.
     pub fn launch(self, at: &Setting) -> Result<Launch, Fault> {
+        let mut launch = self.launch_plain(at)?;
+        let trust = at.authority.map(|file| (tls::TRUST, file.display().to_string()));
+        launch.settings.extend(trust);
+        Ok(launch)
+    }
+
+    fn launch_plain(self, at: &Setting) -> Result<Launch, Fault> {
         let name = self.name();
         let word = self.kind(at.kind).word();
-        let origin = format!("http://{}", at.origin);
+        let origin = at.url();
         let recording = recording(at.folder);
         match self {
             Self::Hyper | Self::OneBody => Launch::own(name, ["bare", word]),

@@ -39,7 +39,7 @@ pub struct Verified {
 pub async fn run(scale: &Scale, folder: &Path) -> Result<Verified, Fault> {
     let entries = ENTRIES.min(scale.many);
     crate::say(&format!("bench: verify: {entries} entries"));
-    let nowhere = Setting { folder, origin: "", kind: Kind::Call };
+    let nowhere = Setting { folder, origin: "", kind: Kind::Call, authority: None };
     let origin = Server::start(System::Hyper.launch(&nowhere)?)?;
     let own = folder.join("verify");
     let failed = |source| Fault::Io { what: "verify a recording", source };
