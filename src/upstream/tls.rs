@@ -68,20 +68,27 @@ fn client_config() -> Result<Arc<ClientConfig>, TlsSetupError> {
 
 /// Says why there are no certificates.
 fn missing_certificates(error: &rustls::Error) -> String {
-    let named: Vec<String> = NAMING.iter().filter_map(|name| problem_with(name)).collect();
+    let named: Vec<String> = NAMING.iter().flat_map(|name| problems_with(name)).collect();
     match named.is_empty() {
         true => format!("{error}; install ca-certificates, or name a file in SSL_CERT_FILE"),
         false => named.join("; "),
     }
 }
 
-fn problem_with(name: &str) -> Option<String> {
-    let path = PathBuf::from(env::var_os(name)?);
-    let problem = match fs::metadata(&path) {
-        Ok(_) => "has no certificate in PEM form in it".to_owned(),
-        Err(error) => format!("cannot be read: {error}"),
+/// What is wrong with each path that a variable names.
+fn problems_with(name: &str) -> Vec<String> {
+    let Some(value) = env::var_os(name) else { return Vec::new() };
+    if value.is_empty() {
+        return vec![format!("{name} is set and names nothing: unset it")];
+    }
+    let problem = |path: PathBuf| {
+        let problem = match fs::metadata(&path) {
+            Ok(_) => "has no certificate in PEM form in it".to_owned(),
+            Err(error) => format!("cannot be read: {error}"),
+        };
+        format!("{}, which {name} names, {problem}", path.display())
     };
-    Some(format!("{}, which {name} names, {problem}", path.display()))
+    env::split_paths(&value).map(problem).collect()
 }
 
 /// Where the trusted authorities come from, in words.

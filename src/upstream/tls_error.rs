@@ -12,6 +12,9 @@ use time::format_description::well_known::Rfc3339;
 /// its own for it.
 const CA_AS_SERVER: &str = "CaUsedAsEndEntity";
 
+/// How many names of a certificate are listed.
+const LISTED_NAMES: usize = 8;
+
 /// What an error means if TLS is at fault; `trusted` says which authorities are trusted.
 pub(super) fn explain(error: &(dyn Error + 'static), trusted: &str) -> Option<String> {
     Some(match tls_cause(error)? {
@@ -165,9 +168,11 @@ fn names(presented: &[String]) -> String {
         let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
         inner.unwrap_or(name).trim_matches('"').to_owned()
     };
-    match presented.is_empty() {
-        true => "no name".to_owned(),
-        false => presented.iter().map(bare).collect::<Vec<_>>().join(", "),
+    let listed: Vec<String> = presented.iter().take(LISTED_NAMES).map(bare).collect();
+    match presented.len().saturating_sub(LISTED_NAMES) {
+        _ if listed.is_empty() => "no name".to_owned(),
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
     }
 }
 
@@ -209,6 +214,8 @@ mod tests {
         let presented = ["DnsName(\"a.test\")", "IpAddress(::1)"].map(str::to_owned);
         assert_eq!(names(&presented), "a.test, ::1");
         assert_eq!(names(&[]), "no name");
+        let many = vec!["DnsName(\"a\")".to_owned(); 10];
+        assert_eq!(names(&many), "a, a, a, a, a, a, a, a and 2 more");
     }
 
     #[test]

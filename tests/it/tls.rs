@@ -184,11 +184,13 @@ fn certificates_that_are_not_there_are_told_before_a_run_begins() {
         ("SSL_CERT_FILE", "missing.pem", "cannot be read: No such file"),
         ("SSL_CERT_FILE", "empty.pem", "has no certificate in PEM form"),
         ("SSL_CERT_DIR", "missing", "cannot be read: No such file"),
+        ("SSL_CERT_DIR", ".", "has no certificate in PEM form"),
     ] {
         let ended = refused(name, value);
         assert_ne!(ended.code, 0, "{}", ended.stderr);
         ended.says(&[&format!("{value}, which {name} names, {problem}")]);
     }
+    refused("SSL_CERT_FILE", "").says(&["SSL_CERT_FILE is set and names nothing: unset it"]);
 }
 
 #[test]
