@@ -75,26 +75,21 @@ impl UpstreamConnector {
     }
 
     async fn connect(mut self, to: Uri) -> Result<UpstreamStream, BoxError> {
-        let (proxy, connected) = match self.proxies.route(&to) {
-            ProxyRoute::Direct => return self.open(to).await.map(UpstreamStream::direct),
+        match self.proxies.route(&to) {
+            ProxyRoute::Direct => self.open(to).await.map(UpstreamStream::direct),
             ProxyRoute::Forward(proxy) => {
                 let hop = self.open(proxy.uri().clone()).await;
-                (proxy, hop.map(UpstreamStream::forwarded))
+                hop.map(UpstreamStream::forwarded).map_err(|source| at_proxy(&proxy, source))
             }
             ProxyRoute::Tunnel(proxy) => {
                 let stream = self.tunnel(&proxy, to).await;
-                (proxy, stream.map(UpstreamStream::tunnelled))
+                stream.map(UpstreamStream::tunnelled).map_err(|source| in_tunnel(&proxy, source))
             }
             ProxyRoute::Socks(proxy) => {
                 let hop = self.socks(&proxy, to).await;
-                (proxy, hop.map(UpstreamStream::direct))
+                hop.map(UpstreamStream::direct).map_err(|source| in_tunnel(&proxy, source))
             }
-        };
-        connected.map_err(|source| match source.is::<io::Error>() {
-            // The tunnel stood, and the upstream's own TLS failed in it.
-            true => source,
-            false => ProxyError { proxy: proxy.uri().clone(), source }.into(),
-        })
+        }
     }
 
     /// A connection to a server or a proxy.
@@ -134,6 +129,16 @@ impl UpstreamConnector {
         let port = if to.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         HttpsConnector::from((socks, self.tls.config().await?)).call(with_port(&to, port)?).await
     }
+}
+
+/// A failure at a proxy.
+fn at_proxy(proxy: &Intercept, source: BoxError) -> BoxError {
+    ProxyError { proxy: proxy.uri().clone(), source }.into()
+}
+
+/// A failure at a proxy, or of the upstream's own TLS behind it, which is an I/O error.
+fn in_tunnel(proxy: &Intercept, source: BoxError) -> BoxError {
+    if source.is::<io::Error>() { source } else { at_proxy(proxy, source) }
 }
 
 /// An address with its port written out.
