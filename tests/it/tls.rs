@@ -12,7 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 use crate::support::loomrec::command;
 use crate::support::shape::{chat, chat_answer};
 use crate::support::socket::reset_on_drop;
-use crate::support::tls::{Authority, TRUSTED, server_config, server_params};
+use crate::support::tls::{Authority, TRUSTED, server_config, server_params, trusted_config};
 use crate::support::{Answer, Finished, Scene, Server, Upstream};
 
 /// What is said of an upstream that cannot be reached: the same to the client, in the journal
@@ -167,6 +167,17 @@ fn a_handshake_that_is_cut_is_said_to_be() {
     holds(&closed, &["was closed during the TLS handshake"]);
     let reset = said(raw_server(|stream| reset_on_drop(&stream)), trusted);
     holds(&reset, &["was reset during the TLS handshake"]);
+}
+
+#[test]
+fn without_a_variable_the_authorities_of_the_system_are_trusted() {
+    let upstream = Upstream::always_over(Some(trusted_config()), Answer::json(200, "{}"));
+    let (scene, url) = (Scene::new(), format!("https://{}", upstream.address()));
+    let server = Server::start(scene.dir(), &scene.record_args(&url, &[]));
+    let words = server.call(&chat("hi")).expect(502).text();
+    server.stop().expect(6);
+    let has_none = words.contains("install ca-certificates");
+    assert!(has_none || words.contains("not trusted (trusted are this system's)"), "{words}");
 }
 
 /// A run that does not begin, since the certificates to trust are not there.
