@@ -13,8 +13,7 @@ use super::{fault, prices, serve_setup, server_run};
 use crate::engine::{Engine, MissPolicy};
 use crate::identity::IdentityRules;
 use crate::record::writer::{KeepPolicy, OnWriterEvent, RecordWriter, WriterEvent};
-use crate::record::{OnKept, RecordConfig, RecordEngine, RecordOutcome};
-use crate::recording::entry::ResponseEnd;
+use crate::record::{RecordConfig, RecordEngine};
 use crate::replay::{Latency, Matcher, ReplayEngine, ReplayTake, ReplayTerms};
 use crate::server::{OnNotice, UserNotice};
 use crate::store::{self, StoreError, StoreEvent};
@@ -132,7 +131,7 @@ fn recorder(
     let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
     let place = recording.place();
     let counts = (Arc::clone(&ground.counters), Arc::clone(&ground.metrics));
-    let told = on_told(counts.clone(), ground.notify());
+    let told = on_told(counts, ground.notify());
     let keeping = match (args.mode, args.keep_failures) {
         (RecordMode::All, true) => KeepPolicy::LastRun,
         (RecordMode::All, false) => KeepPolicy::Successes,
@@ -148,44 +147,12 @@ fn recorder(
         prices: prices::load(args.prices.as_deref())?,
         place,
     };
-    let on_kept = on_kept(counts, ground.notify());
     let redactor = Arc::clone(&ground.redactor);
-    Ok(Arc::new(RecordEngine::new(config, client, writer, redactor, on_kept)))
+    Ok(Arc::new(RecordEngine::new(config, client, writer, redactor)))
 }
 
 /// What a run counts in.
 type Counts = (Arc<RunCounters>, Arc<Metrics>);
-
-/// Counts what became of each exchange.
-pub(super) fn on_kept((counters, metrics): Counts, notify: OnNotice) -> OnKept {
-    Arc::new(move |kept: RecordOutcome| {
-        metrics.append(kept.append);
-        match &kept.outcome {
-            Ok(()) => {
-                RunCounters::count(&counters.recorded);
-                if let Some(failure) = kept.failure {
-                    counters.failed_call(failure);
-                }
-                if let Some(end) = kept.incomplete {
-                    RunCounters::count(&counters.incomplete);
-                    notify(UserNotice::Incomplete(&incomplete(&kept.label, end)));
-                }
-            }
-            Err(reason) => {
-                if counters.unkept(reason) {
-                    notify(UserNotice::Unkept(reason));
-                }
-            }
-        }
-        let (input, output) = kept.tokens;
-        counters.spend(input, output, kept.cost_usd.unwrap_or(0.0));
-        if let (None, Some(model)) = (kept.cost_usd, &kept.model)
-            && (input, output) != (0, 0)
-        {
-            counters.unpriced(model);
-        }
-    })
-}
 
 /// Passes on what the writer has to tell.
 pub(super) fn on_told((counters, metrics): Counts, notify: OnNotice) -> OnWriterEvent {
@@ -210,19 +177,6 @@ fn report_event(note: &StoreEvent, counters: &RunCounters, notify: &OnNotice) {
         counters.lost(&text, note.entries_set_aside() as u64);
     }
     notify(UserNotice::Warning(&text));
-}
-
-/// What to say of an exchange that was not kept whole.
-fn incomplete(label: &str, end: ResponseEnd) -> String {
-    let why = match end {
-        ResponseEnd::Truncated => {
-            "truncated: its answer is larger than the copy's limit; raise --max-copy to keep it"
-        }
-        _ => {
-            "client_abort: its client left and the rest did not come in time; raise --drain to wait longer"
-        }
-    };
-    format!("{label} was recorded {why}. It will not be replayed")
 }
 
 /// How many calls came, whatever became of them.

@@ -32,9 +32,9 @@ use super::{prices, terminal};
 use crate::engine::clock::{arrival, timestamp_of};
 use crate::record::rerecord::{RerecordLimits, RerecordSender};
 use crate::record::writer::{KeepPolicy, RecordWriter};
-use crate::record::{RecordConfig, RecordEngine};
+use crate::record::{RecordConfig, RecordEngine, RecordOutcome};
 use crate::recording::redact::Redactor;
-use crate::server::{OnNotice, UserNotice};
+use crate::server::{OnNotice, UserNotice, report_exchange};
 use crate::store;
 use crate::telemetry::metric::{Metrics, RunInfo};
 use crate::telemetry::run_counters::RunCounters;
@@ -320,7 +320,9 @@ impl Work {
         let output = progress.output();
         let told = output.clone();
         let notify: OnNotice = Arc::new(move |notice: UserNotice<'_>| told.notice(&notice));
-        let (recorder, place) = self.recorder(args, path, counters, &notify)?;
+        // Nobody scrapes them.
+        let metrics = Arc::new(Metrics::new(RunInfo::default()));
+        let (recorder, place) = self.recorder(args, path, (counters, &metrics), &notify)?;
         let clock = AtomicI64::new(0);
         let stamp = Arc::new(move || timestamp_of(arrival(&clock), place));
         let limits = RerecordLimits {
@@ -334,7 +336,17 @@ impl Work {
         };
         let mut signals = StopSignals::watch().map_err(unexpected)?;
         let (stop, stopped) = watch::channel(false);
-        let sender = Arc::new(RerecordSender::new(Arc::clone(&recorder), limits, stamp, stopped));
+        let (counted, told) = (Arc::clone(counters), Arc::clone(&notify));
+        let on_exchange = Arc::new(move |exchange: &RecordOutcome| {
+            report_exchange(exchange, &counted, &metrics, &told);
+        });
+        let sender = Arc::new(RerecordSender::new(
+            Arc::clone(&recorder),
+            limits,
+            stamp,
+            on_exchange,
+            stopped,
+        ));
         let (work, following) = (Arc::clone(self), Arc::clone(progress));
         let prepare = Arc::new(move |item: &CallToSend| work.sources.order(item, &work.maker));
         let done = Arc::new(move |item: &CallToSend, outcome| following.done(&item.label, outcome));
@@ -351,7 +363,7 @@ impl Work {
         &self,
         args: &RerecordArgs,
         path: &Path,
-        counters: &Arc<RunCounters>,
+        (counters, metrics): (&Arc<RunCounters>, &Arc<Metrics>),
         notify: &OnNotice,
     ) -> Result<(Arc<RecordEngine>, usize), CommandFailure> {
         let unexpected = |text: String| CommandFailure::new(UNEXPECTED, text);
@@ -359,9 +371,8 @@ impl Work {
         let recording = store::RecordingAppender::open(path, &store::RunChoice::New, &rules)?;
         recording.watch(&self.maker.all_secrets());
         let place = recording.place();
-        // Nobody scrapes it.
-        let counts = (Arc::clone(counters), Arc::new(Metrics::new(RunInfo::default())));
-        let told = super::record::on_told(counts.clone(), Arc::clone(notify));
+        let counts = (Arc::clone(counters), Arc::clone(metrics));
+        let told = super::record::on_told(counts, Arc::clone(notify));
         let writer = RecordWriter::start(recording, KeepPolicy::All, told)
             .map_err(|error| unexpected(format!("failed to start the writer: {error}")))?;
         let client =
@@ -373,8 +384,7 @@ impl Work {
             prices: prices::load(args.prices.as_deref())?,
             place,
         };
-        let on_kept = super::record::on_kept(counts, Arc::clone(notify));
         let redactor = Arc::clone(&self.maker.redactor);
-        Ok((Arc::new(RecordEngine::new(config, client, writer, redactor, on_kept)), place))
+        Ok((Arc::new(RecordEngine::new(config, client, writer, redactor)), place))
     }
 }

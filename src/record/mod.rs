@@ -96,16 +96,18 @@ impl std::fmt::Debug for KeepFilter {
 pub struct OnRecorded(Option<Report>);
 
 /// What is told.
-type Report = Box<dyn FnOnce(Option<&RecordOutcome>) + Send + Sync>;
+type Report = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
 
 impl OnRecorded {
     /// Has `report` told.
-    pub fn new(report: impl FnOnce(Option<&RecordOutcome>) + Send + Sync + 'static) -> Self {
+    pub fn new(report: impl FnOnce(Option<RecordOutcome>) + Send + Sync + 'static) -> Self {
         Self(Some(Box::new(report)))
     }
 
-    fn report(mut self, outcome: &RecordOutcome) {
-        self.0.take().into_iter().for_each(|report| report(Some(outcome)));
+    fn report(mut self, outcome: RecordOutcome) {
+        if let Some(report) = self.0.take() {
+            report(Some(outcome));
+        }
     }
 }
 
@@ -168,8 +170,14 @@ pub struct RecordOutcome {
     pub append: Duration,
 }
 
-/// Called once for each exchange when it is over.
-pub type OnKept = Arc<dyn Fn(RecordOutcome) + Send + Sync>;
+impl RecordOutcome {
+    /// The bytes it takes in memory, about.
+    pub fn weight(&self) -> usize {
+        let reason = self.outcome.as_ref().err().map_or(0, String::len);
+        let model = self.model.as_ref().map_or(0, String::len);
+        size_of::<Self>() + reason + model + self.label.len()
+    }
+}
 
 /// The recording engine.
 pub struct RecordEngine {
@@ -187,7 +195,6 @@ pub(crate) struct RecordContext {
     pub(crate) config: RecordConfig,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) writer: RecordWriter,
-    pub(crate) on_kept: OnKept,
 }
 
 impl RecordEngine {
@@ -197,10 +204,9 @@ impl RecordEngine {
         client: UpstreamClient,
         writer: RecordWriter,
         redactor: Arc<Redactor>,
-        on_kept: OnKept,
     ) -> Self {
         let (busy, idle) = (AtomicUsize::new(0), Notify::new());
-        let shared = Arc::new(RecordContext { busy, idle, config, redactor, writer, on_kept });
+        let shared = Arc::new(RecordContext { busy, idle, config, redactor, writer });
         Self { client, shared, stop: watch::channel(false).0 }
     }
 

@@ -96,11 +96,15 @@ pub struct RequestLane<T> {
 /// Says what time it is, as the recording says it: unique, and rising.
 pub type TimeSource = Arc<dyn Fn() -> String + Send + Sync>;
 
+/// Told of each exchange that is over.
+pub type OnExchange = Arc<dyn Fn(&RecordOutcome) + Send + Sync>;
+
 /// Sends orders.
 pub struct RerecordSender {
     recorder: Arc<RecordEngine>,
     limits: RerecordLimits,
     stamp: TimeSource,
+    on_exchange: OnExchange,
     gates: Mutex<BTreeMap<String, Arc<UpstreamGate>>>,
     /// True once nothing more is to be sent.
     stop: watch::Receiver<bool>,
@@ -120,9 +124,10 @@ impl RerecordSender {
         recorder: Arc<RecordEngine>,
         limits: RerecordLimits,
         stamp: TimeSource,
+        on_exchange: OnExchange,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { recorder, limits, stamp, gates: Mutex::default(), stop }
+        Self { recorder, limits, stamp, on_exchange, gates: Mutex::default(), stop }
     }
 
     /// Sends the items of all lanes, each made by `prepare` when its turn comes, on a
@@ -249,11 +254,12 @@ impl RerecordSender {
             // Who has given up waiting has counted it as failed, and sends it again.
             tell.send(verdict).is_ok() && good
         });
-        let on_recorded = OnRecorded::new(move |recorded: Option<&RecordOutcome>| {
+        let on_exchange = Arc::clone(&self.on_exchange);
+        let on_recorded = OnRecorded::new(move |recorded: Option<RecordOutcome>| {
+            let Some(recorded) = recorded else { return };
+            on_exchange(&recorded);
             // Nobody listens any more where the attempt was given up.
-            if let Some(recorded) = recorded {
-                drop(kept.send(recorded.outcome.clone()));
-            }
+            drop(kept.send(recorded.outcome));
         });
         let job = RecordJob {
             observed: order.observed.clone(),

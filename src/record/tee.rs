@@ -300,8 +300,7 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let keeps = capture.take_keeps();
     let FinishedExchange { entry, kept, on_recorded } = capture.finish(end, shared);
     let Some((name, mut entry)) = entry else {
-        on_recorded.report(&kept);
-        (shared.on_kept)(kept);
+        on_recorded.report(kept);
         return;
     };
     if keeps.is_some_and(|keeps| !keeps.ask(&mut entry)) {
@@ -311,6 +310,5 @@ async fn keep(mut capture: ExchangeCapture, end: ResponseEnd, busy: &ActiveExcha
     let began = Instant::now();
     let outcome = shared.writer.keep(name, entry, secrets, alone).await;
     let kept = RecordOutcome { outcome, append: began.elapsed(), ..kept };
-    on_recorded.report(&kept);
-    (shared.on_kept)(kept);
+    on_recorded.report(kept);
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::Proxy;
 use crate::engine::clip;
 use crate::record::RecordOutcome;
-use crate::telemetry::call_record::{CallRecord, ExchangeOutcome, TokenCounts};
+use crate::telemetry::call_record::{CallRecord, TokenCounts};
 
 /// Where the end of an answer and the end of its recorded exchange meet.
 #[derive(Default)]
@@ -22,41 +22,13 @@ enum SlotState {
     /// The answer is over: the call waits for its exchange.
     AnswerOver(Box<CallRecord>),
     /// The exchange is over; there is none where nothing came of it.
-    ExchangeOver(Option<Box<RecordedExchange>>),
-}
-
-/// What a call's record takes over from its exchange.
-struct RecordedExchange {
-    exchange: ExchangeOutcome,
-    tokens: TokenCounts,
-    cost_usd: Option<f64>,
-}
-
-impl RecordedExchange {
-    fn new(recorded: &RecordOutcome) -> Self {
-        let (input, output) = recorded.tokens;
-        Self {
-            exchange: ExchangeOutcome {
-                kept: recorded.outcome.is_ok(),
-                times: recorded.times,
-                answered_by: recorded.model.as_deref().map(clip),
-            },
-            tokens: TokenCounts { input, output },
-            cost_usd: recorded.cost_usd,
-        }
-    }
-
-    fn write_into(self, record: &mut CallRecord) {
-        record.tokens = Some(self.tokens);
-        record.cost_usd = self.cost_usd;
-        record.exchange = Some(Box::new(self.exchange));
-    }
+    ExchangeOver(Option<Box<RecordOutcome>>),
 }
 
 impl ExchangeSlot {
     /// The exchange is over, or nothing came of it.
-    pub(super) fn exchange_over(&self, proxy: &Proxy, recorded: Option<&RecordOutcome>) {
-        let exchange = recorded.map(|recorded| Box::new(RecordedExchange::new(recorded)));
+    pub(super) fn exchange_over(&self, proxy: &Proxy, exchange: Option<RecordOutcome>) {
+        let exchange = exchange.map(Box::new);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::take(&mut *state) {
             SlotState::AnswerOver(record) => {
@@ -80,7 +52,16 @@ impl ExchangeSlot {
     }
 }
 
-fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordedExchange>>) {
-    exchange.into_iter().for_each(|exchange| exchange.write_into(&mut record));
+fn report(proxy: &Proxy, mut record: CallRecord, exchange: Option<Box<RecordOutcome>>) {
+    if let Some(exchange) = &exchange {
+        let (input, output) = exchange.tokens;
+        record.tokens = Some(TokenCounts { input, output });
+        record.cost_usd = exchange.cost_usd;
+    }
+    record.exchange = exchange.map(|mut exchange| {
+        // Upstreams name their models, at any length.
+        exchange.model = exchange.model.as_deref().map(clip);
+        exchange
+    });
     proxy.call_over(&mut record);
 }

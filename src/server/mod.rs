@@ -11,6 +11,7 @@ mod connection_context;
 pub mod control;
 mod control_access;
 mod cors;
+mod exchange_report;
 mod exchange_slot;
 pub mod fault;
 pub mod file_inspector;
@@ -42,6 +43,7 @@ use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
 pub use accept::run;
 use access::AccessPolicy;
+pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
 pub use miss_sink::miss_sink;
@@ -120,10 +122,13 @@ impl Proxy {
         }
     }
 
-    /// A call is over: everybody who counts or writes down calls learns of it here, once.
-    /// What is left in its place is of no use.
+    /// Reports a call that is over, once. What is left in its place is of no use.
     pub(crate) fn call_over(&self, call: &mut CallRecord) {
         (self.notify)(UserNotice::Call(call));
+        if let Some(exchange) = &call.exchange {
+            let Telemetry { counters, metrics, .. } = &self.telemetry;
+            report_exchange(exchange, counters, metrics, &self.notify);
+        }
         self.telemetry.record(call);
     }
 }

@@ -13,7 +13,7 @@ use http::StatusCode;
 use super::span::parent::ParentSpan;
 use crate::engine::{AnswerOrigin, AnswerSource, CallOutcome, RequestSummary, ServedTake};
 use crate::fault::CallFault;
-use crate::record::UpstreamTimes;
+use crate::record::RecordOutcome;
 use crate::replay::RecordingMismatchError;
 
 /// How the sending of an answer ended.
@@ -46,17 +46,6 @@ pub struct TokenCounts {
     pub input: u64,
     /// Those of the answer.
     pub output: u64,
-}
-
-/// What became of an exchange with an upstream that was to be kept.
-#[derive(Clone, Debug)]
-pub struct ExchangeOutcome {
-    /// Whether it was.
-    pub kept: bool,
-    /// When what happened at the upstream.
-    pub times: UpstreamTimes,
-    /// The model that answered, where the answer tells it.
-    pub answered_by: Option<String>,
 }
 
 /// A call that is over. All times count from its arrival.
@@ -93,7 +82,7 @@ pub struct CallRecord {
     /// What it cost in US dollars, or had when it was recorded, where that is known.
     pub cost_usd: Option<f64>,
     /// The exchange with the upstream, where it was to be kept.
-    pub exchange: Option<Box<ExchangeOutcome>>,
+    pub exchange: Option<Box<RecordOutcome>>,
     /// A miss of which its client learned nothing, since a fault replaced the answer.
     pub hidden_miss: Option<Arc<RecordingMismatchError>>,
     /// The fault it got.
@@ -134,9 +123,7 @@ impl CallRecord {
     /// The bytes it takes in memory, about; those that it shares with others too.
     pub fn weight(&self) -> usize {
         let fault = self.fault.as_deref().map_or(0, CallFault::weight);
-        let exchange = self.exchange.as_ref().map_or(0, |exchange| {
-            size_of_val(&**exchange) + exchange.answered_by.as_ref().map_or(0, String::len)
-        });
+        let exchange = self.exchange.as_ref().map_or(0, |exchange| exchange.weight());
         let parent =
             self.parent.as_ref().map_or(0, |parent| size_of_val(&**parent) + parent.state.len());
         let hidden = self.hidden_miss.as_ref().map_or(0, |miss| miss.weight());
@@ -146,12 +133,12 @@ impl CallRecord {
 
     /// The model that answered, where the answer tells it.
     pub fn answered_by(&self) -> Option<&str> {
-        self.exchange.as_ref()?.answered_by.as_deref()
+        self.exchange.as_ref()?.model.as_deref()
     }
 
     /// Whether the exchange was kept, where it was to be.
     pub fn is_kept(&self) -> Option<bool> {
-        self.exchange.as_ref().map(|exchange| exchange.kept)
+        self.exchange.as_ref().map(|exchange| exchange.outcome.is_ok())
     }
 
     /// Where its answer came from.

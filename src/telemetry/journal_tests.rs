@@ -3,9 +3,8 @@ use crate::engine::{CallOutcome, RequestSummary};
 use crate::fault::{CallFault, CallKey, FaultSource};
 use crate::identity::RequestKey;
 use crate::provider::Provider;
-use crate::record::UpstreamTimes;
+use crate::record::{RecordOutcome, UpstreamTimes};
 use crate::replay::{MissReason, RecordingMismatchError};
-use crate::telemetry::call_record::ExchangeOutcome;
 
 pub(super) fn seen(at: i64) -> CallRecord {
     CallRecord::new(
@@ -30,6 +29,21 @@ pub(in crate::telemetry) fn mismatch(detail: &str) -> RecordingMismatchError {
         recordings: Vec::new(),
         nearest: None,
         outside_key: Vec::new(),
+    }
+}
+
+/// A recorded exchange that was kept, answered by this model.
+pub(in crate::telemetry) fn exchange(times: UpstreamTimes, model: Option<String>) -> RecordOutcome {
+    RecordOutcome {
+        outcome: Ok(()),
+        incomplete: None,
+        label: String::new(),
+        model,
+        tokens: (0, 0),
+        cost_usd: None,
+        failure: None,
+        times,
+        append: Duration::ZERO,
     }
 }
 
@@ -116,9 +130,7 @@ fn lines_weigh_what_their_texts_take() {
         only_delays: false,
     };
     let fault = Some(Arc::new(fault));
-    let exchange =
-        ExchangeOutcome { kept: true, times: UpstreamTimes::default(), answered_by: long() };
-    let exchange = Some(Box::new(exchange));
+    let exchange = Some(Box::new(exchange(UpstreamTimes::default(), long())));
     let heavy = CallRecord { facts: Arc::new(facts), exchange, fault, ..light.clone() };
     assert!(heavy.weight() >= light.weight() + 5_000, "{}", heavy.weight());
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call_record::{CallRecord, SendEnd};
 use crate::engine::{AnswerOrigin, CallOutcome, clip};
-use crate::record::CallFailure;
+use crate::record::{CallFailure, RecordOutcome};
 use crate::replay::{MissReason, RecordingMismatchError};
 
 /// How many mismatches are kept in full.
@@ -149,6 +149,27 @@ impl RunCounters {
             }
             Some(AnswerOrigin::Placeholder) | None => {}
         }
+    }
+
+    /// Adds what became of a recorded exchange; `true` where it could not be kept for a reason
+    /// that is a new one.
+    pub fn add_exchange(&self, exchange: &RecordOutcome) -> bool {
+        let (input, output) = exchange.tokens;
+        self.spend(input, output, exchange.cost_usd.unwrap_or_default());
+        if let (None, Some(model)) = (exchange.cost_usd, &exchange.model)
+            && (input, output) != (0, 0)
+        {
+            self.unpriced(model);
+        }
+        if let Err(reason) = &exchange.outcome {
+            return self.unkept(reason);
+        }
+        Self::count(&self.recorded);
+        exchange.failure.into_iter().for_each(|failure| self.failed_call(failure));
+        if exchange.incomplete.is_some() {
+            Self::count(&self.incomplete);
+        }
+        false
     }
 
     fn add_mismatch(&self, error: &Arc<RecordingMismatchError>) {

@@ -63,15 +63,14 @@ impl DemoServer {
         let recording = store::RecordingAppender::open(file, &store::RunChoice::New, &rules)?;
         let (place, prices) = (recording.place(), PriceTable::builtin());
         let counts = (Arc::clone(&counters), metrics());
-        let told = record::on_told(counts.clone(), silent());
+        let told = record::on_told(counts, silent());
         let writer = RecordWriter::start(recording, KeepPolicy::Successes, told)
             .map_err(|error| broken(&error.to_string()))?;
         // A proxy of the environment has no part in what stays on this machine.
         let client =
             UpstreamClient::new().map_err(|error| broken(&format!("failed to {error}")))?;
         let config = RecordConfig { max_copy: LIMIT, drain: GRACE, rules, prices, place };
-        let on_kept = record::on_kept(counts, silent());
-        let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor), on_kept);
+        let recorder = RecordEngine::new(config, client, writer, Arc::clone(&redactor));
         let routes = Arc::new(routes(Some(base)));
         let forwarding = Forwarding {
             routes: Arc::clone(&routes),

@@ -6,7 +6,7 @@ use crate::fault::{CallFault, CallKey, FaultSource};
 use crate::provider::Provider;
 use crate::record::UpstreamTimes;
 use crate::replay::MatchedBy;
-use crate::telemetry::call_record::{ExchangeOutcome, TokenCounts};
+use crate::telemetry::call_record::TokenCounts;
 use http::StatusCode;
 
 /// The labels of a model with a name that has to be escaped.
@@ -63,7 +63,7 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
     let times = UpstreamTimes { sent, head, first: Some(first), last };
-    recorded.exchange = Some(Box::new(ExchangeOutcome { kept: true, times, answered_by: None }));
+    recorded.exchange = Some(Box::new(crate::telemetry::journal::tests::exchange(times, None)));
     metrics.record(&recorded);
     let mut forwarded = seen(Provider::Cohere, "command", CallOutcome::Forwarded, Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));

@@ -185,7 +185,7 @@ fn agentlooms(out: &mut Attributes, seen: &CallRecord) {
         out.text("agentloom.mock.step_id", seen.facts.step.as_deref());
     }
     out.maybe("mock.fault_type", seen.fault.as_deref().map(|fault| fault.kind));
-    if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.kept) {
+    if let Some(exchange) = seen.exchange.as_ref().filter(|exchange| exchange.outcome.is_ok()) {
         let times = &exchange.times;
         out.put("agentloom.recording.provider", seen.facts.provider.name());
         let model = seen.facts.model.as_deref().or(seen.answered_by());
