@@ -176,8 +176,10 @@ fn a_folder_that_goes_away_and_comes_back_is_recorded_into_again() {
     let after = calls(&server, "after", 3);
     let said = server.stop().expect(5).stderr;
     let complaints = complaints(&said);
-    assert_eq!(complaints.len(), 1, "{said}");
-    assert!(complaints[0].contains("No such file"), "{said}");
+    // Each cause is said once: the folder may be missed at the lock or at the run's own file.
+    let causes: BTreeSet<_> = complaints.iter().collect();
+    assert!(causes.len() == complaints.len() && (1..=2).contains(&causes.len()), "{said}");
+    assert!(complaints.iter().all(|complaint| complaint.contains("No such file")), "{said}");
     let receipt = receipt(&scene);
     assert_eq!(receipt["not_kept"], lost, "{receipt}");
     let noted: BTreeSet<String> = before.into_iter().chain(after).collect();
