@@ -93,7 +93,7 @@ fn replay(path: &Path, rules: &IdentityRules) -> Result<Arc<ReplayEngine>, Comma
 }
 
 /// The recording, where there is one: it may be a log only, of a recorder that was
-/// killed or that has not folded yet.
+/// killed or that has not compacted yet.
 fn existing(path: &Path, ground: &RunContext) -> Result<Option<store::Recording>, CommandFailure> {
     match store::Recording::open_merged(path) {
         Ok(recording) => {

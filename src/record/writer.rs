@@ -5,7 +5,7 @@
 //! those of the calls that end meanwhile: nobody waits for the recording, and
 //! several exchanges cost one write. Everything that may take time is a thread's:
 //! appends that have to wait for another process or for the storage, as many at
-//! once as have come in, and the closing. Folds have a thread of their own each,
+//! once as have come in, and the closing. Compactions have a thread of their own each,
 //! so that no exchange waits for one.
 
 mod work;
@@ -36,7 +36,7 @@ pub enum WriterEvent<'a> {
     Note(&'a StoreEvent),
     /// What could not be done, and is tried again. Nothing is lost by it.
     Trouble(&'a str),
-    /// The log was folded into the recording: how long it took.
+    /// A compaction is over: how long it took.
     Folded(Duration),
     /// What had been kept and is kept no more: the reason, and how many names.
     Lost(&'a str, usize),
@@ -49,10 +49,10 @@ pub type OnWriterEvent = Arc<dyn Fn(WriterEvent<'_>) + Send + Sync>;
 enum Task {
     /// Exchanges to be kept, and who waits for the word.
     Keep(Vec<Waiting>),
-    /// An exchange was kept without the thread: a fold may be due some time, and
+    /// An exchange was kept without the thread: a compaction may be due some time, and
     /// there may be something to tell.
     Kept,
-    /// A fold is over: how long it took.
+    /// A compaction is over: how long it took.
     Folded(Box<CompactionDone>, Duration),
     /// Nothing more will come.
     Close,
@@ -222,7 +222,7 @@ impl RecordWriter {
         tasks.as_ref()?.send(task).ok()
     }
 
-    /// Writes what is queued, folds it into the recording, closes that and waits
+    /// Writes what is queued, compacts it into the recording, closes that and waits
     /// for the thread.
     ///
     /// # Errors

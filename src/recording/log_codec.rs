@@ -94,19 +94,23 @@ pub struct PackedHead {
 #[non_exhaustive]
 pub enum PackedError {
     /// They end too early, or do not end where they must.
-    #[error("a kept call is cut or has bytes too many: the next fold of its log sets it aside")]
+    #[error(
+        "a kept call is cut or has bytes too many: the next compaction of its log sets it aside"
+    )]
     Length,
     /// A name that cannot stand in a recording.
-    #[error("a kept call has no usable name: the next fold of its log sets it aside")]
+    #[error("a kept call has no usable name: the next compaction of its log sets it aside")]
     Name,
     /// A layout or a time that does not exist.
-    #[error("a kept call has an unknown layout or time: the next fold of its log sets it aside")]
+    #[error(
+        "a kept call has an unknown layout or time: the next compaction of its log sets it aside"
+    )]
     Layout,
     /// The head is no JSON.
-    #[error("a kept call's head is not JSON: the next fold of its log sets it aside")]
+    #[error("a kept call's head is not JSON: the next compaction of its log sets it aside")]
     Json,
     /// A field of the entry is of the wrong type.
-    #[error("in a kept call, {problem}: the next fold of its log sets it aside")]
+    #[error("in a kept call, {problem}: the next compaction of its log sets it aside")]
     Entry {
         /// What is wrong.
         problem: Box<EntryError>,

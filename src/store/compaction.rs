@@ -6,7 +6,7 @@
 //! takes the old one's place, if that still is the file that was read.
 //!
 //! A crash at any point leaves the old file or the new one, and a log that is
-//! folded again, which changes nothing.
+//! compacted again, which changes nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,7 +35,7 @@ use super::temporary_file;
 use crate::identity::IdentityRules;
 use crate::recording::log_codec;
 
-/// How long a fold of someone else's is waited for.
+/// How long a compaction of someone else's is waited for.
 const OTHERS: Duration = Duration::from_secs(600);
 
 /// How often it is looked after.
@@ -44,35 +44,35 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How often a file is read again that others keep replacing.
 const TRIES: usize = 10;
 
-/// What a fold has done.
+/// What a compaction has done.
 #[derive(Debug, Default)]
 pub(super) struct CompactionResult {
     /// How many entries of the log are in the file now.
     pub(super) folded: usize,
-    /// Whether there is more to fold.
+    /// Whether there is more to compact.
     pub(super) left: bool,
-    /// Whether nothing was done, since someone else is folding.
+    /// Whether nothing was done, since someone else is compacting.
     pub(super) busy: bool,
     /// What people should know.
     pub(super) notes: Vec<StoreEvent>,
     /// Which file was read, and which one has taken its place; `None` where nothing was
-    /// folded, or the recording is a folder.
+    /// compacted, or the recording is a folder.
     pub(super) target: Option<ReplacedFile>,
 }
 
-/// The recording's file before a fold and after it.
+/// The recording's file before a compaction and after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplacedFile {
     pub(super) read: Option<FileVersion>,
     pub(super) written: Option<FileVersion>,
 }
 
-/// Folds what is in the log, and before it a log whose fold was interrupted.
-/// Where someone else is folding, that is waited for (`wait`), or left to him.
+/// Compacts what is in the log, and before it a log whose compaction was interrupted.
+/// Where someone else is compacting, that is waited for (`wait`), or left to him.
 ///
 /// # Errors
 /// A lock that cannot be had, a recording or a log that cannot be used, storage
-/// that fails. Everything is then where it was, or where the next fold finds it.
+/// that fails. Everything is then where it was, or where the next compaction finds it.
 pub(super) fn run(
     paths: &RecordingPaths,
     disk: &Disk,
@@ -103,7 +103,7 @@ pub(super) fn compact(
                 return Err(StoreError::Held {
                     path: paths.folding.clone(),
                     seconds: OTHERS.as_secs(),
-                    holder: "another process, which folds it".to_owned(),
+                    holder: "another process, which compacts it".to_owned(),
                 });
             }
             RotatedLog::Busy => {
@@ -129,7 +129,7 @@ pub(super) fn compact(
     }
 }
 
-/// Folds the log that has been moved; gives what was done, and the file that has taken
+/// Compacts the log that has been moved; gives what was done, and the file that has taken
 /// the recording's place. Entries that
 /// cannot be read are set aside, so that they are not in the way of the others
 /// for ever.
@@ -163,7 +163,7 @@ fn one(
             let left_out = (calls > 0).then_some(StoreEvent::Failures { path, calls });
             return Ok((next, written, note.into_iter().chain(left_out).collect()));
         }
-        // What is left of these is written over or again by the next fold.
+        // What is left of these is written over or again by the next compaction.
         next.fresh.discard(disk);
         if let Some(StoreEvent::Damaged { aside, .. }) = &note {
             let _ = disk.remove_if_there(aside);
@@ -174,7 +174,7 @@ fn one(
     Err(StoreError::write(paths.target.clone(), source))
 }
 
-/// What became of a fold.
+/// What became of a compaction.
 enum Committed {
     /// It is done, and this is the recording's file now.
     As(Option<FileVersion>),
@@ -182,7 +182,7 @@ enum Committed {
     Stale,
 }
 
-/// A fold that only has to be committed.
+/// A compaction that only has to be committed.
 struct Next {
     /// How many entries of the log it has.
     entries: usize,
@@ -317,7 +317,7 @@ fn commit(
     let failed = |source| StoreError::write(paths.target.clone(), source);
     if let (RecordingForm::Folder, fresh) = (paths.form, &next.fresh) {
         // Without the lock, which is held for moments: as long as there is a log that is
-        // being folded, only who folds it changes the folder.
+        // being compacted, only who compacts it changes the folder.
         if BaseState::at(paths)? != next.before {
             return Ok(Committed::Stale);
         }
@@ -343,7 +343,7 @@ fn commit(
     Ok(Committed::As(written))
 }
 
-/// Tells the temporary files of a fold from others.
+/// Tells the temporary files of a compaction from others.
 const FOLD: &str = "fold";
 
 /// How the names of temporary files end that are told by `tag`.
@@ -351,7 +351,7 @@ fn temporary(tag: &str) -> String {
     format!(".{tag}{}", temporary_file::SUFFIX)
 }
 
-/// Where the new file is written. Only who folds writes it, so it needs no name
+/// Where the new file is written. Only who compacts writes it, so it needs no name
 /// of its own.
 fn fresh(target: &Path) -> PathBuf {
     let name = target.file_name().unwrap_or_default().to_string_lossy();

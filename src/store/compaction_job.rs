@@ -16,7 +16,7 @@ use super::reader::Recording;
 use super::rotation::KnownLog;
 use crate::identity::IdentityRules;
 
-/// The work of one fold. Sent to a thread of its own, [`CompactionJob::run`] there, and
+/// The work of one compaction. Sent to a thread of its own, [`CompactionJob::run`] there, and
 /// its outcome given back to the recorder.
 #[derive(Debug)]
 pub struct CompactionJob {
@@ -24,7 +24,7 @@ pub struct CompactionJob {
     pub(super) paths: RecordingPaths,
     pub(super) disk: Disk,
     pub(super) rules: IdentityRules,
-    /// Whether a fold of someone else's is waited for.
+    /// Whether a compaction of someone else's is waited for.
     pub(super) wait: bool,
     /// Up to where its log is known to be whole.
     pub(super) known: Option<KnownLog>,
@@ -38,9 +38,9 @@ pub struct CompactionJob {
 #[derive(Debug)]
 pub struct CompactionDone {
     pub(super) result: Result<CompactionResult, StoreError>,
-    /// The recording's file as the fold found it, and as it left it.
+    /// The recording's file as the compaction found it, and as it left it.
     pub(super) target: Option<ReplacedFile>,
-    /// The recording's folder as the fold left it.
+    /// The recording's folder as the compaction left it.
     pub(super) folder: Option<FolderVersion>,
     /// Names that should be there and are not.
     pub(super) gone: Vec<Fingerprint>,
@@ -70,7 +70,7 @@ impl CompactionJob {
         CompactionDone { result, target, folder, gone }
     }
 
-    /// The recording's file where there was nothing to fold.
+    /// The recording's file where there was nothing to compact.
     fn looked_at(&self) -> Option<ReplacedFile> {
         if self.paths.form == RecordingForm::Folder {
             return None;

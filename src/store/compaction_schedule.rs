@@ -1,44 +1,44 @@
-//! When a log is folded into its recording.
+//! When a log is merged into its recording.
 
 use std::time::{Duration, Instant};
 
-/// Without an append for this long, there is time for a fold.
+/// Without an append for this long, there is time for a compaction.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// What is older than this is folded, however busy it is.
+/// What is older than this is compacted, however busy it is.
 const AGE: Duration = Duration::from_secs(30);
 
-/// A log below this many bytes is not folded for its size: as long as there is
+/// A log below this many bytes is not compacted for its size: as long as there is
 /// traffic, it has the processor.
 const SIZE: u64 = 128 << 20;
 
-/// After a fold that failed: first this long, then twice as long each time, up to
+/// After a compaction that failed: first this long, then twice as long each time, up to
 /// [`AGE`].
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A busy log is folded so rarely that folds take at most one part in this many of
+/// A busy log is compacted so rarely that compactions take at most one part in this many of
 /// the time: copying a large recording must not become the main work.
 const SHARE: u32 = 20;
 
-/// What is known about what has not been folded.
+/// What is known about what has not been compacted.
 #[derive(Debug, Default)]
 pub(super) struct CompactionSchedule {
     /// When the oldest of it was appended; `None` where there is nothing.
     since: Option<Instant>,
     /// When the last append was.
     last: Option<Instant>,
-    /// When the present fold began, or how long the last one took.
+    /// When the present compaction began, or how long the last one took.
     begun: Option<Instant>,
     took: Duration,
     /// Whether there are failed calls among it, which a retry may follow.
     expects_retry: bool,
-    /// Before this, a fold is not tried again, and how long that was.
+    /// Before this, a compaction is not tried again, and how long that was.
     retry: Option<(Instant, Duration)>,
 }
 
 impl CompactionSchedule {
     /// Something was appended. After a failed call that may be made again
-    /// (`expects_retry`), being idle is no reason to fold: a fold leaves out the
+    /// (`expects_retry`), being idle is no reason to compact: a compaction leaves out the
     /// failures of a run that has a retry to come.
     pub(super) fn appended(&mut self, now: Instant, expects_retry: bool) {
         self.since.get_or_insert(now);
@@ -46,14 +46,14 @@ impl CompactionSchedule {
         self.expects_retry |= expects_retry;
     }
 
-    /// A fold begins: what is appended from now on is for the next one.
+    /// A compaction begins: what is appended from now on is for the next one.
     pub(super) fn begun(&mut self, now: Instant) {
         self.since = None;
         self.expects_retry = false;
         self.begun = Some(now);
     }
 
-    /// A fold was done, with or without something left.
+    /// A compaction was done, with or without something left.
     pub(super) fn done(&mut self, now: Instant, left: bool) {
         self.retry = None;
         self.took = self.begun.take().map_or(Duration::ZERO, |begun| now - begun);
@@ -63,22 +63,22 @@ impl CompactionSchedule {
         }
     }
 
-    /// Someone else is folding: there is nothing to do until he is done.
+    /// Someone else is compacting: there is nothing to do until he is done.
     pub(super) fn busy(&mut self, now: Instant) {
         self.begun = None;
         self.retry = Some((now + RETRY, RETRY / 2));
         self.since.get_or_insert(now);
     }
 
-    /// A fold failed; what it was to fold is still there.
+    /// A compaction failed; what it was to compact is still there.
     pub(super) fn failed(&mut self, now: Instant) {
         let pause = self.retry.map_or(RETRY, |(_, pause)| (pause * 2).min(AGE));
         self.retry = Some((now + pause, pause));
         self.since.get_or_insert(now);
     }
 
-    /// When the next fold is due, with a log and a file of these lengths; `None`
-    /// where there is nothing to fold.
+    /// When the next compaction is due, with a log and a file of these lengths; `None`
+    /// where there is nothing to compact.
     pub(super) fn due(&self, log: u64, file: u64) -> Option<Instant> {
         let since = self.since?;
         let last = self.last.unwrap_or(since);

@@ -229,7 +229,7 @@ fn what_a_dead_recorder_left_is_told_by_readers_and_merged_by_who_changes_it() {
     assert_eq!(recording.names().collect::<Vec<_>>(), [step("a")]);
     assert_eq!(folder.names(), ["r.json"]);
     assert!(Recording::open(&folder.path).unwrap().notes().is_empty());
-    // A recorder that is alive folds its log itself.
+    // A recorder that is alive compacts its log itself.
     folder.log(&folder.paths.log, &[(step("b"), true, entry("2", "t2"))]);
     fs::write(&folder.paths.lock, "").unwrap();
     let alive = Disk::real().open(&folder.paths.run).unwrap();

@@ -109,7 +109,7 @@ pub enum StoreError {
     },
     /// With what is in its log it would be above that size.
     #[error(
-        "fold the log of {}: its {bytes} bytes would be above the limit of {limit}; \
+        "compact the log of {}: its {bytes} bytes would be above the limit of {limit}; \
          record into another file from now on",
         path.display()
     )]

@@ -73,7 +73,7 @@ fn words(path: &Path) -> Vec<String> {
 }
 
 /// A folder with these takes (number and time), and a log with takes of other times
-/// that is to be folded into it.
+/// that is to be compacted into it.
 fn fold_that_shifts(path: &Path, filed: &[(usize, &str)], logged: &[&str]) -> RecordingPaths {
     let _ = fs::remove_dir_all(path);
     fs::create_dir(path).unwrap();

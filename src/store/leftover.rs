@@ -15,7 +15,7 @@ use super::store_event::StoreEvent;
 /// How long the lock is waited for where nothing depends on it.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Folds what recorders that are gone have left behind; gives what is to be told
+/// Compacts what recorders that are gone have left behind; gives what is to be told
 /// of it. `path` is the recording's name for people.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //!
 //! A plan is made from the file's outline and the heads of the log's entries; of
 //! the file's own entries only those are read that a new one must be put behind.
-//! Readers follow the plan and a fold writes it, so a reader sees what a fold
+//! Readers follow the plan and a compaction writes it, so a reader sees what a compaction
 //! would write. Merging the same entries again changes nothing.
 
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 //!
 //! A [`Recording`] is read entry by entry, [`load`] reads it whole. A [`RecordingAppender`]
 //! adds to one: a [`FrameEncoder`] makes exchanges ready, each [`RecordingAppender::keep`] appends to the log `FILE.log` under the
-//! exclusive lock of the sidecar `FILE.lock`, and folds bring the log into the file
+//! exclusive lock of the sidecar `FILE.lock`, and compactions bring the log into the file
 //! as a whole, so nothing is lost and a reader never sees half a file. [`RecordingChanges`] are
 //! made to one that nobody records into; [`create`] makes one of entries. Everything
 //! here blocks.

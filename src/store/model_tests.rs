@@ -1,4 +1,4 @@
-//! Any schedule of recorders, folds, readers and crashes, beside a map.
+//! Any schedule of recorders, compactions, readers and crashes, beside a map.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ enum Step {
     Close {
         who: usize,
     },
-    /// A reader that folds what dead recorders left.
+    /// A reader that compacts what dead recorders left.
     Read,
 }
 

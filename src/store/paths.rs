@@ -19,7 +19,7 @@ pub(super) enum RecordingForm {
 }
 
 /// A recording and the files beside it. Only the recording itself is there when
-/// nobody records; the log, the folding log and torn tails after a crash, too.
+/// nobody records; both logs and torn tails after a crash, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RecordingPaths {
     /// The recording, symbolic links followed.
@@ -30,9 +30,9 @@ pub(super) struct RecordingPaths {
     pub(super) lock: PathBuf,
     /// The present run of recorders.
     pub(super) run: PathBuf,
-    /// What has been recorded and not been folded into the recording.
+    /// What has been recorded and not been compacted into the recording.
     pub(super) log: PathBuf,
-    /// The log that is being folded; always older than `log`.
+    /// The log that is being compacted; always older than `log`.
     pub(super) folding: PathBuf,
 }
 

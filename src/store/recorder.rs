@@ -1,7 +1,7 @@
 //! Adds entries to a recording, beside any number of others that do the same.
 //!
 //! What is recorded goes to the log first, which costs the same however large the
-//! recording is, and from there into the recording, by folds.
+//! recording is, and from there into the recording, by compactions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ mod open;
 /// that the answers to clients are not all held up by the full wait.
 const SHORT_WAIT: Duration = Duration::from_millis(500);
 
-/// How often a fold is done again at the end for what came meanwhile, while other
-/// recorders go on: the rest is theirs to fold.
+/// How often a compaction is done again at the end for what came meanwhile, while other
+/// recorders go on: the rest is theirs to compact.
 const ROUNDS: usize = 3;
 
 /// A recording, open for adding to.
@@ -219,14 +219,14 @@ impl RecordingAppender {
         std::mem::take(&mut self.notes)
     }
 
-    /// When the next fold is due; `None` where there is nothing to fold.
+    /// When the next compaction is due; `None` where there is nothing to compact.
     pub fn compaction_due(&self) -> Option<Instant> {
         let file = self.stamp.map_or(0, |stamp| stamp.length);
         self.schedule.due(self.tail.len(), file)
     }
 
-    /// The work of a fold, for another thread. Its outcome goes to
-    /// [`RecordingAppender::compaction_done`] before the next fold begins.
+    /// The work of a compaction, for another thread. Its outcome goes to
+    /// [`RecordingAppender::compaction_done`] before the next compaction begins.
     pub fn start_compaction(&mut self) -> CompactionJob {
         self.schedule.begun(Instant::now());
         self.job(false)
@@ -253,12 +253,12 @@ impl RecordingAppender {
         FileVersion::at(&self.paths.target).ok().flatten()
     }
 
-    /// Takes note of a fold that could not begin.
+    /// Takes note of a compaction that could not begin.
     pub fn compaction_refused(&mut self) {
         self.schedule.failed(Instant::now());
     }
 
-    /// Takes note of what became of a fold; gives whether something is left.
+    /// Takes note of what became of a compaction; gives whether something is left.
     ///
     /// # Errors
     /// Why it could not be done: it is tried again later, and everything is still
@@ -303,11 +303,11 @@ impl RecordingAppender {
         }
     }
 
-    /// Folds what is in the log, ends this recorder's part in the run, and tidies
+    /// Compacts what is in the log, ends this recorder's part in the run, and tidies
     /// up where it is the last.
     ///
     /// # Errors
-    /// A log that could not be folded: everything is still in it, and the next
+    /// A log that could not be compacted: everything is still in it, and the next
     /// `record` or `verify --fix` tries again. A recording that no longer
     /// holds what was kept in it. A lock or a file beside it that could not be
     /// removed.

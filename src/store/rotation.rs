@@ -1,4 +1,4 @@
-//! Moves the log out of the recorders' way, to be folded: the first step of a fold.
+//! Moves the log out of the recorders' way: the first step of a compaction.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -21,15 +21,15 @@ pub(super) struct KnownLog {
     pub(super) end: u64,
 }
 
-/// What there is to fold.
+/// What there is to compact.
 #[derive(Debug)]
 pub(super) enum RotatedLog {
     /// Nothing.
     Nothing,
-    /// Something, and someone alive is folding it.
+    /// Something, and someone alive is compacting it.
     Busy,
     /// This log, which stands at [`RecordingPaths::folding`]. It is locked for as long as
-    /// the file is open, so that nobody else folds it.
+    /// the file is open, so that nobody else compacts it.
     Folding {
         /// Open for reading.
         file: File,
@@ -38,7 +38,7 @@ pub(super) enum RotatedLog {
     },
 }
 
-/// Finds a log to fold: one that was left behind while it was being folded, else
+/// Finds a log to compact: one that was left behind while it was being compacted, else
 /// the recorders' own, whose names are noted in the run before it is moved.
 ///
 /// The log is read before the lock is taken, and under it only what came since.
@@ -137,7 +137,7 @@ pub(super) fn set_aside(
 }
 
 /// Copies damaged frames into a file of their own: the log that they are in is about to be
-/// folded.
+/// compacted.
 pub(super) fn keep_damaged(
     paths: &RecordingPaths,
     disk: &Disk,

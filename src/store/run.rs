@@ -10,7 +10,7 @@
 //! `{"rotated":[device,inode]}` behind those of each log that was moved. The names
 //! that still are in the log are read from there. A line `{"joined":N}` is left by
 //! each recorder that entered: N tells them apart. A line `{"target":[inode,length]}`
-//! says which file the recording is when a run begins, and from each fold on: another
+//! says which file the recording is when a run begins, and from each compaction on: another
 //! one is not of this run. It is `{"target":null}` where there is none, and
 //! `{"target":[inode,0]}` for a folder.
 
@@ -157,7 +157,7 @@ impl RunSeat {
     }
 
     /// Whether the run has made the recording this file, as far as that is known. The
-    /// last few count: a fold may have died before it put the newest in its place.
+    /// last few count: a compaction may have died before it put the newest in its place.
     pub(super) fn has_made(&self, target: RunTarget) -> bool {
         self.targets.is_empty() || self.targets.contains(&target)
     }

@@ -14,7 +14,7 @@ pub(super) fn has_leftover(paths: &RecordingPaths) -> Result<bool, StoreError> {
     left_log(paths).map(|log| log.is_some())
 }
 
-/// A log beside the recording that holds something: the one that is being folded first.
+/// A log beside the recording that holds something: the one that is being compacted first.
 ///
 /// # Errors
 /// Something else in a log's place.

@@ -23,7 +23,7 @@ use crate::recording::{Entry, RecordingMeta};
 /// Enough of a packed entry to tell its name and time, nearly always.
 const GLANCE: u32 = 640;
 
-/// How often a recording is opened again whose log was folded meanwhile.
+/// How often a recording is opened again whose log was compacted meanwhile.
 const TRIES: usize = 100;
 
 /// A recording and its logs, open, and how they make one.
@@ -54,7 +54,7 @@ struct Log {
 impl RecordingSnapshot {
     /// Opens a recording and whatever logs there are; `None` where there is none
     /// of them. An entry in a log that cannot be read is passed over, as one that
-    /// was not finished is: a fold sets it aside.
+    /// was not finished is: a compaction sets it aside.
     ///
     /// # Errors
     /// A file that cannot be read or used.
@@ -74,11 +74,11 @@ impl RecordingSnapshot {
             let logs = logs.into_iter().map(|(path, file, _)| Log::scan(&path, file));
             return Self::of(path, body, logs.collect::<Result<_, _>>()?, false);
         }
-        let detail = io::Error::other("its log is folded again and again");
+        let detail = io::Error::other("its log is compacted again and again");
         Err(StoreError::read(path.to_owned(), detail))
     }
 
-    /// A recording and the one log that is being folded into it, without the
+    /// A recording and the one log that is being compacted into it, without the
     /// entries that have been set aside.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl RecordingSnapshot {
         Ok(places)
     }
 
-    /// The takes of a name as a fold that was interrupted meant them to be, and whether
+    /// The takes of a name as a compaction that was interrupted meant them to be, and whether
     /// they are not so in the files. Of a name's files some may have been written anew,
     /// one after the other: a take that moves from one to the next is in both then.
     fn settled(&self, name: usize) -> Result<(Vec<TakeRef>, bool), StoreError> {
@@ -332,9 +332,9 @@ impl TakeRef {
 }
 
 impl Files {
-    /// Opens the log, the folding log and the file, in that order: what moves on
+    /// Opens the log, the log under compaction and the file, in that order: what moves on
     /// meanwhile is not missed. `None` where it has moved too far: had the newest
-    /// log that is open been folded before the file was opened, that could hold
+    /// log that is open been compacted before the file was opened, that could hold
     /// what was recorded after it, and the older entries would be put over it.
     fn open(
         path: &Path,

@@ -42,7 +42,7 @@ fn folded_while_opened(name: &str) {
             let paths = RecordingPaths::of(&path).unwrap();
             record(&paths, "1", true);
             let mut step = 0;
-            // Two logs are folded or on their way, between any two openings.
+            // Two logs are compacted or on their way, between any two openings.
             let source = RecordingSnapshot::open_with(&path, &paths, || {
                 if step == moment {
                     fold(&paths);

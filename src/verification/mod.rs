@@ -135,7 +135,7 @@ pub struct Problem {
     pub text: String,
     /// What helps.
     pub remedy: Cow<'static, str>,
-    /// Whether [`mend`], or a fold, puts it right.
+    /// Whether [`mend`], or a compaction, puts it right.
     pub mendable: bool,
 }
 

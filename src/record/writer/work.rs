@@ -13,7 +13,7 @@ use crate::store::{self, CompactionDone, StoreError};
 /// Exchanges written in one go at the most.
 const BATCH: usize = 1024;
 
-/// How much less of the processor a fold asks for than the traffic does.
+/// How much less of the processor a compaction asks for than the traffic does.
 const FOLD_NICENESS: i32 = 10;
 
 /// What the thread holds.
@@ -21,9 +21,9 @@ pub(super) struct WriterState {
     recording: Arc<Mutex<store::RecordingAppender>>,
     waits: Arc<AtomicBool>,
     on_told: OnWriterEvent,
-    /// How a fold's thread says that it is over.
+    /// How a compaction's thread says that it is over.
     folds: Sender<Task>,
-    /// The fold that is going on.
+    /// The compaction that is going on.
     folding: Option<JoinHandle<()>>,
     /// The troubles that have been told.
     said: HashSet<String>,
@@ -39,7 +39,7 @@ impl WriterState {
         Self { recording, waits, on_told, folds, folding: None, said: HashSet::new() }
     }
 
-    /// Takes all that is there, appends it, tells everyone; folds now and then.
+    /// Takes all that is there, appends it, tells everyone; compacts now and then.
     pub(super) fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
         let mut batch = Vec::new();
         let mut open = true;
@@ -64,7 +64,7 @@ impl WriterState {
         self.recording.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task; `None` when it is time for a fold.
+    /// The next task; `None` when it is time for a compaction.
     fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
         let due = if self.folding.is_none() { self.recording().compaction_due() } else { None };
         let Some(due) = due else {
@@ -114,7 +114,7 @@ impl WriterState {
         })
     }
 
-    /// Has a fold done on a thread of its own.
+    /// Has a compaction done on a thread of its own.
     fn start_compaction(&mut self) {
         let job = self.recording().start_compaction();
         let folds = self.folds.clone();
@@ -130,7 +130,7 @@ impl WriterState {
             Ok(thread) => self.folding = Some(thread),
             Err(error) => {
                 self.recording().compaction_refused();
-                self.trouble(format!("failed to start a thread to fold the log: {error}"));
+                self.trouble(format!("failed to start a thread to compact the log: {error}"));
             }
         }
     }

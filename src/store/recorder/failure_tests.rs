@@ -28,7 +28,7 @@ impl Outcome {
     }
 }
 
-/// Opens, appends, folds and closes, going on after errors as the writer does.
+/// Opens, appends, compacts and closes, going on after errors as the writer does.
 fn run(plan: &Plan, path: &Path, durability: Durability) -> Outcome {
     let mut outcome = Outcome::default();
     let rules = IdentityRules::default();

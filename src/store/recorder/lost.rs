@@ -4,7 +4,7 @@ use super::*;
 use crate::store::run::RunTarget;
 
 impl RecordingAppender {
-    /// How many names the recording held that are gone, where a fold has found another file
+    /// How many names the recording held that are gone, where a compaction has found another file
     /// or folder than this run has left: someone has deleted or replaced it. `None` where
     /// nobody has. It may be 0: another recording of the same names holds other answers.
     ///
@@ -17,7 +17,7 @@ impl RecordingAppender {
         gone: &mut Vec<Fingerprint>,
     ) -> Option<usize> {
         let run = self.run.as_mut()?;
-        // Where there was no recording before this fold, nothing of it can be gone.
+        // Where there was no recording before this compaction, nothing of it can be gone.
         let was_there = run.has_made_any();
         // What cannot be read now says nothing.
         run.refresh().ok()?;

@@ -8,7 +8,7 @@ use crate::store::{
     compaction, folder, linked, reader::Recording, regular_file, run, sidecars, temporary_file,
 };
 
-/// How often what an earlier run left is folded, before it is given up on: each
+/// How often what an earlier run left is compacted, before it is given up on: each
 /// time, another recorder has come and died meanwhile.
 const LEFTOVERS: usize = 8;
 
@@ -20,9 +20,9 @@ const TRIES: usize = 100;
 const READ_THROUGH: u64 = 64 << 20;
 
 impl RecordingAppender {
-    /// Opens a recording for adding to; its file is created with the first fold,
+    /// Opens a recording for adding to; its file is created with the first compaction,
     /// its folder here. What is there already is read and checked, and what an
-    /// earlier run left in its log is folded.
+    /// earlier run left in its log is compacted.
     ///
     /// # Errors
     /// An existing recording that cannot be used or was made under other rules;
@@ -81,7 +81,7 @@ impl RecordingAppender {
     }
 }
 
-/// Enters the run, having folded what an earlier one left: whatever is in the log
+/// Enters the run, having compacted what an earlier one left: whatever is in the log
 /// then is of the run that is entered.
 fn enter(
     path: &Path,
@@ -139,7 +139,7 @@ fn target(paths: &RecordingPaths) -> Result<RunTarget, StoreError> {
     }))
 }
 
-/// Removes what folds that were killed left behind, unless one is going on. Only
+/// Removes what compactions that were killed left behind, unless one is going on. Only
 /// under the lock.
 fn sweep(path: &Path, paths: &RecordingPaths) -> Result<(), StoreError> {
     let failed = |source| StoreError::write(path.to_owned(), source);
@@ -169,7 +169,7 @@ fn check(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
 }
 
 /// Checks a recording, where there is one, and its rules. The entries of a large
-/// one are not read: a fold copies those that it does not change as they stand.
+/// one are not read: a compaction copies those that it does not change as they stand.
 fn look_through(path: &Path, rules: &IdentityRules) -> Result<Vec<u64>, StoreError> {
     let recording = match Recording::open_to_inspect(path) {
         Ok(recording) => recording,

@@ -8,7 +8,7 @@ use super::line::{RunLine, read_line};
 use super::{LARGEST, LONGEST_LINE, RunTarget};
 use crate::store::regular_file;
 
-/// How many of the last targets count: a fold may have died before it put the newest in
+/// How many of the last targets count: a compaction may have died before it put the newest in
 /// its place.
 const LAST: usize = 2;
 

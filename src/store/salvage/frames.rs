@@ -1,4 +1,4 @@
-//! The entries of a log, put in the order in which a fold would put them.
+//! The entries of a log, put in the order in which a compaction would put them.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) struct FrameReader {
 }
 
 impl FrameReader {
-    /// Adds an entry as a fold would: the first of a run stands in the place of what
+    /// Adds an entry as a compaction would: the first of a run stands in the place of what
     /// earlier runs recorded under its name.
     pub(super) fn add(&mut self, head: PackedHead, frame: FramePlace) {
         let PackedHead { name, standing, recorded_at } = head;

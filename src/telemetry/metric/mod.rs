@@ -176,7 +176,7 @@ impl Metrics {
         self.append.add(took);
     }
 
-    /// Adds a fold of the log into the recording.
+    /// Adds a compaction of the log into the recording.
     pub fn compaction(&self, took: Duration) {
         self.fold.add(took);
     }
