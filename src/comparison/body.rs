@@ -108,7 +108,7 @@ fn of(side: &ComparedSide<'_>, response: &RecordedResponse) -> Body {
         return Body::Bytes(response.payload.bytes().to_vec());
     };
     let tidied = |mut value: Value| {
-        if side.operation() != Operation::Other {
+        if side.operation() != Operation::OTHER {
             tidy(&mut value, side.says());
         }
         Body::Json(value)

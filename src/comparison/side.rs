@@ -25,9 +25,9 @@ impl<'e> ComparedSide<'e> {
         Self { name, entry, call }
     }
 
-    /// What it asks for; [`Operation::Other`] where that is not known.
+    /// What it asks for; [`Operation::OTHER`] where that is not known.
     pub(super) fn operation(&self) -> Operation {
-        self.call.as_ref().map_or(Operation::Other, |call| call.operation)
+        self.call.as_ref().map_or(Operation::OTHER, |call| call.operation)
     }
 
     /// Whether its answer came as a stream.
@@ -48,15 +48,10 @@ impl<'e> ComparedSide<'e> {
 
     /// The vectors of its answer: an entry that has its response keeps them there.
     pub(super) fn vectors(&self) -> Vec<Vec<f64>> {
-        let makes_vectors = matches!(
-            self.operation(),
-            Operation::Embeddings
-                | Operation::EmbedContent
-                | Operation::CohereEmbed
-                | Operation::OllamaEmbed
-        );
         match &self.entry.response {
-            Some(response) if makes_vectors && self.entry.embeddings.is_empty() => {
+            Some(response)
+                if self.operation().makes_vectors() && self.entry.embeddings.is_empty() =>
+            {
                 let answer = |bytes: Vec<u8>| {
                     provider::read_complete(self.operation(), media(response), &bytes)
                 };

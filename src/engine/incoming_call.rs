@@ -37,10 +37,8 @@ impl IncomingCall {
 
     /// The shape that errors have for this call: its own, else its upstream's.
     pub(crate) fn error_shape(&self) -> Provider {
-        match self.parsed.redacted.observed.call.provider {
-            Provider::Unknown => self.parsed.route.provider,
-            known => known,
-        }
+        let own = self.parsed.redacted.observed.call.provider;
+        if own == Provider::UNKNOWN { self.parsed.route.provider } else { own }
     }
 
     /// What may be stored or shown of the request.

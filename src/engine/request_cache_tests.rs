@@ -55,7 +55,7 @@ impl Scene {
         let upstream = |name: &str| MountedUpstream {
             name: name.to_owned(),
             base: Url::parse("https://api.example.test").ok(),
-            provider: Provider::OpenAi,
+            provider: Provider::OPEN_AI,
         };
         let redactor = Redactor::new(&["hidden-[0-9]+".to_owned()]).unwrap();
         Self {

@@ -61,7 +61,7 @@ impl RequestSummary {
             path: clip(path),
             upstream: String::new(),
             provider,
-            operation: Operation::Other,
+            operation: Operation::OTHER,
             model: None,
             streamed: false,
             step: None,

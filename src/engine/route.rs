@@ -129,7 +129,7 @@ impl RouteTable {
             }
             (Some(upstream), None) => Ok(upstream.place(path, query, session)),
             (None, single) if single.is_some() || self.unnamed => {
-                let (name, provider) = (UNNAMED.to_owned(), Provider::Unknown);
+                let (name, provider) = (UNNAMED.to_owned(), Provider::UNKNOWN);
                 let unnamed = MountedUpstream { name, base: None, provider };
                 Ok(Route { single: true, ..unnamed.place(path, query, session) })
             }
@@ -222,7 +222,7 @@ mod tests {
         let upstream = |name: &str, base: &str| MountedUpstream {
             name: name.to_owned(),
             base: Url::parse(base).ok(),
-            provider: Provider::OpenAi,
+            provider: Provider::OPEN_AI,
         };
         RouteTable {
             named: vec![

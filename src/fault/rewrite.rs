@@ -6,14 +6,11 @@
 //! chunks are new, one an event.
 
 mod call;
-mod partial;
-mod shape;
 
 use serde_json::Value;
 
 use super::Fault;
-use crate::provider::{self, Answer, Framing, ModeError, ResponseFormat};
-use shape::AnswerShape;
+use crate::provider::{self, Answer, AnswerShape, Framing, ModeError, ResponseFormat};
 
 /// Why an answer cannot be changed so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,7 +64,7 @@ pub fn rewrite(
     let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
     let answer = provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
     let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
-    let shape = AnswerShape::of(operation, &body).ok_or(not_an_answer)?;
+    let shape = operation.answer_shape(&body).ok_or(not_an_answer)?;
     let marked = change(fault, shape, &answer, framing, &mut body)?;
     let bytes = body.to_string().into_bytes();
     let Some(framing) = framing else { return Ok(vec![bytes]) };
@@ -82,7 +79,7 @@ pub fn rewrite(
 /// marked.
 fn change(
     fault: &Fault,
-    shape: AnswerShape,
+    shape: &AnswerShape,
     answer: &Answer,
     framing: Option<Framing>,
     body: &mut Value,
@@ -90,7 +87,7 @@ fn change(
     match fault {
         Fault::ToolCallFault { mode } => call::break_call(*mode, shape, framing.is_some(), body),
         Fault::PartialResponse { content } => {
-            partial::cut_off(shape, content.as_deref(), answer, body);
+            shape.cut_off(content.as_deref(), answer, body);
             Ok(None)
         }
         other => Err(NotApplicable::Fault { fault: other.name() }),

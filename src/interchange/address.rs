@@ -156,7 +156,7 @@ fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -
         body_model: model,
         body_stream: None,
     });
-    call.operation != Operation::Other && call.model.is_some()
+    call.operation != Operation::OTHER && call.model.is_some()
 }
 
 fn host_of(uri: &Uri) -> String {

@@ -13,7 +13,6 @@ mod agentloom;
 mod aimock;
 mod bounded;
 mod companion;
-mod conversation;
 mod exchange;
 mod format;
 mod har;

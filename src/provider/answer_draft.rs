@@ -9,10 +9,8 @@ mod finish;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub(super) use finish::Dialect;
-use finish::finish_word;
+pub(super) use finish::{FinishMeaning, FinishWords};
 
-use super::response_format::{ModeError, ResponseFormat};
 use super::{Answer, TokenUsage, ToolCall};
 
 /// What an answer says, ready to be put into any shape.
@@ -24,10 +22,17 @@ pub(super) struct AnswerDraft<'a> {
     /// The calls, their arguments an object each.
     pub(super) calls: Vec<ToolCall>,
     pub(super) usage: TokenUsage,
+    /// What its finish reason means, where that is known.
+    meaning: Option<FinishMeaning>,
 }
 
 impl<'a> AnswerDraft<'a> {
-    pub(super) fn of(answer: &'a Answer, asked: Option<&'a str>, seed: &'a str) -> Self {
+    pub(super) fn of(
+        answer: &'a Answer,
+        asked: Option<&'a str>,
+        seed: &'a str,
+        meaning: Option<FinishMeaning>,
+    ) -> Self {
         let call =
             |call: &ToolCall| ToolCall::from_doc(&call.id, &call.name, Some(&call.arguments));
         Self {
@@ -36,6 +41,7 @@ impl<'a> AnswerDraft<'a> {
             model: answer.model.as_deref().or(asked).unwrap_or(""),
             calls: answer.tool_calls.iter().map(call).collect(),
             usage: answer.usage.unwrap_or_default(),
+            meaning,
         }
     }
 
@@ -54,22 +60,9 @@ impl<'a> AnswerDraft<'a> {
         if call.id.is_empty() { id(prefix, place, self.seed) } else { call.id.clone() }
     }
 
-    pub(super) fn finish(&self, dialect: Dialect) -> &'a str {
-        finish_word(dialect, self.answer.finish_reason.as_deref(), !self.calls.is_empty())
-    }
-
-    /// The vectors, which an answer that is asked for cannot do without, one for each
-    /// text; JSON has no word for numbers that are not finite.
-    pub(super) fn vectors(&self, asked: &ResponseFormat<'_>) -> Result<&'a [Vec<f64>], ModeError> {
-        let vectors = &self.answer.embeddings;
-        let kept = vectors.len();
-        if kept == 0 || !vectors.iter().flatten().all(|number| number.is_finite()) {
-            return Err(ModeError::NoVectors { operation: asked.operation.name() });
-        }
-        match asked.inputs.filter(|inputs| *inputs != kept) {
-            Some(inputs) => Err(ModeError::OtherCount { asked: inputs, kept }),
-            None => Ok(vectors),
-        }
+    pub(super) fn finish(&self, words: &FinishWords) -> &'a str {
+        let found = self.answer.finish_reason.as_deref();
+        words.word(found, self.meaning, !self.calls.is_empty())
     }
 
     /// Whether text stands beside the calls, or is all there is.

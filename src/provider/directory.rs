@@ -5,222 +5,19 @@
 //! base URL as it came.
 
 mod host;
+mod known_upstream;
+mod upstreams;
 
-use super::Provider;
+use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
 use crate::identity::QueryRules;
 pub use host::upstream_at;
-
-/// An upstream known by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownUpstream {
-    /// Its name, which is also the first segment of its mount.
-    pub name: &'static str,
-    /// Its public base URL without a trailing slash; `None` where only the user
-    /// knows it (a resource's or a region's own host).
-    pub base: Option<&'static str>,
-    /// The shape its errors take.
-    pub provider: Provider,
-    /// The variables its SDKs read their base URL from. Those of an upstream
-    /// without a base are of use only once its address is known.
-    pub variables: &'static [BaseUrlVariable],
-    /// The variables its SDKs read a key from and refuse to start without.
-    pub keys: &'static [&'static str],
-}
+pub use known_upstream::{BaseUrlVariable, KnownUpstream};
+use upstreams::GEMINI;
+pub use upstreams::UPSTREAMS;
 
 /// Two names of one key. Google's SDKs read either, warn where they find both, and then
 /// take the second: a stand-in beside the user's own key would take its place.
 pub const SAME_KEY: [&str; 2] = ["GEMINI_API_KEY", "GOOGLE_API_KEY"];
-
-/// An environment variable that holds a base URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BaseUrlVariable {
-    /// Its name.
-    pub name: &'static str,
-    /// What its value has behind loomrec's origin: the mount, and the part of the
-    /// path that this SDK expects in its base (`/openai/v1`).
-    pub suffix: &'static str,
-}
-
-impl KnownUpstream {
-    /// The part of a variable's suffix behind the mount (`/v1`, or nothing). A
-    /// value the user had set names this upstream's base once it is cut off.
-    pub fn tail(&self, variable: &BaseUrlVariable) -> &'static str {
-        variable
-            .suffix
-            .strip_prefix('/')
-            .and_then(|suffix| suffix.strip_prefix(self.name))
-            .unwrap_or("")
-    }
-}
-
-const fn var(name: &'static str, suffix: &'static str) -> BaseUrlVariable {
-    BaseUrlVariable { name, suffix }
-}
-
-/// The upstreams known by name, in a fixed order.
-pub const UPSTREAMS: &[KnownUpstream] = &[
-    KnownUpstream {
-        name: "openai",
-        base: Some("https://api.openai.com"),
-        provider: Provider::OpenAi,
-        variables: &[var("OPENAI_BASE_URL", "/openai/v1"), var("OPENAI_API_BASE", "/openai/v1")],
-        keys: &["OPENAI_API_KEY"],
-    },
-    KnownUpstream {
-        name: "anthropic",
-        base: Some("https://api.anthropic.com"),
-        provider: Provider::Anthropic,
-        variables: &[
-            var("ANTHROPIC_BASE_URL", "/anthropic"),
-            var("ANTHROPIC_API_BASE", "/anthropic"),
-        ],
-        keys: &["ANTHROPIC_API_KEY"],
-    },
-    KnownUpstream {
-        name: "gemini",
-        base: Some("https://generativelanguage.googleapis.com"),
-        provider: Provider::Gemini,
-        variables: &[
-            var("GOOGLE_GEMINI_BASE_URL", "/gemini"),
-            var("GEMINI_API_BASE", "/gemini/v1beta"),
-        ],
-        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
-    },
-    KnownUpstream {
-        name: "vertex",
-        base: None,
-        provider: Provider::Gemini,
-        variables: &[
-            var("GOOGLE_VERTEX_BASE_URL", "/vertex"),
-            var("ANTHROPIC_VERTEX_BASE_URL", "/vertex/v1"),
-        ],
-        keys: &[],
-    },
-    KnownUpstream {
-        name: "azure",
-        base: None,
-        provider: Provider::OpenAi,
-        variables: &[var("AZURE_OPENAI_ENDPOINT", "/azure"), var("AZURE_API_BASE", "/azure")],
-        keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
-    },
-    KnownUpstream {
-        name: "mistral",
-        base: Some("https://api.mistral.ai"),
-        provider: Provider::OpenAi,
-        // The SDK reads no variable; LiteLLM reads the one for chat, the other else.
-        variables: &[
-            var("MISTRAL_AZURE_API_BASE", "/mistral/v1"),
-            var("MISTRAL_API_BASE", "/mistral/v1"),
-        ],
-        keys: &["MISTRAL_API_KEY"],
-    },
-    KnownUpstream {
-        name: "cohere",
-        base: Some("https://api.cohere.com"),
-        provider: Provider::Cohere,
-        variables: &[
-            var("CO_API_URL", "/cohere"),
-            // LiteLLM wants the whole URL here.
-            var("COHERE_API_BASE", "/cohere/v2/chat"),
-        ],
-        keys: &["CO_API_KEY", "COHERE_API_KEY"],
-    },
-    KnownUpstream {
-        name: "groq",
-        base: Some("https://api.groq.com"),
-        provider: Provider::OpenAi,
-        variables: &[var("GROQ_BASE_URL", "/groq"), var("GROQ_API_BASE", "/groq/openai/v1")],
-        keys: &["GROQ_API_KEY"],
-    },
-    KnownUpstream {
-        name: "ollama",
-        base: Some("http://127.0.0.1:11434"),
-        provider: Provider::Ollama,
-        variables: &[var("OLLAMA_HOST", "/ollama"), var("OLLAMA_API_BASE", "/ollama")],
-        keys: &[],
-    },
-    KnownUpstream {
-        name: "bedrock",
-        base: None,
-        provider: Provider::Bedrock,
-        variables: &[
-            var("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "/bedrock"),
-            var("AWS_BEDROCK_RUNTIME_ENDPOINT", "/bedrock"),
-            var("AWS_BEDROCK_BASE_URL", "/bedrock"),
-            var("ANTHROPIC_BEDROCK_BASE_URL", "/bedrock"),
-        ],
-        // A stand-in for AWS's keys would also hide a profile or a role from
-        // every other AWS client of the program.
-        keys: &[],
-    },
-    // Claude in the clouds of others, on Anthropic's own paths.
-    KnownUpstream {
-        name: "anthropic-mantle",
-        base: None,
-        provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic-mantle")],
-        keys: &[],
-    },
-    KnownUpstream {
-        name: "anthropic-aws",
-        base: None,
-        provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws")],
-        keys: &[],
-    },
-    KnownUpstream {
-        name: "anthropic-google-cloud",
-        base: None,
-        provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud")],
-        keys: &[],
-    },
-    KnownUpstream {
-        name: "anthropic-foundry",
-        base: None,
-        provider: Provider::Anthropic,
-        variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic-foundry")],
-        keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
-    },
-    KnownUpstream {
-        name: "openrouter",
-        base: Some("https://openrouter.ai"),
-        provider: Provider::OpenAi,
-        variables: &[var("OPENROUTER_API_BASE", "/openrouter/api/v1")],
-        keys: &["OPENROUTER_API_KEY"],
-    },
-    KnownUpstream {
-        name: "deepseek",
-        base: Some("https://api.deepseek.com"),
-        provider: Provider::OpenAi,
-        variables: &[var("DEEPSEEK_API_BASE", "/deepseek")],
-        keys: &["DEEPSEEK_API_KEY"],
-    },
-    KnownUpstream {
-        name: "xai",
-        base: Some("https://api.x.ai"),
-        provider: Provider::OpenAi,
-        variables: &[var("XAI_API_BASE", "/xai/v1")],
-        keys: &["XAI_API_KEY"],
-    },
-    KnownUpstream {
-        name: "together",
-        base: Some("https://api.together.xyz"),
-        provider: Provider::OpenAi,
-        variables: &[
-            var("TOGETHER_BASE_URL", "/together/v1"),
-            var("TOGETHER_AI_API_BASE", "/together/v1"),
-        ],
-        keys: &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
-    },
-    KnownUpstream {
-        name: "fireworks",
-        base: Some("https://api.fireworks.ai"),
-        provider: Provider::OpenAi,
-        variables: &[var("FIREWORKS_API_BASE", "/fireworks/inference/v1")],
-        keys: &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
-    },
-];
 
 impl KnownUpstream {
     /// The upstream of this name.
@@ -245,6 +42,18 @@ impl KnownUpstream {
         }
     }
 }
+
+/// What the upstream of this name wants to see for a request with this path; `None`
+/// for one that is not known by name.
+pub fn credential(upstream: &str, path: &str) -> Option<UpstreamCredential> {
+    // Google's paths in OpenAI's shape want what OpenAI's SDK sends.
+    if upstream == "gemini" && path.split('/').any(|part| part == "openai") {
+        return Some(needed(GEMINI_AS_OPENAI, ""));
+    }
+    KnownUpstream::find(upstream).map(|known| known.credential)
+}
+
+const GEMINI_AS_OPENAI: &[KeyPlacement] = &[bearer(GEMINI)];
 
 /// Which parameters of a query to an upstream of this name are credentials, beside those
 /// that are `named`. An entry that names none may be of any provider.

@@ -1,30 +1,17 @@
 //! An error that a provider is asked to write in its own shape.
 
-use super::{Framing, Provider};
+use super::answer_draft;
+use super::provider_row::{ErrorRequest, Provider};
 
-/// An error that a provider is to send.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorRequest<'a> {
-    /// Whose shape it has.
-    pub provider: Provider,
-    /// The upstream's name: it tells apart those that share a shape.
-    pub upstream: &'a str,
-    /// The HTTP status.
-    pub status: u16,
-    /// The provider's own word for it, its type or its code: `insufficient_quota`,
-    /// `overloaded_error`, `ServiceQuotaExceededException`. Without one it is the usual
-    /// one for the status.
-    pub kind: Option<&'a str>,
-    /// Without a message it is the one that the provider usually gives.
-    pub message: Option<&'a str>,
-    /// After how many milliseconds the call may be tried again. It is told where the
-    /// provider tells it: in a header, or, as Gemini does it, in the body.
-    pub retry_after_ms: Option<u64>,
-    /// The framing of the stream that was asked for; `None` where none was.
-    pub framing: Option<Framing>,
-    /// When it is sent, in seconds since 1970: some limits say when they are over.
-    pub now_s: u64,
-}
+/// What a limit of requests allows; the numbers are those of a small account.
+pub(super) const REQUESTS: u64 = 500;
+/// What a limit of tokens allows.
+pub(super) const TOKENS: u64 = 30_000;
+/// How many tokens are left of a limit that has not been used up.
+pub(super) const TOKENS_LEFT: u64 = 29_000;
+
+/// When a limit is over where nobody says it, in milliseconds.
+const USUAL_WAIT: u64 = 1000;
 
 impl<'a> ErrorRequest<'a> {
     /// The usual error for a status, not of a stream, sent in 1970.
@@ -39,5 +26,23 @@ impl<'a> ErrorRequest<'a> {
             framing: None,
             now_s: 0,
         }
+    }
+
+    /// After how many milliseconds the limit is over.
+    pub(super) fn limit_wait(&self) -> u64 {
+        self.retry_after_ms.unwrap_or(USUAL_WAIT)
+    }
+
+    /// An id of this error: the same on every run.
+    pub(super) fn id(&self, prefix: &str) -> String {
+        answer_draft::id(prefix, usize::from(self.status), self.message.unwrap_or_default())
+    }
+
+    /// The same as a UUID.
+    pub(super) fn uuid(&self) -> String {
+        let digits = self.id("") + &answer_draft::id("", usize::from(self.status), "uuid");
+        let group = |from: usize, to: usize| digits.get(from..to).unwrap_or_default();
+        let groups = [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)];
+        groups.join("-")
     }
 }

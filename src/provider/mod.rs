@@ -15,9 +15,12 @@
 
 mod answer;
 mod answer_draft;
+mod answer_form;
+mod answer_shape;
 mod anthropic;
 mod bedrock;
 mod cohere;
+pub mod conversation;
 pub mod credential;
 pub mod directory;
 mod error_body;
@@ -30,27 +33,30 @@ mod ollama;
 mod openai;
 mod operation;
 mod provider_error;
+mod provider_row;
 mod read;
 pub mod recognise;
 mod request_head;
 mod response_format;
+mod row_default;
 mod stream_error;
 mod synthesis;
 mod table;
-mod wire;
+mod vectors;
 
 pub use answer::{Answer, TokenUsage, ToolCall};
+pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};
+pub use answer_shape::{AnswerShape, CallSlot};
 pub use directory::{KnownUpstream, upstream_for};
 pub use error_body::{error_body, error_headers};
-pub use error_request::ErrorRequest;
 pub use framing::{EventFrame, Framing};
 pub use mode::{has_ended, reframe, to_complete, to_stream, write};
-pub use operation::{Operation, Provider, RecognisedCall};
+pub use operation::{Operation, ResponseFormat, StreamError, UsageNames};
 pub use provider_error::{ProviderError, natural_error, natural_error_after};
+pub use provider_row::{ErrorRequest, Provider, RecognisedCall};
 pub use read::{read, read_complete};
 pub use recognise::{delivery, mount, recognise};
 pub use request_head::RequestHead;
-pub use response_format::{ModeError, ResponseFormat, TranscriptFormat, VectorTypes};
 pub use stream_error::stream_error;
 pub use synthesis::{AnswerPart, SynthesizedEvents, synthesize, unended, whole};
 

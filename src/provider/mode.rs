@@ -8,11 +8,12 @@
 use serde_json::Value;
 
 use super::answer_draft::AnswerDraft;
+use super::answer_form::{ModeError, TranscriptFormat};
 use super::framing::{EventFrame, Framing, events};
 use super::openai::audio;
-use super::response_format::{ModeError, ResponseFormat, TranscriptFormat};
-use super::table::wire;
-use super::wire::ObjectView;
+use super::operation::ObjectView;
+use super::operation::ResponseFormat;
+use super::table::finish_meaning;
 use super::{Answer, Operation};
 
 /// The complete answer that a recorded stream in `framing` stands for.
@@ -27,7 +28,7 @@ pub fn to_complete(
 ) -> Result<Vec<u8>, ModeError> {
     let operation = asked.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "streamed", wanted: "complete" };
-    let merge = wire(asked.operation).merge.ok_or(not_yet)?;
+    let merge = asked.operation.row().merge.ok_or(not_yet)?;
     let merged = merge(framing, stream).ok_or(ModeError::Unreadable { operation })?;
     if merged.failed || !merged.ended || lacks_choices(asked, framing, stream, &merged.body) {
         return Err(ModeError::Unended);
@@ -38,7 +39,7 @@ pub fn to_complete(
 /// Whether the end that streams of an operation have of themselves stands in this one;
 /// `None` where that is not known.
 pub fn has_ended(operation: Operation, framing: Framing, stream: &[u8]) -> Option<bool> {
-    Some(wire(operation).merge?(framing, stream)?.ended)
+    Some(operation.row().merge?(framing, stream)?.ended)
 }
 
 /// Whether a stream was cut where one choice had ended and the next had not begun:
@@ -73,7 +74,7 @@ fn whole(asked: &ResponseFormat<'_>, body: Value) -> Result<Vec<u8>, ModeError> 
 pub fn to_stream(asked: &ResponseFormat<'_>, body: &[u8]) -> Result<Vec<Vec<u8>>, ModeError> {
     let operation = asked.operation.name();
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
-    let split = wire(asked.operation).split.ok_or(not_yet)?;
+    let split = asked.operation.row().split.ok_or(not_yet)?;
     let body = match asked.transcript {
         TranscriptFormat::Text => audio::text(body).map(|text| serde_json::json!({ "text": text })),
         _ => serde_json::from_slice(body).ok(),
@@ -139,9 +140,9 @@ pub fn write(
     answer: &Answer,
     seed: &str,
 ) -> Result<Vec<u8>, ModeError> {
-    let said = AnswerDraft::of(answer, asked.model, seed);
+    let said = AnswerDraft::of(answer, asked.model, seed, finish_meaning(answer));
     let not_built = ModeError::NotFromWords { operation: asked.operation.name() };
-    let write = wire(asked.operation).write.ok_or(not_built)?;
+    let write = asked.operation.row().write.ok_or(not_built)?;
     whole(asked, write(asked, &said)?)
 }
 

@@ -1,8 +1,8 @@
-//! Reads what an answer says, as its operation's line in the table has it.
+//! Reads what an answer says, as its operation's row has it.
 
 use super::answer::Answer;
+use super::framing::Framing;
 use super::operation::Operation;
-use super::{Framing, openai, table};
 
 /// What an answer says, or `None` where the operation is not one that is read or
 /// the bytes are not such an answer (an error body, for one).
@@ -10,17 +10,33 @@ use super::{Framing, openai, table};
 /// `framing` is that of a stream, `None` for a complete answer. A stream that was
 /// cut gives what arrived of it.
 pub fn read(operation: Operation, framing: Option<Framing>, bytes: &[u8]) -> Option<Answer> {
-    let wire = table::wire(operation);
+    let row = operation.row();
     match framing {
-        Some(framing) => wire.read_stream?(framing, bytes),
-        None => wire.read?(bytes),
+        Some(framing) => row.read_stream?(framing, bytes),
+        None => row.read?(bytes),
     }
 }
 
 /// What a complete answer of this media type (without parameters) says: [`read`], and
 /// transcriptions that are no JSON but the very text.
 pub fn read_complete(operation: Operation, media: &str, bytes: &[u8]) -> Option<Answer> {
-    let plain = || openai::audio::plain(media, bytes);
-    let plain = if operation == Operation::Transcription { plain() } else { None };
-    plain.or_else(|| read(operation, None, bytes))
+    let text = operation.row().read_text.and_then(|read_text| read_text(media, bytes));
+    text.or_else(|| read(operation, None, bytes))
+}
+
+impl Framing {
+    /// The framing of the streams that a request for `operation` with this raw query
+    /// asks for.
+    pub fn asked(operation: Operation, query: &str) -> Self {
+        (operation.row().framing)(query, None)
+    }
+
+    /// The framing of an answer to such a request, by its media type and its first
+    /// bytes; `None` where it is no stream.
+    pub fn answered(operation: Operation, media: &str, body: &[u8]) -> Option<Self> {
+        let array = operation.streams_arrays()
+            && media.eq_ignore_ascii_case("application/json")
+            && body.trim_ascii_start().first() == Some(&b'[');
+        if array { Some(Self::Array) } else { Self::of_media(media) }
+    }
 }

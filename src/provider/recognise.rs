@@ -2,23 +2,24 @@
 //!
 //! Paths are compared as they came, never re-encoded; only a model's name is
 //! percent-decoded. OpenAI's SDKs disagree on whether the base URL ends with `/v1`,
-//! so no target of that shape begins with it. What is not recognised is [`Operation::Other`] and is
+//! so no target of that shape begins with it. What is not recognised is [`Operation::OTHER`] and is
 //! forwarded and recorded all the same.
 
-use super::request_head::{PathShape, RequestHead, has_header};
-use super::{
-    Operation, Provider, RecognisedCall, anthropic, bedrock, cohere, gemini, ollama, openai,
-};
+use super::provider_row::PathShape;
+use super::request_head::RequestHead;
+use super::{Operation, Provider, RecognisedCall, openai};
 
 /// Recognises a request.
 pub fn recognise(seen: &RequestHead) -> RecognisedCall {
     let shape = shape(seen);
     let (provider, operation) = (shape.provider, shape.operation);
+    let row = provider.row();
+    let unasked = || seen.body_stream.unwrap_or_else(|| (row.streams_unasked)(seen.path));
     RecognisedCall {
         provider,
         operation,
-        streamed: shape.streamed.unwrap_or_else(|| streamed(seen, provider)),
-        target: target(seen, provider, operation),
+        streamed: shape.streamed.unwrap_or_else(unasked),
+        target: (row.target)(seen, operation),
         model: shape.model.or_else(|| seen.body_model.map(str::to_owned)),
     }
 }
@@ -26,118 +27,32 @@ pub fn recognise(seen: &RequestHead) -> RecognisedCall {
 /// Whether `stream`, `stream_options` and `alt` only choose how the answer of
 /// this operation is delivered, and so are no part of its identity.
 pub fn delivery(operation: Operation) -> bool {
-    match operation {
-        Operation::ChatCompletions
-        | Operation::Completions
-        | Operation::Responses
-        | Operation::Messages
-        | Operation::GenerateContent
-        | Operation::OllamaChat
-        | Operation::OllamaGenerate
-        | Operation::CohereChat
-        | Operation::Converse
-        | Operation::Invoke => true,
-        Operation::Embeddings
-        | Operation::Speech
-        | Operation::Transcription
-        | Operation::Images
-        | Operation::Files
-        | Operation::Batches
-        | Operation::CountTokens
-        | Operation::MessageBatches
-        | Operation::EmbedContent
-        | Operation::GeminiCountTokens
-        | Operation::CohereEmbed
-        | Operation::Rerank
-        | Operation::OllamaEmbed
-        | Operation::Other => false,
-    }
+    operation.row().delivery
 }
 
-/// Asks each provider in turn: those first whose paths are theirs alone.
+/// Asks each provider in turn, those that were added last first.
 fn shape(seen: &RequestHead) -> PathShape {
-    gemini::recognise(seen)
-        .or_else(|| bedrock::recognise(seen))
-        .or_else(|| anthropic::recognise(seen))
-        .or_else(|| ollama::recognise(seen))
-        .or_else(|| cohere::recognise(seen))
-        .or_else(|| openai::recognise(seen))
-        .unwrap_or_else(|| {
-            let mut shape = PathShape::new(other_provider(seen), Operation::Other);
-            shape.model = openai::deployment(seen.path);
-            shape
-        })
-}
-
-/// Whose errors a request expects that is not recognised otherwise.
-fn other_provider(seen: &RequestHead) -> Provider {
-    let header = |name| has_header(seen.headers, name);
-    let path = seen.path;
-    let known = |paths: &[&str]| paths.iter().any(|known| path.ends_with(known));
-    if header("anthropic-version") {
-        Provider::Anthropic
-    } else if header("x-goog-api-key") || header("x-goog-api-client") {
-        Provider::Gemini
-    } else if path.contains("/openai/deployments/") {
-        Provider::OpenAi
-    } else if path.starts_with("/v1beta/") || path.starts_with("/v1beta1/") {
-        Provider::Gemini
-    } else if path.starts_with("/api/") && !path.starts_with("/api/v1/") {
-        Provider::Ollama
-    } else if known(&["/v2/embed", "/v1/embed", "/v2/rerank", "/v1/rerank"]) {
-        Provider::Cohere
-    } else if path.starts_with("/v1/") || path.starts_with("/openai/") {
-        Provider::OpenAi
-    } else {
-        Provider::Unknown
-    }
-}
-
-fn streamed(seen: &RequestHead, provider: Provider) -> bool {
-    // Ollama streams unless it is told not to.
-    let default = provider == Provider::Ollama
-        && ["/api/chat", "/api/generate", "/api/pull", "/api/push", "/api/create"]
-            .iter()
-            .any(|path| seen.path.ends_with(path));
-    seen.body_stream.unwrap_or(default)
-}
-
-/// What the key is formed over; `None` for the form that AgentLoom hashes too.
-fn target(seen: &RequestHead, provider: Provider, operation: Operation) -> Option<String> {
-    let path = seen.path;
-    let verb = |from: &str, to: &str| {
-        let stem = path.strip_suffix(from);
-        stem.map_or_else(|| path.to_owned(), |stem| format!("{stem}{to}"))
-    };
-    let own = anthropic::own_path(path).is_some();
-    Some(match operation {
-        Operation::ChatCompletions
-            if seen.query.is_empty() && openai::deployment(path).is_none() =>
-        {
-            return None;
-        }
-        Operation::Messages if own => "anthropic.messages".to_owned(),
-        Operation::CountTokens if own => "anthropic.count_tokens".to_owned(),
-        Operation::Messages => verb(":streamRawPredict", ":rawPredict"),
-        Operation::GenerateContent => verb(":streamGenerateContent", ":generateContent"),
-        Operation::Converse => verb("/converse-stream", "/converse"),
-        Operation::Invoke => verb("/invoke-with-response-stream", "/invoke"),
-        _ if provider == Provider::OpenAi => unversioned(path).to_owned(),
-        _ => path.to_owned(),
+    let known = Provider::ALL.iter().rev().find_map(|provider| (provider.row().recognise)(seen));
+    known.unwrap_or_else(|| {
+        let mut shape = PathShape::new(other_provider(seen), Operation::OTHER);
+        shape.model = openai::deployment(seen.path);
+        shape
     })
+}
+
+/// Whose errors a request expects that is not recognised otherwise: headers tell it before
+/// the path does.
+fn other_provider(seen: &RequestHead) -> Provider {
+    let by_header = Provider::ALL.iter().find(|known| (known.row().has_header)(seen.headers));
+    let by_path = || Provider::ALL.iter().rev().find(|known| (known.row().has_path)(seen.path));
+    by_header.or_else(by_path).copied().unwrap_or(Provider::UNKNOWN)
 }
 
 /// Where a chat path is mounted: what is left of it without its
 /// `/chat/completions` and a `/v1` at its start. Two mounts of one upstream differ
 /// in it; two ways to split one base URL do not.
 pub fn mount(path: &str) -> &str {
-    unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
-}
-
-/// The path without a first segment `v1`.
-fn unversioned(path: &str) -> &str {
-    let rest = path.strip_prefix("/v1");
-    rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
+    openai::unversioned(path.strip_suffix("/chat/completions").unwrap_or(path))
 }
 
 #[cfg(test)]

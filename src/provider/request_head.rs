@@ -2,8 +2,6 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::{Operation, Provider};
-
 /// What is looked at in a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
@@ -21,26 +19,22 @@ pub struct RequestHead<'a> {
     pub body_stream: Option<bool>,
 }
 
-/// What the path alone tells.
-pub(super) struct PathShape {
-    pub(super) provider: Provider,
-    pub(super) operation: Operation,
-    /// The model, where the path names it.
-    pub(super) model: Option<String>,
-    /// The mode of delivery, where the path says it.
-    pub(super) streamed: Option<bool>,
-}
-
-impl PathShape {
-    pub(super) fn new(provider: Provider, operation: Operation) -> Self {
-        Self { provider, operation, model: None, streamed: None }
-    }
-}
-
 /// A path's segment, percent-decoded; `None` where it is empty.
 pub(super) fn decoded(segment: &str) -> Option<String> {
     let name = percent_decode_str(segment).decode_utf8_lossy().into_owned();
     (!name.is_empty()).then_some(name)
+}
+
+/// A path that ends with the verb `to` where it ended with `from`, which only chooses the
+/// delivery.
+pub(super) fn with_verb(path: &str, from: &str, to: &str) -> String {
+    let stem = path.strip_suffix(from);
+    stem.map_or_else(|| path.to_owned(), |stem| format!("{stem}{to}"))
+}
+
+/// Whether a path is one of Azure's deployments, under whichever prefix.
+pub(super) fn is_deployment(path: &str) -> bool {
+    path.contains("/openai/deployments/")
 }
 
 pub(super) fn has_header(headers: &[(String, String)], name: &str) -> bool {

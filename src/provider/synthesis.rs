@@ -7,8 +7,9 @@
 use serde_json::Value;
 
 use super::answer_draft::AnswerDraft;
+use super::answer_form::ModeError;
 use super::framing::EventFrame;
-use super::response_format::{ModeError, ResponseFormat};
+use super::operation::ResponseFormat;
 use super::{Answer, ToolCall, table};
 use mark::{MarkPlace, MarkValues};
 
@@ -57,12 +58,13 @@ pub fn synthesize(
     seed: &str,
 ) -> Result<SynthesizedEvents, ModeError> {
     let operation = asked.operation.name();
-    let wire = table::wire(asked.operation);
-    let write = wire.write.ok_or(ModeError::NotFromWords { operation })?;
+    let row = asked.operation.row();
+    let write = row.write.ok_or(ModeError::NotFromWords { operation })?;
     let not_yet = ModeError::NotYet { operation, recorded: "complete", wanted: "streamed" };
-    let split = wire.split.ok_or(not_yet)?;
+    let split = row.split.ok_or(not_yet)?;
     let answer = mark::answer(parts, rest);
-    let frames = match write(asked, &AnswerDraft::of(&answer, asked.model, seed))? {
+    let draft = AnswerDraft::of(&answer, asked.model, seed, table::finish_meaning(&answer));
+    let frames = match write(asked, &draft)? {
         Value::Object(body) => split(asked, body),
         _ => None,
     };

@@ -1,42 +1,62 @@
-//! What is done with the answers of each operation: one table, which the readers,
-//! the writers and the documentation all go by.
+//! The providers: one table, which recognition, the writers and the documentation go by.
 
-use super::wire::OperationWire;
-use super::{Operation, anthropic, bedrock, cohere, gemini, ollama, openai};
+use super::answer_draft::FinishMeaning;
+use super::operation::OperationRow;
+use super::provider_row::{ErrorRow, ProviderRow};
+use super::{Answer, Operation, Provider, openai};
 
-/// Nothing is done with these answers.
-const NONE: OperationWire =
-    OperationWire { read: None, read_stream: None, merge: None, split: None, write: None };
+impl Provider {
+    /// Every provider. A later one is asked earlier whether a request is its own, so that it
+    /// can tell itself apart from those before it.
+    pub const ALL: &'static [Self] = &[
+        Self::OPEN_AI,
+        Self::ANTHROPIC,
+        Self::GEMINI,
+        Self::BEDROCK,
+        Self::OLLAMA,
+        Self::COHERE,
+        Self::UNKNOWN,
+    ];
 
-/// What is done with the answers of `operation`.
-pub(super) fn wire(operation: Operation) -> &'static OperationWire {
-    match operation {
-        Operation::ChatCompletions => &openai::chat::WIRE,
-        Operation::Completions => &openai::completions::WIRE,
-        Operation::Responses => &openai::responses::WIRE,
-        Operation::Embeddings => &openai::embeddings::WIRE,
-        Operation::Transcription => &openai::audio::WIRE,
-        Operation::Messages => &anthropic::messages::WIRE,
-        Operation::CountTokens => &anthropic::count_tokens::WIRE,
-        Operation::GenerateContent => &gemini::generate::WIRE,
-        Operation::EmbedContent => &gemini::embed::WIRE,
-        Operation::GeminiCountTokens => &gemini::count_tokens::WIRE,
-        Operation::Converse => &bedrock::converse::WIRE,
-        Operation::Invoke => &bedrock::invoke::WIRE,
-        Operation::CohereChat => &cohere::chat::WIRE,
-        Operation::CohereEmbed => &cohere::embed::WIRE,
-        Operation::OllamaChat => &ollama::chat::WIRE,
-        Operation::OllamaGenerate => &ollama::generate::WIRE,
-        Operation::OllamaEmbed => &ollama::embed::WIRE,
-        Operation::Speech
-        | Operation::Images
-        | Operation::Files
-        | Operation::Batches
-        | Operation::MessageBatches
-        | Operation::Rerank
-        | Operation::Other => &NONE,
+    /// The provider's place in [`Self::ALL`].
+    pub fn place(self) -> usize {
+        Self::ALL.iter().position(|known| *known == self).unwrap_or(0)
+    }
+
+    /// Nothing we know by its shape.
+    pub const UNKNOWN: Self = Self::new(&UNKNOWN);
+}
+
+impl Operation {
+    /// Any other method and path: forwarded and recorded all the same.
+    pub const OTHER: Self = Self::new(&OTHER);
+
+    /// All of them, by provider.
+    pub fn all() -> impl Iterator<Item = Self> + Clone {
+        Provider::ALL.iter().flat_map(|provider| provider.row().operations.iter().copied())
     }
 }
+
+/// What an answer's word for its end means, in any provider's words.
+pub(super) fn finish_meaning(answer: &Answer) -> Option<FinishMeaning> {
+    let known = Operation::all().filter_map(|operation| operation.row().finish);
+    FinishMeaning::of(answer.finish_reason.as_deref()?, known)
+}
+
+/// Errors look as OpenAI's do, which most programs read.
+static UNKNOWN: ProviderRow = ProviderRow {
+    operations: &[Operation::OTHER],
+    errors: ErrorRow {
+        limit: ErrorRow::PLAIN.limit,
+        retry: ErrorRow::PLAIN.retry,
+        gateway_page: ErrorRow::PLAIN.gateway_page,
+        ..openai::ERRORS
+    },
+    ..ProviderRow::UNNAMED
+};
+
+static OTHER: OperationRow =
+    OperationRow { stream_error: openai::stream_error, ..OperationRow::UNREAD };
 
 #[cfg(test)]
 #[path = "table_tests.rs"]

@@ -6,29 +6,29 @@ use crate::provider::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
 const ROWS: [(Operation, &str); 23] = [
-    (Operation::ChatCompletions, "/v1/chat/completions"),
-    (Operation::Completions, "/v1/completions"),
-    (Operation::Responses, "/v1/responses"),
-    (Operation::Embeddings, "/v1/embeddings"),
-    (Operation::Speech, "/v1/audio/speech"),
-    (Operation::Transcription, "/v1/audio/transcriptions"),
-    (Operation::Images, "/v1/images/generations"),
-    (Operation::Files, "/v1/files"),
-    (Operation::Batches, "/v1/batches"),
-    (Operation::Messages, "/v1/messages"),
-    (Operation::CountTokens, "/v1/messages/count_tokens"),
-    (Operation::MessageBatches, "/v1/messages/batches"),
-    (Operation::GenerateContent, "/v1beta/models/gemini-2.5-flash:generateContent"),
-    (Operation::EmbedContent, "/v1beta/models/gemini-embedding-001:batchEmbedContents"),
-    (Operation::GeminiCountTokens, "/v1beta/models/gemini-2.5-flash:countTokens"),
-    (Operation::Converse, "/model/us.amazon.nova-lite-v1%3A0/converse"),
-    (Operation::Invoke, "/model/us.amazon.nova-lite-v1%3A0/invoke"),
-    (Operation::CohereChat, "/v2/chat"),
-    (Operation::CohereEmbed, "/v2/embed"),
-    (Operation::Rerank, "/v2/rerank"),
-    (Operation::OllamaChat, "/api/chat"),
-    (Operation::OllamaGenerate, "/api/generate"),
-    (Operation::OllamaEmbed, "/api/embed"),
+    (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
+    (Operation::COMPLETIONS, "/v1/completions"),
+    (Operation::RESPONSES, "/v1/responses"),
+    (Operation::EMBEDDINGS, "/v1/embeddings"),
+    (Operation::SPEECH, "/v1/audio/speech"),
+    (Operation::TRANSCRIPTION, "/v1/audio/transcriptions"),
+    (Operation::IMAGES, "/v1/images/generations"),
+    (Operation::FILES, "/v1/files"),
+    (Operation::BATCHES, "/v1/batches"),
+    (Operation::MESSAGES, "/v1/messages"),
+    (Operation::COUNT_TOKENS, "/v1/messages/count_tokens"),
+    (Operation::MESSAGE_BATCHES, "/v1/messages/batches"),
+    (Operation::GENERATE_CONTENT, "/v1beta/models/gemini-2.5-flash:generateContent"),
+    (Operation::EMBED_CONTENT, "/v1beta/models/gemini-embedding-001:batchEmbedContents"),
+    (Operation::GEMINI_COUNT_TOKENS, "/v1beta/models/gemini-2.5-flash:countTokens"),
+    (Operation::CONVERSE, "/model/us.amazon.nova-lite-v1%3A0/converse"),
+    (Operation::INVOKE, "/model/us.amazon.nova-lite-v1%3A0/invoke"),
+    (Operation::COHERE_CHAT, "/v2/chat"),
+    (Operation::COHERE_EMBED, "/v2/embed"),
+    (Operation::RERANK, "/v2/rerank"),
+    (Operation::OLLAMA_CHAT, "/api/chat"),
+    (Operation::OLLAMA_GENERATE, "/api/generate"),
+    (Operation::OLLAMA_EMBED, "/api/embed"),
 ];
 
 fn provider(operation: Operation, path: &str) -> Provider {
@@ -49,11 +49,11 @@ fn table() -> String {
                     streamed ⇄ complete | from words |\n|---|---|---|---|---|---|---|---|\n"
         .to_owned();
     for (operation, path) in ROWS {
-        let wire = wire(operation);
+        let row = operation.row();
         let yes = |done: bool| if done { "yes" } else { "–" };
-        let streams = match (wire.read_stream.is_some(), framing(operation)) {
+        let streams = match (row.read_stream.is_some(), framing(operation)) {
             (false, _) => "–",
-            (true, Framing::Sse) if operation == Operation::GenerateContent => {
+            (true, Framing::Sse) if operation == Operation::GENERATE_CONTENT => {
                 "server-sent events, or one array"
             }
             (true, Framing::Sse) => "server-sent events",
@@ -61,13 +61,13 @@ fn table() -> String {
             (true, Framing::Array) => "one array",
             (true, Framing::EventStream) => "AWS's event stream",
         };
-        let mode = match (wire.split.is_some(), wire.merge.is_some()) {
+        let mode = match (row.split.is_some(), row.merge.is_some()) {
             (true, true) => "both ways",
             (true, false) => "to a stream",
             (false, true) => "to a complete answer",
             (false, false) => "–",
         };
-        let (read, stream) = (yes(wire.read.is_some()), yes(wire.read_stream.is_some()));
+        let (read, stream) = (yes(row.read.is_some()), yes(row.read_stream.is_some()));
         let row = [
             provider(operation, path).name(),
             operation.name(),
@@ -76,7 +76,7 @@ fn table() -> String {
             stream,
             streams,
             mode,
-            yes(wire.write.is_some()),
+            yes(row.write.is_some()),
         ];
         text += &format!("| {} |\n", row.join(" | "));
     }
@@ -85,9 +85,9 @@ fn table() -> String {
 
 #[test]
 fn every_operation_but_the_unknown_has_a_row() {
-    for operation in Operation::ALL {
+    for operation in Operation::all() {
         let listed = ROWS.iter().any(|(row, _)| *row == operation);
-        assert_eq!(listed, operation != Operation::Other, "{operation:?}");
+        assert_eq!(listed, operation != Operation::OTHER, "{operation:?}");
     }
 }
 

@@ -1,14 +1,12 @@
 //! The calls of the tests: each operation in its usual framing.
 
-use super::{
-    Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes, table,
-};
+use super::{Answer, Framing, ModeError, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
 
 /// What a caller of `operation` asks for, events where there is a choice.
 pub(super) fn asked(operation: Operation, usage: bool) -> ResponseFormat<'static> {
     let framing = framing(operation);
     // A Bedrock model's own JSON is told by its name.
-    let model = (operation == Operation::Invoke).then_some("us.anthropic.claude-sonnet-4-v1:0");
+    let model = (operation == Operation::INVOKE).then_some("us.anthropic.claude-sonnet-4-v1:0");
     ResponseFormat {
         operation,
         upstream: "",
@@ -54,6 +52,6 @@ pub(super) fn write(
 
 /// Whether a stream came to its own end; `None` where no such stream is merged.
 pub(super) fn ended_well(operation: Operation, bytes: &[u8]) -> Option<bool> {
-    let merge = table::wire(operation).merge?;
+    let merge = operation.row().merge?;
     Some(merge(framing(operation), bytes).is_some_and(|merged| merged.ended))
 }

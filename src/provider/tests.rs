@@ -6,39 +6,37 @@ use super::*;
 
 mod framed;
 
-const OPERATIONS: [Operation; 24] = Operation::ALL;
-
 /// The data of a short stream of each operation that is read.
 fn stream_of(operation: Operation) -> Vec<String> {
-    let data = match operation {
-        Operation::ChatCompletions => vec![
+    let data = match operation.as_str() {
+        "chat" => vec![
             json!({"model": "m", "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}}]}),
             json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}}]}),
             json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
             json!({"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}),
         ],
-        Operation::Completions => vec![
+        "completions" => vec![
             json!({"model": "m", "choices": [{"index": 0, "text": "Hi"}]}),
             json!({"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}),
         ],
-        Operation::Responses => vec![
+        "responses" => vec![
             json!({"type": "response.created", "response": {"model": "m", "output": []}}),
             json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"}),
             json!({"type": "response.completed", "response": {"model": "m", "status": "completed", "output": [
                 {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}]}}),
         ],
-        Operation::Messages => vec![
+        "messages" => vec![
             json!({"type": "message_start", "message": {"model": "m", "content": [], "usage": {"input_tokens": 1}}}),
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
             json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}}),
             json!({"type": "message_delta", "delta": {"stop_reason": "stop"}, "usage": {"output_tokens": 2}}),
             json!({"type": "message_stop"}),
         ],
-        Operation::GenerateContent => vec![
+        "generate_content" => vec![
             json!({"candidates": [{"content": {"parts": [{"text": "H"}]}}]}),
             json!({"candidates": [{"content": {"parts": [{"text": "i"}]}, "finishReason": "STOP"}]}),
         ],
-        Operation::CohereChat => vec![
+        "cohere_chat" => vec![
             json!({"type": "message-start", "id": "1", "delta": {"message": {"role": "assistant", "content": []}}}),
             json!({"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}}),
             json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "Hi"}}}}),
@@ -52,12 +50,12 @@ fn stream_of(operation: Operation) -> Vec<String> {
 
 fn read_operation() -> impl Strategy<Value = Operation> {
     prop::sample::select(vec![
-        Operation::ChatCompletions,
-        Operation::Completions,
-        Operation::Responses,
-        Operation::Messages,
-        Operation::GenerateContent,
-        Operation::CohereChat,
+        Operation::CHAT_COMPLETIONS,
+        Operation::COMPLETIONS,
+        Operation::RESPONSES,
+        Operation::MESSAGES,
+        Operation::GENERATE_CONTENT,
+        Operation::COHERE_CHAT,
     ])
 }
 
@@ -111,7 +109,7 @@ proptest! {
     fn reading_never_panics_when_bytes_are_anything(
         bytes in prop::collection::vec(any::<u8>(), 0..300), streamed in any::<bool>()
     ) {
-        for operation in OPERATIONS {
+        for operation in Operation::all() {
             read(operation, streamed, &bytes);
             ended_well(operation, &bytes);
             let _ = to_complete(operation, &bytes);
@@ -143,7 +141,7 @@ proptest! {
     fn reading_never_panics_when_json_has_any_shape(value in json_value(), streamed in any::<bool>()) {
         let plain = value.to_string();
         let event = format!("data: {plain}\n\n");
-        for operation in OPERATIONS {
+        for operation in Operation::all() {
             read(operation, false, plain.as_bytes());
             read(operation, true, event.as_bytes());
             let _ = to_complete(operation, event.as_bytes());
@@ -230,18 +228,18 @@ fn huge_counts_do_not_overflow() {
     let big = u64::MAX;
     let bodies = [
         (
-            Operation::ChatCompletions,
+            Operation::CHAT_COMPLETIONS,
             json!({"choices": [], "usage": {
             "prompt_tokens": big, "completion_tokens": big,
             "completion_tokens_details": {"reasoning_tokens": big}}}),
         ),
         (
-            Operation::Messages,
+            Operation::MESSAGES,
             json!({"content": [], "usage": {
             "input_tokens": big, "cache_read_input_tokens": big, "output_tokens": big}}),
         ),
         (
-            Operation::GenerateContent,
+            Operation::GENERATE_CONTENT,
             json!({"candidates": [], "usageMetadata": {
             "promptTokenCount": big, "thoughtsTokenCount": big, "candidatesTokenCount": big}}),
         ),
@@ -255,7 +253,7 @@ fn huge_counts_do_not_overflow() {
 #[test]
 fn operations_that_are_not_read_give_nothing() {
     let body = br#"{"message":{"content":"hi"},"done":true}"#;
-    for operation in [Operation::Speech, Operation::Other, Operation::Rerank] {
+    for operation in [Operation::SPEECH, Operation::OTHER, Operation::RERANK] {
         assert_eq!(read(operation, false, body), None);
         assert_eq!(ended_well(operation, body), None);
     }
@@ -277,7 +275,7 @@ fn complete_answer_that_is_read_is_one_json_document() {
     });
     let document = document.to_string();
     let mut known = 0;
-    for operation in OPERATIONS {
+    for operation in Operation::all() {
         let is_read = |text: &str| super::read(operation, None, text.as_bytes()).is_some();
         known += usize::from(is_read(&document));
         let cut = &document[..document.len() - 1];

@@ -12,7 +12,7 @@ use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::normalized_request::NormalizedRequest;
 use super::redact::{CallCredentials, RawResponse, Redactor, UnkeptReason};
 use crate::identity::RequestKey;
-use crate::provider::{Answer, Operation};
+use crate::provider::Answer;
 
 /// An exchange that is over.
 #[derive(Debug)]
@@ -79,11 +79,7 @@ impl EntryMaker<'_> {
             .usage
             .as_ref()
             .and_then(|usage| self.prices.cost(Some(&observed.upstream), model?, usage));
-        let counts = matches!(
-            observed.call.operation,
-            Operation::CountTokens | Operation::GeminiCountTokens
-        );
-        let is_free = model.is_none() || reply.status >= 400 || counts;
+        let is_free = model.is_none() || reply.status >= 400 || observed.call.operation.is_free();
         let placeholders = &mut observed.placeholders;
         let headers = self.redactor.stored_response_headers(&reply.headers, &secrets, placeholders);
         let response = RecordedResponse {

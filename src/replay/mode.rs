@@ -1,7 +1,7 @@
 //! The form of an answer: streamed or complete, and how a stream is framed. A call
 //! gets its own form where one is left.
 
-use crate::provider::{Operation, RecognisedCall};
+use crate::provider::RecognisedCall;
 use crate::recording::entry::{Entry, RecordedRequest, RecordedResponse};
 use crate::recording::normalized_request::NormalizedRequest;
 
@@ -69,8 +69,7 @@ impl RecordedMode {
             }
             () => streamed,
         };
-        let framed =
-            |call: &&RecognisedCall| call.operation == Operation::GenerateContent && call.streamed;
+        let framed = |call: &&RecognisedCall| call.operation.streams_arrays() && call.streamed;
         let events = match (call.filter(framed), &entry.request) {
             (Some(_), Some(request)) => Some(asks_for_events(request)),
             _ => None,

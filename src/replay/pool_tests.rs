@@ -47,8 +47,8 @@ fn request(streamed: bool) -> RecordedRequest {
 
 fn matcher(takes: &[Kept], repeat: Repeat) -> Matcher {
     let call = RecognisedCall {
-        provider: Provider::OpenAi,
-        operation: Operation::ChatCompletions,
+        provider: Provider::OPEN_AI,
+        operation: Operation::CHAT_COMPLETIONS,
         model: None,
         streamed: false,
         target: None,

@@ -84,7 +84,7 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
                        (WebSocket) are refused rather than passed by unrecorded: point the \
                        client's base URL here and use its HTTP transport";
         return Err(Refusal {
-            provider: Provider::Unknown,
+            provider: Provider::UNKNOWN,
             status: StatusCode::NOT_IMPLEMENTED,
             kind: "UnsupportedTransport",
             message: message.to_owned(),
@@ -92,7 +92,7 @@ fn admit(proxy: &Proxy, parts: &Parts) -> Result<Option<HeaderValue>, Refusal> {
     }
     let admitted = proxy.config.access.admit(&parts.uri, &parts.headers);
     admitted.map(Option::<&HeaderValue>::cloned).map_err(|denial| Refusal {
-        provider: route(proxy, parts).map_or(Provider::Unknown, |place| place.provider),
+        provider: route(proxy, parts).map_or(Provider::UNKNOWN, |place| place.provider),
         status: denial.status,
         kind: denial.kind,
         message: denial.message,
@@ -204,14 +204,14 @@ fn route(proxy: &Proxy, parts: &Parts) -> Result<Route, Refusal> {
         // RFC 9110, section 4.2.4: no client sends one.
         let message = "the request's target holds a user or a password: send them in a header";
         return Err(Refusal {
-            provider: Provider::Unknown,
+            provider: Provider::UNKNOWN,
             status: StatusCode::BAD_REQUEST,
             kind: "BadTarget",
             message: message.to_owned(),
         });
     }
     proxy.routes.route(&parts.method, &parts.uri, &parts.headers).map_err(|error| Refusal {
-        provider: Provider::Unknown,
+        provider: Provider::UNKNOWN,
         status: match error {
             RouteError::Path { .. } => StatusCode::NOT_FOUND,
             RouteError::Host { .. } => StatusCode::MISDIRECTED_REQUEST,

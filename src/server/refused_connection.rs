@@ -24,7 +24,7 @@ pub(super) async fn turn_away(
     // A client that still sends would find the connection reset, and no answer.
     request_body::discard(body, LISTENED_TO, proxy.config.client_timeout).await;
     let place = proxy.routes.route(&parts.method, &parts.uri, &parts.headers);
-    let provider = place.map_or(Provider::Unknown, |place| place.provider);
+    let provider = place.map_or(Provider::UNKNOWN, |place| place.provider);
     let most = proxy.connections.most();
     let message = format!(
         "loomrec serves {most} connections at once, and has them all; see --max-connections"

@@ -9,7 +9,7 @@ use crate::replay::{MissReason, RecordingMismatchError};
 pub(super) fn seen(at: i64) -> CallRecord {
     CallRecord::new(
         at,
-        Arc::new(RequestSummary::refused("POST", "/v1/x", Provider::OpenAi)),
+        Arc::new(RequestSummary::refused("POST", "/v1/x", Provider::OPEN_AI)),
         "replay",
     )
 }

@@ -174,7 +174,7 @@ fn examine(
     hash(name, entry, key, found);
     unchecked(name, entry, key, checker.rules.as_ref(), found);
     broken_by_redaction(entry, found);
-    let operation = call.map_or(Operation::Other, |call| call.operation);
+    let operation = call.map_or(Operation::OTHER, |call| call.operation);
     let body = entry.response.as_ref().map(|response| DecodedBody::of(operation, response));
     if let Some(why) = body.as_ref().and_then(|body| body.problem) {
         let text = format!("the body {why}");

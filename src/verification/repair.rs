@@ -29,7 +29,7 @@ pub fn mend(
 ) -> Option<MendedEntry> {
     let asked = CheckedRequest::of(entry, checker.rules.as_ref());
     let call = asked.as_ref().map(|asked| &asked.call);
-    let operation = call.map_or(Operation::Other, |call| call.operation);
+    let operation = call.map_or(Operation::OTHER, |call| call.operation);
     let response = entry.response.as_ref();
     let body = response.map(|response| DecodedBody::of(operation, response));
     let whole = body.as_ref().and_then(DecodedBody::whole);

@@ -147,7 +147,7 @@ impl DemoAgent {
         let last_ms = since(started);
         let framing = media.starts_with("text/event-stream").then_some(Framing::Sse);
         let answer =
-            provider::read(Operation::ChatCompletions, framing, &body).filter(|_| status == 200);
+            provider::read(Operation::CHAT_COMPLETIONS, framing, &body).filter(|_| status == 200);
         turns.push(AgentCall {
             asked,
             status,

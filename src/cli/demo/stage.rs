@@ -152,7 +152,7 @@ impl DemoServer {
 
 /// The route to the one upstream.
 fn routes(base: Option<Url>) -> RouteTable {
-    let openai = MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OpenAi };
+    let openai = MountedUpstream { name: "openai".to_owned(), base, provider: Provider::OPEN_AI };
     RouteTable { named: vec![openai], single: None, unnamed: false }
 }
 

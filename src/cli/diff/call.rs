@@ -62,7 +62,7 @@ impl CallSummary {
         let mut words = vec![entry.upstream.as_deref().or(entry.provider.as_deref())];
         let operation = side.call.as_ref().map(|call| call.operation);
         match (operation, &entry.request) {
-            (Some(Operation::Other), Some(request)) => {
+            (Some(operation), Some(request)) if operation == Operation::OTHER => {
                 words.extend([Some(request.method.as_str()), Some(request.path.as_str())]);
             }
             (operation, _) => words.push(operation.map(Operation::as_str)),

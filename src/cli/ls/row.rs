@@ -75,7 +75,7 @@ impl Row {
         let upstream = self.entry.upstream.as_deref().or(self.entry.provider.as_deref());
         let mut words = upstream.unwrap_or(NOTHING).to_owned();
         match (&self.call, &self.entry.request) {
-            (Some(call), Some(request)) if call.operation == Operation::Other => {
+            (Some(call), Some(request)) if call.operation == Operation::OTHER => {
                 words.push_str(&format!(" {} {}", request.method, request.path));
             }
             (Some(call), _) => {

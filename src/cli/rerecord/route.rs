@@ -137,12 +137,12 @@ impl RerecordUpstreams {
 
     fn headers(&self, upstream: &str, path: &str, shape: Provider) -> Result<HeaderMap, NoRoute> {
         let mut headers = HeaderMap::new();
-        let known = credential::of(upstream, path);
+        let known = directory::credential(upstream, path);
         let usual = known.and_then(|known| known.ways.first()).map(|way| way.carrier);
         let own = self.keys.get(upstream).cloned();
         let found = match (&own, &known) {
             (Some(variable), _) => {
-                let carrier = usual.unwrap_or_else(|| credential::carrier(shape));
+                let carrier = usual.unwrap_or_else(|| shape.key_carrier());
                 self.value(variable).map(|_| (carrier, variable.clone()))
             }
             (None, Some(known)) => known.ways.iter().find_map(|way| {
@@ -151,7 +151,7 @@ impl RerecordUpstreams {
             }),
             (None, None) => {
                 let variable = credential::variable(upstream);
-                self.value(&variable).map(|_| (credential::carrier(shape), variable.clone()))
+                self.value(&variable).map(|_| (shape.key_carrier(), variable.clone()))
             }
         };
         let Some((carrier, variable)) = found else {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn shown(gateways: &RerecordUpstreams, upstream: &str) -> Result<Vec<String>, NoRoute> {
-        let way = gateways.way(upstream, "/v1/x", Provider::OpenAi)?;
+        let way = gateways.way(upstream, "/v1/x", Provider::OPEN_AI)?;
         let line = |(name, value): (&HeaderName, &HeaderValue)| {
             format!("{name}: {}", value.to_str().unwrap())
         };

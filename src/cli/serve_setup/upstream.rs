@@ -61,7 +61,7 @@ pub fn upstreams_at(
             None => named.push(MountedUpstream {
                 name: name.to_owned(),
                 base: Some(base),
-                provider: Provider::Unknown,
+                provider: Provider::UNKNOWN,
             }),
         }
     };
@@ -146,7 +146,7 @@ pub fn add_recorded(upstreams: &mut UpstreamSettings, recorded: &BTreeSet<String
     let routes = Arc::make_mut(&mut upstreams.routes);
     for name in recorded.iter().filter(|name| *name != UNNAMED) {
         if !routes.named.iter().any(|upstream| upstream.name == *name) {
-            let provider = Provider::Unknown;
+            let provider = Provider::UNKNOWN;
             routes.named.push(MountedUpstream { name: name.clone(), base: None, provider });
         }
         upstreams.given.push(name.clone());

@@ -15,7 +15,7 @@ const NAMED: usize = 3;
 pub(super) fn notes(operation: Operation, media: &str, bytes: &[u8]) -> Vec<String> {
     // What an unknown endpoint sends is for its callers to judge, but for checksums.
     let framing = Framing::answered(operation, media, bytes);
-    let known = operation != Operation::Other || framing == Some(Framing::EventStream);
+    let known = operation != Operation::OTHER || framing == Some(Framing::EventStream);
     if bytes.is_empty() || !known {
         return Vec::new();
     }
@@ -104,15 +104,15 @@ mod tests {
     fn nothing_is_said_of_what_decodes() {
         let chunks = stream(&[chunk("{}"), chunk("{\"a\":1}")]).concat();
         for (operation, media, bytes) in [
-            (Operation::Invoke, STREAM, chunks.as_slice()),
-            (Operation::ChatCompletions, "text/event-stream", b": hi\n\ndata: {}\n\ndata: [DONE]"),
-            (Operation::OllamaChat, "application/x-ndjson", b"{}\n{}"),
-            (Operation::Messages, "application/json", b"{}"),
-            (Operation::Messages, "application/json", b""),
-            (Operation::GenerateContent, "application/json", b"[{}\r\n,{}]"),
-            (Operation::Speech, "audio/mpeg", b"\xff\xfb"),
-            (Operation::Other, "application/json", b"{"),
-            (Operation::Other, "text/event-stream", b"data: hello\n\n"),
+            (Operation::INVOKE, STREAM, chunks.as_slice()),
+            (Operation::CHAT_COMPLETIONS, "text/event-stream", b": hi\n\ndata: {}\n\ndata: [DONE]"),
+            (Operation::OLLAMA_CHAT, "application/x-ndjson", b"{}\n{}"),
+            (Operation::MESSAGES, "application/json", b"{}"),
+            (Operation::MESSAGES, "application/json", b""),
+            (Operation::GENERATE_CONTENT, "application/json", b"[{}\r\n,{}]"),
+            (Operation::SPEECH, "audio/mpeg", b"\xff\xfb"),
+            (Operation::OTHER, "application/json", b"{"),
+            (Operation::OTHER, "text/event-stream", b"data: hello\n\n"),
         ] {
             assert_eq!(notes(operation, media, bytes), [""; 0], "{operation:?} {media}");
         }
@@ -128,7 +128,7 @@ mod tests {
         let bytes =
             [&changed, &chunks[1], &exception, &chunks[2][..30]].map(<[u8]>::to_vec).concat();
         assert_eq!(
-            notes(Operation::Invoke, STREAM, &bytes),
+            notes(Operation::INVOKE, STREAM, &bytes),
             [
                 "event 1 does not decode: a checksum or a header is wrong",
                 "event 2 holds bytes that are cut, or are no JSON",
@@ -136,16 +136,16 @@ mod tests {
                 "and 1 more",
             ]
         );
-        assert_eq!(notes(Operation::Other, STREAM, &chunks[0][..30]), ["event 1 is cut"]);
-        let lines = notes(Operation::OllamaChat, "application/x-ndjson", b"{}\n{\"a\n{\"b\":");
+        assert_eq!(notes(Operation::OTHER, STREAM, &chunks[0][..30]), ["event 1 is cut"]);
+        let lines = notes(Operation::OLLAMA_CHAT, "application/x-ndjson", b"{}\n{\"a\n{\"b\":");
         assert_eq!(lines, ["event 2 is no JSON", "event 3 is cut"]);
         let event = b"data: {}\n\ndata: {\"a\":\"\xff\"}\n\n";
-        let bytes = notes(Operation::ChatCompletions, "text/event-stream", event);
+        let bytes = notes(Operation::CHAT_COMPLETIONS, "text/event-stream", event);
         assert_eq!(bytes, ["event 2 is no JSON"]);
         for (operation, body) in [
-            (Operation::Messages, &b"{\"a\":"[..]),
-            (Operation::Messages, b"{\"a\":\"\xff\"}"),
-            (Operation::GenerateContent, b"[{}"),
+            (Operation::MESSAGES, &b"{\"a\":"[..]),
+            (Operation::MESSAGES, b"{\"a\":\"\xff\"}"),
+            (Operation::GENERATE_CONTENT, b"[{}"),
         ] {
             let found = notes(operation, "application/json", body);
             assert_eq!(found, ["the body is cut, or is no JSON"]);

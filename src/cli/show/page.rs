@@ -104,7 +104,7 @@ fn head(page: &mut Page, row: &Row) {
     page.fact("provider", entry.provider.as_deref());
     page.fact("upstream", entry.upstream.as_deref());
     let operation = row.call.as_ref().map(|call| call.operation);
-    let known = operation.filter(|operation| *operation != Operation::Other);
+    let known = operation.filter(|operation| *operation != Operation::OTHER);
     page.fact("operation", known.map(Operation::name));
     page.fact("model", row.model());
     page.fact("session", entry.session.as_deref());
@@ -192,7 +192,7 @@ fn show_response(page: &mut Page, row: &Row, response: &RecordedResponse) {
     if row.streamed() != Some(true) || !told {
         page.body(plain);
     }
-    let operation = row.call.as_ref().map_or(Operation::Other, |call| call.operation);
+    let operation = row.call.as_ref().map_or(Operation::OTHER, |call| call.operation);
     // Compressed bytes that do not decode are no events.
     if let (Some(coding), None, false) = (&coding, &decoded, bytes.is_empty()) {
         page.fact("damage", Some(&format!("the body does not decode as {coding}")));

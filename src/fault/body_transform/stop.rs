@@ -8,7 +8,7 @@ use super::scan::EventScanner;
 use super::{BodyStep, Out};
 use crate::fault::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
 use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::{self, ResponseFormat};
+use crate::provider::{self, ResponseFormat, StreamError};
 
 /// The status that an error within a stream tells of where none is given.
 const ERROR: u16 = 500;
@@ -153,7 +153,8 @@ impl Error {
             503 | 529 => "Overloaded",
             _ => "The server had an error while processing your request.",
         });
-        let frame = provider::stream_error(asked, status, None, message, 0);
+        let frame =
+            provider::stream_error(&StreamError { asked, status, kind: None, message, place: 0 });
         Self { framing, frame, scanner: EventScanner::new(framing), events: 0, due: false }
     }
 

@@ -13,10 +13,10 @@ mod paced;
 /// The operation that is streamed so.
 fn operation(framing: Framing) -> Operation {
     match framing {
-        Framing::Sse => Operation::Responses,
-        Framing::Lines => Operation::OllamaChat,
-        Framing::Array => Operation::GenerateContent,
-        Framing::EventStream => Operation::Converse,
+        Framing::Sse => Operation::RESPONSES,
+        Framing::Lines => Operation::OLLAMA_CHAT,
+        Framing::Array => Operation::GENERATE_CONTENT,
+        Framing::EventStream => Operation::CONVERSE,
     }
 }
 

@@ -98,8 +98,8 @@ impl RuleMatch {
             step_id: words(fields, "step_id")?,
             request_hash: hashes(fields)?,
             upstream: words(fields, "upstream")?,
-            provider: among(fields, "provider", &Provider::ALL.map(Provider::name))?,
-            operation: among(fields, "operation", &Operation::ALL.map(Operation::as_str))?,
+            provider: among(fields, "provider", Provider::ALL.iter().map(|known| known.name()))?,
+            operation: among(fields, "operation", Operation::all().map(Operation::as_str))?,
             model: words(fields, "model")?,
             path: words(fields, "path")?,
             session: words(fields, "session")?,
@@ -219,11 +219,16 @@ fn words(fields: FaultFields<'_>, name: &str) -> Result<Vec<String>, FaultError>
     each(fields, name, "a word, or a list of words", read)
 }
 
-fn among(fields: FaultFields<'_>, name: &str, known: &[&str]) -> Result<Vec<String>, FaultError> {
+fn among(
+    fields: FaultFields<'_>,
+    name: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Result<Vec<String>, FaultError> {
     let found = words(fields, name)?;
+    let known: Vec<&str> = known.collect();
     match found.iter().find(|word| !known.contains(&word.as_str())) {
         None => Ok(found),
-        Some(word) => Err(FaultError::at(token(name), unknown(name, word, known))),
+        Some(word) => Err(FaultError::at(token(name), unknown(name, word, &known))),
     }
 }
 

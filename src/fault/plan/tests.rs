@@ -201,7 +201,7 @@ fn only_connection_is_known_before_a_request_has_come() {
 #[test]
 fn provider_of_every_upstream_can_be_asked_for() {
     let providers = UPSTREAMS.iter().map(|upstream| upstream.provider.name());
-    for name in providers.chain([Provider::Unknown.name()]) {
+    for name in providers.chain([Provider::UNKNOWN.name()]) {
         assert!(RuleMatch::read(&json!({ "provider": name })).is_ok(), "{name}");
     }
 }

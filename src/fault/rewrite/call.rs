@@ -2,28 +2,20 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::NotApplicable;
-use super::shape::{AnswerShape, items, says};
 use crate::fault::ToolFault;
 use crate::fault::broken_json::broken;
 use crate::fault::event::with_data;
-use crate::provider::Framing;
 use crate::provider::framing::events;
+use crate::provider::{AnswerShape, Framing};
 
 /// What stands in a stream's events for arguments that are no JSON, and these.
 #[derive(Debug)]
 pub(super) struct MarkedArguments {
     mark: String,
     text: String,
-}
-
-/// A tool call within an answer.
-struct Call<'a> {
-    object: &'a mut Map<String, Value>,
-    /// The member that holds its arguments.
-    slot: &'static str,
 }
 
 /// Breaks the first tool call of a complete answer.
@@ -34,31 +26,30 @@ struct Call<'a> {
 /// split.
 pub(super) fn break_call(
     mode: ToolFault,
-    shape: AnswerShape,
+    shape: &AnswerShape,
     streamed: bool,
     body: &mut Value,
 ) -> Result<Option<MarkedArguments>, NotApplicable> {
     let whole = body.to_string();
-    let call = first(shape, body).ok_or(NotApplicable::NoToolCall)?;
+    let call = shape.first_call(body).ok_or(NotApplicable::NoToolCall)?;
     let name = call.object.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     if mode == ToolFault::UnknownTool {
         call.object.insert("name".to_owned(), format!("{name}_unknown").into());
         return Ok(None);
     }
-    let arguments = call.object.get(call.slot).cloned().unwrap_or(json!({}));
+    let arguments = call.object.get(call.arguments).cloned().unwrap_or(json!({}));
     let text = match &arguments {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     if mode == ToolFault::InvalidJson {
         let text = broken(&text);
-        let in_pieces = matches!(shape, AnswerShape::Messages | AnswerShape::Converse);
-        if streamed && in_pieces {
+        if streamed && shape.arguments_in_pieces() {
             let (number, mark) = mark(&whole);
-            call.object.insert(call.slot.to_owned(), json!({ "~": number }));
+            call.object.insert(call.arguments.to_owned(), json!({ "~": number }));
             return Ok(Some(MarkedArguments { mark, text }));
         }
-        call.object.insert(call.slot.to_owned(), text.into());
+        call.object.insert(call.arguments.to_owned(), text.into());
         return Ok(None);
     }
     let no_argument = NotApplicable::NoArgument { name };
@@ -73,7 +64,7 @@ pub(super) fn break_call(
     }
     let changed = Value::Object(object);
     let changed = if arguments.is_string() { changed.to_string().into() } else { changed };
-    call.object.insert(call.slot.to_owned(), changed);
+    call.object.insert(call.arguments.to_owned(), changed);
     Ok(None)
 }
 
@@ -83,58 +74,6 @@ fn of_another_type(value: Value) -> Value {
         Value::Array(_) => value.to_string().into(),
         other => json!([other]),
     }
-}
-
-/// The first tool call that asks the program to do something.
-fn first(shape: AnswerShape, body: &mut Value) -> Option<Call<'_>> {
-    match shape {
-        AnswerShape::Choices => items(body, "/choices").find_map(in_choice),
-        AnswerShape::Responses => items(body, "/output").find_map(|item| {
-            let kinds = [("function_call", "arguments"), ("custom_tool_call", "input")];
-            let (_, slot) = kinds.into_iter().find(|(kind, _)| says(item, "type", kind))?;
-            of(item, slot)
-        }),
-        AnswerShape::Messages => items(body, "/content")
-            .find(|block| says(block, "type", "tool_use"))
-            .and_then(|block| of(block, "input")),
-        AnswerShape::Gemini => items(body, "/candidates").find_map(|candidate| {
-            items(candidate, "/content/parts")
-                .find_map(|part| of(part.get_mut("functionCall")?, "args"))
-        }),
-        AnswerShape::Converse => items(body, "/output/message/content")
-            .filter_map(|block| block.get_mut("toolUse"))
-            .find(|call| !says(call, "type", "server_tool_use"))
-            .and_then(|call| of(call, "input")),
-        AnswerShape::Cohere | AnswerShape::OllamaChat => items(body, "/message/tool_calls")
-            .find_map(|call| of(call.get_mut("function")?, "arguments")),
-        AnswerShape::CohereText => {
-            items(body, "/tool_calls").find_map(|call| of(call, "parameters"))
-        }
-        AnswerShape::OllamaGenerate
-        | AnswerShape::Llama
-        | AnswerShape::Titan
-        | AnswerShape::Outputs => None,
-    }
-}
-
-/// The first call of a choice, that of the time before there were tools among them.
-fn in_choice(choice: &mut Value) -> Option<Call<'_>> {
-    let message = choice.get_mut("message")?;
-    let has_calls =
-        message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
-    if !has_calls {
-        return of(message.get_mut("function_call")?, "arguments");
-    }
-    items(message, "/tool_calls").find_map(|call| {
-        if call.get("function").is_some() {
-            return of(call.get_mut("function")?, "arguments");
-        }
-        of(call.get_mut("custom")?, "input")
-    })
-}
-
-fn of<'a>(call: &'a mut Value, slot: &'static str) -> Option<Call<'a>> {
-    Some(Call { object: call.as_object_mut()?, slot })
 }
 
 /// A mark that stands nowhere in an answer. It is short and has no blanks, so that it

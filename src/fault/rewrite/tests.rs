@@ -11,23 +11,26 @@ fn all() -> Vec<(ResponseFormat<'static>, bool)> {
     let of = |operation, framing| test_calls::asked(operation, "", framing);
     let invoke = |model| ResponseFormat {
         model: Some(model),
-        ..of(Operation::Invoke, Framing::EventStream)
+        ..of(Operation::INVOKE, Framing::EventStream)
     };
     let first =
-        ResponseFormat { target: Some("/v1/chat"), ..of(Operation::CohereChat, Framing::Lines) };
+        ResponseFormat { target: Some("/v1/chat"), ..of(Operation::COHERE_CHAT, Framing::Lines) };
     vec![
-        (of(Operation::ChatCompletions, Framing::Sse), true),
-        (ResponseFormat { upstream: "groq", ..of(Operation::ChatCompletions, Framing::Sse) }, true),
+        (of(Operation::CHAT_COMPLETIONS, Framing::Sse), true),
         (
-            ResponseFormat { upstream: "mistral", ..of(Operation::ChatCompletions, Framing::Sse) },
+            ResponseFormat { upstream: "groq", ..of(Operation::CHAT_COMPLETIONS, Framing::Sse) },
             true,
         ),
-        (of(Operation::Completions, Framing::Sse), false),
-        (of(Operation::Responses, Framing::Sse), true),
-        (of(Operation::Messages, Framing::Sse), true),
-        (of(Operation::GenerateContent, Framing::Sse), true),
-        (of(Operation::GenerateContent, Framing::Array), true),
-        (of(Operation::Converse, Framing::EventStream), true),
+        (
+            ResponseFormat { upstream: "mistral", ..of(Operation::CHAT_COMPLETIONS, Framing::Sse) },
+            true,
+        ),
+        (of(Operation::COMPLETIONS, Framing::Sse), false),
+        (of(Operation::RESPONSES, Framing::Sse), true),
+        (of(Operation::MESSAGES, Framing::Sse), true),
+        (of(Operation::GENERATE_CONTENT, Framing::Sse), true),
+        (of(Operation::GENERATE_CONTENT, Framing::Array), true),
+        (of(Operation::CONVERSE, Framing::EventStream), true),
         (invoke("anthropic.claude"), true),
         (invoke("amazon.nova-lite"), true),
         (invoke("openai.gpt-oss"), true),
@@ -39,10 +42,10 @@ fn all() -> Vec<(ResponseFormat<'static>, bool)> {
         (invoke("cohere.command-r"), true),
         (invoke("us.deepseek.r1"), false),
         (invoke("ai21.jamba-1-5-mini"), true),
-        (of(Operation::CohereChat, Framing::Sse), true),
+        (of(Operation::COHERE_CHAT, Framing::Sse), true),
         (first, true),
-        (of(Operation::OllamaChat, Framing::Lines), true),
-        (of(Operation::OllamaGenerate, Framing::Lines), false),
+        (of(Operation::OLLAMA_CHAT, Framing::Lines), true),
+        (of(Operation::OLLAMA_GENERATE, Framing::Lines), false),
     ]
 }
 
@@ -163,7 +166,7 @@ fn each_provider_has_its_own_word_for_a_length() {
 
 #[test]
 fn a_partial_response_of_openai_ends_as_incomplete() {
-    let asked = test_calls::asked(Operation::Responses, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::RESPONSES, "", Framing::Sse);
     let [(_, body), (framing, stream)] = recorded(&asked, &answer(None));
     let fault = Fault::PartialResponse { content: Some("It".to_owned()) };
     let complete: Value = serde_json::from_slice(&rewritten(&fault, &asked, None, &body)).unwrap();
@@ -183,7 +186,7 @@ fn a_partial_response_of_openai_ends_as_incomplete() {
 
 #[test]
 fn what_was_thought_stays_before_a_text_that_was_not_there() {
-    let asked = test_calls::asked(Operation::Messages, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::MESSAGES, "", Framing::Sse);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let call = json!({"type": "tool_use", "id": "t", "name": "look", "input": {}});
     let body = json!({"id": "m", "content": [thought, call], "stop_reason": "tool_use",
@@ -229,8 +232,8 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
 #[test]
 fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
     for (asked, slot) in [
-        (test_calls::asked(Operation::Messages, "", Framing::Sse), "/delta/partial_json"),
-        (test_calls::asked(Operation::Converse, "", Framing::EventStream), "/delta/toolUse/input"),
+        (test_calls::asked(Operation::MESSAGES, "", Framing::Sse), "/delta/partial_json"),
+        (test_calls::asked(Operation::CONVERSE, "", Framing::EventStream), "/delta/toolUse/input"),
     ] {
         for (arguments, cut) in [(json!({"city": "Paris"}), "{\"city\":"), (json!({}), "{")] {
             let [_, (framing, stream)] = recorded(&asked, &answer(Some(arguments)));
@@ -246,7 +249,7 @@ fn arguments_that_come_as_text_in_a_stream_are_cut_there() {
 
 #[test]
 fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
-    let asked = test_calls::asked(Operation::GenerateContent, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::GENERATE_CONTENT, "", Framing::Sse);
     for (framing, body) in recorded(&asked, &answer(Some(json!({"city": "Paris"})))) {
         let changed = rewritten(&broken(ToolFault::InvalidJson), &asked, framing, &body);
         let text = String::from_utf8(changed).unwrap();
@@ -256,7 +259,7 @@ fn arguments_that_are_an_object_give_way_to_text_that_is_cut() {
 
 #[test]
 fn calls_from_before_there_were_tools_are_broken_too() {
-    let asked = test_calls::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
     let body = |message: Value| json!({"choices": [{"index": 0, "message": message}]}).to_string();
     let of = |message: Value, mode| {
         let changed = rewritten(&broken(mode), &asked, None, body(message).as_bytes());
@@ -272,7 +275,7 @@ fn calls_from_before_there_were_tools_are_broken_too() {
 
 #[test]
 fn a_list_of_another_type_is_a_text() {
-    let asked = test_calls::asked(Operation::Messages, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::MESSAGES, "", Framing::Sse);
     let [(_, body), _] = recorded(&asked, &answer(Some(json!({"days": [1]}))));
     let changed = rewritten(&broken(ToolFault::WrongType), &asked, None, &body);
     let told = provider::read(asked.operation, None, &changed).unwrap();
@@ -281,7 +284,7 @@ fn a_list_of_another_type_is_a_text() {
 
 #[test]
 fn what_cannot_be_changed_says_why() {
-    let asked = test_calls::asked(Operation::ChatCompletions, "", Framing::Sse);
+    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, "", Framing::Sse);
     let why = |fault: &Fault, framing, body: &[u8]| {
         rewrite(fault, &asked, framing, body).unwrap_err().to_string()
     };
@@ -298,7 +301,7 @@ fn what_cannot_be_changed_says_why() {
     assert!(cut.contains("did not end well"), "{cut}");
     let other = Fault::StreamStall { after: FaultPoint::Unsaid, for_ms: None };
     assert!(why(&other, None, &plain).contains("stream_stall"));
-    let embeddings = test_calls::asked(Operation::Embeddings, "", Framing::Sse);
+    let embeddings = test_calls::asked(Operation::EMBEDDINGS, "", Framing::Sse);
     let body = br#"{"data": [{"embedding": [1.0]}]}"#;
     let vectors = rewrite(&partial, &embeddings, None, body).unwrap_err();
     assert_eq!(vectors, NotApplicable::NotAnAnswer { operation: "Embeddings" });

@@ -66,13 +66,7 @@ pub(super) fn error(
 /// provider is one that tells, a second.
 fn wait(told: &HttpError, shape: Provider) -> Option<f64> {
     let given = told.retry_after.or(told.retry_after_ms.map(|ms| ms as f64 / 1000.0));
-    let tells = match shape {
-        Provider::OpenAi | Provider::Unknown | Provider::Anthropic => {
-            matches!(told.status_code, 429 | 503 | 529)
-        }
-        Provider::Gemini | Provider::Cohere => told.status_code == 429,
-        Provider::Bedrock | Provider::Ollama => false,
-    };
+    let tells = shape.tells_wait(told.status_code);
     let usual = tells && told.code.as_deref() != Some(NO_QUOTA);
     given.or(usual.then_some(RETRY_AFTER))
 }

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::SyntheticResponse;
 use crate::fault::broken_message;
+use crate::provider::ResponseFormat;
 use crate::provider::framing::{self, EventFrame, Framing};
-use crate::provider::{Operation, ResponseFormat};
 
 /// What does not parse where nothing is given.
 const MALFORMED: &str = r#"{"malformed": "#;
@@ -26,7 +26,8 @@ pub(super) fn malformed(
 }
 
 fn framed(text: &str, asked: &ResponseFormat<'_>) -> Vec<u8> {
-    let name = first_name(asked.operation);
+    // SDKs that go by the name pass over an event without one.
+    let name = asked.operation.first_event();
     match asked.framing {
         Framing::Sse
             if framing::events(Framing::Sse, text.as_bytes()).any(|it| it.data.is_some()) =>
@@ -46,18 +47,5 @@ fn framed(text: &str, asked: &ResponseFormat<'_>) -> Vec<u8> {
             let whole = Framing::EventStream.write(&[frame]).concat();
             broken_message::with_payload(&whole, text.as_bytes()).unwrap_or(whole)
         }
-    }
-}
-
-/// The name of a stream's first event. SDKs that go by the name pass over an event
-/// without one.
-fn first_name(operation: Operation) -> Option<&'static str> {
-    match operation {
-        Operation::Responses => Some("response.created"),
-        Operation::Messages => Some("message_start"),
-        Operation::Converse => Some("messageStart"),
-        Operation::Invoke => Some("chunk"),
-        Operation::CohereChat => Some("message-start"),
-        _ => None,
     }
 }

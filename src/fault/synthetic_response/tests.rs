@@ -8,7 +8,7 @@ use crate::provider::Operation;
 use crate::provider::framing::{Framing, events};
 
 fn chat() -> ResponseFormat<'static> {
-    asked(Operation::ChatCompletions, "openai", Framing::Sse)
+    asked(Operation::CHAT_COMPLETIONS, "openai", Framing::Sse)
 }
 
 fn made(
@@ -24,7 +24,7 @@ fn made(
 }
 
 fn failed(told: HttpError) -> SyntheticResponse {
-    made(&Fault::HttpError(told), Provider::OpenAi, &chat(), false)
+    made(&Fault::HttpError(told), Provider::OPEN_AI, &chat(), false)
 }
 
 fn of(shape: Provider, status_code: u16) -> SyntheticResponse {
@@ -50,7 +50,7 @@ fn json_of(made: &SyntheticResponse) -> Value {
 
 #[test]
 fn silence_lasts_as_long_as_the_fault_says_and_ends_as_it_should() {
-    let silence = |fault: Fault| match substitute_for(&fault, Provider::OpenAi, &chat(), true) {
+    let silence = |fault: Fault| match substitute_for(&fault, Provider::OPEN_AI, &chat(), true) {
         Some(AnswerSubstitute::Silence { for_ms, then }) => (for_ms, then),
         other => panic!("{other:?}"),
     };
@@ -73,19 +73,19 @@ fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
         })
     };
     let none = |fault: &Fault, streamed| {
-        substitute_for(fault, Provider::OpenAi, &chat(), streamed).is_none()
+        substitute_for(fault, Provider::OPEN_AI, &chat(), streamed).is_none()
     };
     assert!(none(&Fault::Slow { delay_ms: 1 }, false));
     assert!(none(&Fault::Malformed, false));
     assert!(none(&truncate(TruncationEnd::Reset), false));
     assert!(none(&truncate(TruncationEnd::ErrorEvent), true));
-    let error = made(&truncate(TruncationEnd::ErrorEvent), Provider::Anthropic, &chat(), false);
+    let error = made(&truncate(TruncationEnd::ErrorEvent), Provider::ANTHROPIC, &chat(), false);
     assert_eq!((error.status, &json_of(&error)["error"]["message"]), (500, &json!("gone")));
 }
 
 #[test]
 fn a_dropped_request_gets_aimocks_body() {
-    let dropped = made(&Fault::Drop, Provider::Anthropic, &chat(), true);
+    let dropped = made(&Fault::Drop, Provider::ANTHROPIC, &chat(), true);
     assert_eq!((dropped.status, header(&dropped, "content-type")), (500, Some("application/json")));
     assert_eq!(
         dropped.body,
@@ -95,27 +95,27 @@ fn a_dropped_request_gets_aimocks_body() {
 
 #[test]
 fn a_limited_call_is_told_when_to_come_again_as_its_provider_does() {
-    let openai = of(Provider::OpenAi, 429);
+    let openai = of(Provider::OPEN_AI, 429);
     assert_eq!(header(&openai, "retry-after"), Some("1"));
     assert_eq!(header(&openai, "x-ratelimit-remaining-requests"), Some("0"));
     assert_eq!(header(&openai, "x-ratelimit-reset-requests"), Some("1s"));
-    let anthropic = of(Provider::Anthropic, 429);
+    let anthropic = of(Provider::ANTHROPIC, 429);
     assert_eq!(header(&anthropic, "anthropic-ratelimit-requests-remaining"), Some("0"));
-    assert_eq!(header(&of(Provider::Anthropic, 529), "retry-after"), Some("1"));
-    let gemini = of(Provider::Gemini, 429);
+    assert_eq!(header(&of(Provider::ANTHROPIC, 529), "retry-after"), Some("1"));
+    let gemini = of(Provider::GEMINI, 429);
     assert_eq!(retry_delay(&gemini), "1s");
     assert_eq!(header(&gemini, "retry-after"), None);
-    let bedrock = of(Provider::Bedrock, 429);
+    let bedrock = of(Provider::BEDROCK, 429);
     assert_eq!(header(&bedrock, "x-amzn-errortype"), Some("ThrottlingException"));
     assert_eq!(header(&bedrock, "retry-after"), None);
-    assert_eq!(header(&of(Provider::OpenAi, 500), "retry-after"), None);
+    assert_eq!(header(&of(Provider::OPEN_AI, 500), "retry-after"), None);
 }
 
 #[test]
 fn the_waits_that_are_given_are_told() {
     let told = HttpError { status_code: 500, retry_after: Some(0.25), ..HttpError::default() };
     assert_eq!(header(&failed(told.clone()), "retry-after"), Some("0.25"));
-    let gemini = made(&Fault::HttpError(told), Provider::Gemini, &chat(), false);
+    let gemini = made(&Fault::HttpError(told), Provider::GEMINI, &chat(), false);
     assert_eq!(retry_delay(&gemini), "0.250s");
     let told = HttpError { status_code: 429, retry_after_ms: Some(250), ..HttpError::default() };
     let openai = failed(told);
@@ -135,17 +135,17 @@ fn the_word_and_the_message_that_are_given_stand_in_the_providers_places() {
         ..HttpError::default()
     };
     let of = |shape, upstream, code: &str| {
-        let asked = asked(Operation::ChatCompletions, upstream, Framing::Sse);
+        let asked = asked(Operation::CHAT_COMPLETIONS, upstream, Framing::Sse);
         made(&Fault::HttpError(told(400, code)), shape, &asked, false)
     };
-    let openai = json_of(&of(Provider::OpenAi, "openai", "context_length_exceeded"));
+    let openai = json_of(&of(Provider::OPEN_AI, "openai", "context_length_exceeded"));
     assert_eq!(openai["error"]["code"], "context_length_exceeded");
     assert_eq!(openai["error"]["type"], "invalid_request_error");
     assert_eq!(openai["error"]["message"], "mine");
-    assert_eq!(json_of(&of(Provider::OpenAi, "xai", "w"))["code"], "w");
-    assert_eq!(json_of(&of(Provider::Anthropic, "anthropic", "w"))["error"]["type"], "w");
-    assert_eq!(json_of(&of(Provider::Gemini, "gemini", "w"))["error"]["status"], "w");
-    assert_eq!(header(&of(Provider::Bedrock, "bedrock", "w"), "x-amzn-errortype"), Some("w"));
+    assert_eq!(json_of(&of(Provider::OPEN_AI, "xai", "w"))["code"], "w");
+    assert_eq!(json_of(&of(Provider::ANTHROPIC, "anthropic", "w"))["error"]["type"], "w");
+    assert_eq!(json_of(&of(Provider::GEMINI, "gemini", "w"))["error"]["status"], "w");
+    assert_eq!(header(&of(Provider::BEDROCK, "bedrock", "w"), "x-amzn-errortype"), Some("w"));
     let quota = failed(HttpError { message: None, ..told(429, "insufficient_quota") });
     let error = &json_of(&quota)["error"];
     assert_eq!((&error["type"], &error["code"]), (&json!("insufficient_quota"), &error["type"]));
@@ -155,21 +155,21 @@ fn the_word_and_the_message_that_are_given_stand_in_the_providers_places() {
 
 #[test]
 fn a_gateways_error_is_html_unless_something_is_to_be_said() {
-    for shape in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini, Provider::Bedrock] {
+    for shape in [Provider::OPEN_AI, Provider::ANTHROPIC, Provider::GEMINI, Provider::BEDROCK] {
         let gateway = of(shape, 502);
         assert_eq!(header(&gateway, "content-type"), Some("text/html"));
         let page = String::from_utf8(gateway.body).unwrap();
         assert!(page.starts_with('<') && page.contains("502"), "{page}");
     }
-    assert!(json_of(&of(Provider::OpenAi, 504)).is_object());
+    assert!(json_of(&of(Provider::OPEN_AI, 504)).is_object());
 }
 
 #[test]
 fn geminis_error_stands_in_an_array_where_its_stream_would() {
     let told = Fault::HttpError(HttpError { status_code: 503, ..HttpError::default() });
     let body = |framing, streamed| {
-        let asked = asked(Operation::GenerateContent, "gemini", framing);
-        json_of(&made(&told, Provider::Gemini, &asked, streamed))
+        let asked = asked(Operation::GENERATE_CONTENT, "gemini", framing);
+        json_of(&made(&told, Provider::GEMINI, &asked, streamed))
     };
     assert_eq!(body(Framing::Array, true)[0]["error"]["status"], "UNAVAILABLE");
     assert_eq!(body(Framing::Array, false)["error"]["status"], "UNAVAILABLE");
@@ -214,7 +214,7 @@ fn headers_and_body_that_are_given_win() {
 fn a_malformed_response_does_not_parse_in_any_form() {
     let answer = |raw: Option<&str>, asked: &ResponseFormat<'_>, streamed| {
         let fault = Fault::MalformedResponse { raw: raw.map(str::to_owned) };
-        made(&fault, Provider::OpenAi, asked, streamed)
+        made(&fault, Provider::OPEN_AI, asked, streamed)
     };
     let complete = answer(None, &chat(), false);
     assert_eq!(
@@ -224,11 +224,11 @@ fn a_malformed_response_does_not_parse_in_any_form() {
     assert!(serde_json::from_slice::<Value>(&complete.body).is_err());
     assert_eq!(answer(Some("oops"), &chat(), false).body, b"oops");
     for (operation, framing) in [
-        (Operation::ChatCompletions, Framing::Sse),
-        (Operation::Messages, Framing::Sse),
-        (Operation::OllamaChat, Framing::Lines),
-        (Operation::GenerateContent, Framing::Array),
-        (Operation::Converse, Framing::EventStream),
+        (Operation::CHAT_COMPLETIONS, Framing::Sse),
+        (Operation::MESSAGES, Framing::Sse),
+        (Operation::OLLAMA_CHAT, Framing::Lines),
+        (Operation::GENERATE_CONTENT, Framing::Array),
+        (Operation::CONVERSE, Framing::EventStream),
     ] {
         let asked = asked(operation, "", framing);
         for raw in [None, Some("{\"cut\":\n [1,")] {
@@ -240,7 +240,7 @@ fn a_malformed_response_does_not_parse_in_any_form() {
     }
     let event = "data: {oops\n\n";
     assert_eq!(answer(Some(event), &chat(), true).body, event.as_bytes());
-    let messages = answer(None, &asked(Operation::Messages, "", Framing::Sse), true);
+    let messages = answer(None, &asked(Operation::MESSAGES, "", Framing::Sse), true);
     assert!(messages.body.starts_with(b"event: message_start\ndata: {\"malformed\": "));
 }
 
@@ -267,10 +267,9 @@ fn told() -> impl Strategy<Value = HttpError> {
 proptest! {
     #[test]
     fn any_error_can_be_made_for_any_provider(told in told(), streamed: bool) {
-        use Provider::{Anthropic, Bedrock, Cohere, Gemini, Ollama, OpenAi, Unknown};
-        for shape in [OpenAi, Anthropic, Gemini, Bedrock, Ollama, Cohere, Unknown] {
+        for &shape in Provider::ALL {
             for upstream in ["openai", "azure", "xai", "mistral", "openrouter"] {
-                let asked = asked(Operation::GenerateContent, upstream, Framing::Array);
+                let asked = asked(Operation::GENERATE_CONTENT, upstream, Framing::Array);
                 let fault = Fault::HttpError(told.clone());
                 let made = made(&fault, shape, &asked, streamed);
                 prop_assert_eq!(made.status, told.status_code);

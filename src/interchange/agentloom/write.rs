@@ -97,7 +97,7 @@ fn refused(entry: &Entry, lost: &mut Vec<&'static str>) -> Result<(), String> {
     if entry.content.as_deref().unwrap_or_default().is_empty()
         && entry.tool_calls.is_empty()
         && entry.embeddings.is_empty()
-        && operation != Some(Operation::ChatCompletions)
+        && operation != Some(Operation::CHAT_COMPLETIONS)
     {
         return Err("it says nothing in words".to_owned());
     }
@@ -112,8 +112,7 @@ fn fields(entry: &Entry, lost: &mut Vec<&'static str>) -> Value {
     let Value::Object(all) = entry.to_json() else { return Value::Null };
     let call = entry.request.as_ref().map(|request| request.recognise());
     // Its hash of any other call is another.
-    let chat = call
-        .is_none_or(|call| call.operation == Operation::ChatCompletions && call.target.is_none());
+    let chat = call.is_none_or(|call| call.target.is_none());
     if !chat {
         lost.push("hashes of calls that are no chat completions: step ids alone tell them");
     }

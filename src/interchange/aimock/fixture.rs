@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::conversation;
 use super::super::exchange::TextAnswer;
+use crate::provider::conversation;
 use crate::provider::{Answer, TokenUsage};
 
 /// When a fixture answers. What is `None` is not looked at.

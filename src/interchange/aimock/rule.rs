@@ -8,13 +8,11 @@ use serde_json::Value;
 
 use super::super::address::UpstreamAddresses;
 use super::super::bounded::{BoundedReader, ReadMeter};
-use super::super::conversation::Conversation;
 use super::super::exchange::{ForeignRequest, OwnDetails, SkippedItem, TextExchange};
 use super::super::format::ForeignFormat;
 use super::super::read_context::{ReadContext, ReadError, ReadProblem};
 use super::fixture::{Fixture, FixtureMatch};
 use super::read::fixtures;
-use crate::provider::Operation;
 use crate::recording::Entry;
 
 /// The most fixtures that are held.
@@ -159,7 +157,7 @@ impl Asked {
         let model = call.model.clone().unwrap_or_default();
         let format = json.get("response_format").and_then(|format| format.get("type")?.as_str());
         let response_format = format.map(str::to_owned);
-        if call.operation == Operation::Embeddings {
+        if call.operation.embeds_input() {
             let input = match json.get("input")? {
                 Value::String(text) => text.clone(),
                 Value::Array(texts) => {
@@ -169,7 +167,7 @@ impl Asked {
             };
             return Some(Self { model, input: Some(input), ..Self::default() });
         }
-        let talk = Conversation::of(call, body)?;
+        let talk = call.operation.conversation(body)?;
         let name = |tool: &Value| Some(tool.get("function")?.get("name")?.as_str()?.to_owned());
         Some(Self {
             model,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::super::conversation::{Conversation, arguments};
 use super::super::write::{EntryToWrite, WrittenEntry};
-use crate::provider::{Operation, Provider, RecognisedCall, TokenUsage};
+use crate::provider::conversation::arguments;
+use crate::provider::{Provider, RecognisedCall, TokenUsage};
 use crate::recording::{Entry, RecordedRequest, RecordedResponse, ResponseEnd};
 
 /// A rule, by its hash: the rules themselves are as long as prompts.
@@ -80,7 +80,7 @@ fn mark(rule: &Map<String, Value>) -> Mark {
 /// What tells a call, as aimock's recorder writes it, and the system prompt.
 fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, Value>, String> {
     let mut rule = Map::new();
-    if call.operation == Operation::Embeddings {
+    if call.operation.embeds_input() {
         let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let text = match body.get("input") {
             Some(Value::String(text)) => text.clone(),
@@ -92,7 +92,7 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
         rule.insert("inputText".to_owned(), text.into());
         rule.insert("endpoint".to_owned(), "embedding".into());
     } else {
-        let talk = Conversation::of(call, &request.body).ok_or_else(|| {
+        let talk = call.operation.conversation(&request.body).ok_or_else(|| {
             format!("{} is nothing that is written for aimock", call.operation.name())
         })?;
         let Some(user) = talk.last_user().filter(|text| !text.is_empty()) else {
@@ -106,8 +106,8 @@ fn rule(call: &RecognisedCall, request: &RecordedRequest) -> Result<Map<String, 
         rule.insert("turnIndex".to_owned(), talk.turns().into());
         rule.insert("hasToolResult".to_owned(), talk.has_tool_result().into());
         if let Some((id, _)) = talk.last_result().filter(|(id, _)| !id.is_empty()) {
-            // Gemini's calls have none of their own.
-            if call.provider != Provider::Gemini {
+            // Some calls have none of their own.
+            if call.provider.has_call_ids() {
                 rule.insert("toolCallId".to_owned(), id.into());
             }
         }
@@ -132,7 +132,7 @@ fn response(
             return error(response, lost);
         }
     }
-    if call.operation == Operation::Embeddings {
+    if call.operation.embeds_input() {
         return embedding(entry);
     }
     let content = entry.content.as_deref().unwrap_or_default();
@@ -150,7 +150,7 @@ fn response(
         });
         out.insert("toolCalls".to_owned(), calls.collect());
     }
-    if let Some(usage) = entry.usage.filter(|_| call.provider != Provider::Unknown) {
+    if let Some(usage) = entry.usage.filter(|_| call.provider != Provider::UNKNOWN) {
         out.insert("usage".to_owned(), tokens(usage, call));
     }
     if let Some(word) = entry.finish_reason.as_deref().and_then(finish) {
@@ -208,22 +208,12 @@ fn embedding(entry: &Entry) -> Result<Value, String> {
 /// Usage in the words of the provider: aimock does not translate them.
 fn tokens(usage: TokenUsage, call: &RecognisedCall) -> Value {
     let TokenUsage { prompt_tokens, completion_tokens, total_tokens, .. } = usage;
-    match (call.provider, call.operation) {
-        (Provider::Gemini, _) => json!({
-            "promptTokenCount": prompt_tokens,
-            "candidatesTokenCount": completion_tokens,
-            "totalTokenCount": total_tokens,
-        }),
-        (Provider::Anthropic, _) | (_, Operation::Responses) => json!({
-            "input_tokens": prompt_tokens,
-            "output_tokens": completion_tokens,
-        }),
-        _ => json!({
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": total_tokens,
-        }),
+    let names = call.operation.usage_names();
+    let mut out = json!({ names.input: prompt_tokens, names.output: completion_tokens });
+    if let Some(total) = names.total {
+        out[total] = total_tokens.into();
     }
+    out
 }
 
 /// OpenAI's word for why an answer ended, which aimock translates by itself.

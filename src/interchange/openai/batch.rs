@@ -208,13 +208,13 @@ pub(in super::super) fn answer(
 /// The body of a request that a batch can make.
 fn asked(request: &RecordedRequest) -> Result<Value, String> {
     let call = request.recognise();
-    let known = matches!(
-        call.operation,
-        Operation::ChatCompletions
-            | Operation::Completions
-            | Operation::Responses
-            | Operation::Embeddings
-    );
+    let known = [
+        Operation::CHAT_COMPLETIONS,
+        Operation::COMPLETIONS,
+        Operation::RESPONSES,
+        Operation::EMBEDDINGS,
+    ];
+    let known = known.contains(&call.operation);
     if !known || !request.path.starts_with("/v1/") || !request.query.is_empty() {
         return Err(format!("a batch has no {} {}", request.method, request.path));
     }

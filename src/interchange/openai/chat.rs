@@ -5,13 +5,13 @@ use std::io::Read;
 use serde_json::{Map, Value, json};
 
 use super::super::companion::CompanionFiles;
-use super::super::conversation::{self, Conversation};
 use super::super::exchange::{ForeignRequest, FoundItem, SkippedItem, TextAnswer, TextExchange};
 use super::super::line::{FileLine, FileLines};
 use super::super::read_context::{ReadContext, ReadProblem};
 use super::super::write::WrittenEntry;
 use super::body;
 use crate::provider::Answer;
+use crate::provider::conversation::{self, Conversation};
 use crate::recording::{Entry, RecordedRequest};
 
 /// Where such a conversation would have been had.
@@ -96,7 +96,8 @@ pub(in super::super) fn entry(
     if !(200..300).contains(&status) {
         return Err(format!("it was answered by an error (status {status})"));
     }
-    let Some(Conversation { mut messages, tools, odd }) = Conversation::of(&call, &request.body)
+    let Some(Conversation { mut messages, tools, odd }) =
+        call.operation.conversation(&request.body)
     else {
         return Err(format!("{} is no conversation", call.operation.name()));
     };

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::conversation::{assistant, tool_call};
 use super::attribute::{SpanAttributes, items};
 use crate::provider::ToolCall;
+use crate::provider::conversation::{assistant, tool_call};
 
 /// What was said in a span, each way with the names that instrumentations use.
 pub(super) struct SpanMessages {
@@ -60,8 +60,8 @@ pub(super) fn said(
     let finish = finish.map(str::to_owned);
     let answer = first.map(|first| {
         (
-            super::super::conversation::text(&first).unwrap_or_default(),
-            super::super::conversation::calls(&first),
+            crate::provider::conversation::text(&first).unwrap_or_default(),
+            crate::provider::conversation::calls(&first),
         )
     });
     SpanMessages { asked, answer, finish }

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::super::conversation::{self, Conversation, arguments, assistant};
 use super::super::openai::complete;
 use super::super::write::{EntryToWrite, WrittenEntry};
+use crate::provider::conversation::{self, arguments, assistant};
 use crate::provider::{Operation, RecognisedCall};
 use crate::recording::{Entry, RecordedRequest, ResponseEnd, timestamp};
 
@@ -20,7 +20,7 @@ pub(in super::super) fn entry(
 ) -> Result<WrittenEntry, String> {
     let entry = sent.entry;
     let call = request.recognise();
-    if call.operation == Operation::Other {
+    if call.operation == Operation::OTHER {
         return Err("no call of a model".to_owned());
     }
     let mut lost = vec!["headers"];
@@ -66,15 +66,9 @@ fn name(call: &RecognisedCall) -> String {
 
 /// The convention's word for an operation.
 fn operation(call: &RecognisedCall) -> &'static str {
-    match call.operation {
-        Operation::Embeddings
-        | Operation::EmbedContent
-        | Operation::CohereEmbed
-        | Operation::OllamaEmbed => "embeddings",
-        Operation::Completions | Operation::OllamaGenerate => "text_completion",
-        Operation::GenerateContent => "generate_content",
-        _ => "chat",
-    }
+    // What the convention has no word for is written as a chat.
+    const KNOWN: [&str; 3] = ["embeddings", "text_completion", "generate_content"];
+    call.operation.semantic().filter(|word| KNOWN.contains(word)).unwrap_or("chat")
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -169,7 +163,7 @@ impl Attributes {
 
     /// The conversation, in the words of both conventions.
     fn words(&mut self, entry: &Entry, call: &RecognisedCall, request: &RecordedRequest) {
-        let Some(talk) = Conversation::of(call, &request.body) else { return };
+        let Some(talk) = call.operation.conversation(&request.body) else { return };
         let content = entry.content.as_deref().unwrap_or_default();
         let answer = assistant(content, &entry.tool_calls);
         for (index, message) in talk.messages.iter().enumerate() {

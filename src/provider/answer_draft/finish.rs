@@ -1,28 +1,25 @@
 //! Puts the word for why an answer ended from one provider's vocabulary into
 //! another's.
 
-/// Whose words they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::provider) enum Dialect {
-    /// Chat Completions and Completions.
-    OpenAi,
-    /// Responses: a status, or why it is incomplete.
-    Responses,
-    /// Messages.
-    Anthropic,
-    /// Gemini.
-    Gemini,
-    /// Cohere's chat, both versions.
-    Cohere,
-    /// Bedrock's Converse.
-    Bedrock,
-    /// Ollama.
-    Ollama,
+/// An operation's words for why an answer ended, the usual one of each meaning first.
+///
+/// A word that stands in two places means the first of them: Gemini, Responses and
+/// Ollama end a turn with tool calls as they end any other.
+#[derive(Debug)]
+pub(in crate::provider) struct FinishWords {
+    /// It said all it had to say.
+    pub(in crate::provider) stop: &'static [&'static str],
+    /// It ran out of tokens.
+    pub(in crate::provider) length: &'static [&'static str],
+    /// It asks for tools to be called.
+    pub(in crate::provider) tools: &'static [&'static str],
+    /// It was refused or filtered.
+    pub(in crate::provider) filter: &'static [&'static str],
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+pub(in crate::provider) enum FinishMeaning {
     /// It said all it had to say.
     Stop,
     /// It ran out of tokens.
@@ -33,72 +30,56 @@ enum Meaning {
     Filter,
 }
 
-/// The words of one dialect for one meaning, the usual one first.
-type Row = (Meaning, Dialect, &'static [&'static str]);
+impl FinishMeaning {
+    const ALL: [Self; 4] = [Self::Stop, Self::Length, Self::Tools, Self::Filter];
 
-/// A word that stands in two rows means the first of them: Gemini, Responses and
-/// Ollama end a turn with tool calls as they end any other.
-const WORDS: &[Row] = &[
-    (Meaning::Stop, Dialect::OpenAi, &["stop", "eos"]),
-    (Meaning::Stop, Dialect::Responses, &["completed"]),
-    (Meaning::Stop, Dialect::Anthropic, &["end_turn", "stop_sequence"]),
-    (Meaning::Stop, Dialect::Gemini, &["STOP"]),
-    (Meaning::Stop, Dialect::Bedrock, &["end_turn", "stop_sequence"]),
-    (Meaning::Stop, Dialect::Ollama, &["stop"]),
-    (Meaning::Length, Dialect::OpenAi, &["length", "model_length"]),
-    (Meaning::Length, Dialect::Responses, &["max_output_tokens"]),
-    (Meaning::Length, Dialect::Anthropic, &["max_tokens", "model_context_window_exceeded"]),
-    (Meaning::Length, Dialect::Gemini, &["MAX_TOKENS"]),
-    (Meaning::Length, Dialect::Bedrock, &["max_tokens", "model_context_window_exceeded"]),
-    (Meaning::Length, Dialect::Ollama, &["length"]),
-    (Meaning::Tools, Dialect::OpenAi, &["tool_calls"]),
-    (Meaning::Tools, Dialect::Responses, &["completed"]),
-    (Meaning::Tools, Dialect::Anthropic, &["tool_use"]),
-    (Meaning::Tools, Dialect::Gemini, &["STOP"]),
-    (Meaning::Tools, Dialect::Bedrock, &["tool_use"]),
-    (Meaning::Tools, Dialect::Ollama, &["stop"]),
-    (Meaning::Filter, Dialect::OpenAi, &["content_filter"]),
-    (Meaning::Filter, Dialect::Responses, &["content_filter"]),
-    (Meaning::Filter, Dialect::Anthropic, &["refusal"]),
-    (Meaning::Filter, Dialect::Bedrock, &["content_filtered", "guardrail_intervened"]),
-    (
-        Meaning::Filter,
-        Dialect::Gemini,
-        &["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"],
-    ),
-    (Meaning::Stop, Dialect::Cohere, &["COMPLETE", "STOP_SEQUENCE"]),
-    (Meaning::Length, Dialect::Cohere, &["MAX_TOKENS", "ERROR_LIMIT"]),
-    (Meaning::Tools, Dialect::Cohere, &["TOOL_CALL"]),
-    (Meaning::Filter, Dialect::Cohere, &["ERROR_TOXIC"]),
-];
-
-/// The word of `dialect` for what `found` means: `found` itself where it is one of
-/// the dialect's own or of nobody we know, and a normal end where there is none.
-pub(super) fn finish_word(dialect: Dialect, found: Option<&str>, has_calls: bool) -> &str {
-    let found = found.filter(|found| !found.is_empty());
-    let ended = if has_calls { Meaning::Tools } else { Meaning::Stop };
-    let meaning = match found {
-        None => ended,
-        Some(found) => {
-            if WORDS.iter().any(|(_, whose, words)| *whose == dialect && words.contains(&found)) {
-                return found;
-            }
-            match meaning(found) {
-                None => return found,
-                // Another provider's normal end hides the calls that this one names.
-                Some(Meaning::Stop) => ended,
-                Some(meaning) => meaning,
-            }
+    /// What a word means in any of these vocabularies.
+    pub(in crate::provider) fn of<'a>(
+        word: &str,
+        known: impl Iterator<Item = &'a FinishWords> + Clone,
+    ) -> Option<Self> {
+        // The word of OpenAI's calls before there were tools; what is built has tools.
+        if word == "function_call" {
+            return Some(Self::Tools);
         }
-    };
-    let row = WORDS.iter().find(|(means, whose, _)| *means == meaning && *whose == dialect);
-    row.and_then(|(_, _, words)| words.first().copied()).or(found).unwrap_or_default()
+        let in_any =
+            |meaning: &Self| known.clone().any(|words| words.of_meaning(*meaning).contains(&word));
+        Self::ALL.into_iter().find(in_any)
+    }
 }
 
-fn meaning(found: &str) -> Option<Meaning> {
-    // The word of OpenAI's calls before there were tools; what is built has tools.
-    if found == "function_call" {
-        return Some(Meaning::Tools);
+impl FinishWords {
+    const fn of_meaning(&self, meaning: FinishMeaning) -> &'static [&'static str] {
+        match meaning {
+            FinishMeaning::Stop => self.stop,
+            FinishMeaning::Length => self.length,
+            FinishMeaning::Tools => self.tools,
+            FinishMeaning::Filter => self.filter,
+        }
     }
-    WORDS.iter().find(|(_, _, words)| words.contains(&found)).map(|(meaning, ..)| *meaning)
+
+    /// The word for `found`, which has this `meaning` somewhere: `found` itself where it is
+    /// one of these words or of nobody we know, and a normal end where there is none.
+    pub(super) fn word<'a>(
+        &self,
+        found: Option<&'a str>,
+        meaning: Option<FinishMeaning>,
+        has_calls: bool,
+    ) -> &'a str {
+        let found = found.filter(|found| !found.is_empty());
+        let ended = if has_calls { FinishMeaning::Tools } else { FinishMeaning::Stop };
+        let meaning = match (found, meaning) {
+            (None, _) => ended,
+            (Some(found), _) if self.has(found) => return found,
+            (Some(found), None) => return found,
+            // Another provider's normal end hides the calls that this one names.
+            (Some(_), Some(FinishMeaning::Stop)) => ended,
+            (Some(_), Some(meaning)) => meaning,
+        };
+        self.of_meaning(meaning).first().copied().or(found).unwrap_or_default()
+    }
+
+    fn has(&self, word: &str) -> bool {
+        FinishMeaning::ALL.iter().any(|meaning| self.of_meaning(*meaning).contains(&word))
+    }
 }

@@ -9,12 +9,12 @@ use crate::provider::{ModeError, Operation};
 mod framed;
 
 const SHAPES: [Operation; 6] = [
-    Operation::ChatCompletions,
-    Operation::Completions,
-    Operation::Responses,
-    Operation::Messages,
-    Operation::GenerateContent,
-    Operation::CohereChat,
+    Operation::CHAT_COMPLETIONS,
+    Operation::COMPLETIONS,
+    Operation::RESPONSES,
+    Operation::MESSAGES,
+    Operation::GENERATE_CONTENT,
+    Operation::COHERE_CHAT,
 ];
 
 fn built(operation: Operation, answer: &Answer) -> Value {
@@ -42,7 +42,7 @@ fn calling(id: &str, arguments: Value, finish: Option<&str>) -> Answer {
 
 #[test]
 fn other_operations_are_refused_by_name() {
-    for operation in [Operation::Speech, Operation::Images, Operation::Rerank, Operation::Other] {
+    for operation in [Operation::SPEECH, Operation::IMAGES, Operation::RERANK, Operation::OTHER] {
         let error = complete(operation, &words("x", None), "").unwrap_err();
         assert_eq!(error, ModeError::NotFromWords { operation: operation.name() });
         let begins = format!("an answer of {} cannot be built from words", operation.name());
@@ -53,7 +53,7 @@ fn other_operations_are_refused_by_name() {
 #[test]
 fn a_completion_is_refused_when_it_would_lose_tool_calls() {
     let answer = calling("c", json!({}), None);
-    let error = complete(Operation::Completions, &answer, "").unwrap_err();
+    let error = complete(Operation::COMPLETIONS, &answer, "").unwrap_err();
     assert!(error.to_string().contains("no place for the entry's tool calls"), "{error}");
 }
 
@@ -62,17 +62,17 @@ fn embeddings_are_lists_of_numbers_in_their_order() {
     let mut answer = words("", None);
     answer.embeddings = vec![vec![0.1, -1.0, 1e-7], vec![], vec![f64::MIN_POSITIVE, -0.0]];
     answer.usage = Some(TokenUsage { prompt_tokens: 8, total_tokens: 8, ..TokenUsage::default() });
-    let body = built(Operation::Embeddings, &answer);
+    let body = built(Operation::EMBEDDINGS, &answer);
     assert_eq!(body["data"][2]["index"], 2);
     assert_eq!(body["data"][0]["object"], "embedding");
-    assert_eq!(round(Operation::Embeddings, &answer), answer);
+    assert_eq!(round(Operation::EMBEDDINGS, &answer), answer);
 }
 
 #[test]
 fn embeddings_are_refused_when_there_are_none() {
     for embeddings in [vec![], vec![vec![1.0], vec![f64::NAN]], vec![vec![f64::INFINITY]]] {
         let answer = Answer { embeddings, ..words("text", None) };
-        let error = complete(Operation::Embeddings, &answer, "").unwrap_err();
+        let error = complete(Operation::EMBEDDINGS, &answer, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Embeddings" });
     }
 }
@@ -90,9 +90,9 @@ fn ids_are_of_the_seed_and_the_place_alone() {
         std::iter::once(own).chain(calls.into_iter().map(|call| call.id)).collect()
     };
     for (operation, prefixes) in [
-        (Operation::ChatCompletions, ["chatcmpl-", "call_", "call_"]),
-        (Operation::Responses, ["resp_", "call_", "call_"]),
-        (Operation::Messages, ["msg_", "toolu_", "toolu_"]),
+        (Operation::CHAT_COMPLETIONS, ["chatcmpl-", "call_", "call_"]),
+        (Operation::RESPONSES, ["resp_", "call_", "call_"]),
+        (Operation::MESSAGES, ["msg_", "toolu_", "toolu_"]),
     ] {
         let (one, other) = (ids(operation, "one"), ids(operation, "other"));
         for (place, prefix) in prefixes.iter().enumerate() {
@@ -101,7 +101,7 @@ fn ids_are_of_the_seed_and_the_place_alone() {
         }
         assert_ne!(one[1], one[2]);
     }
-    let id = built(Operation::ChatCompletions, &answer)["id"].clone();
+    let id = built(Operation::CHAT_COMPLETIONS, &answer)["id"].clone();
     assert_eq!(id, "chatcmpl-1630151693c76dd443e45fb5", "an id that changes is another answer");
 }
 
@@ -113,7 +113,7 @@ fn a_missing_finish_reason_is_a_normal_end() {
         for missing in [None, Some("")] {
             let ended = round(operation, &words("x", missing)).finish_reason;
             assert_eq!(ended.as_deref(), Some(plain[place]));
-            if operation != Operation::Completions {
+            if operation != Operation::COMPLETIONS {
                 let ended = round(operation, &calling("c", json!({}), missing)).finish_reason;
                 assert_eq!(ended.as_deref(), Some(calls[place]));
             }
@@ -123,41 +123,40 @@ fn a_missing_finish_reason_is_a_normal_end() {
 
 #[test]
 fn a_finish_reason_is_said_in_the_callers_words() {
-    use Operation::*;
     for (found, operation, expected) in [
-        ("end_turn", ChatCompletions, "stop"),
-        ("stop_sequence", ChatCompletions, "stop"),
-        ("max_tokens", ChatCompletions, "length"),
-        ("tool_use", ChatCompletions, "tool_calls"),
-        ("refusal", ChatCompletions, "content_filter"),
-        ("STOP", Completions, "stop"),
-        ("MAX_TOKENS", ChatCompletions, "length"),
-        ("SAFETY", ChatCompletions, "content_filter"),
-        ("max_output_tokens", ChatCompletions, "length"),
-        ("function_call", ChatCompletions, "tool_calls"),
-        ("model_length", Messages, "max_tokens"),
-        ("eos", Responses, "completed"),
-        ("stop", Messages, "end_turn"),
-        ("length", Messages, "max_tokens"),
-        ("tool_calls", Messages, "tool_use"),
-        ("content_filter", Messages, "refusal"),
-        ("completed", Messages, "end_turn"),
-        ("STOP", Messages, "end_turn"),
-        ("stop", GenerateContent, "STOP"),
-        ("max_tokens", GenerateContent, "MAX_TOKENS"),
-        ("tool_use", GenerateContent, "STOP"),
-        ("refusal", GenerateContent, "SAFETY"),
-        ("end_turn", Responses, "completed"),
-        ("tool_calls", Responses, "completed"),
-        ("length", Responses, "max_output_tokens"),
-        ("refusal", Responses, "content_filter"),
-        ("end_turn", CohereChat, "COMPLETE"),
-        ("max_tokens", CohereChat, "MAX_TOKENS"),
-        ("tool_use", CohereChat, "TOOL_CALL"),
-        ("COMPLETE", ChatCompletions, "stop"),
-        ("ERROR_LIMIT", Messages, "max_tokens"),
-        ("TOOL_CALL", Messages, "tool_use"),
-        ("MAX_TOKENS", GenerateContent, "MAX_TOKENS"),
+        ("end_turn", Operation::CHAT_COMPLETIONS, "stop"),
+        ("stop_sequence", Operation::CHAT_COMPLETIONS, "stop"),
+        ("max_tokens", Operation::CHAT_COMPLETIONS, "length"),
+        ("tool_use", Operation::CHAT_COMPLETIONS, "tool_calls"),
+        ("refusal", Operation::CHAT_COMPLETIONS, "content_filter"),
+        ("STOP", Operation::COMPLETIONS, "stop"),
+        ("MAX_TOKENS", Operation::CHAT_COMPLETIONS, "length"),
+        ("SAFETY", Operation::CHAT_COMPLETIONS, "content_filter"),
+        ("max_output_tokens", Operation::CHAT_COMPLETIONS, "length"),
+        ("function_call", Operation::CHAT_COMPLETIONS, "tool_calls"),
+        ("model_length", Operation::MESSAGES, "max_tokens"),
+        ("eos", Operation::RESPONSES, "completed"),
+        ("stop", Operation::MESSAGES, "end_turn"),
+        ("length", Operation::MESSAGES, "max_tokens"),
+        ("tool_calls", Operation::MESSAGES, "tool_use"),
+        ("content_filter", Operation::MESSAGES, "refusal"),
+        ("completed", Operation::MESSAGES, "end_turn"),
+        ("STOP", Operation::MESSAGES, "end_turn"),
+        ("stop", Operation::GENERATE_CONTENT, "STOP"),
+        ("max_tokens", Operation::GENERATE_CONTENT, "MAX_TOKENS"),
+        ("tool_use", Operation::GENERATE_CONTENT, "STOP"),
+        ("refusal", Operation::GENERATE_CONTENT, "SAFETY"),
+        ("end_turn", Operation::RESPONSES, "completed"),
+        ("tool_calls", Operation::RESPONSES, "completed"),
+        ("length", Operation::RESPONSES, "max_output_tokens"),
+        ("refusal", Operation::RESPONSES, "content_filter"),
+        ("end_turn", Operation::COHERE_CHAT, "COMPLETE"),
+        ("max_tokens", Operation::COHERE_CHAT, "MAX_TOKENS"),
+        ("tool_use", Operation::COHERE_CHAT, "TOOL_CALL"),
+        ("COMPLETE", Operation::CHAT_COMPLETIONS, "stop"),
+        ("ERROR_LIMIT", Operation::MESSAGES, "max_tokens"),
+        ("TOOL_CALL", Operation::MESSAGES, "tool_use"),
+        ("MAX_TOKENS", Operation::GENERATE_CONTENT, "MAX_TOKENS"),
     ] {
         let ended = round(operation, &words("x", Some(found))).finish_reason;
         assert_eq!(ended.as_deref(), Some(expected), "{found} for {operation:?}");
@@ -166,16 +165,15 @@ fn a_finish_reason_is_said_in_the_callers_words() {
 
 #[test]
 fn a_finish_reason_stays_when_it_is_the_callers_own_or_unknown() {
-    use Operation::*;
     for (operation, own) in [
-        (ChatCompletions, &["stop", "length", "tool_calls", "content_filter"][..]),
-        (ChatCompletions, &["model_length", "error"]),
-        (Messages, &["stop_sequence", "model_context_window_exceeded", "pause_turn"]),
-        (GenerateContent, &["RECITATION", "MALFORMED_FUNCTION_CALL", "OTHER"]),
-        (CohereChat, &["STOP_SEQUENCE", "ERROR", "TIMEOUT"]),
-        (Responses, &["completed", "failed", "incomplete", "max_output_tokens"]),
-        (ChatCompletions, &["insufficient_system_resource", "Ende\n"]),
-        (Responses, &["insufficient_system_resource", "Ende\n"]),
+        (Operation::CHAT_COMPLETIONS, &["stop", "length", "tool_calls", "content_filter"][..]),
+        (Operation::CHAT_COMPLETIONS, &["model_length", "error"]),
+        (Operation::MESSAGES, &["stop_sequence", "model_context_window_exceeded", "pause_turn"]),
+        (Operation::GENERATE_CONTENT, &["RECITATION", "MALFORMED_FUNCTION_CALL", "OTHER"]),
+        (Operation::COHERE_CHAT, &["STOP_SEQUENCE", "ERROR", "TIMEOUT"]),
+        (Operation::RESPONSES, &["completed", "failed", "incomplete", "max_output_tokens"]),
+        (Operation::CHAT_COMPLETIONS, &["insufficient_system_resource", "Ende\n"]),
+        (Operation::RESPONSES, &["insufficient_system_resource", "Ende\n"]),
     ] {
         for word in own {
             let ended = round(operation, &words("x", Some(word))).finish_reason;
@@ -187,12 +185,12 @@ fn a_finish_reason_stays_when_it_is_the_callers_own_or_unknown() {
 #[test]
 fn a_foreign_normal_end_names_the_calls_when_there_are_some() {
     for (found, operation, expected) in [
-        ("STOP", Operation::ChatCompletions, "tool_calls"),
-        ("completed", Operation::Messages, "tool_use"),
-        ("stop", Operation::Messages, "tool_use"),
+        ("STOP", Operation::CHAT_COMPLETIONS, "tool_calls"),
+        ("completed", Operation::MESSAGES, "tool_use"),
+        ("stop", Operation::MESSAGES, "tool_use"),
         // OpenAI itself says so where one tool was forced.
-        ("stop", Operation::ChatCompletions, "stop"),
-        ("max_tokens", Operation::ChatCompletions, "length"),
+        ("stop", Operation::CHAT_COMPLETIONS, "stop"),
+        ("max_tokens", Operation::CHAT_COMPLETIONS, "length"),
     ] {
         let ended = round(operation, &calling("c", json!({}), Some(found))).finish_reason;
         assert_eq!(ended.as_deref(), Some(expected), "{found} for {operation:?}");
@@ -202,13 +200,13 @@ fn a_foreign_normal_end_names_the_calls_when_there_are_some() {
 #[test]
 fn broken_arguments_go_out_as_they_came() {
     let answer = calling("c", json!({ "_raw": "{\"city\": \"Par" }), None);
-    let body = built(Operation::ChatCompletions, &answer);
+    let body = built(Operation::CHAT_COMPLETIONS, &answer);
     let arguments = &body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"];
     assert_eq!(arguments, "{\"city\": \"Par");
     // An argument that happens to have that name is an argument.
     for real in [json!({ "_raw": "{}" }), json!({ "_raw": "x", "y": 1 }), json!({ "_raw": 1 })] {
         let answer = calling("c", real, None);
-        let call = round(Operation::ChatCompletions, &answer).tool_calls;
+        let call = round(Operation::CHAT_COMPLETIONS, &answer).tool_calls;
         assert_eq!(call, answer.tool_calls);
     }
 }
@@ -216,13 +214,13 @@ fn broken_arguments_go_out_as_they_came() {
 #[test]
 fn content_is_null_when_only_tools_are_called() {
     let called = calling("c", json!({"a": 1}), None);
-    let body = built(Operation::ChatCompletions, &called);
+    let body = built(Operation::CHAT_COMPLETIONS, &called);
     assert_eq!(body["choices"][0]["message"]["content"], Value::Null);
-    assert_eq!(built(Operation::Messages, &called)["content"][0]["type"], "tool_use");
+    assert_eq!(built(Operation::MESSAGES, &called)["content"][0]["type"], "tool_use");
     let silent = words("", None);
-    let body = built(Operation::ChatCompletions, &silent);
+    let body = built(Operation::CHAT_COMPLETIONS, &silent);
     assert_eq!(body["choices"][0]["message"]["content"], "");
-    assert_eq!(built(Operation::Messages, &silent)["content"][0]["text"], "");
+    assert_eq!(built(Operation::MESSAGES, &silent)["content"][0]["text"], "");
 }
 
 #[test]
@@ -234,7 +232,7 @@ fn anthropics_input_tokens_leave_out_what_was_cached() {
             cache_write_tokens,
             ..TokenUsage::default()
         };
-        let body = built(Operation::Messages, &Answer { usage: Some(usage), ..words("x", None) });
+        let body = built(Operation::MESSAGES, &Answer { usage: Some(usage), ..words("x", None) });
         let count = |name| body["usage"][name].as_u64().unwrap();
         (
             count("input_tokens"),
@@ -299,18 +297,18 @@ fn answers() -> impl Strategy<Value = Answer> {
 /// The word each shape ends with, for answers that have none.
 fn ended(operation: Operation, mut answer: Answer) -> Answer {
     let called = !answer.tool_calls.is_empty();
-    let word = match operation {
-        Operation::Responses => "completed",
-        Operation::GenerateContent => "STOP",
-        Operation::CohereChat if called => "TOOL_CALL",
-        Operation::CohereChat => "COMPLETE",
-        Operation::Messages if called => "tool_use",
-        Operation::Messages => "end_turn",
+    let word = match operation.as_str() {
+        "responses" => "completed",
+        "generate_content" => "STOP",
+        "cohere_chat" if called => "TOOL_CALL",
+        "cohere_chat" => "COMPLETE",
+        "messages" if called => "tool_use",
+        "messages" => "end_turn",
         _ if called => "tool_calls",
         _ => "stop",
     };
     answer.finish_reason = Some(word.to_owned());
-    if operation == Operation::CohereChat {
+    if operation == Operation::COHERE_CHAT {
         // Neither stands in its answers.
         answer.model = None;
         answer.usage.as_mut().unwrap().reasoning_tokens = 0;
@@ -323,7 +321,7 @@ proptest! {
     fn any_answer_reads_back_as_it_was_when_it_is_built(answer in answers(), seed in "\\PC{0,8}") {
         for operation in SHAPES {
             let mut answer = answer.clone();
-            if operation == Operation::Completions {
+            if operation == Operation::COMPLETIONS {
                 answer.tool_calls.clear();
             }
             let body = complete(operation, &answer, &seed).unwrap();
@@ -334,18 +332,18 @@ proptest! {
     #[test]
     fn a_stream_of_any_answer_reads_as_the_answer(answer in answers(), written in 0u64..1000) {
         for operation in [
-            Operation::ChatCompletions,
-            Operation::Completions,
-            Operation::Responses,
-            Operation::Messages,
-            Operation::GenerateContent,
-            Operation::CohereChat,
+            Operation::CHAT_COMPLETIONS,
+            Operation::COMPLETIONS,
+            Operation::RESPONSES,
+            Operation::MESSAGES,
+            Operation::GENERATE_CONTENT,
+            Operation::COHERE_CHAT,
         ] {
             let mut answer = answer.clone();
-            if operation == Operation::Completions {
+            if operation == Operation::COMPLETIONS {
                 answer.tool_calls.clear();
             }
-            let counts = ![Operation::GenerateContent, Operation::CohereChat].contains(&operation);
+            let counts = ![Operation::GENERATE_CONTENT, Operation::COHERE_CHAT].contains(&operation);
             if let Some(usage) = answer.usage.as_mut().filter(|_| counts) {
                 usage.prompt_tokens += written;
                 usage.total_tokens += written;

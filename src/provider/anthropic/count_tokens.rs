@@ -2,18 +2,22 @@
 
 use serde_json::{Value, json};
 
+use super::usage_names::USAGE;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::json_view::{self, JsonView, count};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Count Tokens",
+    word: "count_tokens",
+    is_free: true,
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
 };
 
 /// Reads a count; `None` where there is none.
@@ -31,24 +35,24 @@ fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::Operation::CountTokens;
+    use crate::provider::Operation;
     use crate::provider::test_calls::{read, write};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {
         let body = br#"{"input_tokens":14,"context_management":{"original_input_tokens":20}}"#;
-        let usage = read(CountTokens, false, body).unwrap().usage.unwrap();
+        let usage = read(Operation::COUNT_TOKENS, false, body).unwrap().usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.total_tokens, usage.completion_tokens), (14, 14, 0));
         let error = br#"{"type":"error","error":{"type":"invalid_request_error"}}"#;
-        assert_eq!(read(CountTokens, false, error), None);
+        assert_eq!(read(Operation::COUNT_TOKENS, false, error), None);
     }
 
     #[test]
     fn a_count_reads_back_when_it_is_written() {
         let usage = TokenUsage { prompt_tokens: 9, total_tokens: 9, ..TokenUsage::default() };
         let answer = Answer { usage: Some(usage), ..Answer::default() };
-        let body = write(CountTokens, &answer, "seed").unwrap();
+        let body = write(Operation::COUNT_TOKENS, &answer, "seed").unwrap();
         assert_eq!(body, br#"{"input_tokens":9}"#);
-        assert_eq!(read(CountTokens, false, &body), Some(answer));
+        assert_eq!(read(Operation::COUNT_TOKENS, false, &body), Some(answer));
     }
 }

@@ -4,11 +4,15 @@
 //! from a cache or written to one. [`TokenUsage::prompt_tokens`] is their sum, so that
 //! it means the same for every provider, and the parts stand beside it.
 
+mod answer_place;
+mod conversation;
 mod fast_reader;
+mod finish;
 mod split;
 mod usage;
 mod write;
 
+use finish::FINISH;
 use usage::usage;
 
 use std::borrow::Cow;
@@ -16,18 +20,42 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::provider::framing::sse;
+use super::error::error as error_body;
+use super::usage_names::USAGE;
+use crate::provider::framing::{EventFrame, sse};
 use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
-use crate::provider::wire::{MergedStream, OperationWire};
+use crate::provider::operation::StreamError;
+use crate::provider::operation::{MergedStream, OperationRow};
 use crate::provider::{Answer, ToolCall, json_view};
+pub(in crate::provider) use answer_place::{of as shape, say as say_blocks};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Messages",
+    word: "messages",
+    semantic: Some("chat"),
+    delivery: true,
+    conversation: Some(|body| Some(conversation::read(body))),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split::stream),
     write: Some(write::write),
+    first_event: Some("message_start"),
+    stream_error: error,
+    shape: answer_place::of,
+    finish: Some(&FINISH),
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
 };
+
+/// The event of an error in a stream.
+fn error(error: &StreamError<'_>) -> EventFrame {
+    let mut data = error_body(error.status, error.message);
+    if let Some(kind) = error.kind {
+        data["error"]["type"] = kind.into();
+    }
+    EventFrame::named("error", data)
+}
 
 /// Reads a complete body; `None` where it is no message.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {

@@ -3,21 +3,33 @@
 //! It counts input as Anthropic does: `inputTokens` leaves out what was read from a
 //! cache or written to one. [`TokenUsage::prompt_tokens`] is their sum.
 
+mod answer_place;
+mod conversation;
 mod merge;
 mod split;
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect};
+use super::error::stream_error;
+use crate::provider::answer_draft::{AnswerDraft, FinishWords};
+use crate::provider::answer_form::ModeError;
+use crate::provider::framing::Framing;
 use crate::provider::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 use crate::provider::{Answer, TokenUsage, ToolCall};
 
+pub(super) use answer_place::of as shape;
 pub(super) use merge::{Event, events};
 pub(super) use split::split;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Converse",
+    word: "converse",
+    semantic: Some("chat"),
+    delivery: true,
+    framing: |_, _| Framing::EventStream,
+    conversation: Some(|body| Some(conversation::read(body))),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(events(merge::framed(framing, bytes))?.body))
@@ -25,6 +37,19 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     merge: Some(|framing, bytes| events(merge::framed(framing, bytes))),
     split: Some(|_, body| split(body)),
     write: Some(write),
+    first_event: Some("messageStart"),
+    stream_error,
+    shape,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
+};
+
+/// Converse's words for why an answer ended.
+static FINISH: FinishWords = FinishWords {
+    stop: &["end_turn", "stop_sequence"],
+    length: &["max_tokens", "model_context_window_exceeded"],
+    tools: &["tool_use"],
+    filter: &["content_filtered", "guardrail_intervened"],
 };
 
 /// Reads a complete body; `None` where it holds no message. Which model answered
@@ -95,7 +120,7 @@ fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeEr
     Ok(json!({
         "metrics": { "latencyMs": 0 },
         "output": { "message": { "content": content, "role": "assistant" } },
-        "stopReason": said.finish(Dialect::Bedrock),
+        "stopReason": said.finish(&FINISH),
         "usage": {
             "inputTokens": plain,
             "outputTokens": usage.completion_tokens,

@@ -4,6 +4,7 @@
 //! speak OpenAI's chat are read by what reads these elsewhere; the older ones by
 //! [`plain`]. A stream carries that JSON in chunks ([`chunk`]).
 
+mod answer_place;
 mod chunk;
 mod plain;
 mod write;
@@ -11,22 +12,33 @@ mod write;
 use serde_json::Value;
 
 use super::converse;
+use super::error::stream_error;
 use crate::provider::Answer;
 use crate::provider::anthropic::messages;
 use crate::provider::cohere::chat as cohere;
 use crate::provider::framing::{EventFrame, Framing};
 use crate::provider::json_view::{self, JsonView, items, nested, text};
 use crate::provider::openai::chat;
-use crate::provider::response_format::ResponseFormat;
-use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::operation::ResponseFormat;
+use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
 use chunk::NativeEvents;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "a Bedrock model",
+    word: "invoke",
+    semantic: Some("invoke"),
+    delivery: true,
+    framing: |_, _| Framing::EventStream,
+    choices: |body| body.get("n")?.as_number()?.parse().ok(),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(stream),
     merge: Some(|framing, bytes| merge(NativeEvents::of(framing, bytes))),
     split: Some(split),
     write: Some(write::write),
+    first_event: Some("chunk"),
+    stream_error,
+    shape: answer_place::of,
+    ..OperationRow::UNREAD
 };
 
 /// Whose JSON it is.
@@ -98,7 +110,7 @@ fn stream(framing: Framing, bytes: &[u8]) -> Option<Answer> {
 fn merge(native: NativeEvents) -> Option<MergedStream> {
     let NativeEvents { events, failed, .. } = native;
     let merged = match events.iter().find_map(Shape::of_event) {
-        Some(Shape::Anthropic) => messages::WIRE.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(Shape::Anthropic) => messages::ROW.merge?(Framing::Sse, &chunk::sse(events)),
         Some(Shape::Nova) => {
             converse::events(events.into_iter().flatten().map(|(name, data)| match data {
                 Value::Object(data) => converse::Event::Told(name, data),
@@ -106,7 +118,7 @@ fn merge(native: NativeEvents) -> Option<MergedStream> {
             }))
         }
         Some(Shape::Chat) => merge_chat(events),
-        Some(Shape::CommandR) => cohere::WIRE.merge?(Framing::Sse, &chunk::sse(events)),
+        Some(Shape::CommandR) => cohere::ROW.merge?(Framing::Sse, &chunk::sse(events)),
         None => plain::merge(events),
     };
     let mut merged = merged?;
@@ -116,7 +128,7 @@ fn merge(native: NativeEvents) -> Option<MergedStream> {
 
 fn merge_chat(events: Vec<ObjectView>) -> Option<MergedStream> {
     let named = events.iter().any(|event| event.contains_key("object"));
-    let mut merged = chat::WIRE.merge?(Framing::Sse, &chunk::sse(events))?;
+    let mut merged = chat::ROW.merge?(Framing::Sse, &chunk::sse(events))?;
     if !named {
         merged.body.shift_remove("object");
     }
@@ -144,7 +156,7 @@ fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>
     let shape = Shape::of_body(&whole);
     let Value::Object(body) = whole else { return None };
     let events: Vec<Value> = match shape {
-        Some(Shape::Anthropic) => data(messages::WIRE.split?(asked, body)?),
+        Some(Shape::Anthropic) => data(messages::ROW.split?(asked, body)?),
         Some(Shape::Nova) => {
             let named = |frame: EventFrame| Some(serde_json::json!({ frame.name?: frame.data? }));
             converse::split(body)?.into_iter().filter_map(named).collect()
@@ -152,12 +164,12 @@ fn split(asked: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>
         Some(Shape::Chat) => {
             let messages = |choice: &Value| choice.get("message").is_some();
             match body.get("choices")?.as_array()?.as_slice() {
-                choices if choices.iter().all(messages) => data(chat::WIRE.split?(asked, body)?),
+                choices if choices.iter().all(messages) => data(chat::ROW.split?(asked, body)?),
                 [only] => plain::split_choice(only)?,
                 _ => return None,
             }
         }
-        Some(Shape::CommandR) => data(cohere::WIRE.split?(asked, body)?),
+        Some(Shape::CommandR) => data(cohere::ROW.split?(asked, body)?),
         None => plain::split(body)?,
     };
     Some(chunk::wrap(events, usage))

@@ -4,31 +4,67 @@
 //! Thoughts and the plan for the tools are no part of the content. What is counted
 //! are the tokens, not the units that are billed, where both are told.
 
+mod answer_place;
+mod finish;
 mod shape;
 mod split;
 mod v1;
 mod write;
 
+use finish::FINISH;
 use shape::{FAILED, is_empty};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::usage;
-use crate::provider::framing::{Framing, events};
+use super::{is_first, usage};
+use crate::provider::conversation;
+use crate::provider::framing::{EventFrame, Framing, events};
 use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
-use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::operation::StreamError;
+use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
 use crate::provider::{Answer, ToolCall, json_view};
+pub(in crate::provider) use answer_place::of_text as text_shape;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Cohere chat",
+    word: "cohere_chat",
+    semantic: Some("chat"),
+    delivery: true,
+    framing: |_, target| asked_framing(target),
+    conversation: Some(conversation::read_native),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|framing, bytes| complete(&Value::Object(merge(framing, bytes)?.body))),
     merge: Some(merge),
     split: Some(split::stream),
     write: Some(write::write),
+    first_event: Some("message-start"),
+    stream_error: error,
+    shape: answer_place::of,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
 };
+
+/// The first version streams lines of JSON, the second events.
+fn asked_framing(target: Option<&str>) -> Framing {
+    let is_first = target.is_some_and(|path| path.ends_with("/v1/chat"));
+    if is_first { Framing::Lines } else { Framing::Sse }
+}
+
+/// The event of an error in a stream.
+fn error(error: &StreamError<'_>) -> EventFrame {
+    if is_first(error.asked) {
+        let answer = json!({ "text": "", "finish_reason": FAILED });
+        return EventFrame::unnamed(json!({
+            "is_finished": true, "event_type": "stream-end", "finish_reason": FAILED,
+            "error": error.message, "response": answer
+        }));
+    }
+    let delta = json!({ "finish_reason": FAILED, "error": error.message });
+    EventFrame::named("message-end", json!({ "type": "message-end", "delta": delta }))
+}
 
 /// Reads a complete body; `None` where it is neither version's answer.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {

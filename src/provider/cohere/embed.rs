@@ -4,19 +4,29 @@
 use serde_json::{Value, json};
 
 use super::{is_first, usage};
+use crate::identity::Json;
 use crate::provider::Answer;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::{ModeError, VectorTypes};
 use crate::provider::json_view::{self, JsonView, vectors};
-use crate::provider::response_format::{ModeError, ResponseFormat, VectorTypes};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Cohere embeddings",
+    word: "cohere_embed",
+    semantic: Some("embeddings"),
+    inputs: Some(inputs),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    ..OperationRow::UNREAD
 };
+
+/// How many texts and images a request wants vectors of.
+fn inputs(body: &Json<'_>) -> Option<usize> {
+    let length = |name: &str| body.get(name)?.as_array().map(<[_]>::len);
+    ["texts", "inputs", "images"].into_iter().filter_map(length).reduce(|a, b| a + b)
+}
 
 /// Reads either version's shape. Vectors of other types than numbers with a fraction
 /// stay unread, their usage does not.
@@ -60,7 +70,7 @@ mod tests {
     use super::*;
     use crate::provider::{Operation, TokenUsage, test_calls, write};
 
-    const EMBED: Operation = Operation::CohereEmbed;
+    const EMBED: Operation = Operation::COHERE_EMBED;
 
     #[test]
     fn vectors_are_read_when_listed_or_by_type() {

@@ -1,6 +1,6 @@
 //! Which upstream a public address belongs to.
 
-use super::UPSTREAMS;
+use super::upstreams::UPSTREAMS;
 
 /// Hosts of a resource or a region: how they begin and end, and whose they are.
 const REGIONS: [(&str, &str, &str); 7] = [

@@ -1,4 +1,5 @@
 use super::*;
+use crate::provider::credential::KeyCarrier;
 
 #[test]
 fn every_entry_is_whole_and_named_once() {
@@ -92,4 +93,26 @@ fn anthropics_spellings_lead_to_its_own_path() {
     }
     let openai = KnownUpstream::find("openai").unwrap();
     assert_eq!(openai.own_path("/v1/v1/messages"), "/v1/v1/messages");
+}
+
+#[test]
+fn every_upstream_known_by_name_says_where_its_key_is() {
+    for upstream in UPSTREAMS {
+        let found =
+            credential(upstream.name, "/v1/x").unwrap_or_else(|| panic!("{}", upstream.name));
+        assert!(found.variables().next().is_some(), "{}", upstream.name);
+        // The keys that its SDKs insist on are among them.
+        for key in upstream.keys {
+            assert!(found.variables().any(|known| known == *key), "{key}");
+        }
+    }
+    assert_eq!(credential("mine", "/v1/x"), None);
+}
+
+#[test]
+fn path_in_another_shape_gets_the_key_as_that_shape_has_it() {
+    let carrier = |path: &str| credential("gemini", path).unwrap().ways[0].carrier;
+    assert_eq!(carrier("/v1beta/openai/chat/completions"), KeyCarrier::Bearer);
+    assert_eq!(carrier("/v1beta/models/m:generateContent"), KeyCarrier::Header("x-goog-api-key"));
+    assert_eq!(crate::provider::credential::variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
 }

@@ -10,7 +10,6 @@ mod event_stream;
 mod json_lines;
 pub(super) mod sse;
 
-use super::Operation;
 pub use event::{EventFrame, StreamEvent};
 pub use event_stream::{BufferMessage, kept, messages};
 pub use sse::lines as sse_lines;
@@ -56,27 +55,6 @@ impl Framing {
         named.map(|(_, framing)| *framing)
     }
 
-    /// The framing of the streams that a request for `operation` with this raw query
-    /// asks for.
-    pub fn asked(operation: Operation, query: &str) -> Self {
-        let events = || query.split('&').any(|parameter| parameter == "alt=sse");
-        match operation {
-            Operation::GenerateContent if !events() => Self::Array,
-            Operation::OllamaChat | Operation::OllamaGenerate => Self::Lines,
-            Operation::Converse | Operation::Invoke => Self::EventStream,
-            _ => Self::Sse,
-        }
-    }
-
-    /// The framing of an answer to such a request, by its media type and its first
-    /// bytes; `None` where it is no stream.
-    pub fn answered(operation: Operation, media: &str, body: &[u8]) -> Option<Self> {
-        let array = operation == Operation::GenerateContent
-            && media.eq_ignore_ascii_case("application/json")
-            && body.trim_ascii_start().first() == Some(&b'[');
-        if array { Some(Self::Array) } else { Self::of_media(media) }
-    }
-
     /// The value of `content-type` for a stream of this framing.
     pub fn media(self) -> &'static str {
         match self {
@@ -103,6 +81,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::provider::Operation;
 
     #[test]
     fn a_media_type_names_its_framing_in_any_case() {
@@ -110,8 +89,8 @@ mod tests {
         assert_eq!(Framing::of_media("application/X-NDJSON"), Some(Framing::Lines));
         assert_eq!(Framing::of_media("application/json"), None);
         let array = |operation| Framing::answered(operation, "Application/JSON", b" [{}]");
-        assert_eq!(array(Operation::GenerateContent), Some(Framing::Array));
-        assert_eq!(array(Operation::Messages), None);
+        assert_eq!(array(Operation::GENERATE_CONTENT), Some(Framing::Array));
+        assert_eq!(array(Operation::MESSAGES), None);
     }
 
     #[test]

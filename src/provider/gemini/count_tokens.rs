@@ -2,18 +2,22 @@
 
 use serde_json::{Value, json};
 
+use super::usage_names::USAGE;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::json_view::{self, JsonView, count};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Gemini's Count Tokens",
+    word: "gemini_count_tokens",
+    is_free: true,
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
 };
 
 /// Reads the answer of `:countTokens`; `None` where it has no total.
@@ -39,15 +43,15 @@ fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::Operation::GeminiCountTokens;
+    use crate::provider::Operation;
     use crate::provider::test_calls::{read, write};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {
         let body = br#"{"totalTokens":31,"totalBillableCharacters":9,"promptTokensDetails":[]}"#;
-        let usage = read(GeminiCountTokens, false, body).unwrap().usage.unwrap();
+        let usage = read(Operation::GEMINI_COUNT_TOKENS, false, body).unwrap().usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.total_tokens, usage.completion_tokens), (31, 31, 0));
-        assert_eq!(read(GeminiCountTokens, false, br#"{"error":{"code":400}}"#), None);
+        assert_eq!(read(Operation::GEMINI_COUNT_TOKENS, false, br#"{"error":{"code":400}}"#), None);
     }
 
     #[test]
@@ -60,8 +64,8 @@ mod tests {
                 ..TokenUsage::default()
             };
             let answer = Answer { usage: Some(usage), ..Answer::default() };
-            let body = write(GeminiCountTokens, &answer, "seed").unwrap();
-            assert_eq!(read(GeminiCountTokens, false, &body), Some(answer));
+            let body = write(Operation::GEMINI_COUNT_TOKENS, &answer, "seed").unwrap();
+            assert_eq!(read(Operation::GEMINI_COUNT_TOKENS, false, &body), Some(answer));
         }
     }
 }

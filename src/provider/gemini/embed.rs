@@ -4,18 +4,23 @@
 use serde_json::{Value, json};
 
 use super::generate;
+use super::usage_names::USAGE;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::json_view::{self, JsonView, items, nested, vectors};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Embed Content",
+    word: "embed_content",
+    semantic: Some("embeddings"),
+    inputs: Some(|body| body.get("requests")?.as_array().map(<[_]>::len)),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
 };
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
@@ -131,10 +136,10 @@ mod tests {
             "/v1/projects/p/locations/l/publishers/google/models/text-embedding-005:predict";
         let asked = ResponseFormat {
             target: Some(target),
-            ..test_calls::asked(Operation::EmbedContent, false)
+            ..test_calls::asked(Operation::EMBED_CONTENT, false)
         };
         let written = write(&asked, &answer, "").unwrap();
-        assert_eq!(test_calls::read(Operation::EmbedContent, false, &written), Some(answer));
+        assert_eq!(test_calls::read(Operation::EMBED_CONTENT, false, &written), Some(answer));
         let both = json!({"predictions": [{"textEmbedding": [1], "imageEmbedding": [2]}]});
         assert_eq!(read(&both).unwrap().embeddings, [vec![1.0]]);
         assert_eq!(read(&json!({"predictions": [{"bytesBase64Encoded": "x"}]})), None);
@@ -144,12 +149,12 @@ mod tests {
         let target = format!("/v1beta/models/m:{verb}");
         let asked = ResponseFormat {
             target: Some(&target),
-            ..test_calls::asked(Operation::EmbedContent, false)
+            ..test_calls::asked(Operation::EMBED_CONTENT, false)
         };
         let usage = TokenUsage { prompt_tokens: 4, total_tokens: 4, ..TokenUsage::default() };
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
         let body = write(&asked, &answer, "seed")?;
-        assert_eq!(crate::provider::read(Operation::EmbedContent, None, &body), Some(answer));
+        assert_eq!(crate::provider::read(Operation::EMBED_CONTENT, None, &body), Some(answer));
         Ok(body)
     }
 

@@ -4,22 +4,38 @@
 //! Thoughts are no part of the content; their tokens count as reasoning and as
 //! completion.
 
+mod answer_place;
+mod conversation;
+mod finish;
 mod merge;
 mod partial;
 mod split;
 mod write;
 
+use finish::FINISH;
+
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::identity;
-use crate::provider::framing::{Framing, events, sse};
+use super::error::error as error_body;
+use super::usage_names::USAGE;
+use crate::identity::{self, Json};
+use crate::provider::framing::{EventFrame, Framing, events, sse};
 use crate::provider::json_view::{JsonView, items, nested, text, text_or_empty};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::StreamError;
 use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Generate Content",
+    word: "generate_content",
+    semantic: Some("generate_content"),
+    delivery: true,
+    framing: |query, _| asked_framing(query),
+    streams_arrays: true,
+    choices: candidates,
+    conversation: Some(|body| Some(conversation::read(body))),
     read: Some(whole),
     read_stream: Some(|framing, bytes| match framing {
         _ if in_pieces(bytes) => {
@@ -32,7 +48,37 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     merge: Some(merge::merge),
     split: Some(split::stream),
     write: Some(write::write),
+    stream_error: error,
+    shape: answer_place::of,
+    finish: Some(&FINISH),
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
 };
+
+/// The event of an error in a stream.
+fn error(error: &StreamError<'_>) -> EventFrame {
+    let mut data = error_body(error.status, "", error.message);
+    if let Some(kind) = error.kind {
+        data["error"]["status"] = kind.into();
+    }
+    if let Some(error) = data["error"].as_object_mut() {
+        error.shift_remove("details");
+    }
+    EventFrame::unnamed(data)
+}
+
+/// One JSON array, unless events are asked for.
+fn asked_framing(query: &str) -> Framing {
+    let events = query.split('&').any(|parameter| parameter == "alt=sse");
+    if events { Framing::Sse } else { Framing::Array }
+}
+
+/// How many candidates a request asks for, in either spelling.
+fn candidates(body: &Json<'_>) -> Option<usize> {
+    let number = |outer: &str, name: &str| body.get(outer)?.get(name)?.as_number()?.parse().ok();
+    number("generationConfig", "candidateCount")
+        .or_else(|| number("generation_config", "candidate_count"))
+}
 
 /// Whether the arguments of a call may come in pieces; if so, they must be merged.
 fn in_pieces(bytes: &[u8]) -> bool {

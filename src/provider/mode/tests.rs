@@ -5,8 +5,8 @@ use super::*;
 use crate::provider::answer_draft::{LONGEST_PIECE, pieces};
 use crate::provider::test_calls::{read, to_complete, to_stream};
 
-const CHAT: Operation = Operation::ChatCompletions;
-const MESSAGES: Operation = Operation::Messages;
+const CHAT: Operation = Operation::CHAT_COMPLETIONS;
+const MESSAGES: Operation = Operation::MESSAGES;
 
 fn streamed(operation: Operation, body: &Value, usage: bool) -> Vec<Vec<u8>> {
     to_stream(operation, body.to_string().as_bytes(), usage).unwrap()
@@ -188,10 +188,10 @@ fn a_stream_is_refused_when_it_did_not_end_well() {
 
 #[test]
 fn other_operations_are_refused_by_name() {
-    let error = to_complete(Operation::Embeddings, b"").unwrap_err();
+    let error = to_complete(Operation::EMBEDDINGS, b"").unwrap_err();
     let begins = "a streamed recording of Embeddings cannot answer a complete request yet";
     assert!(error.to_string().starts_with(begins), "{error}");
-    let error = to_stream(Operation::Rerank, b"{}", false).unwrap_err();
+    let error = to_stream(Operation::RERANK, b"{}", false).unwrap_err();
     assert!(matches!(error, ModeError::NotYet { .. }));
 }
 
@@ -318,7 +318,7 @@ fn a_stream_that_lacks_a_choice_is_no_answer_without_its_end_marker() {
     let gemini =
         json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}]});
     let gemini = format!("data: {gemini}\n\n");
-    let generate = Operation::GenerateContent;
+    let generate = Operation::GENERATE_CONTENT;
     let asked =
         |choices| ResponseFormat { choices, ..crate::provider::test_calls::asked(generate, false) };
     let complete =

@@ -6,16 +6,20 @@ use serde_json::{Value, json};
 use super::turn;
 use crate::provider::Answer;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::json_view::{self, JsonView, vectors};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::openai::embeddings;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Ollama embeddings",
+    word: "ollama_embed",
+    semantic: Some("embeddings"),
+    inputs: Some(embeddings::input_texts),
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    ..OperationRow::UNREAD
 };
 
 fn read<D: JsonView>(body: &D) -> Option<Answer> {
@@ -82,7 +86,7 @@ mod tests {
         let write = |answer: &Answer, target| {
             let asked = ResponseFormat {
                 target: Some(target),
-                ..test_calls::asked(Operation::OllamaEmbed, false)
+                ..test_calls::asked(Operation::OLLAMA_EMBED, false)
             };
             let body = crate::provider::write(&asked, answer, "");
             body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
@@ -110,18 +114,18 @@ mod tests {
             ..Answer::default()
         };
         let written =
-            |answer: &Answer| test_calls::write(Operation::OllamaEmbed, answer, "").unwrap();
+            |answer: &Answer| test_calls::write(Operation::OLLAMA_EMBED, answer, "").unwrap();
         let body = written(&answer);
-        assert_eq!(test_calls::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        assert_eq!(test_calls::read(Operation::OLLAMA_EMBED, false, &body), Some(answer.clone()));
         let value: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value["embedding"], value["embeddings"][0]);
         answer.embeddings.push(vec![1.0]);
         let body = written(&answer);
-        assert_eq!(test_calls::read(Operation::OllamaEmbed, false, &body), Some(answer.clone()));
+        assert_eq!(test_calls::read(Operation::OLLAMA_EMBED, false, &body), Some(answer.clone()));
         let value: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(value.get("embedding"), None);
         answer.embeddings = vec![vec![f64::NAN]];
-        let error = test_calls::write(Operation::OllamaEmbed, &answer, "").unwrap_err();
+        let error = test_calls::write(Operation::OLLAMA_EMBED, &answer, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Ollama embeddings" });
     }
 }

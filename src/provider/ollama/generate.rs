@@ -2,15 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::turn::{self, AnswerLines, take_text};
+use super::answer_place;
+use super::turn::{self, AnswerLines, FINISH, stream_error, take_text};
 use crate::provider::Answer;
 use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::framing::EventFrame;
+use crate::provider::answer_form::ModeError;
+use crate::provider::framing::{EventFrame, Framing};
 use crate::provider::json_view::{self, JsonView, text};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::{ObjectView, OperationWire};
+use crate::provider::operation::ResponseFormat;
+use crate::provider::operation::{ObjectView, OperationRow};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Ollama generate",
+    word: "ollama_generate",
+    semantic: Some("text_completion"),
+    delivery: true,
+    framing: |_, _| Framing::Lines,
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
     read_stream: Some(|framing, bytes| {
         read(&Value::Object(turn::merge(framing, bytes, "response")?.body))
@@ -18,6 +25,10 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     merge: Some(|framing, bytes| turn::merge(framing, bytes, "response")),
     split: Some(split),
     write: Some(write),
+    stream_error,
+    shape: answer_place::of_generate,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
 };
 
 fn read<D: JsonView>(body: &D) -> Option<Answer> {

@@ -5,11 +5,20 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect, pieces};
+use crate::provider::answer_draft::{AnswerDraft, FinishWords, pieces};
 use crate::provider::framing::{self, EventFrame, Framing};
 use crate::provider::json_view::{JsonView, count, text};
-use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::operation::{MergedStream, ObjectView, StreamError};
 use crate::provider::{Answer, TokenUsage};
+
+/// Ollama's words for why an answer ended.
+pub(super) static FINISH: FinishWords =
+    FinishWords { stop: &["stop"], length: &["length"], tools: &["stop"], filter: &[] };
+
+/// The event of an error in a stream.
+pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {
+    EventFrame::unnamed(json!({ "error": error.message }))
+}
 
 /// What does not depend on where the words stand.
 pub(super) fn answer<D: JsonView>(body: &D) -> Answer {
@@ -146,7 +155,7 @@ pub(super) fn take_text(object: &mut ObjectView, name: &str) -> Option<String> {
 pub(super) fn write(said: &AnswerDraft<'_>, words: Value) -> Value {
     let mut body = json!({ "model": said.model, "created_at": "1970-01-01T00:00:00Z" });
     let last = json!({
-        "done_reason": said.finish(Dialect::Ollama),
+        "done_reason": said.finish(&FINISH),
         "done": true,
         "total_duration": 0,
         "load_duration": 0,

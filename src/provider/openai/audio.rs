@@ -3,24 +3,51 @@
 
 use serde_json::{Value, json};
 
+use super::stream_error::stream_error;
 use crate::provider::answer_draft::{AnswerDraft, pieces};
+use crate::provider::answer_form::{ModeError, TranscriptFormat};
 use crate::provider::framing::{EventFrame, sse};
 use crate::provider::json_view::{self, JsonView, count, nested, text_or_empty};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::operation::ResponseFormat;
+use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
 use crate::provider::{Answer, TokenUsage};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Transcriptions",
+    word: "transcription",
+    semantic: Some("transcription"),
+    transcript: asked_form,
+    read_text: Some(plain),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge(bytes)),
     split: Some(split),
     write: Some(write),
+    stream_error,
+    ..OperationRow::UNREAD
 };
 
 const DELTA: &str = "transcript.text.delta";
 const SEGMENT: &str = "transcript.text.segment";
 const DONE: &str = "transcript.text.done";
+
+/// The form that a transcription's multipart body asks for.
+pub(in crate::provider) fn asked_form(body: &[u8]) -> TranscriptFormat {
+    let asks_for = |format: &[u8]| {
+        let name = b"name=\"response_format\"";
+        let Some(at) = memchr::memmem::find(body, name) else { return false };
+        let rest = &body[at + name.len()..];
+        let value = memchr::memmem::find(rest, b"\r\n\r\n").map(|at| &rest[at + 4..]);
+        value
+            .and_then(|value| value.strip_prefix(format))
+            .is_some_and(|end| end.starts_with(b"\r\n"))
+    };
+    match () {
+        () if asks_for(b"text") => TranscriptFormat::Text,
+        () if asks_for(b"srt") || asks_for(b"vtt") => TranscriptFormat::Subtitles,
+        () => TranscriptFormat::Json,
+    }
+}
 
 /// Reads a complete body, or the event that ends a stream; `None` where it has no text.
 fn complete<D: JsonView>(body: &D) -> Option<Answer> {

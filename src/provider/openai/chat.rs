@@ -6,6 +6,7 @@
 //! come: Groq's `x_groq.usage`, DeepSeek's and OpenRouter's reasoning fields,
 //! Mistral's content parts, xAI's reasoning tokens beside the completion tokens.
 
+mod conversation;
 mod fast_reader;
 mod merge;
 mod split;
@@ -18,14 +19,24 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::answer_place::choices;
+use super::finish::FINISH;
+use super::stream_error::stream_error;
+use crate::identity::Json;
 use crate::provider::json_view::{JsonView, count, items, says, text, text_or_empty};
-use crate::provider::wire::{MergedStream, OperationWire};
+use crate::provider::operation::{MergedStream, OperationRow};
 use crate::provider::{Answer, ToolCall, json_view};
 pub(super) use merge::merge;
 pub(super) use split::{complete as completed, stream as split, usage_in_place};
 pub(super) use write::{input_details, usage as written_usage};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Chat Completions",
+    word: "chat",
+    semantic: Some("chat"),
+    delivery: true,
+    choices: asked_choices,
+    conversation: Some(|body| Some(conversation::read(body))),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| {
@@ -34,7 +45,16 @@ pub(in crate::provider) const WIRE: OperationWire = OperationWire {
     }),
     split: Some(split::stream),
     write: Some(write::write),
+    stream_error,
+    shape: choices,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
 };
+
+/// How many choices a request asks for.
+pub(super) fn asked_choices(body: &Json<'_>) -> Option<usize> {
+    body.get("n")?.as_number()?.parse().ok()
+}
 
 /// Reads a complete body; `None` where it has no `choices`.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {

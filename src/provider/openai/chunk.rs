@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::dialect::{UsagePlace, usage_place};
 use crate::provider::framing::EventFrame;
-use crate::provider::response_format::ResponseFormat;
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
+use crate::provider::operation::ResponseFormat;
 
 /// A stream's chunks while they are put together.
 pub(super) struct ChunkStream {

@@ -2,23 +2,45 @@
 
 use serde_json::{Value, json};
 
+use super::answer_place::choices;
 use super::chat;
 use super::chunk::ChunkStream;
-use crate::provider::answer_draft::{AnswerDraft, Dialect, pieces};
+use super::finish::FINISH;
+use super::stream_error::stream_error;
+use crate::identity::Json;
+use crate::provider::answer_draft::{AnswerDraft, pieces};
+use crate::provider::answer_form::ModeError;
 use crate::provider::framing::EventFrame;
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::{MergedStream, ObjectView, OperationWire};
+use crate::provider::operation::ResponseFormat;
+use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
-    read: chat::WIRE.read,
-    read_stream: chat::WIRE.read_stream,
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Completions",
+    word: "completions",
+    semantic: Some("text_completion"),
+    delivery: true,
+    choices: |body| Some(asked_choices(body)),
+    read: chat::ROW.read,
+    read_stream: chat::ROW.read_stream,
     merge: Some(|_, bytes| {
         let merged = chat::merge(bytes)?;
         Some(MergedStream { body: complete(merged.body), ..merged })
     }),
     split: Some(split),
     write: Some(write),
+    stream_error,
+    shape: choices,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
 };
+
+/// How many choices a request asks for. Several prompts are several texts or several lists
+/// of tokens; a list of numbers is one prompt.
+fn asked_choices(body: &Json<'_>) -> usize {
+    let prompts = body.get("prompt").and_then(Json::as_array).unwrap_or_default();
+    let several = prompts.iter().filter(|prompt| prompt.as_number().is_none()).count();
+    chat::asked_choices(body).unwrap_or(1).saturating_mul(several.max(1))
+}
 
 /// Makes a merged stream's body that of a complete answer. Mistral's fill-in-the-middle
 /// has such a path, too, and answers as chat does.
@@ -121,7 +143,7 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
             "index": 0,
             "text": said.answer.content,
             "logprobs": null,
-            "finish_reason": said.finish(Dialect::OpenAi)
+            "finish_reason": said.finish(&FINISH)
         }],
         "usage": chat::written_usage(said)
     }))

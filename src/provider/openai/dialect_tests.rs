@@ -5,7 +5,7 @@ use super::*;
 use crate::provider::test_calls::{asked, ended_well, read, to_complete};
 use crate::provider::{ModeError, Operation, ResponseFormat, to_stream};
 
-const CHAT: Operation = Operation::ChatCompletions;
+const CHAT: Operation = Operation::CHAT_COMPLETIONS;
 
 const UPSTREAMS: [&str; 9] = [
     "openai",

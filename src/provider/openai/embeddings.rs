@@ -7,19 +7,36 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::chat;
+use super::stream_error::stream_error;
+use crate::identity::Json;
 use crate::provider::Answer;
 use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::json_view::{self, JsonView, text};
-use crate::provider::response_format::{ModeError, ResponseFormat};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::OperationRow;
+use crate::provider::operation::ResponseFormat;
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Embeddings",
+    word: "embeddings",
+    semantic: Some("embeddings"),
+    inputs: Some(input_texts),
+    embeds_input: true,
     read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
-    read_stream: None,
-    merge: None,
-    split: None,
     write: Some(write),
+    stream_error,
+    ..OperationRow::UNREAD
 };
+
+/// How many texts a request's `input` holds.
+pub(in crate::provider) fn input_texts(body: &Json<'_>) -> Option<usize> {
+    Some(match body.get("input")?.as_array() {
+        // Tokens, which are one text.
+        Some([first, ..]) if first.as_number().is_some() => 1,
+        Some(texts) => texts.len(),
+        None => 1,
+    })
+}
 
 /// Reads OpenAI's shape, with vectors of numbers or in base64.
 pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
@@ -131,7 +148,7 @@ mod tests {
     }
 
     fn asked() -> ResponseFormat<'static> {
-        ResponseFormat { base64: true, ..test_calls::asked(Operation::Embeddings, false) }
+        ResponseFormat { base64: true, ..test_calls::asked(Operation::EMBEDDINGS, false) }
     }
 
     #[test]
@@ -156,7 +173,7 @@ mod tests {
             let embeddings: Vec<Vec<f64>> = vectors.iter().map(widened).collect();
             let answer = Answer { embeddings, ..Answer::default() };
             let body = provider::write(&asked(), &answer, "").unwrap();
-            let back = provider::read(Operation::Embeddings, None, &body).unwrap();
+            let back = provider::read(Operation::EMBEDDINGS, None, &body).unwrap();
             prop_assert_eq!(back.embeddings, answer.embeddings);
         }
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::error_request::ErrorRequest;
+use crate::provider::provider_row::ErrorRequest;
 
 /// The body of an error of ours.
 pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {

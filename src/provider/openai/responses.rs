@@ -1,31 +1,59 @@
 //! Reads OpenAI's Responses: complete bodies, and streams by their terminal
 //! event, or by their deltas where the stream was cut before it.
 
+mod answer_place;
+mod conversation;
 mod end;
+mod finish;
 mod merge;
 mod split;
 mod write;
 
 use end::{TERMINAL, is_terminal};
 
+use finish::FINISH;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use memchr::memmem;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::provider::framing::sse;
+use crate::provider::framing::{EventFrame, sse};
 use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
-use crate::provider::wire::OperationWire;
+use crate::provider::operation::StreamError;
+use crate::provider::operation::{OperationRow, UsageNames};
+use crate::provider::stream_error::usual_kind;
 use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) const WIRE: OperationWire = OperationWire {
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Responses",
+    word: "responses",
+    semantic: Some("chat"),
+    delivery: true,
+    conversation: Some(|body| Some(conversation::read(body))),
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| merge::merge(bytes)),
     split: Some(split::stream),
     write: Some(write::write),
+    first_event: Some("response.created"),
+    stream_error: error,
+    shape: answer_place::of,
+    finish: Some(&FINISH),
+    usage_names: UsageNames { input: "input_tokens", output: "output_tokens", total: None },
+    ..OperationRow::UNREAD
 };
+
+/// The event of an error in a stream.
+fn error(error: &StreamError<'_>) -> EventFrame {
+    let code = error.kind.unwrap_or_else(|| usual_kind(error.status));
+    let data = json!({
+        "type": "error", "code": code, "message": error.message, "param": null,
+        "sequence_number": error.place
+    });
+    EventFrame::named("error", data)
+}
 
 /// Reads a complete body; `None` where it has no `output`.
 pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {

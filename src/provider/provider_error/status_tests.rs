@@ -2,6 +2,7 @@ use serde_json::Value;
 
 use super::tests::PROVIDERS;
 use super::*;
+use crate::provider::Framing;
 
 /// The word for an error as each shape tells it.
 fn word(error: &ProviderError) -> String {
@@ -172,12 +173,12 @@ const WORDS: [(u16, [&str; 6]); 14] = [
 #[test]
 fn each_provider_has_its_own_word_for_a_status() {
     let columns = [
-        (Provider::OpenAi, "openai"),
-        (Provider::OpenAi, "azure"),
-        (Provider::Anthropic, "anthropic"),
-        (Provider::Gemini, "gemini"),
-        (Provider::Bedrock, "bedrock"),
-        (Provider::OpenAi, "groq"),
+        (Provider::OPEN_AI, "openai"),
+        (Provider::OPEN_AI, "azure"),
+        (Provider::ANTHROPIC, "anthropic"),
+        (Provider::GEMINI, "gemini"),
+        (Provider::BEDROCK, "bedrock"),
+        (Provider::OPEN_AI, "groq"),
     ];
     for (status, words) in WORDS {
         for ((provider, upstream), expected) in columns.into_iter().zip(words) {
@@ -186,12 +187,12 @@ fn each_provider_has_its_own_word_for_a_status() {
             let media = if status == 502 { "text/html" } else { "application/json" };
             assert!(error.headers[0].1.starts_with(media), "{upstream} {status}");
         }
-        for (provider, upstream) in [(Provider::Cohere, "cohere"), (Provider::Ollama, "ollama")] {
+        for (provider, upstream) in [(Provider::COHERE, "cohere"), (Provider::OLLAMA, "ollama")] {
             let said = word(&natural_error(provider, upstream, status, None));
             assert_eq!((said == "a page", said.is_empty()), (status == 502, false), "{said}");
         }
     }
-    assert_eq!(word(&natural_error(Provider::OpenAi, "openrouter", 502, None)), "");
+    assert_eq!(word(&natural_error(Provider::OPEN_AI, "openrouter", 502, None)), "");
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn a_kind_takes_the_place_of_the_usual_word() {
             ErrorRequest { kind: Some(kind), ..ErrorRequest::new(provider, upstream, status) };
         asked.write()
     };
-    let openai = |kind| told(Provider::OpenAi, "openai", 429, kind);
+    let openai = |kind| told(Provider::OPEN_AI, "openai", 429, kind);
     let quota: Value = serde_json::from_slice(&openai("insufficient_quota").body).unwrap();
     assert_eq!(quota["error"]["type"], "insufficient_quota");
     assert_eq!(quota["error"]["code"], "insufficient_quota");
@@ -220,15 +221,15 @@ fn a_kind_takes_the_place_of_the_usual_word() {
         assert_eq!(word(&openai(kind)), expected);
     }
     for (provider, upstream, status, kind, message) in [
-        (Provider::Anthropic, "anthropic", 503, "overloaded_error", "Overloaded"),
-        (Provider::Gemini, "gemini", 400, "FAILED_PRECONDITION", "Request contains an inv"),
-        (Provider::Bedrock, "bedrock", 429, "ModelNotReadyException", "The model is not ready"),
-        (Provider::OpenAi, "groq", 429, "insufficient_quota", "You exceeded"),
-        (Provider::OpenAi, "deepseek", 400, "of_mine/invalid_request_error", "The request"),
-        (Provider::OpenAi, "fireworks", 429, "of_mine", "You have"),
-        (Provider::OpenAi, "mistral", 500, "of_mine", "Internal"),
-        (Provider::OpenAi, "xai", 500, "of_mine", "Internal"),
-        (Provider::OpenAi, "azure", 429, "RateLimitReached", "Requests have"),
+        (Provider::ANTHROPIC, "anthropic", 503, "overloaded_error", "Overloaded"),
+        (Provider::GEMINI, "gemini", 400, "FAILED_PRECONDITION", "Request contains an inv"),
+        (Provider::BEDROCK, "bedrock", 429, "ModelNotReadyException", "The model is not ready"),
+        (Provider::OPEN_AI, "groq", 429, "insufficient_quota", "You exceeded"),
+        (Provider::OPEN_AI, "deepseek", 400, "of_mine/invalid_request_error", "The request"),
+        (Provider::OPEN_AI, "fireworks", 429, "of_mine", "You have"),
+        (Provider::OPEN_AI, "mistral", 500, "of_mine", "Internal"),
+        (Provider::OPEN_AI, "xai", 500, "of_mine", "Internal"),
+        (Provider::OPEN_AI, "azure", 429, "RateLimitReached", "Requests have"),
     ] {
         let asked = kind.split('/').next().unwrap();
         let error = told(provider, upstream, status, asked);
@@ -237,7 +238,7 @@ fn a_kind_takes_the_place_of_the_usual_word() {
             assert_eq!(word(&error), kind, "{upstream}");
         }
     }
-    let filter = told(Provider::OpenAi, "azure", 400, "content_filter");
+    let filter = told(Provider::OPEN_AI, "azure", 400, "content_filter");
     let filter: Value = serde_json::from_slice(&filter.body).unwrap();
     assert_eq!(filter["error"]["innererror"]["code"], "ResponsibleAIPolicyViolation");
 }
@@ -254,16 +255,16 @@ fn limits_are_told_in_headers_by_a_429_alone() {
         let limits = headers.filter(|(name, _)| name.contains("ratelimit"));
         limits.map(|(name, value)| format!("{name}: {value}")).collect()
     };
-    let openai = names(Provider::OpenAi, "openai", 429);
+    let openai = names(Provider::OPEN_AI, "openai", 429);
     assert!(openai.contains(&"x-ratelimit-remaining-requests: 0".to_owned()), "{openai:?}");
     assert!(openai.contains(&"x-ratelimit-reset-requests: 1m0s".to_owned()), "{openai:?}");
-    assert_eq!(names(Provider::OpenAi, "groq", 429), openai);
-    let anthropic = names(Provider::Anthropic, "anthropic", 429);
+    assert_eq!(names(Provider::OPEN_AI, "groq", 429), openai);
+    let anthropic = names(Provider::ANTHROPIC, "anthropic", 429);
     assert_eq!(anthropic.len(), 12);
     let reset = "anthropic-ratelimit-requests-reset: 2026-11-18T11:07:40Z".to_owned();
     assert!(anthropic.contains(&reset), "{anthropic:?}");
-    assert_eq!(names(Provider::OpenAi, "azure", 429).len(), 2);
-    for provider in [Provider::Gemini, Provider::Bedrock, Provider::Cohere, Provider::Ollama] {
+    assert_eq!(names(Provider::OPEN_AI, "azure", 429).len(), 2);
+    for provider in [Provider::GEMINI, Provider::BEDROCK, Provider::COHERE, Provider::OLLAMA] {
         assert!(names(provider, "", 429).is_empty());
     }
     for provider in PROVIDERS {
@@ -277,20 +278,20 @@ fn requests_are_named_as_each_provider_names_them() {
         let error = natural_error(provider, upstream, 500, None);
         error.headers.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     };
-    let uuid = header(Provider::Bedrock, "bedrock", "x-amzn-requestid").unwrap();
+    let uuid = header(Provider::BEDROCK, "bedrock", "x-amzn-requestid").unwrap();
     let groups: Vec<usize> = uuid.split('-').map(str::len).collect();
     assert_eq!(groups, [8, 4, 4, 4, 12]);
-    assert!(header(Provider::Anthropic, "anthropic", "request-id").unwrap().starts_with("req_"));
-    assert!(header(Provider::OpenAi, "openai", "x-request-id").unwrap().starts_with("req_"));
-    assert!(header(Provider::OpenAi, "azure", "apim-request-id").is_some());
-    assert!(header(Provider::OpenAi, "azure", "x-ms-region").is_some());
+    assert!(header(Provider::ANTHROPIC, "anthropic", "request-id").unwrap().starts_with("req_"));
+    assert!(header(Provider::OPEN_AI, "openai", "x-request-id").unwrap().starts_with("req_"));
+    assert!(header(Provider::OPEN_AI, "azure", "apim-request-id").is_some());
+    assert!(header(Provider::OPEN_AI, "azure", "x-ms-region").is_some());
 }
 
 #[test]
 fn geminis_array_of_events_has_its_error_in_an_array() {
     let asked = ErrorRequest {
         framing: Some(Framing::Array),
-        ..ErrorRequest::new(Provider::Gemini, "gemini", 429)
+        ..ErrorRequest::new(Provider::GEMINI, "gemini", 429)
     };
     let body: Value = serde_json::from_slice(&asked.write().body).unwrap();
     assert_eq!(body[0]["error"]["status"], "RESOURCE_EXHAUSTED");

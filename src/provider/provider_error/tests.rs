@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 use super::*;
 
 pub(super) const PROVIDERS: [Provider; 7] = [
-    Provider::OpenAi,
-    Provider::Anthropic,
-    Provider::Gemini,
-    Provider::Bedrock,
-    Provider::Ollama,
-    Provider::Cohere,
-    Provider::Unknown,
+    Provider::OPEN_AI,
+    Provider::ANTHROPIC,
+    Provider::GEMINI,
+    Provider::BEDROCK,
+    Provider::OLLAMA,
+    Provider::COHERE,
+    Provider::UNKNOWN,
 ];
 
 const DIALECTS: [&str; 9] = [
@@ -29,7 +29,7 @@ fn body(provider: Provider, upstream: &str, status: u16, message: Option<&str>) 
 }
 
 fn openai(upstream: &str, status: u16) -> Value {
-    body(Provider::OpenAi, upstream, status, Some("no"))
+    body(Provider::OPEN_AI, upstream, status, Some("no"))
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn openais_words_follow_the_status() {
     assert_eq!(openai("", 401), error(invalid, json!("invalid_api_key")));
     assert_eq!(openai("mine", 429), error("requests", json!("rate_limit_exceeded")));
     assert_eq!(openai("openai", 503), error("server_error", Value::Null));
-    assert_eq!(body(Provider::Unknown, "x", 500, Some("no")), error("server_error", Value::Null));
+    assert_eq!(body(Provider::UNKNOWN, "x", 500, Some("no")), error("server_error", Value::Null));
 }
 
 #[test]
@@ -67,25 +67,25 @@ fn dialects_have_error_shapes_of_their_own() {
 
 #[test]
 fn other_providers_say_it_in_their_own_shape() {
-    let anthropic = natural_error(Provider::Anthropic, "anthropic", 529, None);
+    let anthropic = natural_error(Provider::ANTHROPIC, "anthropic", 529, None);
     let told: Value = serde_json::from_slice(&anthropic.body).unwrap();
     assert_eq!(told["error"], json!({"type": "overloaded_error", "message": "Overloaded"}));
     assert_eq!(anthropic.headers[1], ("request-id", told["request_id"].as_str().unwrap().into()));
     assert_eq!(
-        body(Provider::Gemini, "gemini", 503, Some("no")),
+        body(Provider::GEMINI, "gemini", 503, Some("no")),
         json!({"error": {"code": 503, "message": "no", "status": "UNAVAILABLE"}})
     );
-    let bedrock = natural_error(Provider::Bedrock, "bedrock", 429, Some("no"));
+    let bedrock = natural_error(Provider::BEDROCK, "bedrock", 429, Some("no"));
     assert_eq!(bedrock.body, br#"{"message":"no"}"#);
     assert_eq!(bedrock.headers[1], ("x-amzn-errortype", "ThrottlingException".to_owned()));
-    assert_eq!(body(Provider::Cohere, "cohere", 429, Some("no"))["message"], "no");
-    assert_eq!(body(Provider::Ollama, "ollama", 404, Some("no")), json!({"error": "no"}));
+    assert_eq!(body(Provider::COHERE, "cohere", 429, Some("no"))["message"], "no");
+    assert_eq!(body(Provider::OLLAMA, "ollama", 404, Some("no")), json!({"error": "no"}));
 }
 
 #[test]
 fn the_time_to_wait_stands_where_the_provider_puts_it() {
     let after = |provider| natural_error_after(provider, "", 429, None, 34);
-    let gemini = after(Provider::Gemini);
+    let gemini = after(Provider::GEMINI);
     let told: Value = serde_json::from_slice(&gemini.body).unwrap();
     let details = told["error"]["details"].as_array().unwrap();
     assert!(details[0]["@type"].as_str().unwrap().ends_with("google.rpc.QuotaFailure"));
@@ -94,15 +94,15 @@ fn the_time_to_wait_stands_where_the_provider_puts_it() {
     assert_eq!(gemini.headers.len(), 1);
     let half = ErrorRequest {
         retry_after_ms: Some(1500),
-        ..ErrorRequest::new(Provider::Gemini, "vertex", 429)
+        ..ErrorRequest::new(Provider::GEMINI, "vertex", 429)
     };
     let told: Value = serde_json::from_slice(&half.write().body).unwrap();
     assert_eq!(told["error"]["details"][0]["retryDelay"], "1.500s");
-    let openai = natural_error_after(Provider::OpenAi, "openai", 429, None, 34);
+    let openai = natural_error_after(Provider::OPEN_AI, "openai", 429, None, 34);
     assert!(openai.headers.contains(&("retry-after-ms", "34000".to_owned())));
-    let azure = natural_error_after(Provider::OpenAi, "azure", 429, None, 34);
+    let azure = natural_error_after(Provider::OPEN_AI, "azure", 429, None, 34);
     assert!(String::from_utf8(azure.body).unwrap().contains("retry after 34 seconds"));
-    for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Bedrock] {
+    for provider in [Provider::OPEN_AI, Provider::ANTHROPIC, Provider::BEDROCK] {
         assert_eq!(after(provider).headers.last(), Some(&("retry-after", "34".to_owned())));
         assert_eq!(after(provider).body, natural_error(provider, "", 429, None).body);
     }

@@ -29,17 +29,18 @@ fn expect(
 
 #[test]
 fn openai_operations_are_known_by_the_end_of_their_path() {
-    use Operation::*;
     let prefixes = ["/v1", "", "/openai/v1", "/api/v1", "/inference/v1"];
     for prefix in prefixes {
         let chat = post(&format!("{prefix}/chat/completions"));
-        assert_eq!(chat, expect(Provider::OpenAi, ChatCompletions, "body-model", ""));
-        for (path, operation) in
-            [("/completions", Completions), ("/responses", Responses), ("/embeddings", Embeddings)]
-        {
+        assert_eq!(chat, expect(Provider::OPEN_AI, Operation::CHAT_COMPLETIONS, "body-model", ""));
+        for (path, operation) in [
+            ("/completions", Operation::COMPLETIONS),
+            ("/responses", Operation::RESPONSES),
+            ("/embeddings", Operation::EMBEDDINGS),
+        ] {
             let path = format!("{prefix}{path}");
             let target = path.strip_prefix("/v1").unwrap_or(&path);
-            let expected = expect(Provider::OpenAi, operation, "body-model", target);
+            let expected = expect(Provider::OPEN_AI, operation, "body-model", target);
             assert_eq!(post(&path), expected);
         }
     }
@@ -52,7 +53,7 @@ fn chat_is_tagged_when_the_url_says_more_than_the_body() {
     let target = recognise(&chat).target;
     assert_eq!(target.as_deref(), Some("/chat/completions"));
     let path = "/openai/deployments/my%20gpt/chat/completions";
-    let azure = expect(Provider::OpenAi, Operation::ChatCompletions, "my gpt", path);
+    let azure = expect(Provider::OPEN_AI, Operation::CHAT_COMPLETIONS, "my gpt", path);
     assert_eq!(post(path), azure);
 }
 
@@ -65,12 +66,12 @@ fn other_methods_are_other_operations() {
     ] {
         for method in ["GET", "DELETE"] {
             let call = recognise(&seen(method, path));
-            assert_eq!(call.operation, Operation::Other, "{method} {path}");
+            assert_eq!(call.operation, Operation::OTHER, "{method} {path}");
             assert_eq!(call.target.as_deref(), Some(target));
         }
     }
     let tuned = recognise(&seen("GET", "/v1/models/ft:gpt-4o:org::abc"));
-    assert_eq!((tuned.provider, tuned.operation), (Provider::OpenAi, Operation::Other));
+    assert_eq!((tuned.provider, tuned.operation), (Provider::OPEN_AI, Operation::OTHER));
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn an_openai_target_is_the_same_when_the_base_url_holds_the_version() {
         for method in methods {
             let versioned = format!("/v1{path}");
             let call = recognise(&seen(method, &versioned));
-            assert_eq!(call.provider, Provider::OpenAi, "{method} {versioned}");
+            assert_eq!(call.provider, Provider::OPEN_AI, "{method} {versioned}");
             assert_eq!(call.target.as_deref(), Some(path));
             if path != "/v1/models" {
                 let bare = recognise(&seen(method, path));
@@ -151,30 +152,30 @@ fn a_place_is_what_is_left_of_a_chat_path() {
 fn anthropic_spellings_are_one_operation() {
     for path in ["/v1/messages", "/messages", "/v1/v1/messages"] {
         let messages = "anthropic.messages";
-        let expected = expect(Provider::Anthropic, Operation::Messages, "body-model", messages);
+        let expected = expect(Provider::ANTHROPIC, Operation::MESSAGES, "body-model", messages);
         assert_eq!(post(path), expected);
         let count = "anthropic.count_tokens";
-        let expected = expect(Provider::Anthropic, Operation::CountTokens, "body-model", count);
+        let expected = expect(Provider::ANTHROPIC, Operation::COUNT_TOKENS, "body-model", count);
         assert_eq!(post(&format!("{path}/count_tokens")), expected);
     }
-    assert_eq!(post("/v1/messages/batches").1, Operation::MessageBatches);
-    assert_eq!(post("/v1/messages/batches/msgbatch_1/cancel").0, Provider::Anthropic);
+    assert_eq!(post("/v1/messages/batches").1, Operation::MESSAGE_BATCHES);
+    assert_eq!(post("/v1/messages/batches/msgbatch_1/cancel").0, Provider::ANTHROPIC);
 }
 
 #[test]
 fn messages_elsewhere_need_anthropics_version_header() {
     let path = "/v1/threads/thread_1/messages";
-    assert_eq!(post(path).1, Operation::Other);
-    assert_eq!(post(path).0, Provider::OpenAi);
+    assert_eq!(post(path).1, Operation::OTHER);
+    assert_eq!(post(path).0, Provider::OPEN_AI);
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let mut gateway = seen("POST", "/api/v1/messages");
     gateway.headers = &headers;
     let call = recognise(&gateway);
-    assert_eq!(call.operation, Operation::Messages);
+    assert_eq!(call.operation, Operation::MESSAGES);
     assert_eq!(call.target.as_deref(), Some("/api/v1/messages"));
     gateway.path = "/v1/models";
     gateway.method = "GET";
-    assert_eq!(recognise(&gateway).provider, Provider::Anthropic);
+    assert_eq!(recognise(&gateway).provider, Provider::ANTHROPIC);
 }
 
 #[test]
@@ -184,19 +185,19 @@ fn gemini_verbs_are_one_target_and_name_model_and_mode() {
     for (verb, streamed) in [("generateContent", false), ("streamGenerateContent", true)] {
         let path = format!("{base}:{verb}");
         let call = recognise(&seen("POST", &path));
-        assert_eq!(call.operation, Operation::GenerateContent);
+        assert_eq!(call.operation, Operation::GENERATE_CONTENT);
         assert_eq!(call.model.as_deref(), Some("gemini-2.5-flash"));
         assert_eq!(call.target.as_ref(), Some(&target));
         assert_eq!(call.streamed, streamed);
     }
     let vertex =
         "/v1beta1/projects/p/locations/l/publishers/google/models/gemini-2.0:generateContent";
-    let expected = expect(Provider::Gemini, Operation::GenerateContent, "gemini-2.0", vertex);
+    let expected = expect(Provider::GEMINI, Operation::GENERATE_CONTENT, "gemini-2.0", vertex);
     assert_eq!(post(vertex), expected);
     let embed = "/v1beta/models/text-embedding-004:batchEmbedContents";
-    assert_eq!(post(embed).1, Operation::EmbedContent);
+    assert_eq!(post(embed).1, Operation::EMBED_CONTENT);
     let count = post("/v1/models/gemini-2.0:countTokens");
-    assert_eq!((count.0, count.1), (Provider::Gemini, Operation::GeminiCountTokens));
+    assert_eq!((count.0, count.1), (Provider::GEMINI, Operation::GEMINI_COUNT_TOKENS));
     assert_eq!(post("/v1beta/tunedModels/mine:generateContent").2, "tunedModels/mine");
 }
 
@@ -205,12 +206,12 @@ fn claude_on_vertex_is_messages() {
     let base = "/v1/projects/p/locations/l/publishers/anthropic/models";
     let path = format!("{base}/claude-sonnet-4@20250514:streamRawPredict");
     let call = recognise(&seen("POST", &path));
-    assert_eq!((call.provider, call.operation), (Provider::Anthropic, Operation::Messages));
+    assert_eq!((call.provider, call.operation), (Provider::ANTHROPIC, Operation::MESSAGES));
     assert_eq!(call.model.as_deref(), Some("claude-sonnet-4@20250514"));
     assert!(call.streamed);
     assert!(call.target.unwrap().ends_with(":rawPredict"));
     let count = post(&format!("{base}/count-tokens:rawPredict"));
-    assert_eq!((count.1, count.2.as_str()), (Operation::CountTokens, "body-model"));
+    assert_eq!((count.1, count.2.as_str()), (Operation::COUNT_TOKENS, "body-model"));
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn bedrock_names_model_and_mode_in_the_path() {
         let path = format!("/model/{id}/{verb}");
         let call = recognise(&seen("POST", &path));
         let converse = plain == "converse";
-        let operation = if converse { Operation::Converse } else { Operation::Invoke };
+        let operation = if converse { Operation::CONVERSE } else { Operation::INVOKE };
         assert_eq!(call.operation, operation);
         assert_eq!(call.streamed, streamed);
         assert_eq!(call.target, Some(format!("/model/{id}/{plain}")));
@@ -238,39 +239,39 @@ fn bedrock_names_model_and_mode_in_the_path() {
 fn ollama_streams_when_it_is_not_told_otherwise() {
     let mut chat = seen("POST", "/api/chat");
     assert!(recognise(&chat).streamed);
-    assert_eq!(recognise(&chat).operation, Operation::OllamaChat);
+    assert_eq!(recognise(&chat).operation, Operation::OLLAMA_CHAT);
     chat.body_stream = Some(false);
     assert!(!recognise(&chat).streamed);
     let embed = recognise(&seen("POST", "/api/embed"));
-    assert_eq!((embed.provider, embed.streamed), (Provider::Ollama, false));
+    assert_eq!((embed.provider, embed.streamed), (Provider::OLLAMA, false));
     assert!(!recognise(&seen("POST", "/v1/chat/completions")).streamed);
 }
 
 #[test]
 fn cohere_is_known_by_its_paths() {
-    assert_eq!(post("/v2/chat").1, Operation::CohereChat);
-    assert_eq!(post("/v1/chat").1, Operation::CohereChat);
+    assert_eq!(post("/v2/chat").1, Operation::COHERE_CHAT);
+    assert_eq!(post("/v1/chat").1, Operation::COHERE_CHAT);
     let embed = post("/v2/embed");
-    assert_eq!((embed.0, embed.1), (Provider::Cohere, Operation::CohereEmbed));
+    assert_eq!((embed.0, embed.1), (Provider::COHERE, Operation::COHERE_EMBED));
 }
 
 #[test]
 fn files_are_those_of_the_api_whose_headers_came() {
-    assert_eq!((post("/v1/files").0, post("/v1/files").1), (Provider::OpenAi, Operation::Files));
-    assert_eq!(recognise(&seen("GET", "/v1/batches/b_1")).operation, Operation::Batches);
+    assert_eq!((post("/v1/files").0, post("/v1/files").1), (Provider::OPEN_AI, Operation::FILES));
+    assert_eq!(recognise(&seen("GET", "/v1/batches/b_1")).operation, Operation::BATCHES);
     let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
     let mut files = seen("GET", "/v1/files/file_1");
     files.headers = &headers;
     let call = recognise(&files);
-    assert_eq!((call.provider, call.operation), (Provider::Anthropic, Operation::Other));
+    assert_eq!((call.provider, call.operation), (Provider::ANTHROPIC, Operation::OTHER));
 }
 
 #[test]
 fn delivery_is_chosen_only_by_operations_that_stream() {
-    assert!(delivery(Operation::ChatCompletions) && delivery(Operation::Messages));
-    assert!(delivery(Operation::GenerateContent) && delivery(Operation::Responses));
-    assert!(!delivery(Operation::Other) && !delivery(Operation::Embeddings));
-    assert!(!delivery(Operation::CountTokens) && !delivery(Operation::EmbedContent));
+    assert!(delivery(Operation::CHAT_COMPLETIONS) && delivery(Operation::MESSAGES));
+    assert!(delivery(Operation::GENERATE_CONTENT) && delivery(Operation::RESPONSES));
+    assert!(!delivery(Operation::OTHER) && !delivery(Operation::EMBEDDINGS));
+    assert!(!delivery(Operation::COUNT_TOKENS) && !delivery(Operation::EMBED_CONTENT));
 }
 
 proptest::proptest! {
@@ -281,7 +282,7 @@ proptest::proptest! {
         let mut seen = seen(&method, &path);
         seen.query = &query;
         let call = recognise(&seen);
-        let chat = call.operation == Operation::ChatCompletions;
+        let chat = call.operation == Operation::CHAT_COMPLETIONS;
         proptest::prop_assert!(call.target.is_some() || chat);
     }
 }
@@ -297,10 +298,10 @@ fn vertex_predictions_are_embeddings_by_the_models_name() {
         assert_eq!(call.target, Some(path(model)));
         (call.provider, call.operation, call.streamed)
     };
-    let embed = (Provider::Gemini, Operation::EmbedContent, false);
+    let embed = (Provider::GEMINI, Operation::EMBED_CONTENT, false);
     for model in ["text-embedding-005", "gemini-embedding-001", "multimodalembedding@001"] {
         assert_eq!(told(model), embed);
     }
-    assert_eq!(told("imagen-4.0-generate-001").1, Operation::Other);
-    assert!(!delivery(Operation::EmbedContent) && !delivery(Operation::Other));
+    assert_eq!(told("imagen-4.0-generate-001").1, Operation::OTHER);
+    assert!(!delivery(Operation::EMBED_CONTENT) && !delivery(Operation::OTHER));
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::provider::StreamError;
 use crate::provider::{Operation, test_calls};
 
 const PARTS: [AnswerPart<'static>; 5] = [
@@ -30,10 +31,10 @@ fn told(frame: &EventFrame) -> String {
 /// The operations that can be said in parts.
 fn operations() -> Vec<Operation> {
     let able = |operation: &Operation| {
-        let wire = table::wire(*operation);
-        wire.write.is_some() && wire.split.is_some()
+        let row = operation.row();
+        row.write.is_some() && row.split.is_some()
     };
-    Operation::ALL.into_iter().filter(able).collect()
+    Operation::all().filter(able).collect()
 }
 
 #[test]
@@ -72,7 +73,9 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
         let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
         let whole = bytes(operation, &spoken);
         assert_eq!(test_calls::read(operation, true, &whole).unwrap().content, "Well, no");
-        let error = super::super::stream_error(&asked, 503, None, "gone", 0);
+        let told =
+            StreamError { asked: &asked, status: 503, kind: None, message: "gone", place: 0 };
+        let error = super::super::stream_error(&told);
         let failed = SynthesizedEvents { said: spoken.said, ending: vec![error] };
         let stream = bytes(operation, &failed);
         let complete = test_calls::to_complete(operation, &stream);
@@ -84,7 +87,7 @@ fn a_stream_that_an_error_ends_is_never_taken_for_a_whole_one() {
 
 #[test]
 fn each_part_of_chat_and_messages_is_an_event_of_its_own_and_known_by_it() {
-    for operation in [Operation::ChatCompletions, Operation::Messages] {
+    for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
         let asked = test_calls::asked(operation, true);
         let spoken = synthesize(&asked, &PARTS, &Answer::default(), "seed").unwrap();
         let told: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
@@ -111,10 +114,10 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
         AnswerPart::Text("late"),
         AnswerPart::Text(""),
     ];
-    let asked = test_calls::asked(Operation::ChatCompletions, false);
+    let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, false);
     let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
-    let stream = bytes(Operation::ChatCompletions, &spoken);
-    let answer = test_calls::read(Operation::ChatCompletions, true, &stream).unwrap();
+    let stream = bytes(Operation::CHAT_COMPLETIONS, &spoken);
+    let answer = test_calls::read(Operation::CHAT_COMPLETIONS, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.tool_calls[0].name.as_str()), ("late", "now"));
     assert_eq!(answer.tool_calls[0].arguments, json!({}));
     let order: Vec<usize> = spoken.said.iter().filter_map(|(part, _)| *part).collect();
@@ -123,18 +126,18 @@ fn text_that_comes_behind_a_call_is_said_before_it() {
 
 #[test]
 fn an_answer_without_parts_is_all_ending() {
-    let asked = test_calls::asked(Operation::Messages, false);
+    let asked = test_calls::asked(Operation::MESSAGES, false);
     let spoken = synthesize(&asked, &[], &Answer::default(), "seed").unwrap();
     assert!(spoken.said.is_empty() && !spoken.ending.is_empty());
-    let stream = bytes(Operation::Messages, &spoken);
-    let answer = test_calls::read(Operation::Messages, true, &stream).unwrap();
+    let stream = bytes(Operation::MESSAGES, &spoken);
+    let answer = test_calls::read(Operation::MESSAGES, true, &stream).unwrap();
     assert_eq!((answer.content.as_str(), answer.finish_reason.as_deref()), ("", Some("end_turn")));
 }
 
 #[test]
 fn arguments_that_are_no_json_are_streamed_as_they_are() {
     let parts = [AnswerPart::Call { id: "c", name: "f", arguments: "{\"a\": " }];
-    for operation in [Operation::ChatCompletions, Operation::Messages] {
+    for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
         let spoken =
             synthesize(&test_calls::asked(operation, false), &parts, &Answer::default(), "s");
         let stream = bytes(operation, &spoken.unwrap());
@@ -156,7 +159,7 @@ proptest! {
         prop_assume!(!serde_json::from_str(&arguments).is_ok_and(is_other_json));
         let mut parts: Vec<AnswerPart<'_>> = texts.iter().map(|text| AnswerPart::Text(text)).collect();
         parts.push(AnswerPart::Call { id: "id", name: &name, arguments: &arguments });
-        for operation in [Operation::ChatCompletions, Operation::Messages] {
+        for operation in [Operation::CHAT_COMPLETIONS, Operation::MESSAGES] {
             let asked = test_calls::asked(operation, true);
             let spoken = synthesize(&asked, &parts, &Answer::default(), "seed").unwrap();
             let stream = bytes(operation, &spoken);
@@ -171,7 +174,7 @@ proptest! {
     #[test]
     fn marks_of_nobody_stay_as_they_are(text in "[\u{f8f0}\u{f8f1}0-9{}\": ]{0,12}") {
         let answer = Answer { model: Some(text.clone()), ..Answer::default() };
-        let asked = test_calls::asked(Operation::ChatCompletions, false);
+        let asked = test_calls::asked(Operation::CHAT_COMPLETIONS, false);
         let spoken = synthesize(&asked, &[], &answer, "seed").unwrap();
         prop_assert_eq!(&spoken.ending[0].data.as_ref().unwrap()["model"], &Value::from(text));
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::provider::test_calls::framing;
 
 const FRAMED: [Operation; 4] =
-    [Operation::Converse, Operation::Invoke, Operation::OllamaChat, Operation::OllamaGenerate];
+    [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT, Operation::OLLAMA_GENERATE];
 
 /// The names of events and members that are read in these streams alone.
 const NAMES: [&str; 12] = [
@@ -30,7 +30,7 @@ fn whole(operation: Operation) -> (Vec<u8>, usize) {
     let body = super::super::test_calls::write(operation, &answer, "seed").unwrap();
     let chunks = to_stream(operation, &body, true).unwrap();
     // Bedrock tells the counts behind the end.
-    let behind = usize::from(operation == Operation::Converse);
+    let behind = usize::from(operation == Operation::CONVERSE);
     let last = chunks[..chunks.len() - 1 - behind].concat().len();
     (chunks.concat(), last)
 }
@@ -78,10 +78,10 @@ proptest! {
         };
         let chunk = |value: &Value| json!({ "bytes": STANDARD.encode(value.to_string()) });
         let streams = [
-            (Operation::Converse, Framing::EventStream.write(&frames(Value::clone)).concat()),
-            (Operation::Invoke, Framing::EventStream.write(&frames(chunk)).concat()),
-            (Operation::OllamaChat, Framing::Lines.write(&frames(Value::clone)).concat()),
-            (Operation::OllamaGenerate, Framing::Lines.write(&frames(Value::clone)).concat()),
+            (Operation::CONVERSE, Framing::EventStream.write(&frames(Value::clone)).concat()),
+            (Operation::INVOKE, Framing::EventStream.write(&frames(chunk)).concat()),
+            (Operation::OLLAMA_CHAT, Framing::Lines.write(&frames(Value::clone)).concat()),
+            (Operation::OLLAMA_GENERATE, Framing::Lines.write(&frames(Value::clone)).concat()),
         ];
         for (operation, bytes) in &streams {
             read(*operation, true, bytes);
@@ -102,16 +102,16 @@ fn huge_counts_of_framed_answers_do_not_overflow() {
     let big = u64::MAX;
     for (operation, body) in [
         (
-            Operation::Converse,
+            Operation::CONVERSE,
             json!({ "output": { "message": {} }, "usage": {
             "inputTokens": big, "outputTokens": big, "cacheReadInputTokens": big } }),
         ),
         (
-            Operation::Invoke,
+            Operation::INVOKE,
             json!({ "generation": "", "prompt_token_count": big, "generation_token_count": big }),
         ),
         (
-            Operation::OllamaChat,
+            Operation::OLLAMA_CHAT,
             json!({ "message": {}, "prompt_eval_count": big, "eval_count": big }),
         ),
     ] {

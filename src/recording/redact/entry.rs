@@ -155,7 +155,7 @@ impl Redactor {
     ) -> Option<UnkeptReason> {
         let none = CallCredentials::default();
         let operation = entry.request.as_ref().map(|request| request.recognise().operation);
-        let operation = operation.unwrap_or(Operation::Other);
+        let operation = operation.unwrap_or(Operation::OTHER);
         let response = entry.response.as_mut()?;
         let before = response.clone();
         let came = RawResponse {

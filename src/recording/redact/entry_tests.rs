@@ -143,7 +143,7 @@ fn compressed_answer_is_looked_into_to_its_end_or_not_kept() {
     let mut chunks = vec![Chunk { at_ms: 1.0, data: packed(&plain).into() }];
     let mut headers = vec![("content-encoding".to_owned(), "gzip".to_owned())];
     let came = RawResponse {
-        operation: Operation::Other,
+        operation: Operation::OTHER,
         status: 200,
         headers: &mut headers,
         chunks: &mut chunks,

@@ -332,8 +332,7 @@ fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
         framing => provider::read(operation, framing, plain),
     };
     // A transcription may be plain text.
-    let is_document =
-        answer.is_some() && framing.is_none() && operation != Operation::Transcription;
+    let is_document = answer.is_some() && framing.is_none() && !operation.may_be_text();
     Said { answer: answer.unwrap_or_default(), is_document }
 }
 

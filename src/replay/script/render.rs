@@ -7,7 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::entry::{ScriptEntry, ScriptFailure};
 use crate::provider::{
-    self, Answer, AnswerPart, ErrorRequest, EventFrame, Provider, ResponseFormat, TokenUsage,
+    self, Answer, AnswerPart, ErrorRequest, EventFrame, Provider, ResponseFormat, StreamError,
+    TokenUsage,
 };
 use crate::recording::body::Chunk;
 use crate::recording::entry::ResponseEnd;
@@ -235,6 +236,7 @@ fn stream(call: &Call<'_>, asked: &ResponseFormat<'_>, seed: &str) -> Result<Vec
 }
 
 fn error(failure: &ScriptFailure, asked: &ResponseFormat<'_>, place: u64) -> EventFrame {
-    let kind = failure.kind.as_deref();
-    provider::stream_error(asked, failure.status, kind, &failure.message, place)
+    let ScriptFailure { status, kind, message, .. } = failure;
+    let (status, kind) = (*status, kind.as_deref());
+    provider::stream_error(&StreamError { asked, status, kind, message, place })
 }

@@ -72,7 +72,7 @@ fn a_call_says_the_same_whoever_asks_and_however_it_is_delivered() {
         let usage = answer.usage.unwrap();
         assert_eq!((usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (3, 4, 7));
         let calls =
-            if observed.call.operation == Operation::Messages { "tool_use" } else { "tool_calls" };
+            if observed.call.operation == Operation::MESSAGES { "tool_use" } else { "tool_calls" };
         assert_eq!(answer.finish_reason.as_deref(), Some(calls));
     }
 }
@@ -183,10 +183,10 @@ fn raw_chunks_alone_are_all_of_the_answer() {
 fn the_cursor_moves_on_before_an_entry_is_looked_at_and_each_session_has_its_own() {
     let script = script(r#"[[{"text": "a"}], [{"text": "b"}]]"#);
     let listed = observed("/v1/models", &json!({}));
-    let why = script.answer(&listed, Provider::OpenAi).unwrap_err();
+    let why = script.answer(&listed, Provider::OPEN_AI).unwrap_err();
     assert!(matches!(why, NoScriptedResponse::Unfit { call: 1, .. }), "{why}");
     assert_eq!((script.left(), tell(&script, &chat(false)).call), (1, Some(2)));
-    let why = script.answer(&chat(false), Provider::OpenAi).unwrap_err();
+    let why = script.answer(&chat(false), Provider::OPEN_AI).unwrap_err();
     assert_eq!(why, NoScriptedResponse::UsedUp { calls: 2 });
     assert!(why.to_string().starts_with("no scripted response"), "{why}");
     let mut other = chat(false);
@@ -194,7 +194,7 @@ fn the_cursor_moves_on_before_an_entry_is_looked_at_and_each_session_has_its_own
     assert_eq!(tell(&script, &other).call, Some(1));
     script.reset(Some("other"));
     assert_eq!(tell(&script, &other).call, Some(1));
-    assert!(script.answer(&chat(false), Provider::OpenAi).is_err());
+    assert!(script.answer(&chat(false), Provider::OPEN_AI).is_err());
     script.reset(None);
     assert_eq!(tell(&script, &chat(false)).call, Some(1));
 }
@@ -207,7 +207,7 @@ fn calls_before_the_first_that_is_answered_fail_and_leave_the_cursor() {
         assert_eq!((told.rendered.delivery.status.as_u16(), told.call), (503, None));
     }
     assert_eq!(tell(&script, &chat(true)).call, Some(1));
-    assert!(script.answer(&chat(true), Provider::OpenAi).is_err());
+    assert!(script.answer(&chat(true), Provider::OPEN_AI).is_err());
     let text =
         r#"{"scripts": [], "retry_until_call": 2, "retry_error": {"status": 429, "message": "m"}}"#;
     let given = super::read::script(text.as_bytes(), ScriptNotation::Json).unwrap();

@@ -76,7 +76,7 @@ fn start(provider: Provider, name: &str) -> usize {
         // What is high in a word counts as well.
         mixed ^ (mixed >> 32)
     };
-    let begun = mix(0xcbf2_9ce4_8422_2325, provider as u64);
+    let begun = mix(0xcbf2_9ce4_8422_2325, provider.place() as u64);
     let hash = name.as_bytes().chunks(8).fold(begun, |hash, bytes| {
         let mut word = [0; 8];
         word[..bytes.len()].copy_from_slice(bytes);
@@ -150,8 +150,7 @@ impl ModelTable {
     }
 
     fn other(&self, provider: Provider) -> &ModelMetrics {
-        let place = Provider::ALL.iter().position(|known| *known == provider).unwrap_or(0);
-        self.others[place].get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
+        self.others[provider.place()].get_or_init(|| Box::new(ModelMetrics::new(provider, OTHER)))
     }
 
     /// All that were seen, by provider and name; no two have both the same.
@@ -180,7 +179,7 @@ mod tests {
     fn models_beyond_the_bound_are_one_for_each_provider() {
         let models = ModelTable::new();
         for number in 0..1_000_000 {
-            let provider = if number % 2 == 0 { Provider::OpenAi } else { Provider::Cohere };
+            let provider = if number % 2 == 0 { Provider::OPEN_AI } else { Provider::COHERE };
             let model = models.of(provider, Some(&format!("m{number}")));
             model.captures.fetch_add(1, Ordering::Relaxed);
         }
@@ -192,7 +191,7 @@ mod tests {
         let counts: Vec<u64> = others.map(|o| o.captures.load(Ordering::Relaxed)).collect();
         assert_eq!(counts, [499_950, 499_950]);
         // Who has been told apart still is.
-        assert_eq!(models.of(Provider::OpenAi, Some("m0")).name, "m0");
+        assert_eq!(models.of(Provider::OPEN_AI, Some("m0")).name, "m0");
     }
 
     #[test]
@@ -202,7 +201,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for number in 0..90 {
-                        let model = models.of(Provider::OpenAi, Some(&number.to_string()));
+                        let model = models.of(Provider::OPEN_AI, Some(&number.to_string()));
                         model.input.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -219,7 +218,7 @@ mod tests {
         let long = "x".repeat(LONGEST + 1);
         for name in [None, Some(""), Some("unknown"), Some("other"), Some(&*long), Some("a\x1b[2J")]
         {
-            models.of(Provider::OpenAi, name);
+            models.of(Provider::OPEN_AI, name);
         }
         let names = names(&models);
         assert_eq!(names, [("openai", "a\u{fffd}[2J"), ("openai", "other"), ("openai", "unknown")]);
@@ -230,7 +229,7 @@ mod tests {
         fn no_two_models_have_one_label(names in prop::collection::vec("\\PC{0,3}|[a\x00-\x1f]{0,2}", 0..150)) {
             let models = ModelTable::new();
             names.iter().for_each(|name| {
-                models.of(Provider::Gemini, Some(name));
+                models.of(Provider::GEMINI, Some(name));
             });
             let mut seen: Vec<String> = models.all().iter().map(|model| model.name.clone()).collect();
             seen.dedup();

@@ -37,14 +37,14 @@ fn seen(provider: Provider, model: &str, outcome: CallOutcome, status: Option<u1
 
 fn fill(metrics: &Metrics, counters: &RunCounters) {
     let take = |matched_by| AnswerOrigin::Take(ServedTake { matched_by, number: 1, index: 0 });
-    let mut served = seen(Provider::OpenAi, "gpt", CallOutcome::Served { entry: None }, Some(200));
+    let mut served = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     served.origin = Some(take(MatchedBy::StepId));
     served.tokens = Some(TokenCounts { input: 7, output: 5 });
     metrics.record(&served);
     served.origin = Some(take(MatchedBy::RequestHash));
     served.tokens = None;
     metrics.record(&served);
-    let mut faulted = seen(Provider::OpenAi, "gpt", CallOutcome::Faulted, None);
+    let mut faulted = seen(Provider::OPEN_AI, "gpt", CallOutcome::Faulted, None);
     faulted.fault = Some(Arc::new(CallFault {
         id: 1,
         kind: "hang",
@@ -57,15 +57,15 @@ fn fill(metrics: &Metrics, counters: &RunCounters) {
     }));
     metrics.record(&faulted);
     let missed = CallOutcome::Missed(Arc::new(crate::telemetry::journal::tests::mismatch("")));
-    metrics.record(&seen(Provider::OpenAi, "gpt", missed, Some(422)));
+    metrics.record(&seen(Provider::OPEN_AI, "gpt", missed, Some(422)));
     let mut recorded =
-        seen(Provider::Anthropic, "claude \"x\"\n日本", CallOutcome::Recorded, Some(200));
+        seen(Provider::ANTHROPIC, "claude \"x\"\n日本", CallOutcome::Recorded, Some(200));
     let times = [5, 250, 305, 2_605].map(Duration::from_millis);
     let [sent, head, first, last] = times;
     let times = UpstreamTimes { sent, head, first: Some(first), last };
     recorded.exchange = Some(Box::new(crate::telemetry::journal::tests::exchange(times, None)));
     metrics.record(&recorded);
-    let mut forwarded = seen(Provider::Cohere, "command", CallOutcome::Forwarded, Some(200));
+    let mut forwarded = seen(Provider::COHERE, "command", CallOutcome::Forwarded, Some(200));
     (forwarded.waited, forwarded.total) = (Duration::from_millis(7), Duration::from_millis(102));
     metrics.record(&forwarded);
     metrics.fault("hang", "plan");
@@ -133,7 +133,7 @@ fn scrape_tells_what_was_counted() {
 fn other_names_stand_beside_ours_when_they_are_asked_for() {
     let (metrics, counters) = metrics(true);
     fill(&metrics, &counters);
-    let mut sent = seen(Provider::OpenAi, "gpt", CallOutcome::Served { entry: None }, Some(200));
+    let mut sent = seen(Provider::OPEN_AI, "gpt", CallOutcome::Served { entry: None }, Some(200));
     (sent.end, sent.total) = (SendEnd::Complete, Duration::from_millis(30));
     metrics.record(&sent);
     let text = metrics.scrape(&counters, told(0), false);

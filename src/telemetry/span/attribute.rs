@@ -16,7 +16,7 @@ use opentelemetry_sdk::trace::SdkTracer;
 
 use super::SpanDetails;
 use super::parent::ParentSpan;
-use super::semantic::{method, operation, system};
+use super::semantic::{method, system};
 use crate::engine::{CallOutcome, RequestSummary, clip};
 use crate::fault::CallFault;
 use crate::replay::RecordingMismatchError;
@@ -48,7 +48,7 @@ fn context(parent: &ParentSpan) -> Context {
 
 /// What is asked for, and of which model; the method, where it is nothing of a model.
 fn name(facts: &RequestSummary) -> Cow<'static, str> {
-    match (operation(facts.operation), &facts.model) {
+    match (facts.operation.semantic(), &facts.model) {
         (Some(operation), Some(model)) => format!("{operation} {model}").into(),
         (Some(operation), None) => operation.into(),
         (None, _) => method(&facts.method).unwrap_or("HTTP").into(),
@@ -121,13 +121,13 @@ fn attributes(seen: &CallRecord, about: &SpanDetails) -> Vec<KeyValue> {
 /// Those that OpenTelemetry's conventions name.
 fn of_conventions(out: &mut Attributes, seen: &CallRecord, about: &SpanDetails) {
     let facts = &*seen.facts;
-    out.maybe("gen_ai.operation.name", operation(facts.operation));
+    out.maybe("gen_ai.operation.name", facts.operation.semantic());
     if let Some(system) = system(facts) {
         out.put("gen_ai.system", system);
         out.put("gen_ai.provider.name", system);
     }
     out.text("gen_ai.request.model", facts.model.as_deref());
-    if operation(facts.operation).is_some() {
+    if facts.operation.semantic().is_some() {
         out.put("gen_ai.request.stream", facts.streamed);
     }
     out.text("gen_ai.response.model", seen.answered_by());

@@ -14,8 +14,9 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     let Some((&[operation, form], body)) = data.split_first_chunk() else {
         return Corpus::Reject;
     };
+    let operations: Vec<Operation> = Operation::all().collect();
     let asked = ResponseFormat {
-        operation: Operation::ALL[usize::from(operation) % Operation::ALL.len()],
+        operation: operations[usize::from(operation) % operations.len()],
         upstream: "upstream",
         model: Some("model"),
         framing: FRAMINGS[usize::from(form) % 4],

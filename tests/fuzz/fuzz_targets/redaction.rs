@@ -33,11 +33,11 @@ fuzz_target!(|data: &[u8]| -> Corpus {
     match kind % 8 {
         0 => check_body("application/json", &body),
         1 => check_body("text/plain", &body),
-        2 => check_stream(Operation::ChatCompletions, Framing::Sse, &body, size),
-        3 => check_stream(Operation::OllamaChat, Framing::Lines, &body, size),
-        4 => check_stream(Operation::GenerateContent, Framing::Array, &body, size),
-        5 => check_stream(Operation::Messages, Framing::Sse, &body, size),
-        6 => check_stream(Operation::Responses, Framing::Sse, &body, size),
+        2 => check_stream(Operation::CHAT_COMPLETIONS, Framing::Sse, &body, size),
+        3 => check_stream(Operation::OLLAMA_CHAT, Framing::Lines, &body, size),
+        4 => check_stream(Operation::GENERATE_CONTENT, Framing::Array, &body, size),
+        5 => check_stream(Operation::MESSAGES, Framing::Sse, &body, size),
+        6 => check_stream(Operation::RESPONSES, Framing::Sse, &body, size),
         _ => check_named(&body),
     }
     Corpus::Keep

@@ -21,7 +21,7 @@ pub fn put_to_work(fault: &Fault) {
     for framing in [None, Some(Framing::Sse)] {
         let asked = asked();
         let body = if framing.is_some() { STREAM } else { COMPLETE };
-        let _ = substitute_for(fault, Provider::OpenAi, &asked, framing.is_some());
+        let _ = substitute_for(fault, Provider::OPEN_AI, &asked, framing.is_some());
         let _ = rewrite(fault, &asked, framing, body.as_bytes());
         let announced = framing.is_none().then_some(body.len() as u64);
         let Some(distort) = BodyTransform::new(fault, &asked, framing, announced, 0.5) else {
@@ -33,7 +33,7 @@ pub fn put_to_work(fault: &Fault) {
 
 fn asked() -> ResponseFormat<'static> {
     ResponseFormat {
-        operation: Operation::ChatCompletions,
+        operation: Operation::CHAT_COMPLETIONS,
         upstream: "openai",
         model: Some("m"),
         framing: Framing::Sse,

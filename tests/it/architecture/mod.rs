@@ -4,6 +4,7 @@
 mod cycle_checker;
 mod import_cycles;
 mod module_tree;
+mod provider_names;
 mod source;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,11 +11,11 @@ use crate::support::{Answer, Response, Scene, Upstream};
 
 fn operation(sample: &Sample) -> Operation {
     match sample.name.split(' ').next().unwrap_or_default() {
-        "chat" => Operation::ChatCompletions,
-        "message" => Operation::Messages,
-        "gemini" => Operation::GenerateContent,
-        "ollama" => Operation::OllamaChat,
-        _ => Operation::Converse,
+        "chat" => Operation::CHAT_COMPLETIONS,
+        "message" => Operation::MESSAGES,
+        "gemini" => Operation::GENERATE_CONTENT,
+        "ollama" => Operation::OLLAMA_CHAT,
+        _ => Operation::CONVERSE,
     }
 }
 
@@ -28,9 +28,9 @@ fn said(sample: &Sample, body: &[u8]) -> Said {
 
 /// The provider's word for an answer that was too long.
 fn too_long(sample: &Sample) -> &'static str {
-    match operation(sample) {
-        Operation::ChatCompletions | Operation::OllamaChat => "length",
-        Operation::GenerateContent => "MAX_TOKENS",
+    match operation(sample).as_str() {
+        "chat" | "ollama_chat" => "length",
+        "generate_content" => "MAX_TOKENS",
         _ => "max_tokens",
     }
 }

@@ -4,23 +4,23 @@ use super::*;
 use crate::provider::test_calls::{to_complete, to_stream};
 
 const FRAMED: [Operation; 4] =
-    [Operation::Converse, Operation::Invoke, Operation::OllamaChat, Operation::OllamaGenerate];
+    [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT, Operation::OLLAMA_GENERATE];
 
 /// What each can tell of an answer, and the word that it ends with.
 fn told(operation: Operation, mut answer: Answer) -> Answer {
     let called = !answer.tool_calls.is_empty();
-    let bedrock = matches!(operation, Operation::Converse | Operation::Invoke);
+    let bedrock = [Operation::CONVERSE, Operation::INVOKE].contains(&operation);
     let word = match (bedrock, called) {
         (true, true) => "tool_use",
         (true, false) => "end_turn",
         (false, _) => "stop",
     };
     answer.finish_reason = Some(word.to_owned());
-    if operation == Operation::Converse {
+    if operation == Operation::CONVERSE {
         answer.model = None;
     }
     if let Some(usage) = &mut answer.usage {
-        if operation != Operation::Invoke {
+        if operation != Operation::INVOKE {
             usage.reasoning_tokens = 0;
         }
         if !bedrock {
@@ -32,25 +32,26 @@ fn told(operation: Operation, mut answer: Answer) -> Answer {
 
 #[test]
 fn a_finish_reason_is_said_in_bedrocks_and_ollamas_words() {
-    use Operation::*;
     for (found, operation, expected) in [
-        ("stop", Converse, "end_turn"),
-        ("length", Converse, "max_tokens"),
-        ("refusal", Converse, "content_filtered"),
-        ("guardrail_intervened", Converse, "guardrail_intervened"),
-        ("guardrail_intervened", ChatCompletions, "content_filter"),
-        ("malformed_tool_use", Converse, "malformed_tool_use"),
-        ("max_tokens", OllamaChat, "length"),
-        ("end_turn", OllamaGenerate, "stop"),
-        ("load", OllamaChat, "load"),
-        ("stop", Invoke, "end_turn"),
+        ("stop", Operation::CONVERSE, "end_turn"),
+        ("length", Operation::CONVERSE, "max_tokens"),
+        ("refusal", Operation::CONVERSE, "content_filtered"),
+        ("guardrail_intervened", Operation::CONVERSE, "guardrail_intervened"),
+        ("guardrail_intervened", Operation::CHAT_COMPLETIONS, "content_filter"),
+        ("malformed_tool_use", Operation::CONVERSE, "malformed_tool_use"),
+        ("max_tokens", Operation::OLLAMA_CHAT, "length"),
+        ("end_turn", Operation::OLLAMA_GENERATE, "stop"),
+        ("load", Operation::OLLAMA_CHAT, "load"),
+        ("stop", Operation::INVOKE, "end_turn"),
     ] {
         let ended = round(operation, &words("x", Some(found))).finish_reason;
         assert_eq!(ended.as_deref(), Some(expected), "{found} for {operation:?}");
     }
-    let ended = round(OllamaChat, &calling("c", json!({}), Some("tool_calls"))).finish_reason;
+    let ended =
+        round(Operation::OLLAMA_CHAT, &calling("c", json!({}), Some("tool_calls"))).finish_reason;
     assert_eq!(ended.as_deref(), Some("stop"));
-    let ended = round(ChatCompletions, &calling("c", json!({}), Some("stop"))).finish_reason;
+    let ended =
+        round(Operation::CHAT_COMPLETIONS, &calling("c", json!({}), Some("stop"))).finish_reason;
     assert_eq!(ended.as_deref(), Some("stop"), "OpenAI's own word stays");
 }
 
@@ -58,9 +59,9 @@ fn a_finish_reason_is_said_in_bedrocks_and_ollamas_words() {
 fn ids_are_of_the_seed_alone_in_bedrocks_and_ollamas_calls() {
     let answer = calling("", json!({}), None);
     for (operation, prefix) in [
-        (Operation::Converse, "tooluse_"),
-        (Operation::Invoke, "toolu_"),
-        (Operation::OllamaChat, "call_"),
+        (Operation::CONVERSE, "tooluse_"),
+        (Operation::INVOKE, "toolu_"),
+        (Operation::OLLAMA_CHAT, "call_"),
     ] {
         let id = |seed: &str| {
             let body = complete(operation, &answer, seed).unwrap();
@@ -78,11 +79,11 @@ proptest! {
     ) {
         for operation in FRAMED {
             let mut answer = answer.clone();
-            if operation == Operation::OllamaGenerate {
+            if operation == Operation::OLLAMA_GENERATE {
                 answer.tool_calls.clear();
             }
             if let Some(usage) = &mut answer.usage
-                && matches!(operation, Operation::Converse | Operation::Invoke)
+                && [Operation::CONVERSE, Operation::INVOKE].contains(&operation)
             {
                 usage.prompt_tokens += written;
                 usage.total_tokens += written;
@@ -110,7 +111,7 @@ proptest! {
             prompt_tokens: counts[0], completion_tokens: counts[1], total_tokens: counts[2],
             reasoning_tokens: counts[3], cached_tokens: counts[4], cache_write_tokens: counts[5],
         });
-        for operation in [Operation::Converse, Operation::Invoke, Operation::OllamaChat] {
+        for operation in [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT] {
             let body = complete(operation, &answer, "").unwrap();
             let stream = to_stream(operation, &body, true).unwrap().concat();
             prop_assert_eq!(read(operation, true, &stream).unwrap().tool_calls.len(), 1);

@@ -177,7 +177,7 @@ fn every_kind_of_block_survives_when_it_goes_both_ways() {
     });
     for body in [every_block(), refused] {
         let text = body.to_string();
-        let stream = to_stream(Operation::Messages, text.as_bytes(), false).unwrap().concat();
+        let stream = to_stream(Operation::MESSAGES, text.as_bytes(), false).unwrap().concat();
         let merged = merge(&stream).unwrap();
         assert!(merged.ended && !merged.failed);
         assert_eq!(Value::Object(merged.body), body);
@@ -242,13 +242,13 @@ fn claude_on_vertex_is_answered_in_both_modes() {
             body_model: None,
             body_stream: None,
         });
-        assert_eq!((call.operation, call.streamed), (Operation::Messages, streamed));
+        assert_eq!((call.operation, call.streamed), (Operation::MESSAGES, streamed));
         let asked = ResponseFormat::of(&call, "vertex", "", body);
         let whole = write(&asked, &answer, "seed").unwrap();
-        let read_whole = read(Operation::Messages, None, &whole).unwrap();
+        let read_whole = read(Operation::MESSAGES, None, &whole).unwrap();
         assert_eq!(read_whole.content, "Salut.");
         assert_eq!(read_whole.model.as_deref(), Some("claude-sonnet-4@20250514"));
         let events = crate::provider::to_stream(&asked, &whole).unwrap().concat();
-        assert_eq!(read(Operation::Messages, Some(asked.framing), &events), Some(read_whole));
+        assert_eq!(read(Operation::MESSAGES, Some(asked.framing), &events), Some(read_whole));
     }
 }

@@ -1,9 +1,11 @@
 //! Writes a message.
 
+use super::finish::FINISH;
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect};
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
+use crate::provider::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut content = vec![];
@@ -36,7 +38,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
         "role": "assistant",
         "model": said.model,
         "content": content,
-        "stop_reason": said.finish(Dialect::Anthropic),
+        "stop_reason": said.finish(&FINISH),
         "stop_sequence": null,
         "usage": counts
     }))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::provider::framing::{self, Framing};
-use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::operation::{MergedStream, ObjectView};
 
 /// One event of a stream.
 pub(in crate::provider::bedrock) enum Event {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::provider::answer_draft::pieces;
 use crate::provider::framing::EventFrame;
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
 
 /// The events of a complete answer; `None` where it holds no message.
 pub(in crate::provider::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {

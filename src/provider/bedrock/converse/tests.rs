@@ -5,7 +5,7 @@ use crate::provider::framing::{EventFrame, Framing};
 use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
 use crate::provider::{ModeError, Operation};
 
-const CONVERSE: Operation = Operation::Converse;
+const CONVERSE: Operation = Operation::CONVERSE;
 
 fn body() -> Value {
     json!({

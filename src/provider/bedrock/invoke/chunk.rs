@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::provider::TokenUsage;
 use crate::provider::framing::{self, EventFrame, Framing};
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
 
 /// Bedrock's own counts, in the last event.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::provider::answer_draft::pieces;
 use crate::provider::json_view::{JsonView, count, items, nested, text, vectors};
-use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::operation::{MergedStream, ObjectView};
 use crate::provider::{Answer, TokenUsage};
 
 /// Reads a complete answer; `None` where no text and no vector is to be seen.

@@ -6,7 +6,7 @@ use super::*;
 use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
 use crate::provider::{ModeError, Operation, TokenUsage};
 
-const INVOKE: Operation = Operation::Invoke;
+const INVOKE: Operation = Operation::INVOKE;
 
 fn streamed(events: &[Value]) -> Vec<u8> {
     let chunk = |event: &Value| {

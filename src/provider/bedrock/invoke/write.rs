@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
 use crate::provider::anthropic::messages;
 use crate::provider::bedrock::converse;
 use crate::provider::cohere::chat as cohere;
+use crate::provider::openai;
 use crate::provider::openai::chat;
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::operation::ResponseFormat;
 
 type Written = Result<Value, ModeError>;
 
@@ -16,19 +18,19 @@ type Written = Result<Value, ModeError>;
 pub(super) fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     match () {
-        () if of("anthropic.") => with(messages::WIRE.write, asked, said),
+        () if of("anthropic.") => with(messages::ROW.write, asked, said),
         () if of("amazon.nova") => {
-            let mut body = with(converse::WIRE.write, asked, said)?;
+            let mut body = with(converse::ROW.write, asked, said)?;
             // Nova's own answer tells no times.
             remove(&mut body, &["metrics"]);
             Ok(body)
         }
         () if of("openai.") || of("qwen.") || of("deepseek.v") => {
-            with(chat::WIRE.write, asked, said)
+            with(chat::ROW.write, asked, said)
         }
         () if of("mistral.") => mistral(asked, said),
         () if of("ai21.jamba") => {
-            let mut body = with(chat::WIRE.write, asked, said)?;
+            let mut body = with(chat::ROW.write, asked, said)?;
             remove(&mut body, &["object", "created"]);
             Ok(body)
         }
@@ -81,10 +83,10 @@ fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
             return Err(no_calls(asked));
         }
         let output =
-            json!({ "text": said.answer.content, "stop_reason": said.finish(Dialect::OpenAi) });
+            json!({ "text": said.answer.content, "stop_reason": said.finish(&openai::FINISH) });
         return Ok(json!({ "outputs": [output] }));
     }
-    let mut body = with(chat::WIRE.write, asked, said)?;
+    let mut body = with(chat::ROW.write, asked, said)?;
     if !large && !of("mistral-large-2407") {
         return Ok(body);
     }
@@ -106,7 +108,7 @@ fn mistral(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
 /// Command R answers as the first version of Cohere's chat does; it counts nothing.
 fn command_r(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let first = ResponseFormat { target: Some("/v1/chat"), ..*asked };
-    let mut body = with(cohere::WIRE.write, &first, said)?;
+    let mut body = with(cohere::ROW.write, &first, said)?;
     remove(&mut body, &["meta"]);
     Ok(body)
 }
@@ -123,7 +125,7 @@ fn titan_vector(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
 fn text(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Written {
     let of = |family: &str| asked.model.is_some_and(|model| model.contains(family));
     let (text, usage) = (&said.answer.content, said.usage);
-    let ended = said.finish(Dialect::OpenAi);
+    let ended = said.finish(&openai::FINISH);
     let cut = ended == "length";
     Ok(match () {
         () if of("meta.llama") => json!({

@@ -2,11 +2,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::answer_form::ModeError;
+use crate::provider::operation::ResponseFormat;
 use crate::provider::test_calls::{asked, read, to_complete, to_stream};
 use crate::provider::{Operation, TokenUsage, write};
 
-const CHAT: Operation = Operation::CohereChat;
+const CHAT: Operation = Operation::COHERE_CHAT;
 
 const STREAM: &str = r#"event: message-start
 data: {"id":"29f14a5a","type":"message-start","delta":{"message":{"role":"assistant","content":[],"tool_plan":"","tool_calls":[],"citations":[]}}}

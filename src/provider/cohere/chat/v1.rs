@@ -9,7 +9,7 @@ use crate::provider::answer_draft::pieces;
 use crate::provider::cohere::usage;
 use crate::provider::framing::EventFrame;
 use crate::provider::json_view::{JsonView, items, text, text_or_empty};
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
 use crate::provider::{Answer, ToolCall};
 
 /// Reads a complete body; `None` where it has neither a text nor generations.

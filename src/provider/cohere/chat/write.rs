@@ -1,10 +1,12 @@
 //! Writes an answer of Cohere's chat.
 
+use super::finish::FINISH;
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
+use crate::provider::answer_draft::{AnswerDraft, arguments_text};
+use crate::provider::answer_form::ModeError;
 use crate::provider::cohere::{counts, is_first};
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::operation::ResponseFormat;
 
 pub(super) fn write(
     asked: &ResponseFormat<'_>,
@@ -33,13 +35,13 @@ fn second(said: &AnswerDraft<'_>) -> Value {
     json!({
         "id": said.id(""),
         "message": message,
-        "finish_reason": said.finish(Dialect::Cohere),
+        "finish_reason": said.finish(&FINISH),
         "usage": usage
     })
 }
 
 fn first(said: &AnswerDraft<'_>) -> Value {
-    let finish = match said.finish(Dialect::Cohere) {
+    let finish = match said.finish(&FINISH) {
         // It has no word for calls.
         "TOOL_CALL" => "COMPLETE",
         other => other,

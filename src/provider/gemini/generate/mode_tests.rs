@@ -2,11 +2,12 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::provider::answer_form::ModeError;
 use crate::provider::framing::Framing;
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::operation::ResponseFormat;
 use crate::provider::{Operation, read, test_calls, to_complete, to_stream};
 
-const GENERATE: Operation = Operation::GenerateContent;
+const GENERATE: Operation = Operation::GENERATE_CONTENT;
 
 fn streamed(framing: Framing, body: &Value) -> Vec<u8> {
     let asked = ResponseFormat { framing, ..test_calls::asked(GENERATE, true) };

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::merge::is_text;
 use crate::provider::answer_draft::pieces;
 use crate::provider::framing::EventFrame;
-use crate::provider::response_format::ResponseFormat;
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
+use crate::provider::operation::ResponseFormat;
 
 /// The chunks of a complete answer; `None` where it has no candidates and was not
 /// refused either.

@@ -1,9 +1,11 @@
 //! Writes generated content.
 
+use super::finish::FINISH;
 use serde_json::{Map, Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect};
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::answer_draft::AnswerDraft;
+use crate::provider::answer_form::ModeError;
+use crate::provider::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut parts = vec![];
@@ -38,7 +40,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
     let mut body = json!({
         "candidates": [{
             "content": { "role": "model", "parts": parts },
-            "finishReason": said.finish(Dialect::Gemini),
+            "finishReason": said.finish(&FINISH),
             "index": 0
         }],
         "usageMetadata": counts,

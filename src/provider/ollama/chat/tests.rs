@@ -5,8 +5,8 @@ use super::*;
 use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
 use crate::provider::{ModeError, Operation, TokenUsage};
 
-const CHAT: Operation = Operation::OllamaChat;
-const GENERATE: Operation = Operation::OllamaGenerate;
+const CHAT: Operation = Operation::OLLAMA_CHAT;
+const GENERATE: Operation = Operation::OLLAMA_GENERATE;
 
 fn chat_body() -> Value {
     json!({

@@ -5,7 +5,7 @@ use super::*;
 use crate::provider::test_calls::{ended_well, read, to_complete, to_stream, write as built};
 use crate::provider::{ModeError, Operation, ToolCall};
 
-const AUDIO: Operation = Operation::Transcription;
+const AUDIO: Operation = Operation::TRANSCRIPTION;
 
 fn body() -> Value {
     json!({
@@ -116,7 +116,7 @@ fn text_and_subtitles_are_read_by_their_media_type() {
     assert_eq!(read("application/json", r#"{"text":"Hi"}"#).unwrap().content, "Hi");
     assert_eq!(read("application/json", "Hi"), None);
     assert_eq!(read("text/html", "<p>"), None);
-    let other = crate::provider::read_complete(Operation::ChatCompletions, "text/plain", b"Hi");
+    let other = crate::provider::read_complete(Operation::CHAT_COMPLETIONS, "text/plain", b"Hi");
     assert_eq!(other, None);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::provider::framing::sse;
-use crate::provider::wire::MergedStream;
+use crate::provider::operation::MergedStream;
 
 /// One choice while its chunks come in.
 #[derive(Default)]

@@ -6,8 +6,8 @@ use crate::provider::answer_draft::pieces;
 use crate::provider::framing::EventFrame;
 use crate::provider::openai::chunk::ChunkStream;
 use crate::provider::openai::dialect::calls_whole;
-use crate::provider::response_format::ResponseFormat;
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
+use crate::provider::operation::ResponseFormat;
 
 /// Makes a merged stream's body that of a complete answer.
 pub(in crate::provider::openai) fn complete(mut body: ObjectView) -> ObjectView {

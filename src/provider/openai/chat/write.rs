@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::provider::TokenUsage;
-use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::answer_draft::{AnswerDraft, arguments_text};
+use crate::provider::answer_form::ModeError;
+use crate::provider::openai::FINISH;
+use crate::provider::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let content = said.has_text().then_some(&said.answer.content);
@@ -28,7 +30,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
             "index": 0,
             "message": message,
             "logprobs": null,
-            "finish_reason": said.finish(Dialect::OpenAi)
+            "finish_reason": said.finish(&FINISH)
         }],
         "usage": usage(said)
     }))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::provider::test_calls::{asked, ended_well, read, to_complete, to_stream};
 use crate::provider::{ModeError, Operation, ResponseFormat, to_stream as stream_of};
 
-const COMPLETIONS: Operation = Operation::Completions;
+const COMPLETIONS: Operation = Operation::COMPLETIONS;
 
 fn streamed(body: &Value, usage: bool) -> Vec<Value> {
     let events = to_stream(COMPLETIONS, body.to_string().as_bytes(), usage).unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::is_terminal;
 use crate::provider::framing::sse;
 use crate::provider::json_view::{count, text_or_empty};
-use crate::provider::wire::{MergedStream, ObjectView};
+use crate::provider::operation::{MergedStream, ObjectView};
 
 /// The response that a stream ends with; `None` where there is none of its events. A
 /// response that failed did not end well, and neither did a stream that holds an error.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::provider::answer_draft::pieces;
 use crate::provider::framing::EventFrame;
-use crate::provider::response_format::ResponseFormat;
-use crate::provider::wire::ObjectView;
+use crate::provider::operation::ObjectView;
+use crate::provider::operation::ResponseFormat;
 
 /// The events of a complete response; `None` where it is none, or has not ended.
 pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
 use crate::provider::{ModeError, Operation};
 
-const RESPONSES: Operation = Operation::Responses;
+const RESPONSES: Operation = Operation::RESPONSES;
 
 fn body() -> Value {
     json!({

@@ -1,13 +1,15 @@
 //! Writes a response.
 
+use super::finish::FINISH;
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, Dialect, arguments_text};
+use crate::provider::answer_draft::{AnswerDraft, arguments_text};
+use crate::provider::answer_form::ModeError;
 use crate::provider::openai::chat::input_details;
-use crate::provider::response_format::{ModeError, ResponseFormat};
+use crate::provider::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
-    let finish = said.finish(Dialect::Responses);
+    let finish = said.finish(&FINISH);
     // A status stands for itself; any other word says why it is incomplete.
     let (status, reason) = match finish {
         "completed" | "failed" | "in_progress" | "cancelled" | "queued" | "incomplete" => {

@@ -1,10 +1,15 @@
 //! Gemini's contents: parts, calls without ids, and every name in two spellings.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Conversation, data_url, image_part, list, text_part, tool_call, word};
+use crate::provider::conversation::{
+    Conversation, data_url, image_part, list, text_part, tool_call, word,
+};
+use crate::provider::operation::ObjectView;
 
-pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+pub(super) fn read(body: &ObjectView) -> Conversation {
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
     let either = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake));
     if let Some(system) = either("systemInstruction", "system_instruction") {
         let parts = list(system.get("parts")).iter();
@@ -32,6 +37,7 @@ pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
             out.odd("a tool that is Gemini's own");
         }
     }
+    conversation
 }
 
 fn field<'a>(value: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {

@@ -1,10 +1,15 @@
 //! OpenAI's responses: a text or a list of items, of which messages are but one kind.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Conversation, image_part, list, text_part, tool_call, word};
+use crate::provider::conversation::{
+    self, Conversation, image_part, list, text_part, tool_call, word,
+};
+use crate::provider::operation::ObjectView;
 
-pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+pub(super) fn read(body: &ObjectView) -> Conversation {
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
     for elsewhere in ["previous_response_id", "conversation", "prompt"] {
         if body.get(elsewhere).is_some_and(|value| !value.is_null()) {
             out.odd(format!("{elsewhere}: what was said before is stored elsewhere"));
@@ -27,6 +32,7 @@ pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
             other => out.odd(format!("the tool {other}, which is OpenAI's own")),
         }
     }
+    conversation
 }
 
 fn item(item: &Value, out: &mut Conversation) {
@@ -74,9 +80,9 @@ fn called(item: &Value, out: &mut Conversation) {
         word(item, "name").to_owned(),
         item.get("arguments"),
     );
-    let last = out.messages.pop_if(|last| super::is(last, "assistant"));
-    let text = last.as_ref().and_then(super::text).unwrap_or_default();
-    let mut calls = last.as_ref().map(super::calls).unwrap_or_default();
+    let last = out.messages.pop_if(|last| conversation::is(last, "assistant"));
+    let text = last.as_ref().and_then(conversation::text).unwrap_or_default();
+    let mut calls = last.as_ref().map(conversation::calls).unwrap_or_default();
     calls.push(call);
     out.push_said(&text, &calls);
 }

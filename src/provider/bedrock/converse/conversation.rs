@@ -1,10 +1,13 @@
 //! Bedrock's Converse: blocks that are told by their only member.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Conversation, list, text_part, tool_call, word};
+use crate::provider::conversation::{Conversation, list, text_part, tool_call, word};
+use crate::provider::operation::ObjectView;
 
-pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+pub(super) fn read(body: &ObjectView) -> Conversation {
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
     let system = list(body.get("system")).iter();
     let system = system.filter_map(|block| part(block, out)).collect();
     out.push_parts("system", system);
@@ -36,6 +39,7 @@ pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
         let schema = spec.get("inputSchema").and_then(|schema| schema.get("json"));
         out.push_tool(&name, spec.get("description"), schema);
     }
+    conversation
 }
 
 fn said(blocks: &[Value], out: &mut Conversation) {

@@ -1,11 +1,16 @@
 //! Anthropic's messages: blocks, the system apart, a tool's answers among what the
 //! program says.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Conversation, data_url, image_part, list, text_part, tool_call, word};
+use crate::provider::conversation::{
+    Conversation, data_url, image_part, list, text_part, tool_call, word,
+};
+use crate::provider::operation::ObjectView;
 
-pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
+pub(super) fn read(body: &ObjectView) -> Conversation {
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
     match body.get("system") {
         Some(Value::String(text)) if !text.is_empty() => out.push("system", text.as_str().into()),
         Some(Value::Array(blocks)) => {
@@ -32,6 +37,7 @@ pub(super) fn read(body: &Map<String, Value>, out: &mut Conversation) {
             _ => out.odd(format!("the tool {}, which is Anthropic's own", word(tool, "type"))),
         }
     }
+    conversation
 }
 
 /// What the program said. What tools answered stands before it: OpenAI wants that

@@ -1,58 +1,33 @@
 //! What a request says, in one shape for all providers: the messages and tools of
 //! OpenAI's chat, which other tools keep conversations in.
 
-mod anthropic;
-mod bedrock;
-mod gemini;
-mod openai;
-mod responses;
-
 use serde_json::{Map, Value, json};
 
-use crate::provider::{Operation, RecognisedCall, ToolCall};
+use super::ToolCall;
 
 /// A conversation up to its answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Conversation {
+pub struct Conversation {
     /// Messages as OpenAI's chat has them.
-    pub(super) messages: Vec<Value>,
+    pub messages: Vec<Value>,
     /// Tools as OpenAI's chat has them.
-    pub(super) tools: Vec<Value>,
+    pub tools: Vec<Value>,
     /// The first thing that found no place in them.
-    pub(super) odd: Option<String>,
+    pub odd: Option<String>,
 }
 
 impl Conversation {
-    /// What a request says; `None` where it is no conversation.
-    pub(super) fn of(call: &RecognisedCall, body: &[u8]) -> Option<Self> {
-        let body: Value = serde_json::from_slice(body).ok()?;
-        let body = body.as_object()?;
-        let mut conversation = Self::default();
-        match call.operation {
-            Operation::ChatCompletions => openai::read(body, &mut conversation),
-            Operation::Responses => responses::read(body, &mut conversation),
-            Operation::Messages => anthropic::read(body, &mut conversation),
-            Operation::GenerateContent => gemini::read(body, &mut conversation),
-            Operation::Converse => bedrock::read(body, &mut conversation),
-            Operation::OllamaChat | Operation::CohereChat if body.contains_key("messages") => {
-                openai::read_native(body, &mut conversation);
-            }
-            _ => return None,
-        }
-        Some(conversation)
-    }
-
     /// Says that something has no place here.
-    fn odd(&mut self, what: impl Into<String>) {
+    pub(super) fn odd(&mut self, what: impl Into<String>) {
         self.odd.get_or_insert_with(|| what.into());
     }
 
-    fn push(&mut self, role: &str, content: Value) {
+    pub(super) fn push(&mut self, role: &str, content: Value) {
         self.messages.push(json!({ "role": role, "content": content }));
     }
 
     /// A message of the program's side: a text where that is all, else its parts.
-    fn push_parts(&mut self, role: &str, parts: Vec<Value>) {
+    pub(super) fn push_parts(&mut self, role: &str, parts: Vec<Value>) {
         if parts.is_empty() {
             return;
         }
@@ -67,15 +42,20 @@ impl Conversation {
     }
 
     /// A message of the model's.
-    fn push_said(&mut self, text: &str, calls: &[ToolCall]) {
+    pub(super) fn push_said(&mut self, text: &str, calls: &[ToolCall]) {
         self.messages.push(assistant(text, calls));
     }
 
-    fn push_result(&mut self, id: &str, text: &str) {
+    pub(super) fn push_result(&mut self, id: &str, text: &str) {
         self.messages.push(json!({ "role": "tool", "tool_call_id": id, "content": text }));
     }
 
-    fn push_tool(&mut self, name: &Value, description: Option<&Value>, schema: Option<&Value>) {
+    pub(super) fn push_tool(
+        &mut self,
+        name: &Value,
+        description: Option<&Value>,
+        schema: Option<&Value>,
+    ) {
         let mut function = Map::new();
         function.insert("name".to_owned(), name.clone());
         for (key, value) in [("description", description), ("parameters", schema)] {
@@ -87,29 +67,29 @@ impl Conversation {
     }
 
     /// The text of the last message of the program's that has any.
-    pub(super) fn last_user(&self) -> Option<String> {
+    pub fn last_user(&self) -> Option<String> {
         self.messages.iter().rev().filter(|message| is(message, "user")).find_map(text)
     }
 
     /// What the system says, a message a line.
-    pub(super) fn system(&self) -> String {
+    pub fn system(&self) -> String {
         let texts = self.messages.iter().filter(|message| is(message, "system"));
         texts.filter_map(text).collect::<Vec<_>>().join("\n")
     }
 
     /// How often the model has spoken.
-    pub(super) fn turns(&self) -> usize {
+    pub fn turns(&self) -> usize {
         self.messages.iter().filter(|message| is(message, "assistant")).count()
     }
 
     /// Whether a tool has answered since the program spoke last.
-    pub(super) fn has_tool_result(&self) -> bool {
+    pub fn has_tool_result(&self) -> bool {
         let since = self.messages.iter().rposition(|message| is(message, "user"));
         self.messages[since.map_or(0, |at| at + 1)..].iter().any(|message| is(message, "tool"))
     }
 
     /// The last message, where it is what a tool answered: its call's id and its text.
-    pub(super) fn last_result(&self) -> Option<(&str, String)> {
+    pub fn last_result(&self) -> Option<(&str, String)> {
         let last = self.messages.last().filter(|message| is(message, "tool"))?;
         let id = last.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
         Some((id, text(last).unwrap_or_default()))
@@ -117,7 +97,7 @@ impl Conversation {
 }
 
 /// What the model said, as a message.
-pub(super) fn assistant(text: &str, calls: &[ToolCall]) -> Value {
+pub fn assistant(text: &str, calls: &[ToolCall]) -> Value {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
     let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
@@ -136,7 +116,7 @@ pub(super) fn assistant(text: &str, calls: &[ToolCall]) -> Value {
 }
 
 /// A call's arguments as text; what was no object is as it was.
-pub(super) fn arguments(call: &ToolCall) -> String {
+pub fn arguments(call: &ToolCall) -> String {
     match call.arguments.as_object() {
         Some(only) if only.len() == 1 => match only.get("_raw") {
             Some(Value::String(raw)) => raw.clone(),
@@ -147,12 +127,12 @@ pub(super) fn arguments(call: &ToolCall) -> String {
 }
 
 /// The calls of a message of the model's.
-pub(super) fn calls(message: &Value) -> Vec<ToolCall> {
+pub fn calls(message: &Value) -> Vec<ToolCall> {
     let calls = message.get("tool_calls").and_then(Value::as_array);
     calls.into_iter().flatten().map(call).collect()
 }
 
-fn call(call: &Value) -> ToolCall {
+pub(super) fn call(call: &Value) -> ToolCall {
     let function = call.get("function").unwrap_or(call);
     let word = |value: &Value, name: &str| {
         value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -161,7 +141,7 @@ fn call(call: &Value) -> ToolCall {
 }
 
 /// A tool call whose arguments are an object, or the text of one.
-pub(super) fn tool_call(id: String, name: String, arguments: Option<&Value>) -> ToolCall {
+pub fn tool_call(id: String, name: String, arguments: Option<&Value>) -> ToolCall {
     let arguments = match arguments {
         Some(object @ Value::Object(_)) => object.clone(),
         None | Some(Value::Null) => Value::Object(Map::new()),
@@ -175,12 +155,42 @@ pub(super) fn tool_call(id: String, name: String, arguments: Option<&Value>) -> 
     ToolCall { id, name, arguments }
 }
 
-fn is(message: &Value, role: &str) -> bool {
+/// Messages with arguments that are objects, and what else is said in other words.
+pub(super) fn read_native(body: &Map<String, Value>) -> Option<Conversation> {
+    body.get("messages")?;
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
+    for message in list(body.get("messages")) {
+        let role = word(message, "role");
+        let content = message.get("content").cloned().unwrap_or_default();
+        for odd in ["images", "thinking", "tool_plan", "citations"] {
+            if message.get(odd).is_some_and(|value| !value.is_null()) {
+                out.odd(format!("a message's {odd}"));
+            }
+        }
+        match role {
+            "assistant" => {
+                let calls: Vec<_> = list(message.get("tool_calls")).iter().map(call).collect();
+                let text = text(message).unwrap_or_default();
+                out.push_said(&text, &calls);
+            }
+            "tool" => {
+                let text = text(message).unwrap_or_else(|| content.to_string());
+                out.push_result(word(message, "tool_call_id"), &text);
+            }
+            _ => out.push(role, content),
+        }
+    }
+    out.tools.extend(list(body.get("tools")).iter().cloned());
+    Some(conversation)
+}
+
+pub(super) fn is(message: &Value, role: &str) -> bool {
     message.get("role").and_then(Value::as_str) == Some(role)
 }
 
 /// A message's text; `None` where it has none at all.
-pub(super) fn text(message: &Value) -> Option<String> {
+pub fn text(message: &Value) -> Option<String> {
     match message.get("content")? {
         Value::String(text) => Some(text.clone()),
         Value::Array(parts) => {
@@ -201,24 +211,24 @@ fn plain_text(part: &Value) -> Option<&str> {
 }
 
 /// A text as a part.
-fn text_part(text: &str) -> Value {
+pub(super) fn text_part(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
 /// An image as a part, by its address or as its bytes in base64.
-fn image_part(url: &str) -> Value {
+pub(super) fn image_part(url: &str) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
-fn data_url(media: &str, base64: &str) -> String {
+pub(super) fn data_url(media: &str, base64: &str) -> String {
     format!("data:{media};base64,{base64}")
 }
 
-fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn word<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn list(value: Option<&Value>) -> &[Value] {
+pub(super) fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -1,16 +1,21 @@
 use super::*;
-use crate::recording::RecordedRequest;
+use crate::provider::{Operation, RequestHead, recognise};
+
+fn operation(path: &str, headers: &[(String, String)]) -> Operation {
+    let seen = RequestHead {
+        method: "POST",
+        path,
+        query: "",
+        headers,
+        body_model: None,
+        body_stream: None,
+    };
+    recognise(&seen).operation
+}
 
 fn conversation(path: &str, body: &Value) -> Conversation {
-    let request = RecordedRequest {
-        method: "POST".to_owned(),
-        path: path.to_owned(),
-        query: String::new(),
-        headers: vec![("anthropic-version".to_owned(), "2023-06-01".to_owned())],
-        other_headers: Default::default(),
-        body: body.to_string().into(),
-    };
-    Conversation::of(&request.recognise(), &request.body).unwrap()
+    let headers = [("anthropic-version".to_owned(), "2023-06-01".to_owned())];
+    operation(path, &headers).conversation(body.to_string().as_bytes()).unwrap()
 }
 
 /// One conversation in three providers' words: asked with a picture, called, answered.
@@ -121,11 +126,7 @@ proptest::proptest! {
     fn any_json_is_read_without_a_panic(text in "[\\[{}\\]:,\"a0]{0,40}") {
         let body = text.replace('a', "\"role\":\"user\",\"content\":");
         for path in ["/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent"] {
-            let request = RecordedRequest {
-                method: "POST".to_owned(), path: path.to_owned(), query: String::new(),
-                headers: vec![], other_headers: Default::default(), body: body.clone().into(),
-            };
-            let _ = Conversation::of(&request.recognise(), &request.body);
+            let _ = operation(path, &[]).conversation(body.as_bytes());
         }
     }
 }

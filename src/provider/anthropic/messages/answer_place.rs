@@ -1,0 +1,35 @@
+//! Where a message of Anthropic's says what.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{
+    AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts,
+};
+
+pub(in crate::provider) fn of(body: &Value) -> Option<&'static AnswerShape> {
+    is_list(body, "/content").then_some(&SHAPE)
+}
+
+static SHAPE: AnswerShape = AnswerShape {
+    end_by_length: |body| {
+        body["stop_reason"] = json!("max_tokens");
+        put(body, "/stop_sequence", Value::Null);
+    },
+    output_counts: &["/usage/output_tokens"],
+    say: |content, body| say(content, "/content", body),
+    first_call: |body| {
+        items(body, "/content")
+            .find(|block| has_word(block, "type", "tool_use"))
+            .and_then(|block| CallSlot::new(block, "input"))
+    },
+    arguments_in_pieces: true,
+};
+
+/// Puts a text in the place of the texts among typed blocks.
+pub(in crate::provider) fn say(content: &str, at: &str, body: &mut Value) {
+    let block = json!({ "type": "text", "text": content });
+    let is_thought = |block: &Value| {
+        has_word(block, "type", "thinking") || has_word(block, "type", "redacted_thinking")
+    };
+    replace_texts(body, at, block, |block| has_word(block, "type", "text"), is_thought);
+}

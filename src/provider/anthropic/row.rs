@@ -1,0 +1,102 @@
+//! What is known of Anthropic and its operations, and how requests are told.
+
+use super::error::{error, natural};
+use super::usage_names::USAGE;
+use super::{count_tokens, limit, messages};
+use crate::provider::credential::KeyCarrier;
+use crate::provider::operation::{Operation, OperationRow};
+use crate::provider::provider_row::{ErrorRow, OwnError, PathShape, Provider, ProviderRow};
+use crate::provider::request_head::{RequestHead, has_header, with_verb};
+use crate::provider::row_default::CLOUDFLARE_PAGE;
+
+impl Provider {
+    /// Anthropic's Messages API.
+    pub const ANTHROPIC: Self = Self::new(&PROVIDER);
+}
+
+impl Operation {
+    /// `/messages` of Anthropic
+    pub const MESSAGES: Self = Self::new(&messages::ROW);
+    /// `/messages/count_tokens` of Anthropic
+    pub const COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
+    /// `/messages/batches` of Anthropic, and what is below it
+    pub const MESSAGE_BATCHES: Self = Self::new(&BATCHES);
+}
+
+static PROVIDER: ProviderRow = ProviderRow {
+    name: "anthropic",
+    semantic: Some("anthropic"),
+    operations: &[Operation::MESSAGES, Operation::COUNT_TOKENS, Operation::MESSAGE_BATCHES],
+    recognise,
+    has_header: |headers| has_header(headers, "anthropic-version"),
+    target: |seen, operation| Some(target(seen.path, operation)),
+    key_carrier: KeyCarrier::Header("x-api-key"),
+    errors: ErrorRow {
+        own: |told: &OwnError<'_>| error(told.status, told.named),
+        natural: |asked| natural(asked, &asked.id("req_")),
+        identify: |asked, headers| headers.push(("request-id", asked.id("req_"))),
+        limit: limit::add_headers,
+        tells_wait: |status| matches!(status, 429 | 503 | 529),
+        gateway_page: CLOUDFLARE_PAGE,
+        ..ErrorRow::PLAIN
+    },
+    ..ProviderRow::UNNAMED
+};
+
+static BATCHES: OperationRow = OperationRow {
+    name: "Message Batches",
+    word: "message_batches",
+    usage_names: USAGE,
+    ..OperationRow::UNREAD
+};
+
+/// Anthropic's Messages. Other paths than its own need its version header: OpenAI
+/// has `/threads/ID/messages`.
+fn recognise(seen: &RequestHead) -> Option<PathShape> {
+    if batches(seen) {
+        return Some(PathShape::new(Provider::ANTHROPIC, Operation::MESSAGE_BATCHES));
+    }
+    let operation = match own_path(seen.path) {
+        Some(operation) => operation,
+        None if !has_header(seen.headers, "anthropic-version") => return None,
+        None if seen.path.ends_with("/messages") => Operation::MESSAGES,
+        None if seen.path.ends_with("/messages/count_tokens") => Operation::COUNT_TOKENS,
+        None => return None,
+    };
+    let operation = if seen.method == "POST" { operation } else { Operation::OTHER };
+    Some(PathShape::new(Provider::ANTHROPIC, operation))
+}
+
+/// The operation of the three spellings of each of Anthropic's own paths: SDKs
+/// disagree on whether the base URL ends with `/v1`.
+fn own_path(path: &str) -> Option<Operation> {
+    match path {
+        "/v1/messages" | "/messages" | "/v1/v1/messages" => Some(Operation::MESSAGES),
+        "/v1/messages/count_tokens" | "/messages/count_tokens" | "/v1/v1/messages/count_tokens" => {
+            Some(Operation::COUNT_TOKENS)
+        }
+        _ => None,
+    }
+}
+
+/// What the key of a request is formed over: one name for the spellings of a path.
+fn target(path: &str, operation: Operation) -> String {
+    let own = own_path(path).is_some();
+    if operation == Operation::MESSAGES && own {
+        "anthropic.messages".to_owned()
+    } else if operation == Operation::COUNT_TOKENS && own {
+        "anthropic.count_tokens".to_owned()
+    } else if operation == Operation::MESSAGES {
+        with_verb(path, ":streamRawPredict", ":rawPredict")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Whether a path is that of Anthropic's batches, or below it.
+fn batches(seen: &RequestHead) -> bool {
+    let Some((before, rest)) = seen.path.split_once("/messages/batches") else { return false };
+    let own = matches!(before, "" | "/v1" | "/v1/v1");
+    (rest.is_empty() || rest.starts_with('/'))
+        && (own || has_header(seen.headers, "anthropic-version"))
+}

@@ -1,0 +1,7 @@
+//! The names of Anthropic's token counts.
+
+use crate::provider::operation::UsageNames;
+
+/// The names of Anthropic's token counts.
+pub(super) const USAGE: UsageNames =
+    UsageNames { input: "input_tokens", output: "output_tokens", total: None };

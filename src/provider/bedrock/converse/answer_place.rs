@@ -1,0 +1,32 @@
+//! Where an answer of Converse says what; Nova's own answers have the same names.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{
+    AnswerShape, CallSlot, has_word, is_map, items, replace_texts,
+};
+
+pub(in crate::provider::bedrock) fn of(body: &Value) -> Option<&'static AnswerShape> {
+    is_map(body, "/output/message").then_some(&SHAPE)
+}
+
+static SHAPE: AnswerShape = AnswerShape {
+    end_by_length: |body| body["stopReason"] = json!("max_tokens"),
+    output_counts: &["/usage/outputTokens"],
+    say,
+    first_call: |body| {
+        items(body, "/output/message/content")
+            .filter_map(|block| block.get_mut("toolUse"))
+            .find(|call| !has_word(call, "type", "server_tool_use"))
+            .and_then(|call| CallSlot::new(call, "input"))
+    },
+    arguments_in_pieces: true,
+};
+
+fn say(content: &str, body: &mut Value) {
+    let is_text =
+        |block: &Value| block.get("text").is_some() || block.get("citationsContent").is_some();
+    let is_thought = |block: &Value| block.get("reasoningContent").is_some();
+    let text = json!({ "text": content });
+    replace_texts(body, "/output/message/content", text, is_text, is_thought);
+}

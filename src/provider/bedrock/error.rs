@@ -1,0 +1,81 @@
+//! Bedrock's errors.
+
+use serde_json::{Value, json};
+
+use crate::provider::framing::EventFrame;
+use crate::provider::operation::StreamError;
+use crate::provider::provider_row::ErrorRequest;
+
+/// The body of an error. Its kind stands in a header, and boto3 shows both.
+pub(super) fn error(message: &str) -> Value {
+    json!({ "message": message })
+}
+
+/// The body of an error of Bedrock's own; its kind is [`exception`].
+pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
+    let usual = match asked.kind.unwrap_or_else(|| exception(asked.status)) {
+        "AccessDeniedException" => {
+            "You don't have access to the model with the specified model ID."
+        }
+        "ResourceNotFoundException" => {
+            "Could not resolve the foundation model from the provided model identifier."
+        }
+        "ModelTimeoutException" => "The model took too long to respond.",
+        "ModelErrorException" => "The model returned an error.",
+        "ModelNotReadyException" => "The model is not ready for inference. Wait and try again.",
+        "ConflictException" => "The request conflicts with the current state of the resource.",
+        "ServiceQuotaExceededException" => "Your request exceeds a service quota.",
+        "ThrottlingException" => "Too many requests, please wait before trying again.",
+        "ServiceUnavailableException" => "Bedrock is unable to process your request.",
+        "InternalServerException" => {
+            "The system encountered an unexpected error during processing. Try your request again."
+        }
+        _ => "The provided request is not valid",
+    };
+    error(asked.message.unwrap_or(usual))
+}
+
+/// The exception that Bedrock names, in a header, beside a status.
+pub(super) fn exception(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "AccessDeniedException",
+        404 => "ResourceNotFoundException",
+        408 => "ModelTimeoutException",
+        409 => "ConflictException",
+        424 => "ModelErrorException",
+        429 => "ThrottlingException",
+        503 | 529 => "ServiceUnavailableException",
+        500.. => "InternalServerException",
+        _ => "ValidationException",
+    }
+}
+
+/// The event of an error in a stream.
+pub(super) fn stream_error(error: &StreamError<'_>) -> EventFrame {
+    let kind = stream_exception(error.status, error.kind);
+    EventFrame::exception(kind, json!({ "message": error.message }))
+}
+
+/// Bedrock's exceptions in a stream.
+const EXCEPTIONS: [&str; 6] = [
+    "throttlingException",
+    "modelStreamErrorException",
+    "internalServerException",
+    "serviceUnavailableException",
+    "validationException",
+    "modelTimeoutException",
+];
+
+/// Bedrock's word for an error: the one given where it is one of them, in any case.
+fn stream_exception(status: u16, kind: Option<&str>) -> &'static str {
+    let given = kind
+        .and_then(|kind| EXCEPTIONS.iter().find(|known| known.eq_ignore_ascii_case(kind)).copied());
+    given.unwrap_or(match status {
+        429 => "throttlingException",
+        424 => "modelStreamErrorException",
+        408 | 504 => "modelTimeoutException",
+        503 | 529 => "serviceUnavailableException",
+        400..=499 => "validationException",
+        _ => "internalServerException",
+    })
+}

@@ -1,0 +1,55 @@
+//! Where a Bedrock model's own answer says what, told by its form.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{AnswerShape, is_list, is_map, is_text, items, put};
+use crate::provider::bedrock::converse;
+use crate::provider::{anthropic, cohere, openai};
+
+pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+    if is_list(body, "/content") {
+        anthropic::messages::shape(body)
+    } else if is_map(body, "/output/message") {
+        converse::shape(body)
+    } else if is_list(body, "/choices") {
+        openai::choices_shape(body)
+    } else if is_text(body, "/text") {
+        cohere::chat::text_shape(body)
+    } else if is_text(body, "/generation") {
+        Some(&LLAMA)
+    } else if is_list(body, "/results") {
+        Some(&TITAN)
+    } else {
+        is_list(body, "/outputs").then_some(&OUTPUTS)
+    }
+}
+
+static LLAMA: AnswerShape = AnswerShape {
+    end_by_length: |body| body["stop_reason"] = json!("length"),
+    output_counts: &["/generation_token_count"],
+    say: |content, body| body["generation"] = json!(content),
+    ..AnswerShape::TEXT
+};
+
+static TITAN: AnswerShape = AnswerShape {
+    end_by_length: |body| {
+        for result in items(body, "/results") {
+            result["completionReason"] = json!("LENGTH");
+        }
+    },
+    output_counts: &["/totalOutputTextTokenCount"],
+    say: |content, body| put(body, "/results/0/outputText", json!(content)),
+    ..AnswerShape::TEXT
+};
+
+/// Mistral's older models.
+static OUTPUTS: AnswerShape = AnswerShape {
+    end_by_length: |body| {
+        for output in items(body, "/outputs") {
+            output["stop_reason"] = json!("length");
+        }
+    },
+    output_counts: &["/totalOutputTextTokenCount"],
+    say: |content, body| put(body, "/outputs/0/text", json!(content)),
+    ..AnswerShape::TEXT
+};

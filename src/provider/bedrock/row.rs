@@ -1,0 +1,68 @@
+//! What is known of Bedrock and its operations, and how requests are told.
+
+use super::error::{error, exception, natural};
+use super::{converse, invoke};
+use crate::provider::operation::Operation;
+use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::provider::request_head::{RequestHead, decoded, with_verb};
+
+impl Provider {
+    /// AWS Bedrock runtime.
+    pub const BEDROCK: Self = Self::new(&PROVIDER);
+}
+
+impl Operation {
+    /// `/model/{id}/converse` and `/converse-stream` of Bedrock
+    pub const CONVERSE: Self = Self::new(&converse::ROW);
+    /// `/model/{id}/invoke` and `/invoke-with-response-stream` of Bedrock
+    pub const INVOKE: Self = Self::new(&invoke::ROW);
+}
+
+static PROVIDER: ProviderRow = ProviderRow {
+    name: "bedrock",
+    semantic: Some("aws.bedrock"),
+    operations: &[Operation::CONVERSE, Operation::INVOKE],
+    recognise,
+    target: |seen, operation| Some(target(seen.path, operation)),
+    errors: ErrorRow {
+        own: |told| error(told.message),
+        natural,
+        kind_header: Some("x-amzn-errortype"),
+        identify: |asked, headers| {
+            let kind = asked.kind.unwrap_or_else(|| exception(asked.status));
+            headers.push(("x-amzn-errortype", kind.to_owned()));
+            headers.push(("x-amzn-requestid", asked.uuid()));
+        },
+        tells_wait: |_| false,
+        ..ErrorRow::PLAIN
+    },
+    ..ProviderRow::UNNAMED
+};
+
+/// What the key of a request is formed over: the path of the complete answer.
+fn target(path: &str, operation: Operation) -> String {
+    if operation == Operation::CONVERSE {
+        with_verb(path, "/converse-stream", "/converse")
+    } else if operation == Operation::INVOKE {
+        with_verb(path, "/invoke-with-response-stream", "/invoke")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// Bedrock's runtime: `/model/ID/verb`, the id percent-encoded or not.
+fn recognise(seen: &RequestHead) -> Option<PathShape> {
+    let post = seen.method == "POST";
+    let (rest, verb) = seen.path.rsplit_once('/')?;
+    let (_, id) = rest.split_once("/model/")?;
+    let operation = match verb {
+        "converse" | "converse-stream" if post => Operation::CONVERSE,
+        "invoke" | "invoke-with-response-stream" if post => Operation::INVOKE,
+        "count-tokens" | "invoke-with-bidirectional-stream" => Operation::OTHER,
+        _ => return None,
+    };
+    let mut shape = PathShape::new(Provider::BEDROCK, operation);
+    shape.model = decoded(id);
+    shape.streamed = Some(verb.ends_with("-stream"));
+    Some(shape)
+}

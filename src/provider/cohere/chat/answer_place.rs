@@ -1,0 +1,41 @@
+//! Where an answer of Cohere's chat says what: the second version's message, and the first
+//! version's text, which Command R at Bedrock has too.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, items};
+use crate::provider::anthropic::messages::say_blocks;
+
+pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+    if is_map(body, "/message") { Some(&MESSAGE) } else { of_text(body) }
+}
+
+pub(in crate::provider) fn of_text(body: &Value) -> Option<&'static AnswerShape> {
+    is_text(body, "/text").then_some(&TEXT)
+}
+
+static MESSAGE: AnswerShape = AnswerShape {
+    end_by_length: |body| body["finish_reason"] = json!("MAX_TOKENS"),
+    output_counts: &["/usage/billed_units/output_tokens", "/usage/tokens/output_tokens"],
+    say: |content, body| {
+        if !is_list(body, "/message/content") {
+            body["message"]["content"] = json!([]);
+        }
+        say_blocks(content, "/message/content", body);
+    },
+    first_call: |body| {
+        items(body, "/message/tool_calls")
+            .find_map(|call| CallSlot::new(call.get_mut("function")?, "arguments"))
+    },
+    arguments_in_pieces: false,
+};
+
+static TEXT: AnswerShape = AnswerShape {
+    end_by_length: |body| body["finish_reason"] = json!("MAX_TOKENS"),
+    output_counts: &["/meta/billed_units/output_tokens", "/meta/tokens/output_tokens"],
+    say: |content, body| body["text"] = json!(content),
+    first_call: |body| {
+        items(body, "/tool_calls").find_map(|call| CallSlot::new(call, "parameters"))
+    },
+    arguments_in_pieces: false,
+};

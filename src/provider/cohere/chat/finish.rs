@@ -1,0 +1,11 @@
+//! Why an answer of Cohere's ended.
+
+use crate::provider::answer_draft::FinishWords;
+
+/// Cohere's words for why an answer ended.
+pub(super) static FINISH: FinishWords = FinishWords {
+    stop: &["COMPLETE", "STOP_SEQUENCE"],
+    length: &["MAX_TOKENS", "ERROR_LIMIT"],
+    tools: &["TOOL_CALL"],
+    filter: &["ERROR_TOXIC"],
+};

@@ -1,0 +1,38 @@
+//! Where Gemini's generated content says what.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, items, replace_texts};
+
+pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
+    is_list(body, "/candidates").then_some(&SHAPE)
+}
+
+static SHAPE: AnswerShape = AnswerShape {
+    end_by_length: |body| {
+        for candidate in items(body, "/candidates") {
+            candidate["finishReason"] = json!("MAX_TOKENS");
+        }
+    },
+    output_counts: &["/usageMetadata/candidatesTokenCount", "/usageMetadata/thoughtsTokenCount"],
+    say,
+    first_call: |body| {
+        items(body, "/candidates").find_map(|candidate| {
+            items(candidate, "/content/parts")
+                .find_map(|part| CallSlot::new(part.get_mut("functionCall")?, "args"))
+        })
+    },
+    arguments_in_pieces: false,
+};
+
+fn say(content: &str, body: &mut Value) {
+    for candidate in items(body, "/candidates") {
+        let is_thought = |part: &Value| part.get("thought") == Some(&Value::Bool(true));
+        let is_text = |part: &Value| part.get("text").is_some() && !is_thought(part);
+        if candidate.pointer("/content/parts").is_none() {
+            candidate["content"] = json!({ "parts": [], "role": "model" });
+        }
+        let text = json!({ "text": content });
+        replace_texts(candidate, "/content/parts", text, is_text, is_thought);
+    }
+}

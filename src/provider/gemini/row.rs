@@ -1,0 +1,102 @@
+//! What is known of Gemini and its operations, and how requests are told.
+
+use serde_json::Value;
+
+use super::error::{error, natural};
+use super::{count_tokens, embed, generate};
+use crate::provider::credential::KeyCarrier;
+use crate::provider::framing::Framing;
+use crate::provider::operation::Operation;
+use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::provider::request_head::{RequestHead, decoded, has_header, is_deployment, with_verb};
+
+impl Provider {
+    /// Google Gemini and Vertex.
+    pub const GEMINI: Self = Self::new(&PROVIDER);
+}
+
+impl Operation {
+    /// `:generateContent` and `:streamGenerateContent`
+    pub const GENERATE_CONTENT: Self = Self::new(&generate::ROW);
+    /// `:embedContent` and `:batchEmbedContents`
+    pub const EMBED_CONTENT: Self = Self::new(&embed::ROW);
+    /// `:countTokens`
+    pub const GEMINI_COUNT_TOKENS: Self = Self::new(&count_tokens::ROW);
+}
+
+static PROVIDER: ProviderRow = ProviderRow {
+    name: "gemini",
+    semantic: Some("gcp.gemini"),
+    operations: &[
+        Operation::GENERATE_CONTENT,
+        Operation::EMBED_CONTENT,
+        Operation::GEMINI_COUNT_TOKENS,
+    ],
+    recognise,
+    has_header: |headers| {
+        has_header(headers, "x-goog-api-key") || has_header(headers, "x-goog-api-client")
+    },
+    has_path: |path| {
+        (path.starts_with("/v1beta/") || path.starts_with("/v1beta1/")) && !is_deployment(path)
+    },
+    target: |seen, operation| {
+        Some(match operation == Operation::GENERATE_CONTENT {
+            true => with_verb(seen.path, ":streamGenerateContent", ":generateContent"),
+            false => seen.path.to_owned(),
+        })
+    },
+    key_carrier: KeyCarrier::Header("x-goog-api-key"),
+    call_ids: false,
+    errors: ErrorRow {
+        own: |told| error(told.status, told.kind, told.named),
+        natural: |asked| match asked.framing {
+            Some(Framing::Array) => Value::Array(vec![natural(asked)]),
+            _ => natural(asked),
+        },
+        media: "application/json; charset=UTF-8",
+        // The body says it.
+        retry: |_, _, _| {},
+        gateway_page: GATEWAY_PAGE,
+        ..ErrorRow::PLAIN
+    },
+    ..ProviderRow::UNNAMED
+};
+
+const GATEWAY_PAGE: &str = "<!DOCTYPE html>\n<html lang=en>\n  <title>Error 502 (Server Error)!!1</title>\n  <p><b>502.</b> <ins>That\u{2019}s an error.</ins>\n  <p>The server encountered a temporary error and could not complete your request.<p>Please try again in 30 seconds.  <ins>That\u{2019}s all we know.</ins>\n";
+
+/// Gemini and Vertex: `…/models/MODEL:verb`.
+fn recognise(seen: &RequestHead) -> Option<PathShape> {
+    // OpenAI's fine-tuned models have colons in their names: GET /models/ft:NAME.
+    if seen.method != "POST" {
+        return None;
+    }
+    let (parent, last) = seen.path.rsplit_once('/')?;
+    let (model, verb) = last.rsplit_once(':')?;
+    let tuned = parent.ends_with("/tunedModels");
+    if !tuned && !parent.ends_with("/models") && !parent.ends_with("/endpoints") {
+        return None;
+    }
+    let claude = parent.ends_with("/publishers/anthropic/models");
+    let (provider, operation) = match verb {
+        "generateContent" | "streamGenerateContent" => {
+            (Provider::GEMINI, Operation::GENERATE_CONTENT)
+        }
+        "predict" if model.contains("embedding") && !claude => {
+            (Provider::GEMINI, Operation::EMBED_CONTENT)
+        }
+        "embedContent" | "batchEmbedContents" => (Provider::GEMINI, Operation::EMBED_CONTENT),
+        "countTokens" => (Provider::GEMINI, Operation::GEMINI_COUNT_TOKENS),
+        "rawPredict" | "streamRawPredict" if claude && model == "count-tokens" => {
+            (Provider::ANTHROPIC, Operation::COUNT_TOKENS)
+        }
+        "rawPredict" | "streamRawPredict" if claude => (Provider::ANTHROPIC, Operation::MESSAGES),
+        _ => (Provider::GEMINI, Operation::OTHER),
+    };
+    let mut shape = PathShape::new(provider, operation);
+    if operation != Operation::COUNT_TOKENS {
+        let model = decoded(model);
+        shape.model = if tuned { model.map(|model| format!("tunedModels/{model}")) } else { model };
+    }
+    shape.streamed = Some(verb.starts_with("stream"));
+    Some(shape)
+}

@@ -1,0 +1,10 @@
+//! The names of Gemini's token counts.
+
+use crate::provider::operation::UsageNames;
+
+/// The names of Gemini's token counts.
+pub(super) const USAGE: UsageNames = UsageNames {
+    input: "promptTokenCount",
+    output: "candidatesTokenCount",
+    total: Some("totalTokenCount"),
+};

@@ -1,0 +1,57 @@
+//! Where an answer with choices says what: chat completions, and the legacy ones.
+
+use serde_json::{Value, json};
+
+use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, items, put};
+
+/// The shape of an answer that has choices.
+pub(in crate::provider) fn choices(body: &Value) -> Option<&'static AnswerShape> {
+    is_list(body, "/choices").then_some(&CHOICES)
+}
+
+static CHOICES: AnswerShape = AnswerShape {
+    end_by_length,
+    output_counts: &["/usage/completion_tokens", "/x_groq/usage/completion_tokens"],
+    say,
+    first_call: |body| items(body, "/choices").find_map(first_call),
+    arguments_in_pieces: false,
+};
+
+fn end_by_length(body: &mut Value) {
+    for choice in items(body, "/choices") {
+        // Some of Bedrock's models call it as Anthropic does.
+        let other = choice.get("finish_reason").is_none();
+        let name = if other && choice.get("stop_reason").is_some() {
+            "stop_reason"
+        } else {
+            "finish_reason"
+        };
+        choice[name] = json!("length");
+        put(choice, "/native_finish_reason", json!("length"));
+    }
+}
+
+fn say(content: &str, body: &mut Value) {
+    for choice in items(body, "/choices") {
+        match choice.get_mut("message") {
+            Some(message) if message.is_object() => message["content"] = json!(content),
+            _ => put(choice, "/text", json!(content)),
+        }
+    }
+}
+
+/// The first call of a choice, that of the time before there were tools among them.
+fn first_call(choice: &mut Value) -> Option<CallSlot<'_>> {
+    let message = choice.get_mut("message")?;
+    let has_calls =
+        message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    if !has_calls {
+        return CallSlot::new(message.get_mut("function_call")?, "arguments");
+    }
+    items(message, "/tool_calls").find_map(|call| {
+        if call.get("function").is_some() {
+            return CallSlot::new(call.get_mut("function")?, "arguments");
+        }
+        CallSlot::new(call.get_mut("custom")?, "input")
+    })
+}

@@ -1,0 +1,24 @@
+//! The conversation of OpenAI's chat.
+
+use crate::provider::conversation::{Conversation, list, word};
+use crate::provider::operation::ObjectView;
+
+/// The messages as they are.
+pub(super) fn read(body: &ObjectView) -> Conversation {
+    let mut conversation = Conversation::default();
+    let out = &mut conversation;
+    let messages = list(body.get("messages")).iter().map(|message| {
+        let mut message = message.clone();
+        // The newer name of the same.
+        if word(&message, "role") == "developer" {
+            message["role"] = "system".into();
+        }
+        message
+    });
+    out.messages.extend(messages);
+    out.tools.extend(list(body.get("tools")).iter().cloned());
+    if body.contains_key("functions") {
+        out.odd("functions, which tools came in the place of");
+    }
+    conversation
+}

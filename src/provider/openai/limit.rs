@@ -1,0 +1,64 @@
+//! The headers by which OpenAI and its dialects tell of a limit that has been reached.
+
+use crate::provider::error_request::{REQUESTS, TOKENS, TOKENS_LEFT};
+use crate::provider::provider_row::ErrorRequest;
+use crate::provider::provider_row::HeaderList;
+
+/// Adds the headers of a 429.
+pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
+    let wait = asked.limit_wait();
+    let tokens = asked.kind == Some("tokens");
+    let (requests_left, tokens_left) = if tokens { (REQUESTS - 1, 0) } else { (0, TOKENS_LEFT) };
+    match asked.upstream {
+        // An account without money is not told when to come again.
+        _ if asked.kind == Some("insufficient_quota") => {}
+        "azure" => {
+            headers.push(("x-ratelimit-remaining-requests", requests_left.to_string()));
+            headers.push(("x-ratelimit-remaining-tokens", tokens_left.to_string()));
+        }
+        "xai" | "mistral" | "openrouter" | "deepseek" | "together" | "fireworks" => {}
+        _ => {
+            headers.push(("x-ratelimit-limit-requests", REQUESTS.to_string()));
+            headers.push(("x-ratelimit-limit-tokens", TOKENS.to_string()));
+            headers.push(("x-ratelimit-remaining-requests", requests_left.to_string()));
+            headers.push(("x-ratelimit-remaining-tokens", tokens_left.to_string()));
+            headers.push(("x-ratelimit-reset-requests", duration(wait)));
+            headers.push(("x-ratelimit-reset-tokens", duration(wait)));
+        }
+    }
+}
+
+/// Adds the headers that say when to try again.
+pub(super) fn add_retry(asked: &ErrorRequest<'_>, wait: u64, headers: &mut HeaderList) {
+    if matches!(asked.upstream, "openai" | "azure") {
+        headers.push(("retry-after-ms", wait.to_string()));
+    }
+    headers.push(("retry-after", wait.div_ceil(1000).to_string()));
+}
+
+/// Milliseconds as OpenAI writes them: `12ms`, `1.5s`, `6m0s`.
+fn duration(ms: u64) -> String {
+    if ms < 1000 {
+        return format!("{ms}ms");
+    }
+    let (seconds, rest) = (ms / 1000, ms % 1000);
+    let rest = if rest == 0 { String::new() } else { format!(".{rest:03}") };
+    let below = format!("{}{}s", seconds % 60, rest.trim_end_matches('0'));
+    match (seconds / 3600, seconds / 60 % 60) {
+        (0, 0) => below,
+        (0, minutes) => format!("{minutes}m{below}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{below}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_openai_writes_them() {
+        let written = [0, 12, 1000, 1500, 59_999, 360_000, 3_600_000, 90_061_001].map(duration);
+        let expected = ["0ms", "12ms", "1s", "1.5s", "59.999s", "6m0s", "1h0m0s", "25h1m1.001s"];
+        assert_eq!(written, expected);
+    }
+}

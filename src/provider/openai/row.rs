@@ -1,0 +1,146 @@
+//! What is known of OpenAI and its operations, and how requests are told.
+
+use super::path::{deployment, unversioned};
+use super::stream_error::stream_error;
+use super::{audio, chat, completions, embeddings, error, limit, responses};
+use crate::provider::operation::{Operation, OperationRow};
+use crate::provider::provider_row::{
+    ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow,
+};
+use crate::provider::request_head::{RequestHead, has_header, is_deployment};
+use crate::provider::row_default::CLOUDFLARE_PAGE;
+
+impl Provider {
+    /// OpenAI and everything that speaks its dialect.
+    pub const OPEN_AI: Self = Self::new(&PROVIDER);
+}
+
+impl Operation {
+    /// `/chat/completions`
+    pub const CHAT_COMPLETIONS: Self = Self::new(&chat::ROW);
+    /// `/completions`
+    pub const COMPLETIONS: Self = Self::new(&completions::ROW);
+    /// `/responses`
+    pub const RESPONSES: Self = Self::new(&responses::ROW);
+    /// `/embeddings`
+    pub const EMBEDDINGS: Self = Self::new(&embeddings::ROW);
+    /// `/audio/speech`
+    pub const SPEECH: Self = Self::new(&SPEECH);
+    /// `/audio/transcriptions` and `/audio/translations`
+    pub const TRANSCRIPTION: Self = Self::new(&audio::ROW);
+    /// `/images/generations`, `/images/edits` and `/images/variations`
+    pub const IMAGES: Self = Self::new(&IMAGES);
+    /// `/files` and what is below it
+    pub const FILES: Self = Self::new(&FILES);
+    /// `/batches` and what is below it
+    pub const BATCHES: Self = Self::new(&BATCHES);
+}
+
+static PROVIDER: ProviderRow = ProviderRow {
+    name: "openai",
+    semantic: Some("openai"),
+    operations: &[
+        Operation::CHAT_COMPLETIONS,
+        Operation::COMPLETIONS,
+        Operation::RESPONSES,
+        Operation::EMBEDDINGS,
+        Operation::SPEECH,
+        Operation::TRANSCRIPTION,
+        Operation::IMAGES,
+        Operation::FILES,
+        Operation::BATCHES,
+    ],
+    recognise,
+    has_path: |path| {
+        is_deployment(path) || path.starts_with("/v1/") || path.starts_with("/openai/")
+    },
+    target,
+    errors: ERRORS,
+    ..ProviderRow::UNNAMED
+};
+
+/// How OpenAI's errors look, and those of its dialects.
+pub(in crate::provider) const ERRORS: ErrorRow = ErrorRow {
+    own: |error| error::error(error.kind, error.named),
+    natural: |asked| error::natural(asked, &asked.id("req_")),
+    identify,
+    limit: limit::add_headers,
+    retry: limit::add_retry,
+    tells_wait: |status| matches!(status, 429 | 503 | 529),
+    gateway_page: CLOUDFLARE_PAGE,
+    ..ErrorRow::PLAIN
+};
+
+static SPEECH: OperationRow =
+    OperationRow { name: "Speech", word: "speech", semantic: Some("speech"), ..UNREAD };
+
+static IMAGES: OperationRow =
+    OperationRow { name: "Images", word: "images", semantic: Some("images"), ..UNREAD };
+
+static FILES: OperationRow = OperationRow { name: "Files", word: "files", ..UNREAD };
+
+static BATCHES: OperationRow = OperationRow { name: "Batches", word: "batches", ..UNREAD };
+
+const UNREAD: OperationRow = OperationRow { stream_error, ..OperationRow::UNREAD };
+
+/// What is asked for; `None` for a path that is none of OpenAI's resources.
+fn recognise(seen: &RequestHead) -> Option<PathShape> {
+    let operation = match seen.method {
+        "POST" => posted(seen.path),
+        _ => None,
+    };
+    let mut shape = PathShape::new(Provider::OPEN_AI, operation.or_else(|| resource(seen))?);
+    shape.model = deployment(seen.path);
+    Some(shape)
+}
+
+fn posted(path: &str) -> Option<Operation> {
+    let ends = |suffix| path.ends_with(suffix);
+    Some(match () {
+        () if ends("/chat/completions") => Operation::CHAT_COMPLETIONS,
+        () if ends("/completions") => Operation::COMPLETIONS,
+        () if ends("/responses") => Operation::RESPONSES,
+        () if ends("/embeddings") => Operation::EMBEDDINGS,
+        () if ends("/audio/speech") => Operation::SPEECH,
+        () if ends("/audio/transcriptions") || ends("/audio/translations") => {
+            Operation::TRANSCRIPTION
+        }
+        () if ends("/images/generations") || ends("/images/edits") => Operation::IMAGES,
+        () if ends("/images/variations") => Operation::IMAGES,
+        () => return None,
+    })
+}
+
+/// Files and batches, whatever is done with them. Others have such paths, too.
+fn resource(seen: &RequestHead) -> Option<Operation> {
+    let foreign = ["anthropic-version", "x-goog-api-key", "x-goog-api-client"];
+    if foreign.iter().any(|name| has_header(seen.headers, name)) {
+        return None;
+    }
+    let rest = seen.path.strip_prefix("/openai").unwrap_or(seen.path);
+    let rest = rest.strip_prefix("/v1").unwrap_or(rest);
+    match rest.split('/').nth(1)? {
+        "files" => Some(Operation::FILES),
+        "batches" => Some(Operation::BATCHES),
+        _ => None,
+    }
+}
+
+/// What the key of a request is formed over: AgentLoom's form for chat without a query.
+fn target(seen: &RequestHead, operation: Operation) -> Option<String> {
+    let is_chat = operation == Operation::CHAT_COMPLETIONS;
+    if is_chat && seen.query.is_empty() && deployment(seen.path).is_none() {
+        return None;
+    }
+    Some(unversioned(seen.path).to_owned())
+}
+
+fn identify(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {
+    if asked.upstream == "azure" && asked.provider == Provider::OPEN_AI {
+        headers.push(("apim-request-id", asked.uuid()));
+        headers.push(("x-ms-region", "East US".to_owned()));
+        headers.push(("x-request-id", asked.uuid()));
+    } else {
+        headers.push(("x-request-id", asked.id("req_")));
+    }
+}

@@ -1,0 +1,25 @@
+//! How OpenAI's streams, and those of its dialects, tell of an error.
+
+use serde_json::json;
+
+use crate::provider::framing::EventFrame;
+use crate::provider::operation::StreamError;
+use crate::provider::stream_error::plain_error;
+
+/// The event of an error in a stream.
+pub(in crate::provider) fn stream_error(error: &StreamError<'_>) -> EventFrame {
+    if error.asked.upstream == "openrouter" { openrouter_error(error) } else { plain_error(error) }
+}
+
+/// OpenRouter's error is a chunk like any other, with the error beside the choice.
+fn openrouter_error(error: &StreamError<'_>) -> EventFrame {
+    let choice = json!({ "index": 0, "delta": { "content": "" }, "finish_reason": "error" });
+    EventFrame::unnamed(json!({
+        "id": "gen-error",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": error.asked.model,
+        "error": { "code": error.status, "message": error.message },
+        "choices": [choice]
+    }))
+}
