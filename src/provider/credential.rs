@@ -32,6 +32,11 @@ pub struct UpstreamCredential {
 }
 
 impl UpstreamCredential {
+    /// How a key is usually shown.
+    pub fn usual_carrier(&self) -> KeyCarrier {
+        self.ways.first().map_or(KeyCarrier::Bearer, |way| way.carrier)
+    }
+
     /// All variables, the usual one first.
     pub fn variables(&self) -> impl Iterator<Item = &'static str> {
         self.ways.iter().flat_map(|way| way.variables.iter().copied())

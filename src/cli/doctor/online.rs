@@ -11,38 +11,12 @@ use super::Finding;
 use super::environment::{is_ours, set};
 use crate::cli::settings::Settings;
 use crate::cli::wrapped_command;
+use crate::provider::credential::KeyCarrier;
 use crate::provider::directory::{KnownUpstream, UPSTREAMS};
 use crate::upstream::{UpstreamClient, UpstreamRequest};
 
 /// How long an upstream is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What tells an upstream that a key is good: a path that costs nothing.
-struct Probe {
-    upstream: &'static str,
-    path: &'static str,
-    /// The header that the key goes into, and what stands before it there.
-    header: (&'static str, &'static str),
-}
-
-const fn probe(upstream: &'static str, path: &'static str) -> Probe {
-    Probe { upstream, path, header: ("authorization", "Bearer ") }
-}
-
-const PROBES: &[Probe] = &[
-    probe("openai", "/v1/models"),
-    Probe { upstream: "anthropic", path: "/v1/models", header: ("x-api-key", "") },
-    Probe { upstream: "gemini", path: "/v1beta/models", header: ("x-goog-api-key", "") },
-    probe("mistral", "/v1/models"),
-    probe("cohere", "/v1/models"),
-    probe("groq", "/openai/v1/models"),
-    probe("ollama", "/api/version"),
-    probe("openrouter", "/api/v1/key"),
-    probe("deepseek", "/models"),
-    probe("xai", "/v1/models"),
-    probe("together", "/v1/models"),
-    probe("fireworks", "/inference/v1/models"),
-];
 
 /// Asks every upstream that has a key, or an address of the user's.
 pub(super) async fn ask(
@@ -107,10 +81,9 @@ async fn one(
 ) -> Finding {
     let about = format!("online: {}", upstream.name);
     let at = base.origin().ascii_serialization();
-    let probe = PROBES.iter().find(|probe| probe.upstream == upstream.name);
     // Without a path that tells, no key is sent, and nothing is known of it.
-    let key = key.filter(|_| probe.is_some());
-    let sent = client.send(request(upstream, base, probe, key));
+    let key = key.filter(|_| upstream.free_path.is_some());
+    let sent = client.send(request(upstream, base, key));
     let status = match tokio::time::timeout(PATIENCE, sent).await {
         Ok(Ok(response)) => response.status().as_u16(),
         Ok(Err(error)) => {
@@ -141,21 +114,19 @@ async fn one(
     }
 }
 
-fn request(
-    upstream: &KnownUpstream,
-    base: Url,
-    probe: Option<&Probe>,
-    key: Option<(&str, &str)>,
-) -> UpstreamRequest {
-    let path = probe.map_or("/", |probe| probe.path);
+fn request(upstream: &KnownUpstream, base: Url, key: Option<(&str, &str)>) -> UpstreamRequest {
+    let path = upstream.free_path.unwrap_or("/");
     // An address for an SDK that takes it with its version has that already.
     let path = match path.strip_prefix("/v1") {
         Some(rest) if base.path().trim_end_matches('/').ends_with("/v1") => rest,
         _ => path,
     };
     let mut headers = HeaderMap::new();
-    if let (Some(probe), Some((_, key))) = (probe, key) {
-        let (name, before) = probe.header;
+    if let Some((_, key)) = key {
+        let (name, before) = match upstream.credential.usual_carrier() {
+            KeyCarrier::Bearer => ("authorization", "Bearer "),
+            KeyCarrier::Header(name) => (name, ""),
+        };
         if let Ok(mut value) = HeaderValue::from_str(&format!("{before}{key}")) {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);

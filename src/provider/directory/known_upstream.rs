@@ -20,6 +20,8 @@ pub struct KnownUpstream {
     pub variables: &'static [BaseUrlVariable],
     /// The variables its SDKs read a key from and refuse to start without.
     pub keys: &'static [&'static str],
+    /// A path that costs nothing and tells whether a key is good.
+    pub free_path: Option<&'static str>,
     /// How it is shown a key.
     pub credential: UpstreamCredential,
 }

@@ -25,6 +25,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("openai"),
         variables: &[var("OPENAI_BASE_URL", "/openai/v1"), var("OPENAI_API_BASE", "/openai/v1")],
         keys: &["OPENAI_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["OPENAI_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -37,6 +38,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("ANTHROPIC_API_BASE", "/anthropic"),
         ],
         keys: &["ANTHROPIC_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(
             &[header("x-api-key", &["ANTHROPIC_API_KEY"]), bearer(&["ANTHROPIC_AUTH_TOKEN"])],
             "",
@@ -52,6 +54,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("GEMINI_API_BASE", "/gemini/v1beta"),
         ],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
+        free_path: Some("/v1beta/models"),
         credential: needed(&[header("x-goog-api-key", GEMINI)], ""),
     },
     KnownUpstream {
@@ -64,6 +67,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("ANTHROPIC_VERTEX_BASE_URL", "/vertex/v1"),
         ],
         keys: &[],
+        free_path: None,
         credential: needed(GOOGLE, GOOGLE_HINT),
     },
     KnownUpstream {
@@ -73,6 +77,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("azure.ai.openai"),
         variables: &[var("AZURE_OPENAI_ENDPOINT", "/azure"), var("AZURE_API_BASE", "/azure")],
         keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+        free_path: None,
         credential: needed(
             &[
                 header("api-key", &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"]),
@@ -92,6 +97,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("MISTRAL_API_BASE", "/mistral/v1"),
         ],
         keys: &["MISTRAL_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["MISTRAL_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -105,6 +111,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("COHERE_API_BASE", "/cohere/v2/chat"),
         ],
         keys: &["CO_API_KEY", "COHERE_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["CO_API_KEY", "COHERE_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -114,6 +121,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("groq"),
         variables: &[var("GROQ_BASE_URL", "/groq"), var("GROQ_API_BASE", "/groq/openai/v1")],
         keys: &["GROQ_API_KEY"],
+        free_path: Some("/openai/v1/models"),
         credential: needed(&[bearer(&["GROQ_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -123,6 +131,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("OLLAMA_HOST", "/ollama"), var("OLLAMA_API_BASE", "/ollama")],
         keys: &[],
+        free_path: Some("/api/version"),
         credential: UpstreamCredential {
             ways: &[bearer(&["OLLAMA_API_KEY"])],
             needed: false,
@@ -143,6 +152,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         // A stand-in for AWS's keys would also hide a profile or a role from
         // every other AWS client of the program.
         keys: &[],
+        free_path: None,
         credential: needed(&[bearer(&["AWS_BEARER_TOKEN_BEDROCK"])], SIGNED),
     },
     // Claude in the clouds of others, on Anthropic's own paths.
@@ -153,6 +163,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "/anthropic-mantle")],
         keys: &[],
+        free_path: None,
         credential: needed(&[bearer(&["AWS_BEARER_TOKEN_BEDROCK"])], SIGNED),
     },
     KnownUpstream {
@@ -162,6 +173,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_AWS_BASE_URL", "/anthropic-aws")],
         keys: &[],
+        free_path: None,
         credential: needed(
             &[header("x-api-key", &["ANTHROPIC_AWS_API_KEY"])],
             "requests that are signed with AWS keys (SigV4) cannot be sent again this way",
@@ -174,6 +186,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_GOOGLE_CLOUD_BASE_URL", "/anthropic-google-cloud")],
         keys: &[],
+        free_path: None,
         credential: needed(GOOGLE, GOOGLE_HINT),
     },
     KnownUpstream {
@@ -183,6 +196,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: None,
         variables: &[var("ANTHROPIC_FOUNDRY_BASE_URL", "/anthropic-foundry")],
         keys: &["ANTHROPIC_FOUNDRY_API_KEY"],
+        free_path: None,
         credential: needed(&[header("x-api-key", &["ANTHROPIC_FOUNDRY_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -192,6 +206,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("openrouter"),
         variables: &[var("OPENROUTER_API_BASE", "/openrouter/api/v1")],
         keys: &["OPENROUTER_API_KEY"],
+        free_path: Some("/api/v1/key"),
         credential: needed(&[bearer(&["OPENROUTER_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -201,6 +216,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("deepseek"),
         variables: &[var("DEEPSEEK_API_BASE", "/deepseek")],
         keys: &["DEEPSEEK_API_KEY"],
+        free_path: Some("/models"),
         credential: needed(&[bearer(&["DEEPSEEK_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -210,6 +226,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("x_ai"),
         variables: &[var("XAI_API_BASE", "/xai/v1")],
         keys: &["XAI_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["XAI_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -222,6 +239,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
             var("TOGETHER_AI_API_BASE", "/together/v1"),
         ],
         keys: &["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"],
+        free_path: Some("/v1/models"),
         credential: needed(&[bearer(&["TOGETHER_API_KEY", "TOGETHERAI_API_KEY"])], ""),
     },
     KnownUpstream {
@@ -231,6 +249,7 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         semantic: Some("fireworks"),
         variables: &[var("FIREWORKS_API_BASE", "/fireworks/inference/v1")],
         keys: &["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"],
+        free_path: Some("/inference/v1/models"),
         credential: needed(&[bearer(&["FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"])], ""),
     },
 ];

@@ -27,7 +27,9 @@ use crate::provider::json_view::{JsonView, count, items, says, text, text_or_emp
 use crate::provider::operation::{MergedStream, OperationRow};
 use crate::provider::{Answer, ToolCall, json_view};
 pub(super) use merge::merge;
-pub(super) use split::{complete as completed, stream as split, usage_in_place};
+pub(in crate::provider) use merge::merge_chunks;
+pub(super) use split::usage_in_place;
+pub(in crate::provider) use split::{complete as completed, stream as split};
 pub(super) use write::{input_details, usage as written_usage};
 
 pub(in crate::provider) static ROW: OperationRow = OperationRow {
@@ -40,7 +42,7 @@ pub(in crate::provider) static ROW: OperationRow = OperationRow {
     read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
     read_stream: Some(|_, bytes| stream(bytes)),
     merge: Some(|_, bytes| {
-        let merged = merge(bytes)?;
+        let merged = merge_chunks(bytes, |_| {})?;
         Some(MergedStream { body: split::complete(merged.body), ..merged })
     }),
     split: Some(split::stream),

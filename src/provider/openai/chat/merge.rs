@@ -17,12 +17,21 @@ struct Choice {
 
 /// Merges the chunks of a stream; `None` where there is no chunk with `choices`.
 pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    merge_chunks(bytes, |_| {})
+}
+
+/// The same, of chunks that are edited before: a dialect's may say more than what is new.
+pub(in crate::provider) fn merge_chunks(
+    bytes: &[u8],
+    edit: fn(&mut Map<String, Value>),
+) -> Option<MergedStream> {
     let mut merged = MergedStream { body: Map::new(), ended: false, failed: false };
     let mut choices = BTreeMap::new();
     for event in sse::events(bytes) {
         if event.is_done() {
             merged.ended = true;
-        } else if let Some(Value::Object(chunk)) = event.json() {
+        } else if let Some(Value::Object(mut chunk)) = event.json() {
+            edit(&mut chunk);
             merged.failed |= event.name == Some("error") || is_error(&chunk);
             take_chunk(chunk, &mut merged.body, &mut choices);
         } else {

@@ -10,7 +10,7 @@ use crate::provider::operation::ObjectView;
 use crate::provider::operation::ResponseFormat;
 
 /// Makes a merged stream's body that of a complete answer.
-pub(in crate::provider::openai) fn complete(mut body: ObjectView) -> ObjectView {
+pub(in crate::provider) fn complete(mut body: ObjectView) -> ObjectView {
     body.insert("object".to_owned(), "chat.completion".into());
     usage_in_place(&mut body);
     body
@@ -32,7 +32,7 @@ pub(in crate::provider::openai) fn usage_in_place(body: &mut ObjectView) {
 }
 
 /// The chunks of a complete answer; `None` where it has no `choices`.
-pub(in crate::provider::openai) fn stream(
+pub(in crate::provider) fn stream(
     asked: &ResponseFormat<'_>,
     mut body: ObjectView,
 ) -> Option<Vec<EventFrame>> {
