@@ -109,6 +109,9 @@ pub fn upstream_for(
     {
         return Some("cohere");
     }
+    if any(&["/v1/sonar"]) {
+        return Some("perplexity");
+    }
     if any(OLLAMA) {
         return Some("ollama");
     }

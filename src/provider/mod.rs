@@ -32,6 +32,7 @@ mod mode;
 mod ollama;
 mod openai;
 mod operation;
+mod perplexity;
 mod provider_error;
 mod provider_row;
 mod read;

@@ -15,6 +15,7 @@ impl Provider {
         Self::BEDROCK,
         Self::OLLAMA,
         Self::COHERE,
+        Self::PERPLEXITY,
         Self::UNKNOWN,
     ];
 

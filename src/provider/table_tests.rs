@@ -5,7 +5,7 @@ use crate::provider::test_calls::framing;
 use crate::provider::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
-const ROWS: [(Operation, &str); 23] = [
+const ROWS: [(Operation, &str); 24] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),
     (Operation::RESPONSES, "/v1/responses"),
@@ -26,6 +26,7 @@ const ROWS: [(Operation, &str); 23] = [
     (Operation::COHERE_CHAT, "/v2/chat"),
     (Operation::COHERE_EMBED, "/v2/embed"),
     (Operation::RERANK, "/v2/rerank"),
+    (Operation::PERPLEXITY_CHAT, "/v1/sonar"),
     (Operation::OLLAMA_CHAT, "/api/chat"),
     (Operation::OLLAMA_GENERATE, "/api/generate"),
     (Operation::OLLAMA_EMBED, "/api/embed"),

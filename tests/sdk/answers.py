@@ -23,6 +23,7 @@ import answers_mistral
 import answers_ollama
 import answers_openai
 import answers_openrouter
+import answers_perplexity
 from wire import Reply, dump
 
 
@@ -58,6 +59,7 @@ def _recognise(path: str):
         (r"^/azure/openai/responses$", answers_azure, "responses"),
         (r"^/groq/openai/v1/chat/completions$", answers_groq, "chat"),
         (r"^/openrouter/api/v1/chat/completions$", answers_openrouter, "chat"),
+        (r"^/perplexity/chat/completions$", answers_perplexity, "chat"),
         (r"^/mistral/v1/chat/completions$", answers_mistral, "chat"),
         (r"^/mistral/v1/embeddings$", answers_mistral, "embeddings"),
         (r"^/cohere/v2/chat$", answers_cohere, "chat"),

@@ -7,7 +7,7 @@ from conftest import assert_green
 
 TURNS = ("openai_turns.py", "responses_turns.py", "azure_turns.py", "openrouter_turns.py", "groq_turns.py",
          "mistral_turns.py", "anthropic_turns.py", "anthropic_raw.py", "genai_turns.py", "genai_turns.mjs",
-         "cohere_turns.py", "ollama_turns.py", "bedrock_turns.py")
+         "cohere_turns.py", "perplexity_turns.py", "ollama_turns.py", "bedrock_turns.py")
 
 
 @pytest.mark.parametrize(("kept", "asked"), [("complete", "streamed"), ("streamed", "complete")])

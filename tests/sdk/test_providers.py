@@ -93,6 +93,17 @@ def test_cohere(turns):
     assert len(seen["embeddings"]["embeddings"]["float"]) == 2
 
 
+def test_perplexity(turns):
+    seen = turns("perplexity_turns.py", "perplexity", "perplexity")
+    assert_turns(seen, ("stop", "tool_calls"), TWO_CALLS, usage=[3, 9])
+    for delivery in ("complete", "streamed"):
+        said = seen[delivery]["say"]["meaning"]
+        assert said["citations"][0] == said["search_results"][0]["url"] == "https://example.com/oslo"
+    assert classes(seen["errors"]) == {"400": "BadRequestError", "401": "AuthenticationError",
+                                       "429": "RateLimitError", "500": "InternalServerError"}
+    assert classes(seen["broken"]) == {"be noisy": None, "hang up midway": "RemoteProtocolError"}
+
+
 def test_ollama(turns):
     seen = turns("ollama_turns.py", "ollama", "ollama")
     assert_turns(seen, ("stop", "stop"), OLLAMAS, usage=[23, 9])

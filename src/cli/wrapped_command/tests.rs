@@ -24,7 +24,7 @@ fn sdk_variables_point_here_and_skipped_ones_stay() {
 }
 
 /// What each SDK reads its base URL from, and what it expects in it behind ours.
-const READ: [(&str, &str); 34] = [
+const READ: [(&str, &str); 36] = [
     ("OPENAI_BASE_URL", "/openai/v1"),
     ("OPENAI_API_BASE", "/openai/v1"),
     ("AZURE_OPENAI_ENDPOINT", "/azure"),
@@ -52,6 +52,8 @@ const READ: [(&str, &str); 34] = [
     ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "/bedrock"),
     ("AWS_BEDROCK_RUNTIME_ENDPOINT", "/bedrock"),
     ("OPENROUTER_API_BASE", "/openrouter/api/v1"),
+    ("PERPLEXITY_BASE_URL", "/perplexity"),
+    ("PERPLEXITY_API_BASE", "/perplexity"),
     ("TOGETHER_AI_API_BASE", "/together/v1"),
     ("TOGETHER_BASE_URL", "/together/v1"),
     ("DEEPSEEK_API_BASE", "/deepseek"),

@@ -230,6 +230,19 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         credential: needed(&[bearer(&["XAI_API_KEY"])], ""),
     },
     KnownUpstream {
+        name: "perplexity",
+        base: Some("https://api.perplexity.ai"),
+        provider: Provider::PERPLEXITY,
+        semantic: Some("perplexity"),
+        variables: &[
+            var("PERPLEXITY_BASE_URL", "/perplexity"),
+            var("PERPLEXITY_API_BASE", "/perplexity"),
+        ],
+        keys: &["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"],
+        free_path: None,
+        credential: needed(&[bearer(&["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])], ""),
+    },
+    KnownUpstream {
         name: "together",
         base: Some("https://api.together.xyz"),
         provider: Provider::OPEN_AI,

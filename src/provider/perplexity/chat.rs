@@ -1,0 +1,108 @@
+//! Reads Perplexity's chat, and changes its delivery.
+//!
+//! An answer is one of OpenAI's chat with `citations` and `search_results` beside its
+//! choices, and with a `usage` that counts searches and what they cost. A chunk tells what
+//! is new as `delta` and all that was said so far as `message`; with `stream_mode: concise`
+//! only the last chunk tells that, and the search. Reasoning is counted beside the
+//! completion.
+
+use serde_json::{Map, Value, json};
+
+use crate::provider::framing::EventFrame;
+use crate::provider::json_view::{self, JsonView, count, nested};
+use crate::provider::openai::{FINISH, chat, choices_shape};
+use crate::provider::operation::{MergedStream, ObjectView, OperationRow, ResponseFormat};
+use crate::provider::{Answer, Framing};
+
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Perplexity chat",
+    word: "perplexity_chat",
+    semantic: Some("chat"),
+    delivery: true,
+    framing: |_, _| Framing::Sse,
+    choices: chat::ROW.choices,
+    conversation: chat::ROW.conversation,
+    read: Some(|bytes| json_view::whole(bytes, |json| complete(json), complete)),
+    read_stream: Some(|_, bytes| complete(&Value::Object(merge(bytes)?.body))),
+    merge: Some(|_, bytes| merge(bytes)),
+    split: Some(split),
+    write: chat::ROW.write,
+    shape: choices_shape,
+    finish: Some(&FINISH),
+    ..OperationRow::UNREAD
+};
+
+/// What the search found, which belongs to the answer.
+const SEARCHED: [&str; 4] = ["citations", "search_results", "images", "related_questions"];
+
+fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+    let mut answer = chat::complete(body)?;
+    let reasoning = body.member("usage").and_then(|usage| count(usage, "reasoning_tokens"));
+    if let (Some(usage), Some(reasoning)) = (&mut answer.usage, reasoning) {
+        let told = nested(body, &["usage", "total_tokens"]).and_then(JsonView::whole);
+        usage.reasoning_tokens = reasoning;
+        usage.completion_tokens = usage.completion_tokens.saturating_add(reasoning);
+        let sum = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+        usage.total_tokens = told.unwrap_or(0).max(sum);
+    }
+    Some(answer)
+}
+
+fn merge(bytes: &[u8]) -> Option<MergedStream> {
+    let mut merged = chat::merge_chunks(bytes, keep_what_is_new)?;
+    merged.body = chat::completed(merged.body);
+    // These tell where the stream is.
+    for name in ["status", "type"] {
+        merged.body.shift_remove(name);
+    }
+    for choice in choices(&mut merged.body) {
+        choice.insert("delta".to_owned(), json!({ "role": "assistant", "content": "" }));
+    }
+    Some(merged)
+}
+
+/// Takes out of a chunk what earlier chunks have said.
+fn keep_what_is_new(chunk: &mut Map<String, Value>) {
+    for choice in choices(chunk) {
+        if choice.get("delta").is_some_and(Value::is_object) {
+            choice.shift_remove("message");
+        }
+    }
+}
+
+/// The chunks of OpenAI's chat. The first and the last tell what the search found; the
+/// last also tells the usage and all that was said.
+fn split(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
+    let usage = body.shift_remove("usage");
+    let searched: Vec<(String, Value)> = SEARCHED
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), body.get(*name)?.clone())))
+        .collect();
+    let mut messages = Vec::new();
+    for choice in choices(&mut body) {
+        choice.shift_remove("delta");
+        messages.push((choice.get("index").cloned(), choice.get("message").cloned()));
+    }
+    let mut frames = chat::split(asked, body)?;
+    let is_last = |frame: &EventFrame| frame.data.is_some();
+    let last = frames.iter().rposition(is_last).and_then(|at| frames.get_mut(at))?;
+    let Some(Value::Object(chunk)) = &mut last.data else { return None };
+    for choice in choices(chunk) {
+        let told = messages.iter().find(|(index, _)| index.as_ref() == choice.get("index"));
+        if let Some((_, Some(message))) = told {
+            choice.insert("message".to_owned(), message.clone());
+        }
+    }
+    chunk.extend(searched);
+    chunk.extend(usage.map(|usage| ("usage".to_owned(), usage)));
+    Some(frames)
+}
+
+/// The choices of a body or of a chunk.
+fn choices(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+    let list = body.get_mut("choices").and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! Perplexity's errors: OpenAI's form, with the status as the code.
+
+use serde_json::{Value, json};
+
+use crate::provider::provider_row::ErrorRequest;
+
+/// The body of an error.
+pub(super) fn body(message: &str, kind: &str, status: u16) -> Value {
+    json!({ "error": { "message": message, "type": kind, "code": status } })
+}
+
+/// The body of an error of Perplexity's own.
+pub(super) fn natural(asked: &ErrorRequest<'_>) -> Value {
+    let (kind, usual) = match asked.status {
+        401 => ("invalid_api_key", "Invalid API key provided."),
+        403 => ("forbidden", "This API key has no access to the requested resource."),
+        404 => ("not_found", "Not Found"),
+        429 => {
+            ("request_rate_limit_exceeded", "Request rate limit exceeded, please try again later.")
+        }
+        503 => ("service_unavailable", "The service is temporarily unavailable."),
+        500.. => ("internal_error", "Internal server error."),
+        _ => ("invalid_request", "The request is not valid."),
+    };
+    let (message, kind) = (asked.message.unwrap_or(usual), asked.kind.unwrap_or(kind));
+    body(message, kind, asked.status)
+}
