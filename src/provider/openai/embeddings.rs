@@ -51,7 +51,8 @@ pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     })
 }
 
-fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
+/// A vector, of numbers or in base64.
+pub(in crate::provider) fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
     match embedding.string() {
         Some(text) => packed(&text),
         None => embedding.list()?.iter().map(JsonView::float).collect(),
@@ -76,7 +77,10 @@ fn pack(vector: &[f64]) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
+pub(in crate::provider) fn write(
+    asked: &ResponseFormat<'_>,
+    said: &AnswerDraft<'_>,
+) -> Result<Value, ModeError> {
     let mut data = vec![];
     for (index, vector) in said.vectors(asked)?.iter().enumerate() {
         let embedding = if asked.base64 {

@@ -49,7 +49,7 @@ const fn shape(prefix: &'static str, alphabet: Alphabet, least: usize, before: B
 }
 
 /// The keys of the services that a program which calls LLMs is likely to hold.
-const SHAPES: [Shape; 42] = [
+const SHAPES: [Shape; 43] = [
     shape("sk-ant-", Token, 20, Before::Anything),
     shape("sk-proj-", Token, 20, Before::Anything),
     shape("sk-svcacct-", Token, 20, Before::Anything),
@@ -69,6 +69,7 @@ const SHAPES: [Shape; 42] = [
     shape("gsk_", Alnum, 40, Before::Word),
     shape("xai-", Alnum, 60, Before::Word),
     shape("pplx-", Alnum, 40, Before::Word),
+    shape("pa-", Token, 43, Before::Base64),
     shape("r8_", Alnum, 37, Before::Word),
     shape("fw_", Alnum, 20, Before::Word),
     shape("hf_", Alnum, 30, Before::Word),
