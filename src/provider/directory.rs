@@ -112,6 +112,9 @@ pub fn upstream_for(
     if any(&["/v1/sonar"]) {
         return Some("perplexity");
     }
+    if any(&["/v1/contextualizedembeddings", "/v1/multimodalembeddings"]) {
+        return Some("voyage");
+    }
     if any(OLLAMA) {
         return Some("ollama");
     }

@@ -44,6 +44,7 @@ mod stream_error;
 mod synthesis;
 mod table;
 mod vectors;
+mod voyage;
 
 pub use answer::{Answer, TokenUsage, ToolCall};
 pub use answer_form::{ModeError, TranscriptFormat, VectorTypes};

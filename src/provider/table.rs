@@ -16,6 +16,7 @@ impl Provider {
         Self::OLLAMA,
         Self::COHERE,
         Self::PERPLEXITY,
+        Self::VOYAGE,
         Self::UNKNOWN,
     ];
 

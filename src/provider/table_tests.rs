@@ -5,7 +5,7 @@ use crate::provider::test_calls::framing;
 use crate::provider::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
-const ROWS: [(Operation, &str); 24] = [
+const ROWS: [(Operation, &str); 26] = [
     (Operation::CHAT_COMPLETIONS, "/v1/chat/completions"),
     (Operation::COMPLETIONS, "/v1/completions"),
     (Operation::RESPONSES, "/v1/responses"),
@@ -27,6 +27,8 @@ const ROWS: [(Operation, &str); 24] = [
     (Operation::COHERE_EMBED, "/v2/embed"),
     (Operation::RERANK, "/v2/rerank"),
     (Operation::PERPLEXITY_CHAT, "/v1/sonar"),
+    (Operation::VOYAGE_EMBED, "/v1/contextualizedembeddings"),
+    (Operation::VOYAGE_RERANK, "/v1/rerank"),
     (Operation::OLLAMA_CHAT, "/api/chat"),
     (Operation::OLLAMA_GENERATE, "/api/generate"),
     (Operation::OLLAMA_EMBED, "/api/embed"),
@@ -38,7 +40,7 @@ fn provider(operation: Operation, path: &str) -> Provider {
         path,
         query: "",
         headers: &[],
-        body_model: None,
+        body_model: (operation == Operation::VOYAGE_RERANK).then_some("rerank-2.5"),
         body_stream: None,
     });
     assert_eq!(call.operation, operation, "{path}");

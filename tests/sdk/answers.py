@@ -24,6 +24,7 @@ import answers_ollama
 import answers_openai
 import answers_openrouter
 import answers_perplexity
+import answers_voyage
 from wire import Reply, dump
 
 
@@ -39,7 +40,12 @@ def answer(request, times_before: int) -> Reply:
         return _json(answers_openai.models(path))
     body = json.loads(request.body)
     if operation == "embeddings":
+        told = re.search(r"status (\d{3})", str(body.get("input")))
+        if told is not None and provider is answers_voyage:
+            return _json(provider.error(int(told[1]), f"answered with {told[1]}"), int(told[1]))
         return _json(provider.embeddings(body))
+    if operation == "rerank":
+        return _json(provider.rerank(body))
     if operation == "speech":
         return Reply(headers=[("content-type", "audio/mpeg")], chunks=answers_openai.speech(body))
     return _generate(provider, operation, path, body, request, times_before)
@@ -60,6 +66,8 @@ def _recognise(path: str):
         (r"^/groq/openai/v1/chat/completions$", answers_groq, "chat"),
         (r"^/openrouter/api/v1/chat/completions$", answers_openrouter, "chat"),
         (r"^/perplexity/chat/completions$", answers_perplexity, "chat"),
+        (r"^/voyage/v1/(contextualized)?embeddings$", answers_voyage, "embeddings"),
+        (r"^/voyage/v1/rerank$", answers_voyage, "rerank"),
         (r"^/mistral/v1/chat/completions$", answers_mistral, "chat"),
         (r"^/mistral/v1/embeddings$", answers_mistral, "embeddings"),
         (r"^/cohere/v2/chat$", answers_cohere, "chat"),

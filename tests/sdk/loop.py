@@ -26,13 +26,15 @@ KEYS = {
     "GROQ_API_KEY": "gsk_" + "CanaryGroqCanaryGroqCanaryGroqCanaryGroqCanaryGroq01",
     "OPENROUTER_API_KEY": "sk-or-v1-" + "0123456789abcdef" * 4,
     "PERPLEXITY_API_KEY": "pplx-" + "Canary01" * 6,
+    "VOYAGE_API_KEY": "pa-" + "Canary-_" * 5 + "012",
     "AWS_ACCESS_KEY_ID": "AKIA" + "CANARYCANARYCANA",
     "AWS_SECRET_ACCESS_KEY": "CanaryAws/" + "CanaryAwsCanaryAwsCanaryAws012",
 }
 
 # Upstreams whose own address has no path; the others are mounted by their name.
 AT_THE_ROOT = ("openai", "anthropic", "gemini")
-MOUNTED = ("azure", "bedrock", "cohere", "groq", "mistral", "ollama", "openrouter", "perplexity")
+MOUNTED = ("azure", "bedrock", "cohere", "groq", "mistral", "ollama", "openrouter", "perplexity",
+           "voyage")
 
 
 @dataclass

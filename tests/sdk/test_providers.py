@@ -104,6 +104,15 @@ def test_perplexity(turns):
     assert classes(seen["broken"]) == {"be noisy": None, "hang up midway": "RemoteProtocolError"}
 
 
+def test_voyage(turns):
+    seen = turns("voyage_calls.py", "voyage", "voyage")
+    assert len(seen["embed"]["embeddings"]) == 2 and seen["embed"]["total_tokens"] == 6
+    assert [len(vectors) for vectors in seen["contextualized"]["embeddings"]] == [2, 1]
+    assert seen["rerank"]["results"][0] == [0, "It rains.", 0.5] and len(seen["rerank"]["results"]) == 2
+    assert classes(seen["errors"]) == {"400": "InvalidRequestError", "401": "AuthenticationError",
+                                       "429": "RateLimitError", "500": "ServerError"}
+
+
 def test_ollama(turns):
     seen = turns("ollama_turns.py", "ollama", "ollama")
     assert_turns(seen, ("stop", "stop"), OLLAMAS, usage=[23, 9])

@@ -38,6 +38,9 @@ pub fn upstream_at(
     if host.ends_with(".services.ai.azure.com") && path.starts_with("/anthropic/") {
         return Some(("anthropic-foundry", "/anthropic"));
     }
+    if host == "ai.mongodb.com" {
+        return Some(("voyage", ""));
+    }
     if host == "aiplatform.googleapis.com" {
         return Some(("vertex", ""));
     }
@@ -67,6 +70,7 @@ mod tests {
         assert_eq!(at("mine.openai.azure.com", None), Some("azure"));
         assert_eq!(at("bedrock-runtime.us-east-1.amazonaws.com", None), Some("bedrock"));
         assert_eq!(at("us-central1-aiplatform.googleapis.com", None), Some("vertex"));
+        assert_eq!(at("ai.mongodb.com", None), Some("voyage"));
         assert_eq!(at("example.com", None), None);
         assert_eq!(at("notapi.openai.com", None), None);
         let foundry = upstream_at("a.services.ai.azure.com", None, "/anthropic/v1/messages");

@@ -243,6 +243,17 @@ pub const UPSTREAMS: &[KnownUpstream] = &[
         credential: needed(&[bearer(&["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY"])], ""),
     },
     KnownUpstream {
+        name: "voyage",
+        base: Some("https://api.voyageai.com"),
+        provider: Provider::VOYAGE,
+        semantic: Some("voyage"),
+        // Its client takes its address as an argument alone.
+        variables: &[],
+        keys: &["VOYAGE_API_KEY"],
+        free_path: None,
+        credential: needed(&[bearer(&["VOYAGE_API_KEY"])], ""),
+    },
+    KnownUpstream {
         name: "together",
         base: Some("https://api.together.xyz"),
         provider: Provider::OPEN_AI,

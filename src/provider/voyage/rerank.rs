@@ -1,0 +1,48 @@
+//! Reads Voyage's ranking: how many tokens it took. What it ranks stays in the bytes.
+
+use std::borrow::Cow;
+
+use crate::provider::json_view::{self, JsonView, count, text};
+use crate::provider::operation::OperationRow;
+use crate::provider::{Answer, TokenUsage};
+
+pub(in crate::provider) static ROW: OperationRow = OperationRow {
+    name: "Voyage rerank",
+    word: "voyage_rerank",
+    semantic: Some("rerank"),
+    read: Some(|bytes| json_view::whole(bytes, |json| read(json), read)),
+    ..OperationRow::UNREAD
+};
+
+fn read<D: JsonView>(body: &D) -> Option<Answer> {
+    let data = body.member("data").or_else(|| body.member("results"))?;
+    data.list()?;
+    Some(Answer {
+        model: text(body, "model").map(Cow::into_owned),
+        usage: usage(body),
+        ..Answer::default()
+    })
+}
+
+/// Voyage counts all tokens as one; they are the input's.
+pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+    let total = count(body.member("usage")?, "total_tokens")?;
+    Some(TokenUsage { prompt_tokens: total, total_tokens: total, ..TokenUsage::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::Operation;
+    use crate::provider::test_calls::read;
+
+    #[test]
+    fn ranking_tells_its_model_and_its_tokens() {
+        let body = br#"{"object":"list","data":[{"relevance_score":0.43,"index":0}],
+            "model":"rerank-2.5","usage":{"total_tokens":26}}"#;
+        let answer = read(Operation::VOYAGE_RERANK, false, body).unwrap();
+        assert_eq!(answer.model.as_deref(), Some("rerank-2.5"));
+        assert_eq!(answer.usage.unwrap().prompt_tokens, 26);
+        let error = read(Operation::VOYAGE_RERANK, false, br#"{"detail":"no"}"#);
+        assert_eq!(error, None);
+    }
+}
