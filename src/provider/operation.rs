@@ -45,7 +45,8 @@ pub struct ResponseFormat<'a> {
     pub choices: usize,
     /// What form a transcription is asked for in (`response_format`).
     pub transcript: TranscriptFormat,
-    /// What the call's key is formed over ([`RecognisedCall::target`]): for many operations the
+    /// What the call's key is formed over
+    /// ([`RecognisedCall::target`](super::RecognisedCall::target)): for many operations the
     /// path, which can say more of the form than the operation does.
     pub target: Option<&'a str>,
 }

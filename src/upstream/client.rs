@@ -56,7 +56,7 @@ impl UpstreamClient {
     }
 
     /// Sends `forward` and returns as soon as the response's head is there. A response with
-    /// [`AmbiguousFraming`] in its extensions has a body that ends in a cut.
+    /// [`AmbiguousFraming`](super::AmbiguousFraming) in its extensions has a body that ends in a cut.
     ///
     /// # Errors
     /// [`UpstreamError::Unreachable`] when no response head arrived.
