@@ -10,6 +10,7 @@
 
 mod answer;
 mod body;
+mod difference;
 mod pair;
 mod request;
 mod response;
@@ -19,40 +20,12 @@ mod side;
 pub mod text;
 mod value;
 
+pub use difference::{CallDifference, CallHalf, MOST};
+
 pub use pair::{CallDigest, CallPair, PairedBy, pairs};
 pub use row::{ComparisonRow, rows};
 pub use scope::{DiffScope, ScopeError};
 pub use side::ComparedSide;
-
-use serde_json::Value;
-
-/// How many differences of one call are told.
-pub const MOST: usize = 1000;
-
-/// Which half of a call differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallHalf {
-    /// What was asked.
-    Request,
-    /// What came back.
-    Answer,
-}
-
-/// One place where two calls differ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CallDifference {
-    /// Which half of the call.
-    pub part: CallHalf,
-    /// Where: a JSON pointer into the request's body; else a name, and a pointer
-    /// below it (`answer/tool_calls/0/arguments/city`).
-    pub place: String,
-    /// What the first has there; `None` where it has nothing.
-    pub old: Option<Value>,
-    /// What the second has there; `None` where it has nothing.
-    pub new: Option<Value>,
-    /// Whether it makes the calls different ones.
-    pub counts: bool,
-}
 
 /// The places where two calls differ: those of the request, then those of the answer;
 /// at most [`MOST`] of either.

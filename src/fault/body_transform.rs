@@ -13,15 +13,17 @@ mod malformed;
 mod pace;
 mod point;
 mod scan;
+mod step;
 mod stop;
 
-use std::collections::VecDeque;
+pub use step::BodyStep;
+use step::{HELD, Out};
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 
-use super::{ConnectionCut, Fault};
+use super::Fault;
 use crate::provider::{Framing, ResponseFormat};
 use encoding::FakeEncoding;
 use garble::EventGarbler;
@@ -29,26 +31,6 @@ use length::FalseLength;
 use malformed::ReplacedAnswer;
 use pace::PacedBody;
 use stop::StoppedBody;
-
-/// The longest event that is changed, in bytes; a longer one passes as it is.
-const HELD: usize = 16 << 20;
-
-/// What is to be done next for the client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodyStep {
-    /// These bytes of the body go out, as a chunk.
-    Send(Bytes),
-    /// Nothing for so many milliseconds.
-    Wait(u64),
-    /// Nothing more, on an open connection, until the client leaves.
-    Stall,
-    /// The connection ends here.
-    Cut(ConnectionCut),
-    /// The body ends here, and well.
-    End,
-    /// These bytes go out behind a body whose announced length is full.
-    Behind(Bytes),
-}
 
 /// A fault at work on one body.
 #[derive(Debug)]
@@ -66,33 +48,6 @@ enum Work {
     Replace(ReplacedAnswer),
     Length(FalseLength),
     Encoding(FakeEncoding),
-}
-
-/// What has been decided and not yet been taken.
-#[derive(Debug, Default)]
-struct Out {
-    steps: VecDeque<BodyStep>,
-    struck: bool,
-    over: bool,
-}
-
-impl Out {
-    fn send(&mut self, bytes: Bytes) {
-        if !bytes.is_empty() {
-            self.steps.push_back(BodyStep::Send(bytes));
-        }
-    }
-
-    /// The fault happens.
-    fn strike(&mut self) {
-        self.struck = true;
-    }
-
-    /// Nothing follows this.
-    fn last(&mut self, step: BodyStep) {
-        self.steps.push_back(step);
-        self.over = true;
-    }
 }
 
 impl BodyTransform {

@@ -6,40 +6,14 @@
 //! chunks are new, one an event.
 
 mod call;
+mod not_applicable;
+
+pub use not_applicable::NotApplicable;
 
 use serde_json::Value;
 
 use super::Fault;
-use crate::provider::{self, Answer, AnswerShape, Framing, ModeError, ResponseFormat};
-
-/// Why an answer cannot be changed so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotApplicable {
-    /// The fault is none that changes what an answer says.
-    #[error("the fault {fault} does not change what an answer says")]
-    Fault {
-        /// Its type.
-        fault: &'static str,
-    },
-    /// The bytes are no answer of the operation, or one that says nothing in words.
-    #[error("the answer is none of {operation} that says something")]
-    NotAnAnswer {
-        /// The operation's name.
-        operation: &'static str,
-    },
-    /// The answer calls no tool.
-    #[error("the answer calls no tool")]
-    NoToolCall,
-    /// The call has no argument that could be missing, or of another type.
-    #[error("the call of the tool {name} has no argument")]
-    NoArgument {
-        /// The tool's name.
-        name: String,
-    },
-    /// The stream cannot be taken apart, or not be put together again.
-    #[error(transparent)]
-    Mode(#[from] ModeError),
-}
+use crate::provider::{self, Answer, AnswerShape, Framing, ResponseFormat};
 
 /// The body of the answer as `fault` changes it ([`Fault::PartialResponse`],
 /// [`Fault::ToolCallFault`]): one piece where it is complete (`framing` is `None`), the

@@ -3,6 +3,9 @@
 
 mod error;
 mod malformed;
+mod response;
+
+pub use response::SyntheticResponse;
 
 use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
 use crate::provider::{Provider, ResponseFormat};
@@ -19,17 +22,6 @@ pub enum AnswerSubstitute {
     },
     /// An answer.
     Answer(SyntheticResponse),
-}
-
-/// An answer made by a fault. Its length is not among the headers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyntheticResponse {
-    /// The status.
-    pub status: u16,
-    /// The headers, the media type first.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Vec<u8>,
 }
 
 /// aimock's body for a request that is dropped.
@@ -85,27 +77,6 @@ pub fn substitute_for(
         | Fault::WrongLength { .. }
         | Fault::BadEncoding
         | Fault::Malformed => None,
-    }
-}
-
-impl SyntheticResponse {
-    fn of(status: u16, media: &str, body: impl Into<Vec<u8>>) -> Self {
-        let headers = vec![("content-type".to_owned(), media.to_owned())];
-        Self { status, headers, body: body.into() }
-    }
-
-    /// Whether there is a header of this name.
-    fn has(&self, name: &str) -> bool {
-        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
-    }
-
-    /// Puts a header in place of any of its name.
-    fn set(&mut self, name: &str, value: impl Into<String>) {
-        let value = value.into();
-        match self.headers.iter_mut().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
-            Some((_, own)) => *own = value,
-            None => self.headers.push((name.to_owned(), value)),
-        }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Writes entries in the formats of other tools.
 
+mod entry;
+
+pub use entry::{EntryToWrite, WrittenEntry};
+
 use super::address::UpstreamAddresses;
 use super::agentloom::Turns;
 use super::aimock::Matches;
@@ -7,26 +11,6 @@ use super::format::ForeignFormat;
 use super::vcr::{Cassette, Notation};
 use super::{har, openai, otel};
 use crate::recording::{Entry, ResponseEnd};
-
-/// An entry that is to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct EntryToWrite<'a> {
-    /// What it is kept under, with its take.
-    pub key: &'a str,
-    /// The step id it is kept under.
-    pub step: Option<&'a str>,
-    /// The entry.
-    pub entry: &'a Entry,
-}
-
-/// An entry, written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenEntry {
-    /// Its text, without what stands between entries.
-    pub text: String,
-    /// What of it was lost, in a few words each.
-    pub lost: Vec<&'static str>,
-}
 
 /// Writes a file, an entry at a time.
 #[derive(Debug)]

@@ -4,7 +4,10 @@
 //! table knows list prices for plain calls; batch and priority tiers, audio tokens
 //! and one-hour cache writes are not told apart, since [`TokenUsage`] does not.
 
+mod price;
 mod read;
+
+use price::{Long, Price, Rates};
 
 use std::collections::BTreeMap;
 
@@ -17,37 +20,6 @@ pub struct PriceTable {
     models: Vec<Price>,
     /// For each name, the places in `models` it is given at, in order.
     names: BTreeMap<String, Vec<usize>>,
-}
-
-/// The price of a model under all its names.
-#[derive(Clone, Debug, PartialEq)]
-struct Price {
-    /// The upstream it is sold by; for any upstream where it is absent.
-    upstream: Option<String>,
-    names: Vec<String>,
-    rates: Rates,
-    long: Option<Long>,
-}
-
-/// Rates for a call with a long prompt; they hold for all of its tokens.
-#[derive(Clone, Debug, PartialEq)]
-struct Long {
-    /// The rates hold where the prompt has more tokens than this.
-    over: u64,
-    rates: Rates,
-}
-
-/// Dollars per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rates {
-    input: f64,
-    output: f64,
-    /// Input that was read from a cache.
-    cached_input: f64,
-    /// Input that was written to a cache.
-    cache_write: f64,
-    /// Output spent on reasoning.
-    reasoning: f64,
 }
 
 impl PriceTable {
@@ -121,15 +93,6 @@ impl PriceTable {
             })
         };
         named(model).or_else(|| named(undated(model)?))
-    }
-}
-
-impl Price {
-    fn rates(&self, prompt_tokens: u64) -> Rates {
-        match &self.long {
-            Some(long) if prompt_tokens > long.over => long.rates,
-            _ => self.rates,
-        }
     }
 }
 

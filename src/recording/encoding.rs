@@ -1,6 +1,7 @@
 //! Content encodings: what a compressed body says in plain bytes.
 
 mod brotli;
+mod coding;
 mod ending;
 mod flate;
 mod source;
@@ -11,37 +12,11 @@ use http::header::CONTENT_ENCODING;
 
 use source::{DecodedPieces, EncodedPieces};
 
-/// The most plain bytes that a reader of recordings decodes a body to. It equals the
-/// recorder's default limit for an answer.
-pub const LARGEST: usize = 64 << 20;
-
-/// Plain bytes that are held before it is known how many there are. A body that has
-/// more is decoded twice: to see that it is not too large, and to hold it.
-const HELD: usize = 8 << 20;
-
 /// The most plain bytes for each encoded one, above [`HELD`]: more than gzip can have.
 const RATIO: usize = 4096;
 
 /// How many codings may be applied one upon the other.
 const CODINGS: usize = 4;
-
-/// Why a body has no plain bytes. Shown behind "the body".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// Its coding is not one of ours, or there are too many of them.
-    #[error("has a content-encoding that is not known")]
-    Unknown,
-    /// It ends too early. All bytes that there are were decoded.
-    #[error("ends before its content-encoding does")]
-    Cut,
-    /// The bytes do not decode, or other bytes follow the end of the coding. Not all of
-    /// them were looked at.
-    #[error("does not decode as its content-encoding says")]
-    Damaged,
-    /// There are more plain bytes than are wanted.
-    #[error("decodes to more bytes than are looked at ({} MiB)", LARGEST >> 20)]
-    TooLarge,
-}
 
 /// The coding of a body, by all values of its `content-encoding` headers; `None` where it
 /// has none.
@@ -83,15 +58,6 @@ pub fn decode(encoding: &str, bytes: &[u8], max: usize) -> Option<Vec<u8>> {
 /// Why there are no plain bytes, or no more than `max`.
 pub fn try_decode(encoding: &str, bytes: &[u8], max: usize) -> Result<Vec<u8>, DecodeError> {
     Ok(join(try_decode_pieces(encoding, &[bytes], max)?))
-}
-
-/// Some plain bytes, and which of the encoded pieces completed them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainPiece {
-    /// The index of the encoded piece.
-    pub of: usize,
-    /// The plain bytes.
-    pub data: Vec<u8>,
 }
 
 /// [`decode`] for a body that came in pieces: the plain bytes in order, each as early
@@ -170,16 +136,6 @@ fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
     }
 }
 
-/// A coding that we know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coding {
-    Gzip,
-    Zlib,
-    Deflate,
-    Brotli,
-    Zstandard,
-}
-
 /// The codings of a header, the one that was applied last first.
 fn codings(encoding: &str) -> Result<Vec<Coding>, DecodeError> {
     let mut codings = Vec::new();
@@ -219,3 +175,6 @@ pub fn accepts(accept_encoding: Option<&str>, encoding: &str) -> bool {
 #[cfg(test)]
 #[path = "encoding_tests.rs"]
 mod tests;
+
+use coding::{Coding, HELD};
+pub use coding::{DecodeError, LARGEST, PlainPiece};

@@ -4,8 +4,14 @@
 //! It is made while the text is read once, in pieces; see [`super::scan`]. A recording
 //! may have millions of entries, so each takes few bytes here.
 
+mod member;
 mod place;
 mod problem;
+mod recording_outline;
+
+use member::Kind;
+pub(crate) use member::{MemberRole, OutlineMember};
+pub(crate) use recording_outline::RecordingOutline;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,7 +21,6 @@ use serde_json::{Map, Value};
 use super::entry_name::EntryName;
 use super::error::FormatError;
 use super::meta::RecordingMeta;
-use super::name_set::NameSet;
 use super::scan::{FoundMember, MemberScanner, NotSplit, ValueShape};
 use place::PackedMember;
 use problem::json_at;
@@ -53,63 +58,6 @@ pub(crate) enum NoOutline {
     Meta(FormatError),
     /// Something else.
     Format(FormatError),
-}
-
-/// Where everything stands in a recording's text.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RecordingOutline {
-    meta: RecordingMeta,
-    /// The keys that are metadata, in the text's order.
-    meta_keys: Vec<String>,
-    members: Vec<PackedMember>,
-    /// The objects in lists of takes, in the text's order.
-    items: Vec<Range<u64>>,
-    names: NameSet,
-    /// The numbers of the members that hold takes, name by name, those of a name in the
-    /// order of their takes.
-    order: Vec<u32>,
-    /// Where the members of each name begin in `order`.
-    starts: Vec<u32>,
-}
-
-/// One member of the top-level object.
-#[derive(Clone, Debug)]
-pub(crate) struct OutlineMember {
-    /// Where its key begins.
-    pub(crate) at: u64,
-    /// The line that is in, counted from 1.
-    pub(crate) line: usize,
-    /// Where its value stands.
-    pub(crate) value: Range<u64>,
-    /// What the value looks like.
-    kind: Kind,
-    /// Whether all before the value is written as we write it.
-    pub(crate) tidy: bool,
-    /// What it is for.
-    pub(crate) role: MemberRole,
-}
-
-/// What a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Object,
-    /// A list of objects.
-    List,
-    Other,
-}
-
-/// What a member is for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum MemberRole {
-    /// Metadata, by the number of its key: see [`RecordingOutline::meta_key`].
-    Meta(usize),
-    /// Takes of a name.
-    Takes {
-        /// The number of the name: see [`RecordingOutline::name`].
-        name: usize,
-        /// Its number in the key, counted from 1.
-        take: usize,
-    },
 }
 
 impl OutlineBuilder {

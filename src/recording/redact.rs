@@ -19,11 +19,16 @@ mod empty_text;
 mod entry;
 mod event_stream;
 pub mod header;
+mod joined;
 mod json_documents;
 mod json_tokens;
 mod key_shape;
+mod mark;
+mod pattern;
 mod placeholder;
+mod redactor;
 mod response;
+mod rounds;
 mod rule;
 mod search;
 mod second_spelling;
@@ -31,11 +36,21 @@ mod text_channel;
 mod text_group;
 mod text_stream;
 
+use joined::join;
+
+pub use redactor::Redactor;
+
+use rounds::{ROUNDS, until_clean};
+
+pub use pattern::RedactError;
+use pattern::compile;
+
+pub use mark::MARK;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
-use regex::bytes::Regex;
+use bytes::Bytes;
 
 use super::body::Chunk;
 use crate::identity::multipart;
@@ -56,39 +71,6 @@ use key_shape::ShapeFinder;
 use placeholder::RedactionMark;
 use rule::RedactRule;
 use search::RedactSearch;
-
-/// What stands in the place of a credential.
-pub const MARK: &str = "[REDACTED]";
-
-/// A pattern that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RedactError {
-    /// Not a regular expression.
-    #[error("read the redaction pattern {pattern:?}: {problem}")]
-    Pattern {
-        /// As it was given.
-        pattern: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// It matches the empty text, and so everything.
-    #[error("use the redaction pattern {pattern:?}: it matches the empty text; make it longer")]
-    Empty {
-        /// As it was given.
-        pattern: String,
-    },
-}
-
-/// Finds credentials by their shape, by the rules of `--redact`, and by their very text.
-#[derive(Clone, Debug)]
-pub struct Redactor {
-    shapes: ShapeFinder,
-    rules: Vec<RedactRule>,
-    /// The names that the rules give to placeholders.
-    names: Vec<String>,
-    /// `Basic …` and `Bearer …`, for headers and texts: a body is full of such words.
-    schemes: Regex,
-}
 
 impl Redactor {
     /// A redactor for the well-known shapes and these rules: regular expressions, or
@@ -325,22 +307,6 @@ impl Redactor {
     }
 }
 
-/// How often a text is searched at most. What is removed may bring another credential to
-/// light: one that was glued to it, and so no word of its own.
-const ROUNDS: usize = 4;
-
-/// A text that `clean` changes until it finds nothing more.
-fn until_clean(text: &[u8], mut clean: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Cow<'_, [u8]> {
-    let Some(mut left) = clean(text) else { return Cow::Borrowed(text) };
-    for _ in 1..ROUNDS {
-        match clean(&left) {
-            Some(cleaner) => left = cleaner,
-            None => break,
-        }
-    }
-    Cow::Owned(left)
-}
-
 /// Whether none of these secrets stands in a text whose parts were freed of them.
 pub fn is_still_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in_again(bytes)
@@ -349,25 +315,6 @@ pub fn is_still_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
 /// Whether none of these secrets stands in the bytes, in any of its encodings.
 pub fn is_clean(bytes: &[u8], secrets: &CallCredentials) -> bool {
     !secrets.are_in(bytes)
-}
-
-fn compile(pattern: &str) -> Result<Regex, RedactError> {
-    Regex::new(pattern).map_err(|error| RedactError::Pattern {
-        pattern: pattern.to_owned(),
-        problem: error.to_string(),
-    })
-}
-
-/// The chunks' bytes in one piece; a single chunk is not copied.
-fn join(chunks: &[Chunk]) -> Bytes {
-    if let [only] = chunks {
-        return only.data.clone();
-    }
-    let mut joined = BytesMut::with_capacity(chunks.iter().map(|c| c.data.len()).sum());
-    for chunk in chunks {
-        joined.extend_from_slice(&chunk.data);
-    }
-    joined.freeze()
 }
 
 #[cfg(test)]

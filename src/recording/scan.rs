@@ -6,17 +6,16 @@
 //! entries there are, not on their size. Whether the values are JSON is found out
 //! by whoever reads them.
 
+mod not_split;
 mod utf8;
+
+pub(crate) use not_split::NotSplit;
 
 use std::ops::Range;
 
 use utf8::Utf8Checker;
 
 use super::json_style::write_file_string;
-
-/// A text that is no JSON object, or not UTF-8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotSplit;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug, PartialEq, Eq)]

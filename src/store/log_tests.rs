@@ -1,3 +1,6 @@
+use crate::identity::IdentityRules;
+use crate::recording::EntryName;
+use std::fs::File;
 use std::io::Write as _;
 
 use bytes::Bytes;

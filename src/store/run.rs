@@ -33,12 +33,13 @@ use line::{RunLine, lines, read_line};
 mod abandoned;
 mod line;
 mod stale;
+mod target;
+
+pub(super) use target::RunTarget;
+use target::{LARGEST, LONGEST_LINE};
 
 pub(super) use abandoned::{abandoned_log, is_held};
 pub(super) use stale::is_of;
-
-/// Which file the recording is: its inode and its length; `None` where there is none.
-pub(super) type RunTarget = Option<(u64, u64)>;
 
 /// So many of them are remembered.
 const TARGETS: usize = 16;
@@ -338,14 +339,8 @@ fn note(path: &Path, disk: &Disk, added: &[u8]) -> io::Result<()> {
     append(disk, &file, end, added)
 }
 
-/// No line but the first is longer than this.
-const LONGEST_LINE: u64 = 256;
-
 /// The first line, which holds the run's name, is no longer than this.
 const LONGEST_FIRST_LINE: u64 = 64 << 10;
-
-/// A larger file is of no run: it would name more entries than a recording of 4 GiB holds.
-const LARGEST: u64 = 512 << 20;
 
 /// Writes behind `end`, over a line that was cut.
 fn append(disk: &Disk, file: &File, end: u64, text: &[u8]) -> io::Result<()> {

@@ -2,6 +2,9 @@
 
 mod folder;
 mod frames;
+mod saved;
+
+use saved::Saved;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -47,17 +50,6 @@ struct Source {
     path: PathBuf,
     /// Not held where it is one of many.
     file: Option<File>,
-}
-
-/// An entry that can be read.
-#[derive(Clone, Debug)]
-struct Saved {
-    /// The number of its file.
-    file: usize,
-    name: EntryName,
-    take: usize,
-    at: u64,
-    length: u64,
 }
 
 /// Bytes of which nothing can be made.

@@ -5,21 +5,15 @@
 
 mod array;
 mod message;
+mod open_event;
 mod sse;
+
+pub(super) use open_event::OpenEvent;
 
 use crate::provider::Framing;
 use array::Array;
 use message::Messages;
 use sse::Sse;
-
-/// What stands at the end of a stream, behind its last event that ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OpenEvent {
-    /// Whether it is an event that carries something.
-    pub(super) carries: bool,
-    /// Whether its end was there.
-    pub(super) finished: bool,
-}
 
 /// Finds the ends of events.
 #[derive(Debug)]

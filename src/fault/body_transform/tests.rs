@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::fault::test_calls::{FRAMINGS, asked, chunks, split, stream};
-use crate::fault::{FaultPoint, GarbleKind, Truncation, TruncationEnd};
+use crate::fault::{ConnectionCut, FaultPoint, GarbleKind, Truncation, TruncationEnd};
 use crate::provider::Operation;
 use crate::provider::framing::events;
 

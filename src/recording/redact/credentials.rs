@@ -20,10 +20,7 @@ use url::Url;
 use super::MARK;
 use crate::identity::header;
 use crate::identity::query::{QueryRules, is_token};
-use search::CredentialSearch;
-
-/// Shorter values are too likely to be ordinary text.
-const SHORTEST: usize = 8;
+use search::{CredentialSearch, SHORTEST};
 
 /// Values that programs send where no key is needed: no secrets, and words that
 /// a prompt may well contain. The stand-in for a missing key is not among them: it

@@ -15,10 +15,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem::Finder;
 
-use super::SHORTEST;
 use super::escape::{is_token_byte, unescape};
 use super::run::shortest_run;
 use super::tree::{LayerScope, LayerTree, spells_more};
+
+/// Shorter values are too likely to be ordinary text.
+pub(super) const SHORTEST: usize = 8;
 
 /// The patterns of one pass: as many as the processor compares at once.
 const PATTERNS: usize = 32;

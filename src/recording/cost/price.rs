@@ -1,0 +1,41 @@
+//! What a model's tokens cost.
+
+/// The price of a model under all its names.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Price {
+    /// The upstream it is sold by; for any upstream where it is absent.
+    pub(super) upstream: Option<String>,
+    pub(super) names: Vec<String>,
+    pub(super) rates: Rates,
+    pub(super) long: Option<Long>,
+}
+
+/// Rates for a call with a long prompt; they hold for all of its tokens.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Long {
+    /// The rates hold where the prompt has more tokens than this.
+    pub(super) over: u64,
+    pub(super) rates: Rates,
+}
+
+/// Dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rates {
+    pub(super) input: f64,
+    pub(super) output: f64,
+    /// Input that was read from a cache.
+    pub(super) cached_input: f64,
+    /// Input that was written to a cache.
+    pub(super) cache_write: f64,
+    /// Output spent on reasoning.
+    pub(super) reasoning: f64,
+}
+
+impl Price {
+    pub(super) fn rates(&self, prompt_tokens: u64) -> Rates {
+        match &self.long {
+            Some(long) if prompt_tokens > long.over => long.rates,
+            _ => self.rates,
+        }
+    }
+}

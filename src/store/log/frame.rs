@@ -1,0 +1,208 @@
+//! Frames of the log: how they are written, and read one by one.
+
+use crate::identity::IdentityRules;
+use crate::recording::{EntryName, RecordingMeta};
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileExt as _;
+
+/// What every frame begins with: not valid UTF-8, and with a line feed, so that
+/// nothing that treats a log as text goes unnoticed.
+pub(super) const MARK: [u8; 4] = [0x8b, b'L', b'R', b'\n'];
+
+/// The format version of the frames written here.
+pub(super) const VERSION: u32 = 1;
+
+/// The bytes before a payload.
+pub(in crate::store) const HEAD: usize = 32;
+
+/// The part of it that the frame's length does not count.
+pub(super) const BARE: usize = 16;
+
+/// Longer frames are never written, and so never believed.
+pub(in crate::store) const LONGEST: u32 = 1 << 30;
+
+/// How much is read at once.
+pub(super) const BUFFER: usize = 256 * 1024;
+
+/// Stands for a name wherever only equality counts: a run's names take 16 bytes
+/// each, however long they are.
+pub(in crate::store) type Fingerprint = u128;
+
+/// The fingerprint of a name: the first half of a request's hash, or of the
+/// SHA-256 of a step id.
+pub(in crate::store) fn fingerprint(name: &EntryName) -> Fingerprint {
+    let (text, half) = match name {
+        EntryName::Hash(key) => (key.as_str(), key.as_str().get(..32)),
+        EntryName::Step(id) => (id.as_str(), None),
+    };
+    let half = half.and_then(|half| u128::from_str_radix(half, 16).ok());
+    let fingerprint = half.unwrap_or_else(|| {
+        let hash = Sha256::digest(text.as_bytes());
+        hash[..16].iter().fold(0, |number, byte| number << 8 | u128::from(*byte))
+    });
+    fingerprint.max(ABOUT + 1)
+}
+
+/// An entry that is too long for a frame.
+#[derive(Debug, thiserror::Error)]
+#[error("an exchange of {0} bytes is more than the {LONGEST} that one may have")]
+pub(in crate::store) struct TooLong(usize);
+
+/// Adds a frame to what is to be written.
+pub(in crate::store) fn frame(
+    name: Fingerprint,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let at = out.len();
+    out.reserve(HEAD + payload.len());
+    out.extend_from_slice(&[0; HEAD]);
+    out.extend_from_slice(payload);
+    seal(name, &mut out[at..]).inspect_err(|_| out.truncate(at))
+}
+
+/// Makes a frame of a payload that stands behind room for what comes before it.
+pub(in crate::store) fn seal(name: Fingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
+    let Some((head, payload)) = frame.split_first_chunk_mut::<HEAD>() else {
+        return Err(TooLong(0));
+    };
+    let whole = HEAD - BARE + payload.len();
+    let length = u32::try_from(whole).ok().filter(|length| *length <= LONGEST);
+    let length = length.ok_or(TooLong(payload.len()))?;
+    head[..4].copy_from_slice(&MARK);
+    head[4..8].copy_from_slice(&VERSION.to_le_bytes());
+    head[8..12].copy_from_slice(&length.to_le_bytes());
+    head[BARE..].copy_from_slice(&name.to_le_bytes());
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&head[4..12]);
+    sum.update(&head[BARE..]);
+    sum.update(payload);
+    head[12..BARE].copy_from_slice(&sum.finalize().to_le_bytes());
+    Ok(())
+}
+
+/// The fingerprint in the first frame of a log, which is no entry's: its payload
+/// is JSON, the metadata that a recording of these entries has.
+pub(in crate::store) const ABOUT: Fingerprint = 0;
+
+/// Adds the frame that a log begins with.
+pub(in crate::store) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let keys = serde_json::Value::Object(RecordingMeta::new(rules).keys().clone());
+    frame(ABOUT, keys.to_string().as_bytes(), out)
+}
+
+pub(super) fn read_about(payload: &[u8]) -> Option<IdentityRules> {
+    let keys = serde_json::from_slice(payload).ok()?;
+    RecordingMeta::parse(keys).ok().map(|meta| meta.rules().clone())
+}
+
+/// Where a frame's payload stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct FramePlace {
+    /// Where the payload begins in the log.
+    pub(in crate::store) at: u64,
+    /// Its length.
+    pub(in crate::store) len: u32,
+    /// The fingerprint of its entry's name.
+    pub(in crate::store) name: Fingerprint,
+    /// The frame's checksum.
+    pub(in crate::store) sum: u32,
+}
+
+impl FramePlace {
+    /// Where the frame ends.
+    pub(in crate::store) fn end(self) -> u64 {
+        self.at + u64::from(self.len)
+    }
+}
+
+pub(super) fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCursor<'_>> {
+    BufReader::with_capacity(buffer, FileCursor { file, at })
+}
+
+/// A frame's payload.
+pub(in crate::store) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; frame.len as usize];
+    file.read_exact_at(&mut bytes, frame.at)?;
+    Ok(bytes)
+}
+
+pub(super) enum Found {
+    Frame { len: u32, name: Fingerprint, sum: u32 },
+    Newer { len: u32 },
+}
+
+/// Reads one frame; `None` where no whole frame begins.
+pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Found>> {
+    let mut bare = [0; BARE];
+    if left < BARE as u64 || !filled(source.read_exact(&mut bare))? {
+        return Ok(None);
+    }
+    let number =
+        |at: usize| u32::from_le_bytes([bare[at], bare[at + 1], bare[at + 2], bare[at + 3]]);
+    let (version, length) = (number(4), number(8));
+    if bare[..4] != MARK || length > LONGEST || u64::from(length) > left - BARE as u64 {
+        return Ok(None);
+    }
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bare[4..12]);
+    let mut rest = length as usize;
+    let mut name = [0; HEAD - BARE];
+    if version == VERSION {
+        if rest < name.len() || !filled(source.read_exact(&mut name))? {
+            return Ok(None);
+        }
+        sum.update(&name);
+        rest -= name.len();
+    }
+    let len = rest as u32;
+    while rest > 0 {
+        let piece = source.fill_buf()?;
+        let piece = &piece[..piece.len().min(rest)];
+        // The log was cut while it was being read.
+        if piece.is_empty() {
+            return Ok(None);
+        }
+        sum.update(piece);
+        let read = piece.len();
+        source.consume(read);
+        rest -= read;
+    }
+    if sum.finalize() != number(12) {
+        return Ok(None);
+    }
+    Ok(Some(match version {
+        VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name), sum: number(12) },
+        _ => Found::Newer { len },
+    }))
+}
+
+/// Whether a buffer could be filled; the end of the file is no error.
+pub(super) fn filled(read: io::Result<()>) -> io::Result<bool> {
+    match read {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file from a place of its own, whatever its handle's is.
+pub(in crate::store) struct FileCursor<'a> {
+    pub(super) file: &'a File,
+    pub(super) at: u64,
+}
+
+/// A log's bytes from a place on.
+pub(in crate::store) fn from(file: &File, at: u64) -> FileCursor<'_> {
+    FileCursor { file, at }
+}
+
+impl Read for FileCursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

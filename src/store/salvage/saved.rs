@@ -1,0 +1,14 @@
+//! What has been saved so far.
+
+use crate::recording::EntryName;
+
+/// An entry that can be read.
+#[derive(Clone, Debug)]
+pub(super) struct Saved {
+    /// The number of its file.
+    pub(super) file: usize,
+    pub(super) name: EntryName,
+    pub(super) take: usize,
+    pub(super) at: u64,
+    pub(super) length: u64,
+}
