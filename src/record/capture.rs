@@ -8,9 +8,9 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::response::Parts;
 
-use super::{
-    CallFailure, KeepFilter, OnRecorded, RecordContext, RecordJob, RecordOutcome, UpstreamTimes,
-};
+use super::active_exchange::RecordContext;
+use super::record_job::{KeepFilter, OnRecorded, RecordJob};
+use super::record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 use crate::recording::EntryName;
 use crate::recording::body::Chunk;
 use crate::recording::entry::{Entry, ResponseEnd};

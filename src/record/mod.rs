@@ -8,193 +8,40 @@
 //! The last byte of a response (or its end, where the length is not announced)
 //! is passed on only once the exchange is kept.
 
+mod active_exchange;
 pub mod capture;
 mod detach;
+mod record_job;
+mod record_outcome;
 pub mod rerecord;
 pub mod tee;
 pub mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::{HeaderMap, Response};
 use tokio::sync::{Notify, watch};
 
-use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::EntryName;
-use crate::recording::cost::PriceTable;
-use crate::recording::entry::{Entry, ResponseEnd};
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::{CallCredentials, HOP_BY_HOP, Redactor};
+use crate::identity::IdentityRules;
+use crate::recording::redact::{HOP_BY_HOP, Redactor};
 use crate::upstream::{UpstreamClient, UpstreamError, UpstreamRequest};
+use active_exchange::{ActiveExchange, RecordContext};
 use capture::ExchangeCapture;
 use detach::DetachOnDrop;
 use tee::{OpenedResponse, TeeBody};
 use writer::RecordWriter;
 
-/// How a recorder behaves.
-#[derive(Clone, Debug)]
-pub struct RecordConfig {
-    /// A copy larger than this many bytes is dropped and marked `truncated`.
-    pub max_copy: usize,
-    /// How long a response, or the rest of one, is awaited after its client has left.
-    pub drain: Duration,
-    /// The rules keys are made under.
-    pub rules: IdentityRules,
-    /// What models cost.
-    pub prices: PriceTable,
-    /// Which recorder of its run this is: [`store::Recorder::place`].
-    ///
-    /// [`store::Recorder::place`]: crate::store::RecordingAppender::place
-    pub place: usize,
-}
-
-/// What is recorded of a request, and under which name.
-#[derive(Debug)]
-pub struct RecordJob {
-    /// The request as it is stored.
-    pub observed: NormalizedRequest,
-    /// Its key.
-    pub key: RequestKey,
-    /// The name it is stored under.
-    pub name: EntryName,
-    /// The credentials it carried: none of them may be stored.
-    pub secrets: Arc<CallCredentials>,
-    /// When it arrived: times in the recording count from here.
-    pub arrived: Instant,
-    /// The same moment as text: RFC 3339, UTC, unique in the run.
-    pub recorded_at: String,
-    /// Who has a say in whether it is kept; `None` where every exchange is.
-    pub keeps: Option<KeepFilter>,
-    /// Told what becomes of this exchange, before its client gets the end of the answer.
-    pub on_recorded: OnRecorded,
-}
-
-/// A say in what becomes of one exchange: sees it once it is over, freed of secrets, and
-/// may add to it. It is not kept where this says no.
-pub struct KeepFilter(Box<dyn FnOnce(&mut Entry) -> bool + Send + Sync>);
-
-impl KeepFilter {
-    /// Has `keeps` asked.
-    pub fn new(keeps: impl FnOnce(&mut Entry) -> bool + Send + Sync + 'static) -> Self {
-        Self(Box::new(keeps))
-    }
-
-    fn ask(self, entry: &mut Entry) -> bool {
-        (self.0)(entry)
-    }
-}
-
-impl std::fmt::Debug for KeepFilter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeepFilter")
-    }
-}
-
-/// Told once of one exchange: what became of it, or that nothing did.
-pub struct OnRecorded(Option<Report>);
-
-/// What is told.
-type Report = Box<dyn FnOnce(Option<RecordOutcome>) + Send + Sync>;
-
-impl OnRecorded {
-    /// Has `report` told.
-    pub fn new(report: impl FnOnce(Option<RecordOutcome>) + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(report)))
-    }
-
-    fn report(mut self, outcome: RecordOutcome) {
-        if let Some(report) = self.0.take() {
-            report(Some(outcome));
-        }
-    }
-}
-
-impl Drop for OnRecorded {
-    fn drop(&mut self) {
-        self.0.take().into_iter().for_each(|report| report(None));
-    }
-}
-
-impl std::fmt::Debug for OnRecorded {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OnRecorded")
-    }
-}
-
-/// When what happened at the upstream, counted from the call's arrival.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UpstreamTimes {
-    /// The request was on its way.
-    pub sent: Duration,
-    /// The answer's head was there.
-    pub head: Duration,
-    /// So was the first byte of its body; `None` where there is none.
-    pub first: Option<Duration>,
-    /// All of it was, or as much as came.
-    pub last: Duration,
-}
-
-/// How a call failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CallFailure {
-    /// It was answered with this status.
-    Status(u16),
-    /// Its answer did not come to its end.
-    Cut,
-    /// Its answer was not recorded whole: see [`RecordOutcome::incomplete`].
-    Incomplete,
-}
-
-/// What became of one exchange, for the receipt.
-#[derive(Clone, Debug)]
-pub struct RecordOutcome {
-    /// Whether it is on disk; the reason where it is not.
-    pub outcome: Result<(), String>,
-    /// How it ended, where that makes it an exchange that is never replayed.
-    pub incomplete: Option<ResponseEnd>,
-    /// The request, in a few words; empty where the exchange is complete.
-    pub label: String,
-    /// The model that answered.
-    pub model: Option<String>,
-    /// Input and output tokens.
-    pub tokens: (u64, u64),
-    /// Cost in US dollars; `None` where the model's price is not known.
-    pub cost_usd: Option<f64>,
-    /// How the call failed: its status, or that its answer was cut; `None` where it did not.
-    pub failure: Option<CallFailure>,
-    /// When what happened.
-    pub times: UpstreamTimes,
-    /// How long it took to put it on disk, waiting for others included.
-    pub append: Duration,
-}
-
-impl RecordOutcome {
-    /// The bytes it takes in memory, about.
-    pub fn weight(&self) -> usize {
-        let reason = self.outcome.as_ref().err().map_or(0, String::len);
-        let model = self.model.as_ref().map_or(0, String::len);
-        size_of::<Self>() + reason + model + self.label.len()
-    }
-}
+pub use active_exchange::RecordConfig;
+pub use record_job::{KeepFilter, OnRecorded, RecordJob};
+pub use record_outcome::{CallFailure, RecordOutcome, UpstreamTimes};
 
 /// The recording engine.
 pub struct RecordEngine {
     client: UpstreamClient,
     shared: Arc<RecordContext>,
     stop: watch::Sender<bool>,
-}
-
-/// What every exchange needs.
-pub(crate) struct RecordContext {
-    /// Exchanges under way.
-    busy: AtomicUsize,
-    /// Notified when no exchange is under way any more.
-    idle: Notify,
-    pub(crate) config: RecordConfig,
-    pub(crate) redactor: Arc<Redactor>,
-    pub(crate) writer: RecordWriter,
 }
 
 impl RecordEngine {
@@ -299,26 +146,6 @@ impl RecordEngine {
     /// How many exchanges are under way.
     pub fn busy(&self) -> usize {
         self.shared.busy.load(Ordering::Acquire)
-    }
-}
-
-/// One exchange under way: [`RecordEngine::finish`] waits for it.
-pub(crate) struct ActiveExchange {
-    pub(crate) shared: Arc<RecordContext>,
-}
-
-impl ActiveExchange {
-    fn new(shared: &Arc<RecordContext>) -> Self {
-        shared.busy.fetch_add(1, Ordering::AcqRel);
-        Self { shared: Arc::clone(shared) }
-    }
-}
-
-impl Drop for ActiveExchange {
-    fn drop(&mut self) {
-        if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.shared.idle.notify_waiters();
-        }
     }
 }
 

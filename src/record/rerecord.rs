@@ -8,6 +8,7 @@
 
 mod backoff;
 mod judge;
+mod request;
 mod upstream_gate;
 
 use std::collections::BTreeMap;
@@ -20,13 +21,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::{KeepFilter, OnRecorded, RecordEngine, RecordJob, RecordOutcome};
-use crate::identity::RequestKey;
-use crate::recording::normalized_request::NormalizedRequest;
-use crate::recording::redact::CallCredentials;
-use crate::recording::{Entry, EntryName, PendingChange};
 use crate::upstream::{UpstreamError, UpstreamRequest};
 pub use judge::AnswerChange;
 use judge::RejectReason;
+pub use request::RerecordRequest;
 use upstream_gate::UpstreamGate;
 
 /// How much is asked of upstreams, and how long they are waited for.
@@ -40,25 +38,6 @@ pub struct RerecordLimits {
     pub patience: Duration,
     /// How long a whole answer may take.
     pub timeout: Duration,
-}
-
-/// A request that is to be sent.
-#[derive(Debug)]
-pub struct RerecordRequest {
-    /// The request as it is stored.
-    pub observed: NormalizedRequest,
-    /// Its key.
-    pub key: RequestKey,
-    /// The name that the new exchange is kept under.
-    pub name: EntryName,
-    /// The request as it goes out.
-    pub forward: UpstreamRequest,
-    /// The credentials in that.
-    pub secrets: Arc<CallCredentials>,
-    /// What the new exchange says of itself.
-    pub pending: PendingChange,
-    /// The take whose request this was, to be compared with; `None` for a new call.
-    pub before: Option<(EntryName, Entry)>,
 }
 
 /// What became of an order.

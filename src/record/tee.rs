@@ -21,8 +21,9 @@ use http_body_util::BodyExt;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Sleep, sleep};
 
+use super::active_exchange::ActiveExchange;
 use super::capture::{ExchangeCapture, FinishedExchange};
-use super::{ActiveExchange, RecordOutcome};
+use super::record_outcome::RecordOutcome;
 use crate::recording::entry::{RecordedCut, ResponseEnd};
 use crate::upstream;
 

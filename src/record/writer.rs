@@ -8,55 +8,26 @@
 //! once as have come in, and the closing. Compactions have a thread of their own each,
 //! so that no exchange waits for one.
 
+mod task;
 mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use crate::recording::EntryName;
 use crate::recording::entry::Entry;
 use crate::recording::redact::CallCredentials;
-use crate::store::{
-    self, CompactionDone, EncodedFrame, FrameEncoder, LogItem, StoreError, StoreEvent,
-};
+use crate::store::{self, EncodedFrame, FrameEncoder, LogItem};
+pub use task::{OnWriterEvent, WriterEvent};
+use task::{Task, Waiting, Word, report_all};
 use work::WriterState;
 
 /// How often the task of one call writes what stands in line.
 const TURNS: usize = 16;
-
-/// What the writer has to tell beside the word on each exchange.
-#[derive(Debug)]
-pub enum WriterEvent<'a> {
-    /// Something that is well, and worth knowing.
-    Note(&'a StoreEvent),
-    /// What could not be done, and is tried again. Nothing is lost by it.
-    Trouble(&'a str),
-    /// A compaction is over: how long it took.
-    Folded(Duration),
-    /// What had been kept and is kept no more: the reason, and how many names.
-    Lost(&'a str, usize),
-}
-
-/// Called by the writer's thread with what it has to tell, once each.
-pub type OnWriterEvent = Arc<dyn Fn(WriterEvent<'_>) + Send + Sync>;
-
-/// What the thread waits for.
-enum Task {
-    /// Exchanges to be kept, and who waits for the word.
-    Keep(Vec<Waiting>),
-    /// An exchange was kept without the thread: a compaction may be due some time, and
-    /// there may be something to tell.
-    Kept,
-    /// A compaction is over: how long it took.
-    Folded(Box<CompactionDone>, Duration),
-    /// Nothing more will come.
-    Close,
-}
 
 /// A handle to the writer.
 pub struct RecordWriter {
@@ -77,15 +48,6 @@ struct Line {
     /// Whether a call's task is writing, and will look here again.
     served: bool,
 }
-
-/// An exchange and who waits for the word.
-struct Waiting {
-    parcel: EncodedFrame,
-    done: oneshot::Sender<Word>,
-}
-
-/// What became of one exchange: kept, or the text of the store's error.
-type Word = Result<(), String>;
 
 fn gone() -> String {
     "keep it: the recording is already closed, or its writer broke off".to_owned()
@@ -291,15 +253,6 @@ impl Drop for Serving<'_> {
 impl AsMut<EncodedFrame> for Waiting {
     fn as_mut(&mut self) -> &mut EncodedFrame {
         &mut self.parcel
-    }
-}
-
-/// Tells everyone what became of their exchanges.
-fn report_all(batch: impl Iterator<Item = Waiting>, outcome: &Result<(), StoreError>) {
-    let word = outcome.as_ref().copied().map_err(|error| error.chain());
-    for waiting in batch {
-        // A receiver that is gone has no client to answer any more.
-        drop(waiting.done.send(word.clone()));
     }
 }
 

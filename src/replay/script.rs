@@ -6,33 +6,28 @@
 //! What a call says is put into the shape of whoever asks.
 
 mod entry;
+mod notation;
 mod read;
 mod render;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+pub use notation::{ScriptError, ScriptNotation};
 pub use read::value;
 pub(super) use render::RenderedResponse;
 
 use crate::provider::Provider;
 use crate::recording::normalized_request::NormalizedRequest;
-use entry::{ScriptEntry, ScriptFailure};
+use entry::{RetryPhase, ScriptEntry};
+use read::ScriptParts;
 
 /// A script, and how far each session has come in it.
 #[derive(Debug)]
 pub struct Script {
     calls: Vec<Vec<ScriptEntry>>,
-    retry: Option<Retry>,
+    retry: Option<RetryPhase>,
     progress: Mutex<Progress>,
-}
-
-/// The first calls fail, as if the provider were busy for a moment.
-#[derive(Debug)]
-struct Retry {
-    /// The first call that does not fail.
-    until: u64,
-    failure: ScriptFailure,
 }
 
 #[derive(Debug, Default)]
@@ -73,24 +68,6 @@ enum Turn {
     Over,
 }
 
-/// How a script's text is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScriptNotation {
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-}
-
-/// Why a text is no script.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}{why}")]
-pub struct ScriptError {
-    /// The call and the entry, each counted from 1, before a colon; empty where it is the whole.
-    place: String,
-    why: String,
-}
-
 /// Why a script has no answer for a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoScriptedResponse {
@@ -127,11 +104,8 @@ impl Script {
     /// # Errors
     /// Where the text is not one: which call and entry, and what was expected there.
     pub fn parse(text: &[u8], notation: ScriptNotation) -> Result<Self, ScriptError> {
-        read::script(text, notation)
-    }
-
-    fn new(calls: Vec<Vec<ScriptEntry>>, retry: Option<Retry>) -> Self {
-        Self { calls, retry, progress: Mutex::default() }
+        let ScriptParts { calls, retry } = read::script(text, notation)?;
+        Ok(Self { calls, retry, progress: Mutex::default() })
     }
 
     /// How many calls it has.

@@ -1,6 +1,6 @@
 //! What became of a recorded exchange: counted, and said where that is not as it should be.
 
-use super::{OnNotice, UserNotice};
+use super::notice::{OnNotice, UserNotice};
 use crate::record::RecordOutcome;
 use crate::recording::entry::ResponseEnd;
 use crate::telemetry::metric::Metrics;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OnNotice, UserNotice};
+use super::notice::{OnNotice, UserNotice};
 use crate::engine::OnExplainedMiss;
 use crate::engine::clock::timestamp_of;
 use crate::inspector::RecentMisses;

@@ -19,6 +19,7 @@ pub mod handler;
 mod inspector_route;
 pub mod limit;
 mod miss_sink;
+mod notice;
 mod open_call;
 mod refused_connection;
 mod request_body;
@@ -38,7 +39,6 @@ use crate::engine::route::RouteTable;
 use crate::inspector::Inspector;
 use crate::inspector::run::RunView;
 use crate::recording::redact::Redactor;
-use crate::replay::RecordingMismatchError;
 use crate::telemetry::Telemetry;
 use crate::telemetry::call_record::CallRecord;
 pub use accept::run;
@@ -47,6 +47,7 @@ pub use exchange_report::report_exchange;
 use fault::FaultContext;
 use limit::ConnectionLimit;
 pub use miss_sink::miss_sink;
+pub use notice::{OnNotice, UserNotice};
 
 /// How the server behaves.
 #[derive(Clone, Debug)]
@@ -62,26 +63,6 @@ pub struct ServerConfig {
     /// The header that names a call's step where [`STEP_HEADER`](crate::engine::observe::STEP_HEADER) does not.
     pub step_header: Option<HeaderName>,
 }
-
-/// Something the person at the terminal should hear of at once.
-#[derive(Debug)]
-pub enum UserNotice<'a> {
-    /// A call without a recorded answer.
-    Missed(&'a RecordingMismatchError),
-    /// An upstream gave no answer, or a request could not be placed or was too large.
-    Refused(&'a str),
-    /// An exchange could not be kept; said once for each reason.
-    Unkept(&'a str),
-    /// Something that is well again, or was put right, and is worth knowing.
-    Warning(&'a str),
-    /// A call is over.
-    Call(&'a CallRecord),
-    /// An exchange was kept, but not whole: it will not be replayed.
-    Incomplete(&'a str),
-}
-
-/// Told of every [`UserNotice`].
-pub type OnNotice = Arc<dyn Fn(UserNotice<'_>) + Send + Sync>;
 
 /// Everything a request needs.
 pub struct Proxy {

@@ -7,10 +7,12 @@
 
 mod file;
 pub mod follow;
+mod item;
 pub mod line;
 mod queue;
 
 pub use file::{JournalFile, JournalRotation, parts};
+pub use item::{ConnectionFault, FaultMark, OnJournalError};
 
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,9 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::call_record::CallRecord;
-use crate::fault::CallFault;
-use crate::recording::timestamp::timestamp;
-use line::versioned;
+use item::{Item, Numbered};
 use queue::LineQueue;
 
 /// Lines kept in memory.
@@ -31,119 +31,6 @@ const KEPT: usize = 1000;
 const KEPT_BYTES: usize = 16 << 20;
 /// How long the calls still open at the end of a run are given to end.
 const LAST_WORD: Duration = Duration::from_secs(1);
-
-/// Told of what went wrong with the file, once for each cause.
-pub type OnJournalError = Box<dyn Fn(&str) + Send>;
-
-/// What became of a fault.
-#[derive(Clone, Debug)]
-pub struct FaultMark {
-    /// When, in microseconds since 1970.
-    pub at: i64,
-    /// Its number.
-    pub fault: u64,
-    /// `fired`, `noticed` by its client, `recovered` from; `given_up`, where its client did
-    /// not wait for an answer that was only late.
-    pub what: &'static str,
-    /// By what it was noticed: the client came `again`, or `left`.
-    pub by: Option<&'static str>,
-    /// When, in milliseconds since the run began.
-    pub at_ms: f64,
-}
-
-impl FaultMark {
-    /// As JSON.
-    pub fn to_json(&self) -> Value {
-        let Self { at, fault, what, by, at_ms } = self;
-        versioned([
-            ("at", json!(timestamp(*at))),
-            ("outcome", json!(what)),
-            ("fault", json!(fault)),
-            ("by", json!(by)),
-            ("at_ms", json!(at_ms)),
-        ])
-    }
-}
-
-/// A connection that a fault befell before anything was asked on it.
-#[derive(Clone, Debug)]
-pub struct ConnectionFault {
-    /// When it came, in microseconds since 1970.
-    pub at: i64,
-    /// Its number, from 1.
-    pub connection: u64,
-    /// The fault it got.
-    pub fault: Arc<CallFault>,
-}
-
-impl ConnectionFault {
-    /// As JSON.
-    fn to_json(&self) -> Value {
-        let Self { at, connection, fault } = self;
-        versioned([
-            ("at", json!(timestamp(*at))),
-            ("outcome", json!("faulted")),
-            ("connection", json!(connection)),
-            ("fault", fault.to_json()),
-        ])
-    }
-}
-
-/// What stands in a journal. Nearly all are calls.
-#[derive(Clone, Debug)]
-enum Item {
-    Call(Arc<CallRecord>),
-    Befallen(Box<ConnectionFault>),
-    Mark(Box<FaultMark>),
-}
-
-impl Item {
-    /// When it was, in microseconds since 1970.
-    fn at(&self) -> i64 {
-        match self {
-            Self::Call(seen) => seen.at,
-            Self::Befallen(befallen) => befallen.at,
-            Self::Mark(mark) => mark.at,
-        }
-    }
-
-    fn to_json(&self, number: u64) -> Value {
-        let mut line = match self {
-            Self::Call(seen) => return line::read(seen, Some(number)),
-            Self::Befallen(befallen) => befallen.to_json(),
-            Self::Mark(mark) => mark.to_json(),
-        };
-        if let Value::Object(fields) = &mut line {
-            // Behind the version.
-            fields.shift_insert(1, "seq".to_owned(), Value::from(number));
-        }
-        line
-    }
-}
-
-/// A line with its number, from 1, in the order in which lines came to be.
-#[derive(Clone, Debug)]
-struct Numbered {
-    number: u64,
-    item: Item,
-    /// The bytes it takes in memory, about.
-    weight: usize,
-}
-
-impl Numbered {
-    fn to_json(&self) -> Value {
-        self.item.to_json(self.number)
-    }
-
-    /// Writes it as a line of text.
-    fn write(&self, out: &mut Vec<u8>) {
-        match &self.item {
-            Item::Call(seen) => line::write(seen, Some(self.number), out),
-            _ => line::printed(out, &self.to_json()),
-        }
-        out.push(b'\n');
-    }
-}
 
 /// The place of a line in memory. Those who put lines into places beside one another do not
 /// share a line of the processor's cache.

@@ -4,6 +4,7 @@ use crate::fault::{CallFault, CallKey, FaultSource};
 use crate::identity::RequestKey;
 use crate::provider::Provider;
 use crate::record::{RecordOutcome, UpstreamTimes};
+use crate::recording::timestamp::timestamp;
 use crate::replay::{MissReason, RecordingMismatchError};
 
 pub(super) fn seen(at: i64) -> CallRecord {

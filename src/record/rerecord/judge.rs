@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::{RerecordRequest, backoff};
+use super::backoff;
+use super::request::RerecordRequest;
 use crate::comparison::{ComparedSide, DiffScope, differences};
 use crate::recording::entry::{Entry, ResponseEnd};
 use crate::recording::{EntryName, RecordedResponse};

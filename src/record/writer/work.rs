@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{OnWriterEvent, Task, Waiting, WriterEvent, report_all};
+use super::task::{OnWriterEvent, Task, Waiting, WriterEvent, report_all};
 use crate::store::{self, CompactionDone, StoreError};
 
 /// Exchanges written in one go at the most.

@@ -52,3 +52,12 @@ pub(super) struct ScriptFailure {
     pub(super) kind: Option<String>,
     pub(super) message: String,
 }
+
+/// The first calls fail, as if the provider were busy for a moment.
+#[derive(Debug)]
+pub(super) struct RetryPhase {
+    /// The first call that does not fail.
+    pub(super) until: u64,
+    /// What they get.
+    pub(super) failure: ScriptFailure,
+}

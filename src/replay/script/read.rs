@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::entry::{ScriptEntry, ScriptFailure};
-use super::{Retry, Script, ScriptError, ScriptNotation};
+use super::entry::{RetryPhase, ScriptEntry, ScriptFailure};
+use super::notation::{ScriptError, ScriptNotation};
 use crate::identity;
 use crate::provider::TokenUsage;
 use crate::spelling::nearest;
@@ -35,7 +35,16 @@ const LONGEST: f64 = 86_400_000.0;
 
 type Object = Map<String, Value>;
 
-pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<Script, ScriptError> {
+/// What a script's text says.
+#[derive(Debug)]
+pub(super) struct ScriptParts {
+    /// The entries of each call.
+    pub(super) calls: Vec<Vec<ScriptEntry>>,
+    /// The first calls, all of which fail.
+    pub(super) retry: Option<RetryPhase>,
+}
+
+pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<ScriptParts, ScriptError> {
     let whole = |why: String| ScriptError { place: String::new(), why };
     let (calls, retry) = match value(text, notation).map_err(whole)? {
         Value::Array(calls) => (calls, None),
@@ -63,7 +72,7 @@ pub(super) fn script(text: &[u8], notation: ScriptNotation) -> Result<Script, Sc
         }
     };
     let calls = calls.into_iter().enumerate().map(|(index, one)| call(index + 1, one));
-    Ok(Script::new(calls.collect::<Result<_, _>>()?, retry))
+    Ok(ScriptParts { calls: calls.collect::<Result<_, _>>()?, retry })
 }
 
 /// The text as a value; a member that stands twice is refused in either notation.
@@ -83,7 +92,7 @@ pub fn value(text: &[u8], notation: ScriptNotation) -> Result<Value, String> {
     }
 }
 
-fn retry(top: &Object) -> Result<Option<Retry>, String> {
+fn retry(top: &Object) -> Result<Option<RetryPhase>, String> {
     let failure = match top.get("retry_error") {
         Some(error) => failure(error, 503).map_err(|why| format!("retry_error: {why}"))?,
         None => ScriptFailure {
@@ -99,7 +108,7 @@ fn retry(top: &Object) -> Result<Option<Retry>, String> {
         };
     };
     match until.as_u64().filter(|until| *until > 0) {
-        Some(until) => Ok(Some(Retry { until, failure })),
+        Some(until) => Ok(Some(RetryPhase { until, failure })),
         None => Err(format!(
             "retry_until_call: expected the number of the first call that is answered, \
              1 or more, not {until}"

@@ -210,7 +210,7 @@ fn calls_before_the_first_that_is_answered_fail_and_leave_the_cursor() {
     assert!(script.answer(&chat(true), Provider::OPEN_AI).is_err());
     let text =
         r#"{"scripts": [], "retry_until_call": 2, "retry_error": {"status": 429, "message": "m"}}"#;
-    let given = super::read::script(text.as_bytes(), ScriptNotation::Json).unwrap();
+    let given = Script::parse(text.as_bytes(), ScriptNotation::Json).unwrap();
     assert_eq!(tell(&given, &message(false)).rendered.delivery.status, 429);
 }
 

@@ -13,6 +13,7 @@ mod buffer;
 mod call;
 mod declared;
 mod no_response;
+mod open_faults;
 mod recovery_tracker;
 mod settlement;
 
@@ -28,7 +29,7 @@ pub(super) use accept::apply_to_connection;
 pub use body::FaultBody;
 pub(super) use call::answer;
 pub use no_response::AbandonedCall;
-use recovery_tracker::RecoveryTracker;
+use open_faults::RecoveryTracker;
 pub(super) use recovery_tracker::left;
 pub(super) use settlement::{FaultBodyEnd, FaultSettlement};
 

@@ -1,79 +1,21 @@
 //! Tracks each fault: when it happened, when its client noticed, and when the same call was
 //! next answered without a fault.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::Proxy;
+use super::open_faults::OpenFault;
 use crate::engine::clock::arrival;
 use crate::fault::{CallFault, CallKey};
 use crate::telemetry::journal::FaultMark;
-
-/// Faults that have not been recovered from.
-#[derive(Debug, Default)]
-pub(super) struct RecoveryTracker {
-    next: AtomicU64,
-    /// What the journal says of faults, where that is kept for the end of the run.
-    pub(super) lines: Option<Mutex<Vec<Value>>>,
-    open: Mutex<HashMap<CallKey, Vec<Open>>>,
-    /// How many are open.
-    count: AtomicUsize,
-}
-
-#[derive(Debug)]
-struct Open {
-    id: u64,
-    connection: u64,
-    noticed: bool,
-}
-
-impl RecoveryTracker {
-    /// The number of a new fault, from 1.
-    pub(super) fn number(&self) -> u64 {
-        self.next.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// What is kept of the journal's lines.
-    pub(super) fn lines(&self) -> Vec<Value> {
-        let lines = self.lines.as_ref();
-        lines.map_or_else(Vec::new, |lines| {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
-        })
-    }
-
-    fn keep(&self, line: impl FnOnce() -> Value) {
-        if let Some(lines) = &self.lines {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line());
-        }
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<CallKey, Vec<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether any fault waits for its call to be answered well.
-    pub(super) fn is_open(&self) -> bool {
-        self.count.load(Ordering::Acquire) > 0
-    }
-
-    /// Whether faults of this call wait for it to be answered well, or faults of
-    /// connections for any call to be.
-    pub(super) fn awaits(&self, key: &CallKey) -> bool {
-        let waits = |open: &HashMap<CallKey, Vec<Open>>| {
-            open.contains_key(key) || open.contains_key(&CallKey::Connection)
-        };
-        self.is_open() && waits(&self.open())
-    }
-}
 
 /// A fault has happened to a call on this connection, or to the connection itself.
 pub(super) fn fired(proxy: &Proxy, connection: u64, fault: &CallFault) {
     let watch = &proxy.faults.watch;
     watch.keep(|| json!({ "outcome": "faulted", "fault": fault.to_json() }));
-    let open = Open { id: fault.id, connection, noticed: false };
+    let open = OpenFault { id: fault.id, connection, noticed: false };
     watch.open().entry(fault.key.clone()).or_default().push(open);
     watch.count.fetch_add(1, Ordering::AcqRel);
     mark(proxy, fault.id, "fired", None);

@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
-use serde_json::json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::{Sleep, sleep};
 
-use super::line::{printed, versioned};
+use super::line::skipped;
 use super::{Journal, KEPT};
 use crate::recording::entry::RecordedCut;
 
@@ -191,19 +190,6 @@ impl Journal {
         }
         skipped(&mut out, missed, wanted.after);
         out
-    }
-}
-
-/// Says that so many lines, up to this one, are not to be had any more.
-pub fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
-    if lines > 0 {
-        let line = versioned([
-            ("seq", json!(seq)),
-            ("outcome", json!("skipped")),
-            ("lines", json!(lines)),
-        ]);
-        printed(out, &line);
-        out.push(b'\n');
     }
 }
 

@@ -40,6 +40,19 @@ pub(super) fn read(seen: &CallRecord, seq: Option<u64>) -> Value {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
+/// Says that so many lines, up to this one, are not to be had any more.
+pub(super) fn skipped(out: &mut Vec<u8>, lines: u64, seq: u64) {
+    if lines > 0 {
+        let line = versioned([
+            ("seq", json!(seq)),
+            ("outcome", json!("skipped")),
+            ("lines", json!(lines)),
+        ]);
+        printed(out, &line);
+        out.push(b'\n');
+    }
+}
+
 /// Writes fields, each of its kind, behind others; null where there is nothing.
 macro_rules! fields {
     ($out:ident, $($name:literal: $kind:ident($value:expr),)+) => {

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::file::JournalFile;
-use super::{Numbered, OnJournalError, follow};
+use super::item::{Numbered, OnJournalError};
+use super::line;
 
 /// Lines that may wait.
 const LINES: usize = 8192;
@@ -182,7 +183,7 @@ impl Work {
         let last = self.counts.last.load(Ordering::Relaxed);
         let line = |lines: u64| {
             let mut line = Vec::new();
-            follow::skipped(&mut line, lines, last);
+            line::skipped(&mut line, lines, last);
             line
         };
         if self.file.append(&line(lost)).is_ok() {

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::label::{STATUSES, count};
 use super::time_histogram::TimeHistogram;
-use super::{STATUSES, count};
 use crate::telemetry::call_record::{CallRecord, SendEnd};
 
 /// Upper bounds of its histogram, in seconds.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 
 use super::aimock::AimockRequests;
+use super::label::{ENDS, MATCHED_BY, SOURCES, STATUSES};
 use super::model::ModelMetrics;
 use super::time_histogram::TimeHistogram;
-use super::{ENDS, MATCHED_BY, Metrics, SOURCES, STATUSES, ScrapeInput};
+use super::{Metrics, ScrapeInput, text};
 use crate::replay::MissReason;
 use crate::telemetry::run_counters::RunCounters;
 
@@ -83,6 +86,27 @@ fn series(
 
 fn value(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
+}
+
+impl Metrics {
+    /// All of it as text, with what the receipt tells and what else is told.
+    pub fn scrape(
+        self: &Arc<Self>,
+        counters: &Arc<RunCounters>,
+        told: ScrapeInput,
+        open_metrics: bool,
+    ) -> String {
+        let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
+        let mut text = String::new();
+        // Writing to a text fails at no time.
+        let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
+        match written {
+            Ok(()) if open_metrics => text,
+            _ => text::plain(&text),
+        }
+    }
 }
 
 impl Collector for ScrapeOutput {

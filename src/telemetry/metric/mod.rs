@@ -2,11 +2,12 @@
 //!
 //! [`Metrics`] is counted into by calls as they are answered and end, without locks;
 //! [`Metrics::scrape`] writes all of it out. What the receipt tells as well is read from
-//! the [`RunCounters`] then, so that the two never differ.
+//! the [`RunCounters`](super::run_counters::RunCounters) then, so that the two never differ.
 //! What a client chooses freely, such as a model's name, makes a bounded number of labels.
 
 mod aimock;
 mod collect;
+mod label;
 mod label_counter;
 mod model;
 mod text;
@@ -16,33 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use prometheus_client::encoding::text::{encode_eof, encode_registry};
-use prometheus_client::registry::Registry;
-
 use super::call_record::{CallRecord, SendEnd};
-use super::run_counters::RunCounters;
 use super::span::SpanCounts;
 use crate::engine::CallOutcome;
-use collect::ScrapeOutput;
+use label::{ENDS, MATCHED_BY, SOURCES, STATUSES, count};
 use label_counter::LabelCounter;
 use model::{ModelMetrics, ModelTable};
 pub use text::{OPEN_METRICS, PLAIN, wants_open_metrics};
 use time_histogram::{LONG, SHORT, TimeHistogram};
-
-/// The source of a miss and of a refusal.
-const OURSELVES: &str = "loomrec";
-
-/// Where answers come from, in the order of [`AnswerSource`](crate::engine::AnswerSource).
-const SOURCES: [&str; 6] = ["recording", "upstream", "script", "default", "fault", OURSELVES];
-
-/// By what an answer that was not live was found.
-const MATCHED_BY: [&str; 4] = ["step_id", "request_hash", "script", "default"];
-
-/// How streams end.
-const ENDS: [&str; 3] = ["complete", "client_left", "aborted"];
-
-/// One more than the highest status there can be.
-const STATUSES: usize = 1000;
 
 /// What is told of a run beside its numbers.
 #[derive(Clone, Debug, Default)]
@@ -181,32 +163,9 @@ impl Metrics {
         self.fold.add(took);
     }
 
-    /// All of it as text, with what the receipt tells and what else is told.
-    pub fn scrape(
-        self: &Arc<Self>,
-        counters: &Arc<RunCounters>,
-        told: ScrapeInput,
-        open_metrics: bool,
-    ) -> String {
-        let (metrics, counters) = (Arc::clone(self), Arc::clone(counters));
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(ScrapeOutput { metrics, counters, told }));
-        let mut text = String::new();
-        // Writing to a text fails at no time.
-        let written = encode_registry(&mut text, &registry).and_then(|()| encode_eof(&mut text));
-        match written {
-            Ok(()) if open_metrics => text,
-            _ => text::plain(&text),
-        }
-    }
-
     fn models(&self) -> Vec<&ModelMetrics> {
         self.models.all()
     }
-}
-
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 /// How long an upstream's first byte took, and its last, counted from when it was asked.

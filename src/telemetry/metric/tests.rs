@@ -1,5 +1,6 @@
 //! What a scrape tells of what was counted.
 
+use super::label::OURSELVES;
 use super::*;
 use crate::engine::{AnswerOrigin, AnswerSource, RequestSummary, ServedTake};
 use crate::fault::{CallFault, CallKey, FaultSource};
@@ -7,6 +8,7 @@ use crate::provider::Provider;
 use crate::record::UpstreamTimes;
 use crate::replay::MatchedBy;
 use crate::telemetry::call_record::TokenCounts;
+use crate::telemetry::run_counters::RunCounters;
 use http::StatusCode;
 
 /// The labels of a model with a name that has to be escaped.

@@ -14,7 +14,7 @@ use opentelemetry::trace::{
 use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
 use opentelemetry_sdk::trace::SdkTracer;
 
-use super::SpanDetails;
+use super::config::SpanDetails;
 use super::parent::ParentSpan;
 use super::semantic::{method, system};
 use crate::engine::{CallOutcome, RequestSummary, clip};

@@ -12,7 +12,7 @@ use opentelemetry_otlp::{
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 
-use super::{SpanConfig, SpanError, SpanProtocol};
+use super::config::{SpanConfig, SpanError, SpanProtocol};
 
 /// The exporter. To be called where a runtime is at hand.
 ///

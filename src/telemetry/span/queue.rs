@@ -18,7 +18,9 @@ use opentelemetry_sdk::trace::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{OnSpanError, SpanConfig, SpanCounts, SpanError, attribute, exporter};
+use super::config::{OnSpanError, SpanConfig, SpanError};
+use super::count::SpanCounts;
+use super::{attribute, exporter};
 use crate::telemetry::call_record::CallRecord;
 
 /// Bytes that what waits may take in memory, about.
