@@ -17,7 +17,7 @@ mod step;
 mod stop;
 
 pub use step::BodyStep;
-use step::{HELD, Out};
+use step::{HELD, TransformOutput};
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
@@ -36,7 +36,7 @@ use stop::StoppedBody;
 #[derive(Debug)]
 pub struct BodyTransform {
     work: Work,
-    out: Out,
+    out: TransformOutput,
 }
 
 /// What is done to the body.
@@ -97,7 +97,7 @@ impl BodyTransform {
             | Fault::Drop
             | Fault::Disconnect => return None,
         };
-        Some(Self { work, out: Out::default() })
+        Some(Self { work, out: TransformOutput::default() })
     }
 
     /// Changes the head as the body will be. To be called before the body is fed.

@@ -22,8 +22,8 @@ use crate::recording::EntryName;
 use crate::recording::entry::Entry;
 use crate::recording::redact::CallCredentials;
 use crate::store::{self, EncodedFrame, FrameEncoder, LogItem};
+use task::{KeepResult, WaitingExchange, WriterTask, report_all};
 pub use task::{OnWriterEvent, WriterEvent};
-use task::{Task, Waiting, Word, report_all};
 use work::WriterState;
 
 /// How often the task of one call writes what stands in line.
@@ -37,14 +37,14 @@ pub struct RecordWriter {
     /// Whether the thread waits for others or for the storage, and holds the
     /// recording meanwhile: whatever is finished then is the thread's.
     waits: Arc<AtomicBool>,
-    tasks: Mutex<Option<Sender<Task>>>,
+    tasks: Mutex<Option<Sender<WriterTask>>>,
     thread: Mutex<Option<Thread>>,
 }
 
 /// The exchanges that are ready and not written yet.
 #[derive(Default)]
 struct Line {
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingExchange>,
     /// Whether a call's task is writing, and will look here again.
     served: bool,
 }
@@ -105,12 +105,12 @@ impl RecordWriter {
         entry: Entry,
         secrets: Arc<CallCredentials>,
         alone: bool,
-    ) -> Word {
+    ) -> KeepResult {
         let item = LogItem { name, entry, secrets };
         let parcel = self.packer.pack(&item).map_err(|error| error.chain())?;
         drop(item);
         let (done, word) = oneshot::channel();
-        self.line().waiting.push(Waiting { parcel, done });
+        self.line().waiting.push(WaitingExchange { parcel, done });
         if !alone {
             // Calls that are at their end as well come to stand in line, too.
             tokio::task::yield_now().await;
@@ -151,7 +151,7 @@ impl RecordWriter {
             let left = if turn < TURNS { self.keep_now(batch) } else { Err(batch) };
             if let Err(batch) = left {
                 // Where the thread is gone, those who wait are told by that.
-                let _ = self.send(Task::Keep(batch));
+                let _ = self.send(WriterTask::Keep(batch));
             }
             if turn == TURNS {
                 return;
@@ -160,7 +160,7 @@ impl RecordWriter {
     }
 
     /// Keeps exchanges here and now, unless that would mean to wait.
-    fn keep_now(&self, mut batch: Vec<Waiting>) -> Result<(), Vec<Waiting>> {
+    fn keep_now(&self, mut batch: Vec<WaitingExchange>) -> Result<(), Vec<WaitingExchange>> {
         if self.waits.load(Ordering::Acquire) {
             return Err(batch);
         }
@@ -172,14 +172,14 @@ impl RecordWriter {
         drop(recording);
         if tell {
             // A thread that is gone has been told to close.
-            let _ = self.send(Task::Kept);
+            let _ = self.send(WriterTask::Kept);
         }
         report_all(batch.into_iter(), &outcome);
         Ok(())
     }
 
     /// Hands a task to the thread; `None` where it is gone.
-    fn send(&self, task: Task) -> Option<()> {
+    fn send(&self, task: WriterTask) -> Option<()> {
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.as_ref()?.send(task).ok()
     }
@@ -205,7 +205,7 @@ impl RecordWriter {
         let tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(tasks) = tasks {
             // A thread that is gone has nothing to close.
-            drop(tasks.send(Task::Close));
+            drop(tasks.send(WriterTask::Close));
         }
     }
 
@@ -245,12 +245,12 @@ impl Drop for Serving<'_> {
         drop(line);
         if !left.is_empty() {
             // Where the thread is gone, those who wait are told by that.
-            let _ = self.writer.send(Task::Keep(left));
+            let _ = self.writer.send(WriterTask::Keep(left));
         }
     }
 }
 
-impl AsMut<EncodedFrame> for Waiting {
+impl AsMut<EncodedFrame> for WaitingExchange {
     fn as_mut(&mut self) -> &mut EncodedFrame {
         &mut self.parcel
     }

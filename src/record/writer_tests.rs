@@ -32,7 +32,7 @@ impl Scene {
     }
 
     /// Keeps one exchange, in a task of its own.
-    fn keep(&self, name: &str, content: &str) -> tokio::task::JoinHandle<Word> {
+    fn keep(&self, name: &str, content: &str) -> tokio::task::JoinHandle<KeepResult> {
         let writer = Arc::clone(&self.writer);
         let name = EntryName::step(name).unwrap();
         let entry = Entry { content: Some(content.to_owned()), ..Entry::default() };
@@ -99,7 +99,7 @@ async fn calls_whose_tasks_are_gone_are_written_at_the_close() {
     let name = EntryName::step("step").unwrap();
     let parcel = packer.pack(&LogItem { name, entry, secrets: Arc::default() }).unwrap();
     let (done, word) = oneshot::channel();
-    scene.writer.line().waiting.push(Waiting { parcel, done });
+    scene.writer.line().waiting.push(WaitingExchange { parcel, done });
     scene.writer.close().await.unwrap();
     assert_eq!(word.await.unwrap(), Ok(()));
     assert_eq!(contents(&scene.path), ["left"]);
@@ -118,7 +118,7 @@ impl Wake for Panics {
 
 impl Scene {
     /// Puts an exchange in line whose word, once it comes, makes the teller panic.
-    fn lay_mine(&self) -> oneshot::Receiver<Word> {
+    fn lay_mine(&self) -> oneshot::Receiver<KeepResult> {
         let entry = Entry { content: Some("mine".to_owned()), ..Entry::default() };
         let name = EntryName::step("mine").unwrap();
         let item = LogItem { name, entry, secrets: Arc::default() };
@@ -126,7 +126,7 @@ impl Scene {
         let (done, mut word) = oneshot::channel();
         let waker = Waker::from(Arc::new(Panics));
         assert!(Pin::new(&mut word).poll(&mut Context::from_waker(&waker)).is_pending());
-        self.writer.line().waiting.push(Waiting { parcel, done });
+        self.writer.line().waiting.push(WaitingExchange { parcel, done });
         word
     }
 }

@@ -7,7 +7,7 @@
 mod price;
 mod read;
 
-use price::{Long, Price, Rates};
+use price::{Long, ModelPrice, TokenRates};
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub use read::PriceError;
 /// Prices by model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PriceTable {
-    models: Vec<Price>,
+    models: Vec<ModelPrice>,
     /// For each name, the places in `models` it is given at, in order.
     names: BTreeMap<String, Vec<usize>>,
 }
@@ -51,7 +51,7 @@ impl PriceTable {
     }
 
     /// A table of these prices; of two under one name, the first counts.
-    fn of(models: Vec<Price>) -> Self {
+    fn of(models: Vec<ModelPrice>) -> Self {
         let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (place, price) in models.iter().enumerate() {
             for name in &price.names {
@@ -83,7 +83,7 @@ impl PriceTable {
     }
 
     /// The price of a model: by its very name, else by its name before a date.
-    fn find(&self, upstream: Option<&str>, model: &str) -> Option<&Price> {
+    fn find(&self, upstream: Option<&str>, model: &str) -> Option<&ModelPrice> {
         let named = |name: &str| {
             let places = self.names.get(name)?;
             places.iter().filter_map(|place| self.models.get(*place)).find(|price| {

@@ -103,7 +103,7 @@ pub fn decode_available(encoding: &str, bytes: &[u8], max: usize) -> DecodableBo
     }
 }
 
-fn decode_as(codings: &[Coding], pieces: &[&[u8]], max: usize) -> DecodedPieces {
+fn decode_as(codings: &[ContentCoding], pieces: &[&[u8]], max: usize) -> DecodedPieces {
     let encoded: usize = pieces.iter().map(|piece| piece.len()).sum();
     // A body without bytes (to `HEAD`, say) is whole under any coding.
     if codings.is_empty() || encoded == 0 {
@@ -114,12 +114,12 @@ fn decode_as(codings: &[Coding], pieces: &[&[u8]], max: usize) -> DecodedPieces 
     let max = max.min(encoded.saturating_mul(RATIO).max(HELD));
     let decoded = EncodedPieces::of(pieces).decode(codings, max);
     // Two formats go by the name of deflate.
-    if decoded.problem == Some(DecodeError::Damaged) && codings.contains(&Coding::Zlib) {
-        let raw = |coding: &Coding| match coding {
-            Coding::Zlib => Coding::Deflate,
+    if decoded.problem == Some(DecodeError::Damaged) && codings.contains(&ContentCoding::Zlib) {
+        let raw = |coding: &ContentCoding| match coding {
+            ContentCoding::Zlib => ContentCoding::Deflate,
             other => *other,
         };
-        let codings: Vec<Coding> = codings.iter().map(raw).collect();
+        let codings: Vec<ContentCoding> = codings.iter().map(raw).collect();
         let raw = EncodedPieces::of(pieces).decode(&codings, max);
         if raw.problem != Some(DecodeError::Damaged) {
             return raw;
@@ -137,16 +137,16 @@ fn join(mut pieces: Vec<PlainPiece>) -> Vec<u8> {
 }
 
 /// The codings of a header, the one that was applied last first.
-fn codings(encoding: &str) -> Result<Vec<Coding>, DecodeError> {
+fn codings(encoding: &str) -> Result<Vec<ContentCoding>, DecodeError> {
     let mut codings = Vec::new();
     // They are listed in the order they were applied.
     for coding in encoding.split(',').rev() {
         codings.push(match coding.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => continue,
-            "gzip" | "x-gzip" => Coding::Gzip,
-            "deflate" => Coding::Zlib,
-            "br" => Coding::Brotli,
-            "zstd" => Coding::Zstandard,
+            "gzip" | "x-gzip" => ContentCoding::Gzip,
+            "deflate" => ContentCoding::Zlib,
+            "br" => ContentCoding::Brotli,
+            "zstd" => ContentCoding::Zstandard,
             _ => return Err(DecodeError::Unknown),
         });
         if codings.len() > CODINGS {
@@ -176,5 +176,5 @@ pub fn accepts(accept_encoding: Option<&str>, encoding: &str) -> bool {
 #[path = "encoding_tests.rs"]
 mod tests;
 
-use coding::{Coding, HELD};
+use coding::{ContentCoding, HELD};
 pub use coding::{DecodeError, LARGEST, PlainPiece};

@@ -10,7 +10,7 @@ use hyper::body::{Body as _, Incoming};
 
 use super::connection_context::ConnectionContext;
 use super::fault::{self, AbandonedCall};
-use super::open_call::{Arrival, OpenCall};
+use super::open_call::{CallArrival, OpenCall};
 use super::request_body::{self, BodyReadError, SLOWEST_RATE};
 use super::respond::{self, OutBody, ResponseBody};
 use super::{Proxy, control, cors, refused_connection};
@@ -130,7 +130,7 @@ fn refuse(
     let message = clean(&refusal.message);
     let (method, path) = (clean(parts.method.as_str()), clean(parts.uri.path()));
     let summary = RequestSummary::refused(&method, &path, refusal.provider);
-    let arrival = Arrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
     let mut call = OpenCall::new(caller, arrival, Arc::new(summary), &parts.headers, &secrets);
     let response = respond::error(refusal.provider, refusal.status, refusal.kind, &message);
     let outcome = CallOutcome::Refused { kind: Some(refusal.kind), message };
@@ -188,12 +188,12 @@ async fn read(
             return Err(refusal(place.provider, status, kind, message));
         }
     };
-    let arrival = Arrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
+    let arrival = CallArrival { instant: Instant::now(), micros: arrival(&proxy.clock) };
     let parsed = parse(caller, parts, &body, placed)?;
     let (method, headers) = (parts.method.clone(), std::mem::take(&mut parts.headers));
     let (summary, secrets) = (Arc::clone(&parsed.summary), &parsed.redacted.secrets);
     let open = OpenCall::new(caller, arrival, summary, &headers, secrets);
-    let Arrival { instant: arrived, micros: arrived_at } = arrival;
+    let CallArrival { instant: arrived, micros: arrived_at } = arrival;
     let call = IncomingCall { parsed, method, headers, body, arrived, arrived_at };
     Ok((Box::new(call), open))
 }

@@ -28,7 +28,7 @@ const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// When a call arrived.
 #[derive(Clone, Copy)]
-pub(super) struct Arrival {
+pub(super) struct CallArrival {
     /// By the clock of durations.
     pub(super) instant: Instant,
     /// In microseconds since 1970, unique in this run.
@@ -64,7 +64,7 @@ impl OpenCall {
     /// Opens a call.
     pub(super) fn new(
         context: &Arc<ConnectionContext>,
-        arrival: Arrival,
+        arrival: CallArrival,
         request: Arc<RequestSummary>,
         headers: &HeaderMap,
         secrets: &CallCredentials,

@@ -4,7 +4,7 @@ mod folder;
 mod frames;
 mod saved;
 
-use saved::Saved;
+use saved::SalvagedPart;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub struct SalvageResult {
     /// Whether it is a log.
     log: bool,
     meta: RecordingMeta,
-    found: Vec<Saved>,
+    found: Vec<SalvagedPart>,
     lost: Vec<LostBytes>,
 }
 
@@ -177,7 +177,8 @@ impl SalvageResult {
             let next = places.len();
             places.entry(saved.name.clone()).or_insert(next);
         }
-        let place = |saved: &Saved| (places.get(&saved.name).copied().unwrap_or(0), saved.take);
+        let place =
+            |saved: &SalvagedPart| (places.get(&saved.name).copied().unwrap_or(0), saved.take);
         self.found.sort_by_key(place);
     }
 
@@ -260,7 +261,7 @@ impl SalvageResult {
                         });
                     }
                     let (at, length) = (cut.at + range.start as u64, range.len() as u64);
-                    self.found.push(Saved { file: 0, name, take, at, length });
+                    self.found.push(SalvagedPart { file: 0, name, take, at, length });
                 }
                 SalvagePiece::Lost { key, range, why } => {
                     let before = cut.bytes.get(counted..range.start).unwrap_or_default();

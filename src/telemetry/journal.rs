@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::call_record::CallRecord;
-use item::{Item, Numbered};
+use item::{JournalItem, NumberedLine};
 use queue::LineQueue;
 
 /// Lines kept in memory.
@@ -36,10 +36,10 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 /// share a line of the processor's cache.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Place(Mutex<Option<Numbered>>);
+struct Place(Mutex<Option<NumberedLine>>);
 
 impl Place {
-    fn lock(&self) -> MutexGuard<'_, Option<Numbered>> {
+    fn lock(&self) -> MutexGuard<'_, Option<NumberedLine>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,23 +97,27 @@ impl Journal {
         let weight = seen.weight();
         self.keep(weight, |old| {
             let seen = in_place_of(old, seen);
-            (Item::Call(Arc::clone(&seen)), seen)
+            (JournalItem::Call(Arc::clone(&seen)), seen)
         })
     }
 
     /// Adds the line of a connection that asked for nothing.
     pub fn add_connection_fault(&self, befallen: ConnectionFault) {
-        self.keep(size_of::<CallRecord>(), |_| (Item::Befallen(Box::new(befallen)), ()));
+        self.keep(size_of::<CallRecord>(), |_| (JournalItem::Befallen(Box::new(befallen)), ()));
     }
 
     /// Adds what became of a fault.
     pub fn mark(&self, mark: FaultMark) {
-        self.keep(size_of::<CallRecord>(), |_| (Item::Mark(Box::new(mark)), ()));
+        self.keep(size_of::<CallRecord>(), |_| (JournalItem::Mark(Box::new(mark)), ()));
     }
 
     /// Keeps a line of this weight in memory and has it written. Who makes it is given the one
     /// whose place it takes, and may use its memory.
-    fn keep<T>(&self, weight: usize, make: impl FnOnce(Option<Item>) -> (Item, T)) -> T {
+    fn keep<T>(
+        &self,
+        weight: usize,
+        make: impl FnOnce(Option<JournalItem>) -> (JournalItem, T),
+    ) -> T {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let mut place = self.place(number).lock();
         // A line that was held up must not take the place of a later one.
@@ -123,7 +127,7 @@ impl Journal {
             None => (None, if is_late { weight } else { 0 }),
         };
         let (item, made) = make(old);
-        let line = Numbered { number, item, weight };
+        let line = NumberedLine { number, item, weight };
         let queued = self.queue.as_ref().map(|queue| (queue, line.clone()));
         if !is_late {
             *place = Some(line);
@@ -167,17 +171,17 @@ impl Journal {
     /// The latest lines, oldest first.
     pub fn recent(&self) -> Vec<Value> {
         let lines = self.recent.iter().filter_map(|place| place.lock().clone());
-        let mut lines: Vec<Numbered> = lines.collect();
+        let mut lines: Vec<NumberedLine> = lines.collect();
         lines.sort_unstable_by_key(|line| line.number);
-        lines.iter().map(Numbered::to_json).collect()
+        lines.iter().map(NumberedLine::to_json).collect()
     }
 
     /// The line of this number, while it is in memory, and the call that it is of.
     pub fn find(&self, number: u64) -> Option<(Value, Option<Arc<CallRecord>>)> {
         let line = self.place(number).lock().clone()?;
         let seen = match &line.item {
-            Item::Call(seen) => Some(Arc::clone(seen)),
-            Item::Befallen(_) | Item::Mark(_) => None,
+            JournalItem::Call(seen) => Some(Arc::clone(seen)),
+            JournalItem::Befallen(_) | JournalItem::Mark(_) => None,
         };
         (line.number == number).then(|| (line.to_json(), seen))
     }
@@ -241,8 +245,8 @@ impl Journal {
 }
 
 /// A call that is kept where an old line was: in the same memory, where nobody else has it.
-fn in_place_of(old: Option<Item>, seen: &mut CallRecord) -> Arc<CallRecord> {
-    if let Some(Item::Call(mut old)) = old
+fn in_place_of(old: Option<JournalItem>, seen: &mut CallRecord) -> Arc<CallRecord> {
+    if let Some(JournalItem::Call(mut old)) = old
         && let Some(place) = Arc::get_mut(&mut old)
     {
         std::mem::swap(place, seen);

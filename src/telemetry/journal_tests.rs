@@ -149,7 +149,7 @@ fn file_holds_every_line_once_the_journal_is_closed() {
 
 #[test]
 fn parts_hold_the_latest_lines_when_a_file_is_rotated() {
-    let line = Numbered { number: 1, item: Item::Call(Arc::new(seen(0))), weight: 0 };
+    let line = NumberedLine { number: 1, item: JournalItem::Call(Arc::new(seen(0))), weight: 0 };
     let max_size = line.to_json().to_string().len() as u64 * 10;
     let (journal, path, folder) = journal(Some(JournalRotation { max_size, keep: 2 }));
     (0..500).for_each(|at| drop(journal.add(&mut seen(at))));

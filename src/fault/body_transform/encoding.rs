@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue};
 
-use super::{BodyStep, Out};
+use super::{BodyStep, TransformOutput};
 
 /// Gzip's own header, and the beginning of a block of the kind that is none.
 const BEGINNING: [u8; 11] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff, 0b111];
@@ -26,7 +26,7 @@ pub(super) fn head(headers: &mut HeaderMap) {
 }
 
 impl FakeEncoding {
-    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut Out) {
+    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
         if self.begun {
             return out.send(chunk);
         }
@@ -35,7 +35,7 @@ impl FakeEncoding {
         out.send([&BEGINNING, chunk.as_ref()].concat().into());
     }
 
-    pub(super) fn finish(&mut self, out: &mut Out) {
+    pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         if !self.begun {
             out.strike();
             out.send(Bytes::from_static(&BEGINNING));

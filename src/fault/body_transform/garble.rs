@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::malformed::MALFORMED;
 use super::scan::{EventScanner, OpenEvent};
-use super::{BodyStep, HELD, Out};
+use super::{BodyStep, HELD, TransformOutput};
 use crate::fault::GarbleKind;
 use crate::fault::event::{EventParts, broken, terminator, with_data};
 use crate::provider::Framing;
@@ -90,7 +90,7 @@ impl EventGarbler {
         !self.gave_up && self.index >= self.at && far
     }
 
-    pub(super) fn feed(&mut self, chunk: &Bytes, out: &mut Out) {
+    pub(super) fn feed(&mut self, chunk: &Bytes, out: &mut TransformOutput) {
         let mut ends = vec![];
         self.scanner.scan(chunk, |at, carries| ends.push((at, carries)));
         let mut sending = Sending::new(chunk);
@@ -120,7 +120,12 @@ impl EventGarbler {
     }
 
     /// Lets a part of a chunk pass, without the comma that is one too many.
-    fn pass(&mut self, range: std::ops::Range<usize>, sending: &mut Sending<'_>, out: &mut Out) {
+    fn pass(
+        &mut self,
+        range: std::ops::Range<usize>,
+        sending: &mut Sending<'_>,
+        out: &mut TransformOutput,
+    ) {
         let part = &sending.chunk[range.clone()];
         if self.joins != Joins::No
             && let Some(blank) = part.iter().position(|byte| !byte.is_ascii_whitespace())
@@ -143,7 +148,13 @@ impl EventGarbler {
     }
 
     /// What goes out for an event that was held; `finished` says that its end is there.
-    fn event(&mut self, event: Vec<u8>, carries: bool, finished: bool, out: &mut Out) -> Vec<u8> {
+    fn event(
+        &mut self,
+        event: Vec<u8>,
+        carries: bool,
+        finished: bool,
+        out: &mut TransformOutput,
+    ) -> Vec<u8> {
         if !carries {
             if self.waiting.is_empty() {
                 return event;
@@ -166,7 +177,7 @@ impl EventGarbler {
         how: GarbleKind,
         event: Vec<u8>,
         finished: bool,
-        out: &mut Out,
+        out: &mut TransformOutput,
     ) -> Vec<u8> {
         let (framing, first) = (self.framing, self.index == 0);
         let parts = EventParts::of(framing, &event, first);
@@ -209,7 +220,7 @@ impl EventGarbler {
         }
     }
 
-    pub(super) fn finish(&mut self, out: &mut Out) {
+    pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         let open = self.scanner.open();
         if let Some(OpenEvent { carries, finished }) = open
             && self.wants()
@@ -244,7 +255,7 @@ impl EventGarbler {
     }
 
     /// Lets go what is held, as it is.
-    pub(super) fn release(&mut self, out: &mut Out) {
+    pub(super) fn release(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.waiting).into());
         out.send(std::mem::take(&mut self.held).into());
     }
@@ -304,7 +315,7 @@ impl<'a> Sending<'a> {
         self.built.extend_from_slice(&self.chunk[std::mem::take(&mut self.run)]);
     }
 
-    fn done(mut self, out: &mut Out) {
+    fn done(mut self, out: &mut TransformOutput) {
         if self.built.is_empty() {
             return out.send(self.chunk.slice(self.run));
         }

@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 
-use super::{BodyStep, Out};
+use super::{BodyStep, TransformOutput};
 use crate::fault::ConnectionCut;
 
 /// A body whose head lies about its length.
@@ -44,7 +44,7 @@ impl FalseLength {
         }
     }
 
-    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut Out) {
+    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
         let room = self.told().map_or(u64::MAX, |told| told.saturating_sub(self.sent));
         let within = usize::try_from(room).unwrap_or(usize::MAX).min(chunk.len());
         self.sent += within as u64;
@@ -56,7 +56,7 @@ impl FalseLength {
         self.behind.extend_from_slice(&chunk[within..]);
     }
 
-    pub(super) fn finish(&mut self, out: &mut Out) {
+    pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         if self.told().is_some_and(|told| self.sent < told) {
             out.strike();
             return out.last(BodyStep::Cut(ConnectionCut::Close));
@@ -70,7 +70,7 @@ impl FalseLength {
     }
 
     /// Lets go what is held and was announced.
-    pub(super) fn release(&mut self, out: &mut Out) {
+    pub(super) fn release(&mut self, out: &mut TransformOutput) {
         out.send(std::mem::take(&mut self.last));
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::{BodyStep, Out};
+use super::{BodyStep, TransformOutput};
 
 /// The body, and in a stream what its events carry.
 pub(super) const MALFORMED: &str = "{malformed json: <<<chaos>>>}";
@@ -23,11 +23,11 @@ pub(super) fn head(status: &mut StatusCode, headers: &mut HeaderMap) {
 
 impl ReplacedAnswer {
     /// The true body is not waited for.
-    pub(super) fn feed(&mut self, out: &mut Out) {
+    pub(super) fn feed(&mut self, out: &mut TransformOutput) {
         self.finish(out);
     }
 
-    pub(super) fn finish(&mut self, out: &mut Out) {
+    pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         out.strike();
         out.send(Bytes::from_static(MALFORMED.as_bytes()));
         out.last(BodyStep::End);

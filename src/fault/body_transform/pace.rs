@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::{BodyStep, Out};
+use super::{BodyStep, TransformOutput};
 
 /// Pieces a second, where a rate is held.
 const PIECES: u64 = 20;
@@ -56,7 +56,7 @@ impl PacedBody {
     }
 
     /// The next piece, with the wait before it, or the end.
-    pub(super) fn next(&mut self, out: &mut Out) {
+    pub(super) fn next(&mut self, out: &mut TransformOutput) {
         let Some(chunk) = self.chunks.front_mut() else {
             if self.ended && !out.over {
                 out.last(BodyStep::End);

@@ -26,13 +26,13 @@ pub enum BodyStep {
 
 /// What has been decided and not yet been taken.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct TransformOutput {
     pub(super) steps: VecDeque<BodyStep>,
     pub(super) struck: bool,
     pub(super) over: bool,
 }
 
-impl Out {
+impl TransformOutput {
     pub(super) fn send(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             self.steps.push_back(BodyStep::Send(bytes));

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::point::BodyPoint;
 use super::scan::EventScanner;
-use super::{BodyStep, Out};
+use super::{BodyStep, TransformOutput};
 use crate::fault::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
 use crate::provider::framing::{EventFrame, Framing};
 use crate::provider::{self, ResponseFormat, StreamError};
@@ -87,7 +87,7 @@ impl StoppedBody {
         matches!(self.then, Then::End(_) | Then::Error(_))
     }
 
-    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut Out) {
+    pub(super) fn feed(&mut self, chunk: Bytes, out: &mut TransformOutput) {
         if let Then::Error(error) = &mut self.then {
             return error.feed(self.point.find(&chunk), &chunk, out);
         }
@@ -117,7 +117,7 @@ impl StoppedBody {
     }
 
     /// Stops, unless all that was announced has been sent: nobody would see it.
-    fn strike(&mut self, out: &mut Out) {
+    fn strike(&mut self, out: &mut TransformOutput) {
         let then = std::mem::replace(&mut self.then, Then::Pass);
         if self.announced.is_some_and(|announced| self.sent >= announced) {
             return;
@@ -131,7 +131,7 @@ impl StoppedBody {
         out.strike();
     }
 
-    pub(super) fn finish(&mut self, out: &mut Out) {
+    pub(super) fn finish(&mut self, out: &mut TransformOutput) {
         let here = self.point.is_at_end();
         if let Then::Error(error) = &mut self.then {
             error.due |= here;
@@ -159,7 +159,7 @@ impl Error {
     }
 
     /// Takes a chunk in which the place is, or is not.
-    fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut Out) {
+    fn feed(&mut self, place: Option<usize>, chunk: &Bytes, out: &mut TransformOutput) {
         let from = if self.due { Some(0) } else { place };
         self.due |= place.is_some();
         let mut behind = from.filter(|from| *from == 0 && self.scanner.open().is_none());
@@ -180,7 +180,7 @@ impl Error {
     }
 
     /// Sends the error, behind what ends the event before it.
-    fn strike(&mut self, before: &[u8], out: &mut Out) {
+    fn strike(&mut self, before: &[u8], out: &mut TransformOutput) {
         if let Some(Value::Object(data)) = &mut self.frame.data
             && data.contains_key("sequence_number")
         {
@@ -197,7 +197,7 @@ impl Error {
     }
 
     /// The body ends here.
-    fn finish(&mut self, out: &mut Out) {
+    fn finish(&mut self, out: &mut TransformOutput) {
         if !self.due {
             return;
         }

@@ -24,9 +24,9 @@ pub enum WriterEvent<'a> {
 pub type OnWriterEvent = Arc<dyn Fn(WriterEvent<'_>) + Send + Sync>;
 
 /// What the thread waits for.
-pub(super) enum Task {
+pub(super) enum WriterTask {
     /// Exchanges to be kept, and who waits for the word.
-    Keep(Vec<Waiting>),
+    Keep(Vec<WaitingExchange>),
     /// An exchange was kept without the thread: a compaction may be due some time, and
     /// there may be something to tell.
     Kept,
@@ -37,16 +37,19 @@ pub(super) enum Task {
 }
 
 /// An exchange and who waits for the word.
-pub(super) struct Waiting {
+pub(super) struct WaitingExchange {
     pub(super) parcel: EncodedFrame,
-    pub(super) done: oneshot::Sender<Word>,
+    pub(super) done: oneshot::Sender<KeepResult>,
 }
 
 /// What became of one exchange: kept, or the text of the store's error.
-pub(super) type Word = Result<(), String>;
+pub(super) type KeepResult = Result<(), String>;
 
 /// Tells everyone what became of their exchanges.
-pub(super) fn report_all(batch: impl Iterator<Item = Waiting>, outcome: &Result<(), StoreError>) {
+pub(super) fn report_all(
+    batch: impl Iterator<Item = WaitingExchange>,
+    outcome: &Result<(), StoreError>,
+) {
     let word = outcome.as_ref().copied().map_err(|error| error.chain());
     for waiting in batch {
         // A receiver that is gone has no client to answer any more.

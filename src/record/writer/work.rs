@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::task::{OnWriterEvent, Task, Waiting, WriterEvent, report_all};
+use super::task::{OnWriterEvent, WaitingExchange, WriterEvent, WriterTask, report_all};
 use crate::store::{self, CompactionDone, StoreError};
 
 /// Exchanges written in one go at the most.
@@ -22,7 +22,7 @@ pub(super) struct WriterState {
     waits: Arc<AtomicBool>,
     on_told: OnWriterEvent,
     /// How a compaction's thread says that it is over.
-    folds: Sender<Task>,
+    folds: Sender<WriterTask>,
     /// The compaction that is going on.
     folding: Option<JoinHandle<()>>,
     /// The troubles that have been told.
@@ -34,13 +34,13 @@ impl WriterState {
         recording: Arc<Mutex<store::RecordingAppender>>,
         waits: Arc<AtomicBool>,
         on_told: OnWriterEvent,
-        folds: Sender<Task>,
+        folds: Sender<WriterTask>,
     ) -> Self {
         Self { recording, waits, on_told, folds, folding: None, said: HashSet::new() }
     }
 
     /// Takes all that is there, appends it, tells everyone; compacts now and then.
-    pub(super) fn run(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
+    pub(super) fn run(mut self, tasks: &Receiver<WriterTask>) -> Result<(), String> {
         let mut batch = Vec::new();
         let mut open = true;
         self.report_events();
@@ -65,11 +65,11 @@ impl WriterState {
     }
 
     /// The next task; `None` when it is time for a compaction.
-    fn next(&self, tasks: &Receiver<Task>) -> Option<Task> {
+    fn next(&self, tasks: &Receiver<WriterTask>) -> Option<WriterTask> {
         let due = if self.folding.is_none() { self.recording().compaction_due() } else { None };
         let Some(due) = due else {
             // We hold a sender ourselves, so this ends with a task only.
-            return Some(tasks.recv().unwrap_or(Task::Close));
+            return Some(tasks.recv().unwrap_or(WriterTask::Close));
         };
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -79,22 +79,22 @@ impl WriterState {
         match tasks.recv_timeout(left) {
             Ok(task) => Some(task),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Task::Close),
+            Err(RecvTimeoutError::Disconnected) => Some(WriterTask::Close),
         }
     }
 
     /// Takes a task; `false` when it was the last.
-    fn take(&mut self, task: Task, batch: &mut Vec<Waiting>) -> bool {
+    fn take(&mut self, task: WriterTask, batch: &mut Vec<WaitingExchange>) -> bool {
         match task {
-            Task::Keep(more) => batch.extend(more),
-            Task::Kept => self.report_events(),
-            Task::Folded(done, took) => self.compaction_done(*done, took),
-            Task::Close => return false,
+            WriterTask::Keep(more) => batch.extend(more),
+            WriterTask::Kept => self.report_events(),
+            WriterTask::Folded(done, took) => self.compaction_done(*done, took),
+            WriterTask::Close => return false,
         }
         true
     }
 
-    fn append(&mut self, batch: &mut Vec<Waiting>) {
+    fn append(&mut self, batch: &mut Vec<WaitingExchange>) {
         if batch.is_empty() {
             return;
         }
@@ -104,7 +104,7 @@ impl WriterState {
     }
 
     /// Keeps a batch; while that means to wait, exchanges are queued.
-    fn keep(&self, batch: &mut [Waiting]) -> Result<(), StoreError> {
+    fn keep(&self, batch: &mut [WaitingExchange]) -> Result<(), StoreError> {
         let kept = self.recording().keep_now(batch);
         kept.unwrap_or_else(|| {
             self.waits.store(true, Ordering::Release);
@@ -124,7 +124,7 @@ impl WriterState {
             let _ = rustix::process::nice(FOLD_NICENESS);
             let began = Instant::now();
             let done = Box::new(job.run());
-            drop(folds.send(Task::Folded(done, began.elapsed())));
+            drop(folds.send(WriterTask::Folded(done, began.elapsed())));
         });
         match thread {
             Ok(thread) => self.folding = Some(thread),
@@ -174,13 +174,13 @@ impl WriterState {
         }
     }
 
-    fn close(mut self, tasks: &Receiver<Task>) -> Result<(), String> {
+    fn close(mut self, tasks: &Receiver<WriterTask>) -> Result<(), String> {
         if let Some(thread) = self.folding.take() {
             // A panic in it has been printed.
             drop(thread.join());
         }
         for task in tasks.try_iter() {
-            if let Task::Folded(done, took) = task {
+            if let WriterTask::Folded(done, took) = task {
                 self.compaction_done(*done, took);
             }
         }

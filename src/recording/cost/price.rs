@@ -2,11 +2,11 @@
 
 /// The price of a model under all its names.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Price {
+pub(super) struct ModelPrice {
     /// The upstream it is sold by; for any upstream where it is absent.
     pub(super) upstream: Option<String>,
     pub(super) names: Vec<String>,
-    pub(super) rates: Rates,
+    pub(super) rates: TokenRates,
     pub(super) long: Option<Long>,
 }
 
@@ -15,12 +15,12 @@ pub(super) struct Price {
 pub(super) struct Long {
     /// The rates hold where the prompt has more tokens than this.
     pub(super) over: u64,
-    pub(super) rates: Rates,
+    pub(super) rates: TokenRates,
 }
 
 /// Dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Rates {
+pub(super) struct TokenRates {
     pub(super) input: f64,
     pub(super) output: f64,
     /// Input that was read from a cache.
@@ -31,8 +31,8 @@ pub(super) struct Rates {
     pub(super) reasoning: f64,
 }
 
-impl Price {
-    pub(super) fn rates(&self, prompt_tokens: u64) -> Rates {
+impl ModelPrice {
+    pub(super) fn rates(&self, prompt_tokens: u64) -> TokenRates {
         match &self.long {
             Some(long) if prompt_tokens > long.over => long.rates,
             _ => self.rates,

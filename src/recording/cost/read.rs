@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::super::entry_field::describe;
-use super::{Long, Price, Rates};
+use super::{Long, ModelPrice, TokenRates};
 
 /// The fields of a model's price.
 const FIELDS: [&str; 8] =
@@ -77,7 +77,7 @@ pub enum PriceError {
 /// A table as it is written.
 pub(super) struct PriceFile {
     /// Its prices.
-    pub(super) models: Vec<Price>,
+    pub(super) models: Vec<ModelPrice>,
     /// Whether it is meant to stand alone.
     pub(super) replace: bool,
 }
@@ -120,7 +120,7 @@ pub(super) fn file(json: &str) -> Result<PriceFile, PriceError> {
 }
 
 /// One price: that of the entry at `index`.
-fn price(entry: &Map<String, Value>, index: usize) -> Result<Price, PriceError> {
+fn price(entry: &Map<String, Value>, index: usize) -> Result<ModelPrice, PriceError> {
     let first = entry.get("names").and_then(|names| names.get(0)?.as_str());
     let model = first.map_or_else(|| format!("entry {}", index + 1), str::to_owned);
     let fields = Fields { map: entry, model: &model, within: "" };
@@ -152,7 +152,7 @@ fn price(entry: &Map<String, Value>, index: usize) -> Result<Price, PriceError> 
         }
         _ => return Err(fields.wrong("long", "an object with `over` and rates")),
     };
-    Ok(Price { upstream, names, rates: fields.rates()?, long })
+    Ok(ModelPrice { upstream, names, rates: fields.rates()?, long })
 }
 
 /// The fields of a price, or of its rates for long prompts.
@@ -165,10 +165,10 @@ struct Fields<'a> {
 impl Fields<'_> {
     /// A rate that is not given is that of what it is a part of: no discount, no
     /// surcharge.
-    fn rates(&self) -> Result<Rates, PriceError> {
+    fn rates(&self) -> Result<TokenRates, PriceError> {
         let input = self.rate("input")?.ok_or_else(|| self.wrong("input", RATE))?;
         let output = self.rate("output")?.unwrap_or(0.0);
-        Ok(Rates {
+        Ok(TokenRates {
             input,
             output,
             cached_input: self.rate("cached_input")?.unwrap_or(input),

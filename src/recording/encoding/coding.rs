@@ -37,7 +37,7 @@ pub struct PlainPiece {
 
 /// A coding that we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(super) enum ContentCoding {
     Gzip,
     Zlib,
     Deflate,

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use super::brotli::BrotliDecoder;
 use super::flate::{DeflateDecoder, GzipDecoder};
 use super::zstd_frames::ZstdDecoder;
-use super::{Coding, DecodeError, HELD, PlainPiece};
+use super::{ContentCoding, DecodeError, HELD, PlainPiece};
 
 /// Bytes between two decoders.
 const BUFFER: usize = 4096;
@@ -38,7 +38,7 @@ impl<'a> EncodedPieces<'a> {
     }
 
     /// All that the decoders give, if that is at most `max` bytes.
-    pub(super) fn decode(&self, codings: &[Coding], max: usize) -> DecodedPieces {
+    pub(super) fn decode(&self, codings: &[ContentCoding], max: usize) -> DecodedPieces {
         let held = max.min(HELD);
         let (pieces, total) = self.read(codings, max, held);
         let is_too_large = self.problem.get() == Some(DecodeError::TooLarge);
@@ -50,7 +50,7 @@ impl<'a> EncodedPieces<'a> {
     }
 
     /// The same, and how many bytes there are; no bytes where that is more than `held`.
-    fn read(&self, codings: &[Coding], max: usize, held: usize) -> (Vec<PlainPiece>, usize) {
+    fn read(&self, codings: &[ContentCoding], max: usize, held: usize) -> (Vec<PlainPiece>, usize) {
         self.reached.set(0);
         self.problem.set(None);
         let mut reader = self.reader(codings, max);
@@ -82,15 +82,15 @@ impl<'a> EncodedPieces<'a> {
     }
 
     /// The decoders one behind the other: none holds more than its window.
-    fn reader(&self, codings: &[Coding], max: usize) -> Box<dyn BufRead + '_> {
+    fn reader(&self, codings: &[ContentCoding], max: usize) -> Box<dyn BufRead + '_> {
         let mut reader: Box<dyn BufRead + '_> = Box::new(Reader { source: self, at: 0, offset: 0 });
         for (at, coding) in codings.iter().enumerate() {
             let decoder: Box<dyn Read + '_> = match coding {
-                Coding::Gzip => Box::new(GzipDecoder::new(reader)),
-                Coding::Zlib => Box::new(DeflateDecoder::new(reader, true)),
-                Coding::Deflate => Box::new(DeflateDecoder::new(reader, false)),
-                Coding::Brotli => Box::new(BrotliDecoder::new(reader)),
-                Coding::Zstandard => Box::new(ZstdDecoder::new(reader)),
+                ContentCoding::Gzip => Box::new(GzipDecoder::new(reader)),
+                ContentCoding::Zlib => Box::new(DeflateDecoder::new(reader, true)),
+                ContentCoding::Deflate => Box::new(DeflateDecoder::new(reader, false)),
+                ContentCoding::Brotli => Box::new(BrotliDecoder::new(reader)),
+                ContentCoding::Zstandard => Box::new(ZstdDecoder::new(reader)),
             };
             let is_last = at + 1 == codings.len();
             let left = if is_last { max } else { max.saturating_add(INNER) };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::{LostBytes, SalvageResult, Saved, Source, in_part};
+use super::{LostBytes, SalvageResult, SalvagedPart, Source, in_part};
 use crate::recording::{EntryName, RecordingMeta};
 
 impl SalvageResult {
@@ -58,6 +58,6 @@ impl SalvageResult {
         }
         let file = self.files.len();
         self.files.push(Source { path, file: None });
-        self.found.extend(part.found.into_iter().map(|saved| Saved { file, ..saved }));
+        self.found.extend(part.found.into_iter().map(|saved| SalvagedPart { file, ..saved }));
     }
 }

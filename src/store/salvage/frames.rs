@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Saved;
+use super::SalvagedPart;
 use crate::recording::EntryName;
 use crate::recording::log_codec::{PackedHead, TakeStanding};
 use crate::store::log::FramePlace;
@@ -10,7 +10,7 @@ use crate::store::log::FramePlace;
 /// The entries of a log while it is read.
 #[derive(Default)]
 pub(super) struct FrameReader {
-    saved: Vec<(Saved, Option<String>)>,
+    saved: Vec<(SalvagedPart, Option<String>)>,
     /// Which of them stand under a name.
     of: HashMap<EntryName, Vec<usize>>,
 }
@@ -26,11 +26,11 @@ impl FrameReader {
         }
         of.push(self.saved.len());
         let (at, length) = (frame.at, u64::from(frame.len));
-        self.saved.push((Saved { file: 0, name, take: 0, at, length }, recorded_at));
+        self.saved.push((SalvagedPart { file: 0, name, take: 0, at, length }, recorded_at));
     }
 
     /// The entries, the takes of a name numbered by their times.
-    pub(super) fn finish(self) -> Vec<Saved> {
+    pub(super) fn finish(self) -> Vec<SalvagedPart> {
         let Self { mut saved, of } = self;
         for takes in of.into_values() {
             let mut takes = takes;

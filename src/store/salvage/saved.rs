@@ -4,7 +4,7 @@ use crate::recording::EntryName;
 
 /// An entry that can be read.
 #[derive(Clone, Debug)]
-pub(super) struct Saved {
+pub(super) struct SalvagedPart {
     /// The number of its file.
     pub(super) file: usize,
     pub(super) name: EntryName,

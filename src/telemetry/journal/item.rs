@@ -68,13 +68,13 @@ impl ConnectionFault {
 
 /// What stands in a journal. Nearly all are calls.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(super) enum JournalItem {
     Call(Arc<CallRecord>),
     Befallen(Box<ConnectionFault>),
     Mark(Box<FaultMark>),
 }
 
-impl Item {
+impl JournalItem {
     /// When it was, in microseconds since 1970.
     pub(super) fn at(&self) -> i64 {
         match self {
@@ -100,14 +100,14 @@ impl Item {
 
 /// A line with its number, from 1, in the order in which lines came to be.
 #[derive(Clone, Debug)]
-pub(super) struct Numbered {
+pub(super) struct NumberedLine {
     pub(super) number: u64,
-    pub(super) item: Item,
+    pub(super) item: JournalItem,
     /// The bytes it takes in memory, about.
     pub(super) weight: usize,
 }
 
-impl Numbered {
+impl NumberedLine {
     pub(super) fn to_json(&self) -> Value {
         self.item.to_json(self.number)
     }
@@ -115,7 +115,7 @@ impl Numbered {
     /// Writes it as a line of text.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         match &self.item {
-            Item::Call(seen) => line::write(seen, Some(self.number), out),
+            JournalItem::Call(seen) => line::write(seen, Some(self.number), out),
             _ => line::printed(out, &self.to_json()),
         }
         out.push(b'\n');

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::file::JournalFile;
-use super::item::{Numbered, OnJournalError};
+use super::item::{NumberedLine, OnJournalError};
 use super::line;
 
 /// Lines that may wait.
@@ -66,7 +66,7 @@ impl LineCounts {
 }
 
 enum Task {
-    Line(Numbered),
+    Line(NumberedLine),
     Close,
 }
 
@@ -102,7 +102,7 @@ impl LineQueue {
     }
 
     /// Has a line written, unless too much waits already.
-    pub(super) fn add(&self, line: Numbered) {
+    pub(super) fn add(&self, line: NumberedLine) {
         let (weight, number) = (line.weight, line.number);
         let waiting = self.waiting.fetch_add(weight, Ordering::Relaxed);
         let fits = waiting + weight <= BYTES;
