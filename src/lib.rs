@@ -1,8 +1,19 @@
 //! loomrec stands between a program and the LLM APIs it calls: it records every
 //! call exactly and replays it strictly.
 //!
-//! The crate is built as a house of floors; a module imports only from lower
-//! floors or from its own folder (`tests/it/architecture` holds this):
+//! The lower floors are members of the workspace, crates of their own in `src/NAME`; the
+//! compiler holds what each may import:
+//!
+//! | member | what lives there |
+//! |---|---|
+//! | [`loomrec_store`] | recordings on disk: files and folders, log, compaction, locks, salvage |
+//! | [`loomrec_recording`] | entries, the file format, redaction, prices; checking, comparing, merging, reviewing, showing, importing and exporting recordings |
+//! | [`loomrec_fault`] | what can go wrong with an answer, at which calls, and how well a program recovers |
+//! | [`loomrec_provider`] | the wire shapes of providers: what a request asks for, what an answer says |
+//! | [`loomrec_identity`] | what makes two requests the same: exact JSON, canonical text, keys, rules, differences; names and text for people |
+//!
+//! The modules of this package stand on floors; a module imports only from lower floors or
+//! from its own folder (`tests/it/architecture` holds this):
 //!
 //! | floor | modules | what lives there |
 //! |---|---|---|
@@ -12,28 +23,23 @@
 //! | 4 | [`telemetry`] | the record of a call, and whoever reads it: counters, metrics, journal, spans, log |
 //! | 3 | [`engine`] | a call and its engine: record, replay, or both |
 //! | 2 | [`replay`], [`record`] | the two engines; they never import each other |
-//! | 1 | [`store`], [`upstream`] | effects: files and locks, the HTTP client |
-//! | 0 | [`identity`], [`provider`], [`fault`], [`recording`], [`recovery`], [`comparison`], [`inspection`], [`interchange`], [`review`], [`merge`], [`verification`], `spelling`, `printable` | pure code: no I/O, clock, or randomness |
+//! | 1 | [`upstream`] | effects: the HTTP client |
 
 pub mod cli;
-pub mod comparison;
 pub mod engine;
-pub mod fault;
-pub mod identity;
-pub mod inspection;
 pub mod inspector;
-pub mod interchange;
-pub mod merge;
-mod printable;
-pub mod provider;
 pub mod record;
-pub mod recording;
-pub mod recovery;
 pub mod replay;
-pub mod review;
 pub mod server;
-mod spelling;
-pub mod store;
 pub mod telemetry;
 pub mod upstream;
-pub mod verification;
+
+// The members, by the names that the modules of this package use.
+pub use loomrec_fault as fault;
+pub use loomrec_fault::recovery;
+pub use loomrec_identity as identity;
+pub use loomrec_identity::{printable, spelling};
+pub use loomrec_provider as provider;
+pub use loomrec_recording as recording;
+pub use loomrec_recording::{comparison, inspection, interchange, merge, review, verification};
+pub use loomrec_store as store;

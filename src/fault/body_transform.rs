@@ -24,10 +24,10 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
 
 use super::Fault;
-use crate::provider::{Framing, ResponseFormat};
 use encoding::FakeEncoding;
 use garble::EventGarbler;
 use length::FalseLength;
+use loomrec_provider::{Framing, ResponseFormat};
 use malformed::ReplacedAnswer;
 use pace::PacedBody;
 use stop::StoppedBody;

@@ -92,7 +92,7 @@ impl CallHistories {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::RequestKey;
+    use loomrec_identity::RequestKey;
 
     fn key(number: usize, session: Option<&str>) -> CallKey {
         CallKey::Request {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 /// Stands in for a request where a connection is faulted before anything was asked on it.
 const CONNECTION: &str = "connection";

@@ -5,8 +5,8 @@ use proptest::sample::{Index, select};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fault::LazyBody;
-use crate::identity::RequestKey;
+use crate::LazyBody;
+use loomrec_identity::RequestKey;
 
 /// What a call is, of which others may be made at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use serde_json::Value;
 
-use crate::spelling::nearest;
+use loomrec_identity::spelling::nearest;
 
 /// A fault, a rule or a rate that is none. Messages read after the name of what holds
 /// it.

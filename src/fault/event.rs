@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::fault::broken_json::broken as cut_short;
-use crate::fault::broken_message;
-use crate::provider::Framing;
-use crate::provider::framing::events;
+use crate::broken_json::broken as cut_short;
+use crate::broken_message;
+use loomrec_provider::Framing;
+use loomrec_provider::framing::events;
 
 /// Length of the checksum at the end of a message.
 const CHECKSUM: usize = 4;

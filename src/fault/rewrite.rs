@@ -13,7 +13,7 @@ pub use not_applicable::NotApplicable;
 use serde_json::Value;
 
 use super::Fault;
-use crate::provider::{self, Answer, AnswerShape, Framing, ResponseFormat};
+use loomrec_provider::{Answer, AnswerShape, Framing, ResponseFormat};
 
 /// The body of the answer as `fault` changes it ([`Fault::PartialResponse`],
 /// [`Fault::ToolCallFault`]): one piece where it is complete (`framing` is `None`), the
@@ -32,17 +32,17 @@ pub fn rewrite(
     }
     let complete = match framing {
         None => body.to_vec(),
-        Some(framing) => provider::to_complete(asked, framing, body)?,
+        Some(framing) => loomrec_provider::to_complete(asked, framing, body)?,
     };
     let operation = asked.operation;
     let not_an_answer = NotApplicable::NotAnAnswer { operation: operation.name() };
-    let answer = provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
+    let answer = loomrec_provider::read(operation, None, &complete).ok_or(not_an_answer.clone())?;
     let mut body: Value = serde_json::from_slice(&complete).map_err(|_| not_an_answer.clone())?;
     let shape = operation.answer_shape(&body).ok_or(not_an_answer)?;
     let marked = change(fault, shape, &answer, framing, &mut body)?;
     let bytes = body.to_string().into_bytes();
     let Some(framing) = framing else { return Ok(vec![bytes]) };
-    let events = provider::to_stream(&ResponseFormat { framing, ..*asked }, &bytes)?;
+    let events = loomrec_provider::to_stream(&ResponseFormat { framing, ..*asked }, &bytes)?;
     Ok(match marked {
         Some(marked) => call::unmarked(framing, events, &marked),
         None => events,

@@ -8,7 +8,7 @@ mod response;
 pub use response::SyntheticResponse;
 
 use super::{ConnectionCut, Fault, HttpError, TruncationEnd};
-use crate::provider::{Provider, ResponseFormat};
+use loomrec_provider::{Provider, ResponseFormat};
 
 /// What goes out in place of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

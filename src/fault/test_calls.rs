@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::provider::framing::EventFrame;
-use crate::provider::{Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
+use loomrec_provider::framing::EventFrame;
+use loomrec_provider::{Framing, Operation, ResponseFormat, TranscriptFormat, VectorTypes};
 
 /// All of them.
 pub(super) const FRAMINGS: [Framing; 4] =

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::HttpError;
+use crate::HttpError;
 
 #[track_caller]
 fn means(text: &str, value: Value) {

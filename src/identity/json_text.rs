@@ -163,7 +163,7 @@ pub(super) fn unescape(source: &str) -> (char, usize) {
 
 /// Why an escape is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadEscape {
+pub enum BadEscape {
     /// Not one of JSON's escapes.
     Syntax,
     /// Half of a surrogate pair: it means no character.
@@ -172,7 +172,7 @@ pub(crate) enum BadEscape {
 
 /// Reads the escape that starts at `bytes[0]`, a backslash: its character and
 /// its length in bytes.
-pub(crate) fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
+pub fn escape(bytes: &[u8]) -> Result<(char, usize), BadEscape> {
     let simple = match bytes.get(1) {
         Some(b'"') => '"',
         Some(b'\\') => '\\',
@@ -210,7 +210,7 @@ fn hex4(digits: Option<&[u8]>) -> Option<u32> {
 
 /// Which bytes end a run that can be taken as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunEnd {
+pub enum RunEnd {
     /// A quote, a backslash, a control character: where a reader must look.
     Special,
     /// Those, DEL, and everything that is not ASCII: where the canonical text
@@ -228,7 +228,7 @@ pub fn plain_run(bytes: &[u8]) -> usize {
 ///
 /// Strings are nearly all of a body, and this is what hashing one spends its time
 /// on beside SHA-256 itself: 32 bytes at a time, then eight.
-pub(crate) fn run(bytes: &[u8], stop: RunEnd) -> usize {
+pub fn run(bytes: &[u8], stop: RunEnd) -> usize {
     let clear = match stop {
         RunEnd::Special => clear_blocks(bytes, is_special),
         RunEnd::Unprintable => clear_blocks(bytes, is_unprintable),

@@ -68,12 +68,12 @@ impl RequestKey {
     }
 
     /// The digest that the digits stand for.
-    pub(crate) fn to_bytes(&self) -> [u8; 32] {
+    pub fn to_bytes(&self) -> [u8; 32] {
         digest::to_bytes(&self.0)
     }
 
     /// The key of a digest.
-    pub(crate) fn from_bytes(digest: &[u8; 32]) -> Self {
+    pub fn from_bytes(digest: &[u8; 32]) -> Self {
         Self(digest::to_hex(digest))
     }
 

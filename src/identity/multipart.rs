@@ -149,7 +149,7 @@ fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// Where the boundary stands in a multipart content type: a text of any length but none.
-pub(crate) fn boundary_range(content_type: &str) -> Option<Range<usize>> {
+pub fn boundary_range(content_type: &str) -> Option<Range<usize>> {
     let (media, mut rest) = content_type.split_once(';')?;
     let media = media.trim().as_bytes();
     if !media.get(..10).is_some_and(|it| it.eq_ignore_ascii_case(b"multipart/")) {

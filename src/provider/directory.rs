@@ -9,9 +9,9 @@ mod known_upstream;
 mod upstreams;
 
 use super::credential::{KeyPlacement, UpstreamCredential, bearer, needed};
-use crate::identity::QueryRules;
 pub use host::upstream_at;
 pub use known_upstream::{BaseUrlVariable, KnownUpstream};
+use loomrec_identity::QueryRules;
 use upstreams::GEMINI;
 pub use upstreams::UPSTREAMS;
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::identity::{self, Json};
+use loomrec_identity::Json;
 
 /// A JSON value.
 pub(super) trait JsonView: Sized {
@@ -122,7 +122,7 @@ impl JsonView for Json<'_> {
             Self::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
                 members.sort_unstable_by_key(|(name, _)| name.offset());
-                let pair = |(name, value): &(identity::JsonStr<'_>, Self)| {
+                let pair = |(name, value): &(loomrec_identity::JsonStr<'_>, Self)| {
                     (name.as_str().into_owned(), value.owned())
                 };
                 Value::Object(members.into_iter().map(pair).collect::<Map<_, _>>())
@@ -137,7 +137,7 @@ pub(super) fn whole<T>(
     borrowed: fn(&Json<'_>) -> Option<T>,
     owned: fn(&Value) -> Option<T>,
 ) -> Option<T> {
-    match identity::parse(bytes) {
+    match loomrec_identity::parse(bytes) {
         Ok(json) => borrowed(&json),
         Err(_) => owned(&serde_json::from_slice(bytes).ok()?),
     }

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::anthropic::messages;
-use crate::provider::cohere;
-use crate::provider::gemini::{embed, generate};
-use crate::provider::openai::{chat, embeddings, responses};
+use crate::anthropic::messages;
+use crate::cohere;
+use crate::gemini::{embed, generate};
+use crate::openai::{chat, embeddings, responses};
 
 /// Names and values that mean something to a reader, put together at random.
 fn document() -> impl Strategy<Value = Value> {
@@ -61,7 +61,7 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 fn borrowed(text: &str) -> Json<'_> {
-    identity::parse(text.as_bytes()).unwrap()
+    loomrec_identity::parse(text.as_bytes()).unwrap()
 }
 
 proptest! {

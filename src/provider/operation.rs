@@ -12,7 +12,7 @@ use super::answer_form::{ModeError, TranscriptFormat, VectorTypes};
 use super::answer_shape::AnswerShape;
 use super::conversation::Conversation;
 use super::framing::{EventFrame, Framing};
-use crate::identity::Json;
+use loomrec_identity::Json;
 
 /// A JSON object.
 pub(super) type ObjectView = Map<String, Value>;

@@ -30,7 +30,7 @@ pub struct RecognisedCall {
     /// Whether the answer is asked for as a stream.
     pub streamed: bool,
     /// What the key is formed over when the form is tagged (see
-    /// [`crate::identity::KeyForm::Tagged`]); `None` where the form is AgentLoom's chat.
+    /// [`loomrec_identity::KeyForm::Tagged`]); `None` where the form is AgentLoom's chat.
     pub target: Option<String>,
 }
 

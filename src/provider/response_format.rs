@@ -3,12 +3,11 @@
 use super::answer_form::{TranscriptFormat, VectorTypes};
 use super::operation::ResponseFormat;
 use super::provider_row::RecognisedCall;
-use crate::identity;
 
 impl<'a> ResponseFormat<'a> {
     /// What a request with this raw query and body asks for.
     pub fn of(call: &'a RecognisedCall, upstream: &'a str, query: &str, body: &[u8]) -> Self {
-        let json = identity::parse(body).ok();
+        let json = loomrec_identity::parse(body).ok();
         let field = |name: &str| json.as_ref().and_then(|json| json.get(name));
         let usage = field("stream_options")
             .and_then(|options| options.get("include_usage")?.as_bool())
@@ -52,10 +51,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::provider::{ModeError, Operation};
+    use crate::{ModeError, Operation};
 
     fn asked(operation: Operation, body: &str) -> usize {
-        let body = identity::parse(body.as_bytes()).ok();
+        let body = loomrec_identity::parse(body.as_bytes()).ok();
         body.as_ref().and_then(operation.row().choices).unwrap_or(1).max(1)
     }
 
@@ -110,7 +109,7 @@ mod tests {
             (Operation::CHAT_COMPLETIONS, json!({"input": ["a"]}), None),
         ] {
             let text = body.to_string();
-            let read = identity::parse(text.as_bytes()).unwrap();
+            let read = loomrec_identity::parse(text.as_bytes()).unwrap();
             assert_eq!(
                 operation.row().inputs.and_then(|inputs| inputs(&read)),
                 count,
@@ -121,17 +120,12 @@ mod tests {
 
     #[test]
     fn vectors_of_another_number_of_texts_are_no_answer() {
-        let answer = crate::provider::Answer {
-            embeddings: vec![vec![0.5], vec![1.0]],
-            ..crate::provider::Answer::default()
-        };
+        let answer =
+            crate::Answer { embeddings: vec![vec![0.5], vec![1.0]], ..crate::Answer::default() };
         for operation in [Operation::EMBEDDINGS, Operation::COHERE_EMBED, Operation::OLLAMA_EMBED] {
             let written = |inputs| {
-                let asked = ResponseFormat {
-                    inputs,
-                    ..crate::provider::test_calls::asked(operation, false)
-                };
-                crate::provider::write(&asked, &answer, "seed")
+                let asked = ResponseFormat { inputs, ..crate::test_calls::asked(operation, false) };
+                crate::write(&asked, &answer, "seed")
             };
             assert!(written(Some(2)).is_ok() && written(None).is_ok());
             let other = Err(ModeError::OtherCount { asked: 3, kept: 2 });

@@ -1,8 +1,8 @@
 //! The table in docs/providers.md is what the code does.
 
 use super::*;
-use crate::provider::test_calls::framing;
-use crate::provider::{Framing, Provider, RequestHead, recognise};
+use crate::test_calls::framing;
+use crate::{Framing, Provider, RequestHead, recognise};
 
 /// The operations in the page's order, each with a request that asks for it.
 const ROWS: [(Operation, &str); 26] = [
@@ -96,7 +96,7 @@ fn every_operation_but_the_unknown_has_a_row() {
 
 #[test]
 fn the_table_in_the_documents_is_that_of_the_code() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/providers.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/providers.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (before, rest) = page.split_once("<!-- table:begin -->\n\n").unwrap();
     let (table_there, after) = rest.split_once("\n<!-- table:end -->").unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::entry_field::{EntryError, EntryFields, milliseconds, wrong};
 use super::json_style::JsonStyle;
-use crate::provider::Framing;
+use loomrec_provider::Framing;
 
 /// The longest time that a chunk or an answer can have taken, in milliseconds: an hour. No
 /// provider answers a call later, and a replay waits for nothing that claims it.

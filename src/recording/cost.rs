@@ -11,7 +11,7 @@ use price::{Long, ModelPrice, TokenRates};
 
 use std::collections::BTreeMap;
 
-use crate::provider::TokenUsage;
+use loomrec_provider::TokenUsage;
 pub use read::PriceError;
 
 /// Prices by model.

@@ -80,7 +80,7 @@ impl RecordingDocument {
     }
 
     /// Appends a take as it stands in a file, whatever its time.
-    pub(crate) fn push(&mut self, name: EntryName, entry: Entry) {
+    pub fn push(&mut self, name: EntryName, entry: Entry) {
         self.slot(name).push(entry);
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 fn step(id: &str) -> EntryName {
     EntryName::step(id).unwrap()

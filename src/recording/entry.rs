@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 use super::body::ResponsePayload;
 pub use super::entry_field::EntryError;
 use super::header_names::HeaderNames;
-use crate::identity::RequestKey;
-use crate::provider::{TokenUsage, ToolCall};
 pub(crate) use decode::KNOWN;
-pub(crate) use read::EntryReadError;
+use loomrec_identity::RequestKey;
+use loomrec_provider::{TokenUsage, ToolCall};
+pub use read::EntryReadError;
 
 /// The field of an entry that holds rates of chance, as in aimock's fixtures.
-pub(crate) const CHAOS: &str = "chaos";
+pub const CHAOS: &str = "chaos";
 
 /// One recorded exchange: AgentLoom's summary fields, and the exact request and
 /// response beside them.

@@ -11,8 +11,8 @@ use super::cost::PriceTable;
 use super::entry::{Entry, RecordedResponse, ResponseEnd};
 use super::normalized_request::NormalizedRequest;
 use super::redact::{CallCredentials, RawResponse, Redactor, UnkeptReason};
-use crate::identity::RequestKey;
-use crate::provider::Answer;
+use loomrec_identity::RequestKey;
+use loomrec_provider::Answer;
 
 /// An exchange that is over.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 /// Longest step id, in bytes.
 const STEP_LIMIT: usize = 256;

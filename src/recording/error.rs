@@ -128,7 +128,7 @@ pub(super) fn json_error(text: &[u8]) -> Option<FormatError> {
 
 /// What is wrong with a text that begins so, where that is plain to see: a
 /// byte-order mark, or nothing but white space in all of it.
-pub(crate) fn no_text(text: &[u8]) -> Option<FormatError> {
+pub fn no_text(text: &[u8]) -> Option<FormatError> {
     if text.starts_with(b"\xef\xbb\xbf") {
         return Some(FormatError::ByteOrderMark);
     }
@@ -136,17 +136,17 @@ pub(crate) fn no_text(text: &[u8]) -> Option<FormatError> {
 }
 
 /// Where the reader of all of a text stopped.
-pub(crate) fn syntax(error: &serde_json::Error) -> FormatError {
+pub fn syntax(error: &serde_json::Error) -> FormatError {
     FormatError::Json { line: error.line(), column: error.column(), message: plain_message(error) }
 }
 
 /// Bytes that are no text begin there; both counted from 1.
-pub(crate) fn not_utf8(line: usize, column: usize) -> FormatError {
+pub fn not_utf8(line: usize, column: usize) -> FormatError {
     FormatError::Json { line, column, message: "the bytes are not UTF-8".to_owned() }
 }
 
 /// The error for a text that is JSON but no object, from how it begins.
-pub(crate) fn not_object(text: &[u8]) -> FormatError {
+pub fn not_object(text: &[u8]) -> FormatError {
     let found = match text.trim_ascii_start().first() {
         Some(b'[') => "an array",
         Some(b'"') => "a string",

@@ -15,7 +15,7 @@ use super::outline::{NoOutline, OutlineBuilder};
 use super::scan::NotSplit;
 
 /// What ends a recording's text.
-pub(crate) const END: &[u8] = b"\n}\n";
+pub const END: &[u8] = b"\n}\n";
 
 /// Reads a whole recording.
 ///
@@ -81,25 +81,19 @@ pub fn write(cassette: &RecordingDocument) -> Vec<u8> {
 }
 
 /// Whether takes are kept as a list under one key.
-pub(crate) fn is_list(name: &EntryName, takes: usize) -> bool {
+pub fn is_list(name: &EntryName, takes: usize) -> bool {
     name.step_id().is_some() && takes != 1
 }
 
 /// Writes what stands before a member's value; `first`: of all members.
-pub(crate) fn begin_member(out: &mut Vec<u8>, first: bool, key: &str) {
+pub fn begin_member(out: &mut Vec<u8>, first: bool, key: &str) {
     out.extend_from_slice(if first { b"{\n  " } else { b",\n  " });
     write_file_string(out, key);
     out.extend_from_slice(b": ");
 }
 
 /// Writes what stands before a take's text; `index` counts from 0.
-pub(crate) fn begin_take(
-    out: &mut Vec<u8>,
-    first: bool,
-    name: &EntryName,
-    index: usize,
-    takes: usize,
-) {
+pub fn begin_take(out: &mut Vec<u8>, first: bool, name: &EntryName, index: usize, takes: usize) {
     if !is_list(name, takes) {
         return begin_member(out, first, &name.take_key(index + 1));
     }
@@ -110,14 +104,14 @@ pub(crate) fn begin_take(
 }
 
 /// Writes what stands behind the last take of a name.
-pub(crate) fn end_takes(out: &mut Vec<u8>, is_list: bool) {
+pub fn end_takes(out: &mut Vec<u8>, is_list: bool) {
     if is_list {
         out.extend_from_slice(b"\n  ]");
     }
 }
 
 /// Writes an entry's text, in a list or as a member of its own.
-pub(crate) fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
+pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
     if in_list {
         write_file_value(out, &entry.to_json(), 2);
     } else {
@@ -126,7 +120,7 @@ pub(crate) fn write_entry(out: &mut Vec<u8>, entry: &Entry, in_list: bool) {
 }
 
 /// Writes the value of a metadata key.
-pub(crate) fn write_meta(out: &mut Vec<u8>, value: &Value) {
+pub fn write_meta(out: &mut Vec<u8>, value: &Value) {
     write_file_value(out, value, 1);
 }
 

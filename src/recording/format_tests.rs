@@ -6,7 +6,7 @@ use super::super::entry_name::EntryName;
 use super::super::json_style::tests::any_json;
 use super::super::meta::RecordingMeta;
 use super::*;
-use crate::identity::{IdentityRules, JsonPointer, RequestKey};
+use loomrec_identity::{IdentityRules, JsonPointer, RequestKey};
 
 const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

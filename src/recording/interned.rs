@@ -12,7 +12,7 @@ const ROOM_FOR_EACH: usize = 16;
 
 /// A set of byte strings, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct InternedBytes {
+pub struct InternedBytes {
     bytes: Vec<u8>,
     ends: Ends,
     /// Made again when it is asked for.
@@ -22,7 +22,7 @@ pub(crate) struct InternedBytes {
 
 impl InternedBytes {
     /// The number of `text`, and whether it was added just now.
-    pub(crate) fn insert(&mut self, text: &[u8]) -> (u32, bool) {
+    pub fn insert(&mut self, text: &[u8]) -> (u32, bool) {
         if let Some(number) = self.find(text) {
             return (number, false);
         }
@@ -38,7 +38,7 @@ impl InternedBytes {
     }
 
     /// Makes room for as many short strings in all, where there is any.
-    pub(crate) fn reserve(&mut self, count: usize) {
+    pub fn reserve(&mut self, count: usize) {
         self.numbers();
         let Self { bytes, ends, numbers, hashing } = self;
         let more = count.saturating_sub(ends.low.len());
@@ -70,18 +70,18 @@ impl InternedBytes {
     }
 
     /// The number of `text`, if it is here.
-    pub(crate) fn find(&self, text: &[u8]) -> Option<u32> {
+    pub fn find(&self, text: &[u8]) -> Option<u32> {
         let is_text = |&number: &u32| self.get(number) == Some(text);
         self.numbers().find(self.hashing.hash_one(text), is_text).copied()
     }
 
     /// The string of a number.
-    pub(crate) fn get(&self, number: u32) -> Option<&[u8]> {
+    pub fn get(&self, number: u32) -> Option<&[u8]> {
         slice(&self.bytes, &self.ends, number)
     }
 
     /// All strings in the order of their numbers.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len() as u32).filter_map(|number| self.get(number))
     }
 

@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use crate::identity::json_text::plain_run;
+use loomrec_identity::json_text::plain_run;
 
 /// Bodies above this many bytes are kept as text: a value tree of them would
 /// cost many times their size in memory.

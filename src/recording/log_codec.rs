@@ -119,7 +119,6 @@ pub enum PackedError {
 
 /// Packs an entry. `first`: the takes that an earlier run left under the name
 /// give way to it.
-#[cfg(test)]
 pub fn pack(name: &EntryName, first: bool, entry: &Entry) -> Vec<u8> {
     let mut out = Vec::new();
     pack_to(&mut out, name, if first { TakeStanding::First } else { TakeStanding::Further }, entry);

@@ -3,8 +3,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::entry::{RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use super::*;
-use crate::identity::RequestKey;
-use crate::provider::{TokenUsage, ToolCall};
+use loomrec_identity::RequestKey;
+use loomrec_provider::{TokenUsage, ToolCall};
 
 fn any_name() -> impl Strategy<Value = EntryName> {
     prop_oneof![
@@ -78,7 +78,7 @@ fn any_extra() -> impl Strategy<Value = Map<String, Value>> {
 }
 
 /// Any entry that a file can hold.
-pub(in crate::recording) fn any_entry() -> impl Strategy<Value = Entry> {
+pub(crate) fn any_entry() -> impl Strategy<Value = Entry> {
     let words = (
         any::<Option<String>>(),
         any::<Option<String>>(),

@@ -10,7 +10,7 @@ use super::entry_field::describe;
 use super::error::FormatError;
 use super::pending::PendingKind;
 use super::redact;
-use crate::identity::{IdentityRules, JsonPointer};
+use loomrec_identity::{IdentityRules, JsonPointer};
 
 /// The major number of the newest `_loomrec.format` that is understood.
 const FORMAT_MAJOR: u64 = 1;

@@ -2,7 +2,7 @@
 
 use super::entry_name::EntryName;
 use super::interned::InternedBytes;
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 /// Begins the bytes of a hash. No text in UTF-8 has this byte.
 const HASH: u8 = 0xff;

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use super::entry::RecordedRequest;
 use super::header_names::HeaderNames;
 use super::redact::{self, CallCredentials, Placeholders, Redactor};
-use crate::identity::{self, IdentityRules, Json, KeyForm, RequestKey, RequestParts, header};
-use crate::provider::{self, RecognisedCall};
-use crate::provider::{RequestHead, recognise};
+use loomrec_identity::{IdentityRules, Json, KeyForm, RequestKey, RequestParts, header};
+use loomrec_provider::RecognisedCall;
+use loomrec_provider::{RequestHead, recognise};
 
 /// One request on its way to an engine.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl NormalizedRequest {
     /// `request` as it was sent to `upstream`, in no session and no step, with its
     /// keys under each of `rules` made ready. The body is read once for all of it.
     pub fn new(upstream: String, request: RecordedRequest, rules: &[IdentityRules]) -> Self {
-        let body = identity::parse(&request.body).ok();
+        let body = loomrec_identity::parse(&request.body).ok();
         let call = request.recognise_parsed(body.as_ref());
         let parts = request.parts(&call);
         let mut keys: Vec<(IdentityRules, RequestKey)> = Vec::with_capacity(rules.len());
@@ -72,7 +72,7 @@ impl NormalizedRequest {
 impl RecordedRequest {
     /// All of a request but its body, as it is stored: freed of what `redactor` finds
     /// and of these secrets, its placeholders numbered by `placeholders`. The query is
-    /// [without credentials](identity::QueryRules::stored) already. Names of headers in
+    /// [without credentials](loomrec_identity::QueryRules::stored) already. Names of headers in
     /// lower case; those that are not stored may be among them, and are kept by their
     /// names alone. Those that are `named` are stored, whatever they say.
     pub fn head<'a>(
@@ -118,12 +118,12 @@ impl RecordedRequest {
 
     /// What this request asks for.
     pub fn recognise(&self) -> RecognisedCall {
-        self.recognise_parsed(identity::parse(&self.body).ok().as_ref())
+        self.recognise_parsed(loomrec_identity::parse(&self.body).ok().as_ref())
     }
 
     /// What this request asks for, and its key under `rules`: its body is read once.
     pub fn recognise_with_key(&self, rules: &IdentityRules) -> (RecognisedCall, RequestKey) {
-        let body = identity::parse(&self.body).ok();
+        let body = loomrec_identity::parse(&self.body).ok();
         let call = self.recognise_parsed(body.as_ref());
         let key = RequestKey::of_parsed(&self.parts(&call), body.as_ref(), rules);
         (call, key)
@@ -148,7 +148,7 @@ impl RecordedRequest {
         let form = match &call.target {
             None => KeyForm::Chat,
             Some(target) => {
-                KeyForm::Tagged { target, delivery: provider::delivery(call.operation) }
+                KeyForm::Tagged { target, delivery: loomrec_provider::delivery(call.operation) }
             }
         };
         RequestParts {

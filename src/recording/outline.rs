@@ -10,8 +10,8 @@ mod problem;
 mod recording_outline;
 
 use member::Kind;
-pub(crate) use member::{MemberRole, OutlineMember};
-pub(crate) use recording_outline::RecordingOutline;
+pub use member::{MemberRole, OutlineMember};
+pub use recording_outline::RecordingOutline;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -33,7 +33,7 @@ const MOST_ROOM: usize = 4 << 20;
 
 /// Makes an [`RecordingOutline`] of the pieces of a text.
 #[derive(Debug)]
-pub(crate) struct OutlineBuilder {
+pub struct OutlineBuilder {
     scanner: MemberScanner,
     outline: RecordingOutline,
     /// How long the text is, until room is made for its members.
@@ -49,20 +49,24 @@ pub(crate) struct OutlineBuilder {
 
 /// Why there is no outline.
 #[derive(Debug)]
-pub(crate) enum NoOutline {
-    /// The text is no JSON object: [`super::error::json_error`] of all of it says
-    /// where.
+pub enum NoOutline {
+    /// The text is not a JSON object. A parser of the whole text says where it goes wrong.
     NotSplit,
-    /// The text of a metadata key is no JSON: likewise, and where that finds
-    /// nothing, this.
+    /// The text of a metadata key is not JSON. This error is for a parser that finds nothing.
     Meta(FormatError),
     /// Something else.
     Format(FormatError),
 }
 
+impl Default for OutlineBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl OutlineBuilder {
     /// For a text of which nothing has been read.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             scanner: MemberScanner::new(),
             outline: RecordingOutline::default(),
@@ -75,7 +79,7 @@ impl OutlineBuilder {
     }
 
     /// The same for a text of so many bytes.
-    pub(crate) fn expecting(bytes: u64) -> Self {
+    pub fn expecting(bytes: u64) -> Self {
         Self { expected: Some(bytes), ..Self::new() }
     }
 
@@ -95,7 +99,7 @@ impl OutlineBuilder {
     }
 
     /// Reads on.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.scanner.feed(piece)?;
         let Self { scanner, outline, meta, meta_keys, twice, .. } = self;
         for found in scanner.take_found() {
@@ -121,7 +125,7 @@ impl OutlineBuilder {
     }
 
     /// The outline, once all of the text has been fed.
-    pub(crate) fn finish(self) -> Result<RecordingOutline, NoOutline> {
+    pub fn finish(self) -> Result<RecordingOutline, NoOutline> {
         let Self { scanner, mut outline, meta, twice, .. } = self;
         scanner.finish().map_err(|NotSplit| NoOutline::NotSplit)?;
         outline.put_in_order();
@@ -137,17 +141,14 @@ impl OutlineBuilder {
 
 impl RecordingOutline {
     /// The outline of a recording that has no entry and no text yet.
-    pub(crate) fn empty(meta: RecordingMeta) -> Self {
+    pub fn empty(meta: RecordingMeta) -> Self {
         Self { meta, ..Self::default() }
     }
 
     /// One outline of texts that stand one behind the other, each from where it is
     /// said to begin, with one member that is no metadata each. `meta` stands for
     /// that of all; the takes of a name come one behind the other.
-    pub(crate) fn joined(
-        meta: RecordingMeta,
-        texts: impl IntoIterator<Item = (u64, Self)>,
-    ) -> Self {
+    pub fn joined(meta: RecordingMeta, texts: impl IntoIterator<Item = (u64, Self)>) -> Self {
         let mut joined = Self::empty(meta);
         for (base, outline) in texts {
             for member in outline.members() {
@@ -218,67 +219,65 @@ impl RecordingOutline {
     }
 
     /// What the recording says about itself.
-    pub(crate) fn meta(&self) -> &RecordingMeta {
+    pub fn meta(&self) -> &RecordingMeta {
         &self.meta
     }
 
     /// The key of metadata, by its number.
-    pub(crate) fn meta_key(&self, number: usize) -> &str {
+    pub fn meta_key(&self, number: usize) -> &str {
         self.meta_keys.get(number).map_or("", String::as_str)
     }
 
     /// The members in the text's order.
-    pub(crate) fn members(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = OutlineMember> + ExactSizeIterator {
+    pub fn members(&self) -> impl DoubleEndedIterator<Item = OutlineMember> + ExactSizeIterator {
         self.members.iter().map(PackedMember::member)
     }
 
     /// The member of a number, in the text's order.
-    pub(crate) fn member(&self, number: usize) -> Option<OutlineMember> {
+    pub fn member(&self, number: usize) -> Option<OutlineMember> {
         self.members.get(number).map(PackedMember::member)
     }
 
     /// The names in the order of their first keys.
-    pub(crate) fn names(&self) -> impl Iterator<Item = EntryName> {
+    pub fn names(&self) -> impl Iterator<Item = EntryName> {
         (0..self.names.len() as u32).filter_map(|number| self.names.get(number))
     }
 
     /// How many names there are.
-    pub(crate) fn count_names(&self) -> usize {
+    pub fn count_names(&self) -> usize {
         self.names.len()
     }
 
     /// The name of a number, in that order.
-    pub(crate) fn name(&self, number: usize) -> Option<EntryName> {
+    pub fn name(&self, number: usize) -> Option<EntryName> {
         self.names.get(u32::try_from(number).ok()?)
     }
 
     /// The number of a name.
-    pub(crate) fn find_name(&self, name: &EntryName) -> Option<usize> {
+    pub fn find_name(&self, name: &EntryName) -> Option<usize> {
         self.names.find(name).map(|number| number as usize)
     }
 
     /// The numbers of the members of a name, in the order of their takes.
-    pub(crate) fn members_of(&self, name: usize) -> &[u32] {
+    pub fn members_of(&self, name: usize) -> &[u32] {
         let start = |name: usize| self.starts.get(name).map_or(0, |start| *start as usize);
         self.order.get(start(name)..start(name + 1)).unwrap_or_default()
     }
 
     /// How many takes there are, as far as that is seen without reading them.
-    pub(crate) fn most_takes(&self) -> usize {
+    pub fn most_takes(&self) -> usize {
         let lists = self.members.iter().filter(|member| member.is_list()).count();
         self.order.len() + self.items.len() - lists.min(self.order.len())
     }
 
     /// The member that a place in the text is in or behind.
-    pub(crate) fn member_at(&self, place: u64) -> Option<OutlineMember> {
+    pub fn member_at(&self, place: u64) -> Option<OutlineMember> {
         let behind = self.members.partition_point(|member| member.at() <= place);
         self.member(behind.checked_sub(1)?)
     }
 
     /// A member's key in the file.
-    pub(crate) fn key(&self, member: &OutlineMember) -> String {
+    pub fn key(&self, member: &OutlineMember) -> String {
         match member.role {
             MemberRole::Meta(key) => self.meta_key(key).to_owned(),
             // A step's key is its id; a hash's carries the number.
@@ -290,7 +289,7 @@ impl RecordingOutline {
 
     /// Where the takes in a member stand; `None` where it is no entry and no list
     /// of entries that may stand there: see [`Self::not_entry`].
-    pub(crate) fn takes<'a>(
+    pub fn takes<'a>(
         &'a self,
         member: &OutlineMember,
     ) -> Option<impl Iterator<Item = Range<u64>> + use<'a>> {
@@ -321,7 +320,7 @@ impl RecordingOutline {
 
 impl OutlineMember {
     /// The number of its take in its key; 0 for metadata.
-    pub(crate) fn take(&self) -> usize {
+    pub fn take(&self) -> usize {
         match self.role {
             MemberRole::Takes { take, .. } => take,
             MemberRole::Meta(_) => 0,

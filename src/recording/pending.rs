@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::entry::Entry;
 use super::entry_name::EntryName;
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 /// The member of an entry that holds it.
 const MEMBER: &str = "pending";
@@ -128,7 +128,7 @@ impl PendingChange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::log_codec;
+    use crate::log_codec;
 
     const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

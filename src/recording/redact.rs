@@ -53,7 +53,6 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::body::Chunk;
-use crate::identity::multipart;
 pub use body::{FoundSecret, RedactedBody};
 pub use broken_request::is_broken_by_redaction;
 pub use credentials::CallCredentials;
@@ -61,6 +60,7 @@ pub use empty_text::{holds_mark, is_only_marks};
 pub use entry::{CleanedEntry, EntryPart};
 pub use header::{HOP_BY_HOP, identity_name, ignorable_name, stores};
 pub use json_tokens::is_json;
+use loomrec_identity::multipart;
 pub use placeholder::Placeholders;
 pub use response::{RawResponse, UnkeptReason};
 

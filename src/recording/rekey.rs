@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::entry_name::EntryName;
-use crate::identity::IdentityRules;
+use loomrec_identity::IdentityRules;
 
 /// An entry whose key cannot be made anew. Reads after "failed to".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +41,8 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::{JsonPointer, RequestKey};
-    use crate::recording::RecordedRequest;
+    use crate::RecordedRequest;
+    use loomrec_identity::{JsonPointer, RequestKey};
 
     const HASH: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 

@@ -5,7 +5,7 @@
 //! would; what it cannot tell for certain it leaves to them.
 
 use super::json_style::{self, JsonSpacing, JsonStyle, close, separate, write_string};
-use crate::identity::{self, Json, JsonStr};
+use loomrec_identity::{Json, JsonStr};
 
 /// A body and its spelling.
 pub(super) struct StyledBody<'a> {
@@ -21,7 +21,7 @@ impl<'a> StyledBody<'a> {
             return None;
         }
         let core = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let mut value = identity::parse(core).ok()?;
+        let mut value = loomrec_identity::parse(core).ok()?;
         order(&mut value, json_style::DEPTH_LIMIT).then_some(())?;
         let mut spelt = Vec::with_capacity(core.len() + 64);
         let style = json_style::candidates(bytes).find(|style| {

@@ -5,7 +5,7 @@ use super::super::document::RecordingDocument;
 use super::super::format;
 use super::super::meta::RecordingMeta;
 use super::*;
-use crate::identity::RequestKey;
+use loomrec_identity::RequestKey;
 
 const NEXT: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde";
 

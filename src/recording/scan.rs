@@ -6,20 +6,22 @@
 //! entries there are, not on their size. Whether the values are JSON is found out
 //! by whoever reads them.
 
+mod gap;
 mod not_split;
 mod utf8;
 
-pub(crate) use not_split::NotSplit;
+pub use not_split::NotSplit;
 
 use std::ops::Range;
 
+use gap::TokenGap;
 use utf8::Utf8Checker;
 
 use super::json_style::write_file_string;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FoundMember {
+pub struct FoundMember {
     /// The key, unescaped.
     pub(crate) key: String,
     /// Where the key begins.
@@ -69,7 +71,7 @@ enum State {
 
 /// Finds the members of the top-level object in what it is fed.
 #[derive(Debug)]
-pub(crate) struct MemberScanner {
+pub struct MemberScanner {
     state: State,
     /// The members whose ends have been seen, until they are taken out.
     found: Vec<FoundMember>,
@@ -83,7 +85,7 @@ pub(crate) struct MemberScanner {
     /// The key that is being read, as it stands there.
     key: Vec<u8>,
     member: FoundMember,
-    gap: Gap,
+    gap: TokenGap,
     value: Value,
     utf8: Utf8Checker,
 }
@@ -102,8 +104,15 @@ struct Value {
     odd: bool,
 }
 
+impl Default for MemberScanner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl MemberScanner {
-    pub(crate) fn new() -> Self {
+    /// For a text of which nothing has been read.
+    pub fn new() -> Self {
         Self {
             state: State::Start,
             found: Vec::new(),
@@ -113,14 +122,14 @@ impl MemberScanner {
             counted: 0,
             key: Vec::new(),
             member: blank(),
-            gap: Gap::default(),
+            gap: TokenGap::default(),
             value: Value::default(),
             utf8: Utf8Checker::default(),
         }
     }
 
     /// Reads on.
-    pub(crate) fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), NotSplit> {
         self.utf8.check(piece)?;
         self.counted = 0;
         let mut at = 0;
@@ -137,12 +146,12 @@ impl MemberScanner {
     }
 
     /// Takes out the members that were found.
-    pub(crate) fn take_found(&mut self) -> std::vec::Drain<'_, FoundMember> {
+    pub fn take_found(&mut self) -> std::vec::Drain<'_, FoundMember> {
         self.found.drain(..)
     }
 
     /// The members that have not been taken out, once all has been fed.
-    pub(crate) fn finish(self) -> Result<Vec<FoundMember>, NotSplit> {
+    pub fn finish(self) -> Result<Vec<FoundMember>, NotSplit> {
         match self.state {
             State::Done if self.utf8.is_whole() => Ok(self.found),
             _ => Err(NotSplit),
@@ -209,7 +218,7 @@ impl MemberScanner {
         let mut tidy = Vec::with_capacity(self.key.len());
         write_file_string(&mut tidy, &self.member.key);
         self.member.tidy &= tidy == self.key;
-        self.gap = Gap::default();
+        self.gap = TokenGap::default();
         self.state = State::Colon;
         Ok(())
     }
@@ -243,7 +252,7 @@ impl MemberScanner {
             member.shape = ValueShape::Other;
         }
         self.found.push(member);
-        self.gap = Gap::default();
+        self.gap = TokenGap::default();
         self.state = State::After;
         Ok(end)
     }
@@ -371,26 +380,6 @@ fn blank() -> FoundMember {
         shape: ValueShape::Other,
         tidy: false,
         text: Vec::new(),
-    }
-}
-
-/// The last few bytes between two tokens.
-#[derive(Debug, Default)]
-struct Gap {
-    bytes: [u8; 4],
-    length: usize,
-}
-
-impl Gap {
-    fn push(&mut self, byte: u8) {
-        if let Some(slot) = self.bytes.get_mut(self.length) {
-            *slot = byte;
-        }
-        self.length += 1;
-    }
-
-    fn is(&self, expected: &[u8]) -> bool {
-        self.bytes.get(..self.length) == Some(expected)
     }
 }
 

@@ -2,7 +2,7 @@
 //! worth reading again when a miss is explained. No answer is ever chosen by it.
 
 use super::entry::RecordedRequest;
-use crate::provider::{Operation, RecognisedCall};
+use loomrec_provider::{Operation, RecognisedCall};
 
 /// Where the compared stretches of a body end, counted from its beginning and from
 /// its end: each is four times as long as the one before.

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use sha2::{Digest as _, Sha256};
 
 use super::entry::Entry;
-use crate::provider;
 
 /// What a take answers: the request, in which session, of which upstream, and in which
 /// delivery.
@@ -29,7 +28,7 @@ impl TakeIdentity {
         part(entry.session.as_deref());
         part(entry.upstream.as_deref());
         // What the key of a chat has no room for.
-        part(asked.as_ref().map(|(request, _)| provider::mount(&request.path)));
+        part(asked.as_ref().map(|(request, _)| loomrec_provider::mount(&request.path)));
         let streamed = asked.as_ref().map(|(_, call)| call.streamed);
         part(streamed.map(|streamed| if streamed { "stream" } else { "complete" }));
         Self(hash.finalize().into())
@@ -58,8 +57,8 @@ pub fn can_go(takes: &[(TakeIdentity, bool)]) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::RequestKey;
-    use crate::recording::RecordedRequest;
+    use crate::RecordedRequest;
+    use loomrec_identity::RequestKey;
 
     fn request(path: &str, body: &'static str) -> Option<RecordedRequest> {
         let (query, headers, other_headers) = Default::default();

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::json_style::{JsonSpacing, JsonStyle};
-use crate::identity::json_text::{RunEnd, escape, run};
+use loomrec_identity::json_text::{RunEnd, escape, run};
 
 /// Deeper values are left to the long way.
 const DEPTH_LIMIT: usize = 90;

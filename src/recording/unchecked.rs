@@ -7,8 +7,8 @@
 use super::entry::{CHAOS, Entry, RecordedRequest};
 use super::entry_name::EntryName;
 use super::redact::{self, is_broken_by_redaction};
-use crate::fault::{ChaosRates, Fault};
-use crate::identity::{self, IdentityRules, RequestKey};
+use loomrec_fault::{ChaosRates, Fault};
+use loomrec_identity::{IdentityRules, RequestKey};
 
 /// Why an entry cannot be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
     if rules.ignore().is_empty() && !is_redacted {
         return false;
     }
-    match identity::parse(&request.body) {
+    match loomrec_identity::parse(&request.body) {
         Ok(body) => rules.leave_nothing_of(&body, &|text| redact::is_only_marks(text)),
         Err(_) => std::str::from_utf8(&request.body).is_ok_and(redact::is_only_marks),
     }
@@ -121,7 +121,7 @@ fn leaves_nothing(request: &RecordedRequest, rules: &IdentityRules) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::JsonPointer;
+    use loomrec_identity::JsonPointer;
 
     const BODY: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#;
 

@@ -10,7 +10,7 @@ use super::file_version::FileVersion;
 use super::folder::{self, FolderSnapshot};
 use super::index;
 use super::paths::{RecordingForm, RecordingPaths};
-use crate::recording::outline::RecordingOutline;
+use loomrec_recording::outline::RecordingOutline;
 
 /// The text of a recording, without what its logs hold.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use super::error::StoreError;
 use super::file::SIZE_LIMIT;
 use super::file_version::FileVersion;
 use super::folder;
-use super::folder::stage::{Stage, Staged};
+use super::folder::stage::{FolderStage, StagedFolder};
 use super::lock::{self, RecordingLock};
 use super::log::{self, FramePlace, HEAD};
 use super::paths::{RecordingForm, RecordingPaths};
@@ -32,8 +32,8 @@ use super::sidecars;
 use super::snapshot::RecordingSnapshot;
 use super::store_event::StoreEvent;
 use super::temporary_file;
-use crate::identity::IdentityRules;
-use crate::recording::log_codec;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::log_codec;
 
 /// How long a compaction of someone else's is waited for.
 const OTHERS: Duration = Duration::from_secs(600);
@@ -199,7 +199,7 @@ enum Fresh {
     /// The old one holds everything already.
     Nothing,
     File(PathBuf),
-    Files(Staged),
+    Files(StagedFolder),
 }
 
 impl Fresh {
@@ -265,10 +265,10 @@ fn write(
         return Err(StoreError::other_rules(&paths.target, &rules, theirs));
     }
     if let BaseText::Split(split) = source.body() {
-        let staged = Staged::write(
+        let staged = StagedFolder::write(
             source,
             split,
-            Stage { folder: &paths.target, disk, rules: Some(&rules), meta: None, tag: FOLD },
+            FolderStage { folder: &paths.target, disk, rules: Some(&rules), meta: None, tag: FOLD },
         )?;
         return Ok(Fresh::Files(staged));
     }

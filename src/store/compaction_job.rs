@@ -10,11 +10,11 @@ use super::disk::Disk;
 use super::error::StoreError;
 use super::file_version::FileVersion;
 use super::folder;
-use super::log::{Fingerprint, fingerprint};
+use super::log::{NameFingerprint, fingerprint};
 use super::paths::{RecordingForm, RecordingPaths};
 use super::reader::Recording;
 use super::rotation::KnownLog;
-use crate::identity::IdentityRules;
+use loomrec_identity::IdentityRules;
 
 /// The work of one compaction. Sent to a thread of its own, [`CompactionJob::run`] there, and
 /// its outcome given back to the recorder.
@@ -29,7 +29,7 @@ pub struct CompactionJob {
     /// Up to where its log is known to be whole.
     pub(super) known: Option<KnownLog>,
     /// The names that must be in the recording, where there is doubt.
-    pub(super) check: Option<HashSet<Fingerprint>>,
+    pub(super) check: Option<HashSet<NameFingerprint>>,
     /// The files that were in a folder when it was last looked at.
     pub(super) files: Vec<OsString>,
 }
@@ -43,7 +43,7 @@ pub struct CompactionDone {
     /// The recording's folder as the compaction left it.
     pub(super) folder: Option<FolderVersion>,
     /// Names that should be there and are not.
-    pub(super) gone: Vec<Fingerprint>,
+    pub(super) gone: Vec<NameFingerprint>,
 }
 
 /// A recording's folder at a time.
@@ -53,7 +53,7 @@ pub(super) struct FolderVersion {
     pub(super) stamp: Option<FileVersion>,
     pub(super) files: Vec<OsString>,
     /// The names that it holds, where a file has gone that was there before.
-    pub(super) names: Option<HashSet<Fingerprint>>,
+    pub(super) names: Option<HashSet<NameFingerprint>>,
 }
 
 impl CompactionJob {
@@ -94,7 +94,7 @@ impl CompactionJob {
 
 /// Which of these names a recording does not hold. One that cannot be read is an
 /// error elsewhere.
-fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
+fn gone(path: &Path, mut check: HashSet<NameFingerprint>) -> Vec<NameFingerprint> {
     let Some(now) = names(path) else { return Vec::new() };
     check.retain(|name| !now.contains(name));
     check.into_iter().collect()
@@ -102,7 +102,7 @@ fn gone(path: &Path, mut check: HashSet<Fingerprint>) -> Vec<Fingerprint> {
 
 /// The names that a recording holds; none where there is none, `None` where it cannot be
 /// read.
-pub(super) fn names(path: &Path) -> Option<HashSet<Fingerprint>> {
+pub(super) fn names(path: &Path) -> Option<HashSet<NameFingerprint>> {
     match Recording::open_to_inspect(path) {
         Ok(recording) => Some(recording.names().map(|name| fingerprint(&name)).collect()),
         Err(StoreError::Missing { .. }) => Some(HashSet::default()),
@@ -111,6 +111,6 @@ pub(super) fn names(path: &Path) -> Option<HashSet<Fingerprint>> {
 }
 
 /// Half of a fingerprint: enough to tell the names of one recording apart.
-pub(super) fn short(name: Fingerprint) -> u64 {
+pub(super) fn short(name: NameFingerprint) -> u64 {
     (name >> 64) as u64
 }

@@ -7,8 +7,8 @@ use super::super::disk::failing::{Failure, Plan};
 use super::super::log::{self, fingerprint};
 use super::super::reader::{Recording, load};
 use super::*;
-use crate::identity::{JsonPointer, RequestKey};
-use crate::recording::{Entry, EntryName, RecordingDocument, format, log_codec};
+use loomrec_identity::{JsonPointer, RequestKey};
+use loomrec_recording::{Entry, EntryName, RecordingDocument, format, log_codec};
 
 #[path = "model_tests.rs"]
 mod model;

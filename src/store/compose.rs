@@ -12,10 +12,10 @@ use super::error::StoreError;
 use super::merge::{EntryOrigin, TakeRef};
 use super::read_buffer::ReadBuffer;
 use super::snapshot::RecordingSnapshot;
-use crate::identity::IdentityRules;
-use crate::recording::format::{self, END};
-use crate::recording::outline::{MemberRole, OutlineMember};
-use crate::recording::{EntryName, RecordingMeta};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::format::{self, END};
+use loomrec_recording::outline::{MemberRole, OutlineMember};
+use loomrec_recording::{EntryName, RecordingMeta};
 
 /// How much is written, and how much is copied, at once.
 const PIECE: u64 = 256 * 1024;

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::identity::IdentityRules;
-use crate::recording::FormatError;
-use crate::recording::log_codec::PackedError;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::FormatError;
+use loomrec_recording::log_codec::PackedError;
 
 use super::regular_file::UnsafeFileError;
 

@@ -24,8 +24,8 @@ use super::file_version::FileVersion;
 use super::read_buffer::FileStretch;
 use super::regular_file;
 use super::temporary_file;
-use crate::recording::RecordingMeta;
-use crate::recording::outline::RecordingOutline;
+use loomrec_recording::RecordingMeta;
+use loomrec_recording::outline::RecordingOutline;
 use part::FolderFile;
 
 /// How often a folder is looked through again whose files others are changing.

@@ -6,8 +6,8 @@ use super::super::log::{self, fingerprint};
 use super::super::paths::RecordingPaths;
 use super::super::{Recording, compaction};
 use super::*;
-use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::{Entry, EntryName, log_codec};
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_recording::{Entry, EntryName, log_codec};
 
 /// A folder whose request has as many takes, all of which say the same.
 fn write(folder: &Path, takes: usize, word: &str) {

@@ -8,8 +8,8 @@ use super::super::{
     compaction, create, load, misnamed,
 };
 use super::*;
-use crate::identity::{IdentityRules, RequestKey};
-use crate::recording::{Entry, EntryName, log_codec};
+use loomrec_identity::{IdentityRules, RequestKey};
+use loomrec_recording::{Entry, EntryName, log_codec};
 
 /// A recording's folder, and what stands beside it.
 struct Folder {

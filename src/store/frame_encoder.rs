@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::StoreError;
-use super::log::{self, Fingerprint, fingerprint};
+use super::log::{self, NameFingerprint, fingerprint};
 use super::secret_guard::SecretGuard;
-use crate::recording::log_codec::TakeStanding;
-use crate::recording::redact::CallCredentials;
-use crate::recording::{Entry, EntryName, log_codec};
+use loomrec_recording::log_codec::TakeStanding;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::{Entry, EntryName, log_codec};
 
 /// An exchange to be kept.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct FrameEncoder {
 /// An exchange that is ready.
 #[derive(Debug)]
 pub struct EncodedFrame {
-    pub(super) name: Fingerprint,
+    pub(super) name: NameFingerprint,
     /// Whether the takes of earlier runs are to give way to this run's.
     replace: bool,
     /// Whether its call failed, and so must not take the place of one that succeeded.
@@ -113,7 +113,7 @@ impl EncodedFrame {
     }
 
     /// What the run remembers of it, once it was given [`EncodedFrame::frame`].
-    pub(super) fn mark(&self) -> Fingerprint {
+    pub(super) fn mark(&self) -> NameFingerprint {
         marked(self.name, self.standing)
     }
 }
@@ -128,14 +128,14 @@ pub(super) struct RecordedTakes {
 }
 
 /// What the run remembers of a name of which all calls have failed so far.
-pub(super) fn failed_mark(name: Fingerprint) -> Fingerprint {
+pub(super) fn failed_mark(name: NameFingerprint) -> NameFingerprint {
     (name ^ FAILED).max(log::ABOUT + 1)
 }
 
 /// Far from every fingerprint, which are of hashes.
-const FAILED: Fingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
+const FAILED: NameFingerprint = 0xfa11_ed00_fa11_ed00_fa11_ed00_fa11_ed00;
 
-fn marked(name: Fingerprint, standing: TakeStanding) -> Fingerprint {
+fn marked(name: NameFingerprint, standing: TakeStanding) -> NameFingerprint {
     if standing.is_failed() { failed_mark(name) } else { name }
 }
 

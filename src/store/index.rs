@@ -8,10 +8,10 @@ use serde::de::IgnoredAny;
 
 use super::error::StoreError;
 use super::log;
-use crate::recording::FormatError;
-use crate::recording::error::{no_text, not_object, not_utf8, syntax};
-use crate::recording::outline::{NoOutline, OutlineBuilder, RecordingOutline};
-use crate::recording::scan::NotSplit;
+use loomrec_recording::FormatError;
+use loomrec_recording::error::{no_text, not_object, not_utf8, syntax};
+use loomrec_recording::outline::{NoOutline, OutlineBuilder, RecordingOutline};
+use loomrec_recording::scan::NotSplit;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;

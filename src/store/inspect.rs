@@ -11,10 +11,10 @@ use super::memory_guard::has_room;
 use super::paths::RecordingForm;
 use super::reader::paths_of;
 use super::{file, folder, index, log, regular_file, run, sidecars};
-use crate::recording::FormatError;
-use crate::recording::error::not_object;
-use crate::recording::scan::{MemberScanner, NotSplit};
-use crate::verification::{FileLayout, LayoutReader};
+use loomrec_recording::FormatError;
+use loomrec_recording::error::not_object;
+use loomrec_recording::scan::{MemberScanner, NotSplit};
+use loomrec_recording::verification::{FileLayout, LayoutReader};
 
 /// How much is read at once where nothing is held of it.
 const PIECE: usize = 1024 * 1024;

@@ -24,11 +24,12 @@ pub(super) mod recover;
 mod scan;
 
 pub(super) use frame::{
-    ABOUT, Fingerprint, FramePlace, HEAD, LONGEST, begin, fingerprint, frame, from, payload, seal,
+    ABOUT, FramePlace, HEAD, LONGEST, NameFingerprint, begin, fingerprint, frame, from, payload,
+    seal,
 };
-use frame::{BARE, BUFFER, Found, MARK, filled, next, read_about, reader};
+use frame::{BARE, BUFFER, FrameSearch, MARK, filled, next, read_about, reader};
 
-pub(super) use scan::{Scanned, scan, scan_from};
+pub(super) use scan::{LogContents, scan, scan_from};
 
 #[cfg(test)]
 #[path = "log_tests.rs"]

@@ -1,5 +1,5 @@
-use crate::identity::IdentityRules;
-use crate::recording::EntryName;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::EntryName;
 use std::fs::File;
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use crate::recording::{Chunk, ChunkLayout, Entry, ResponsePayload, log_codec};
+use loomrec_recording::{Chunk, ChunkLayout, Entry, ResponsePayload, log_codec};
 
 fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().unwrap();
@@ -23,7 +23,7 @@ fn framed(payloads: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-fn payloads(file: &File) -> (Vec<Vec<u8>>, Scanned) {
+fn payloads(file: &File) -> (Vec<Vec<u8>>, LogContents) {
     let scanned = scan(file).unwrap();
     (scanned.frames.iter().map(|frame| payload(file, *frame).unwrap()).collect(), scanned)
 }
@@ -261,7 +261,7 @@ proptest! {
 
 #[test]
 fn log_says_the_rules_of_its_keys_before_its_entries() {
-    let rules = IdentityRules::new(vec![crate::identity::JsonPointer::parse("/seed").unwrap()]);
+    let rules = IdentityRules::new(vec![loomrec_identity::JsonPointer::parse("/seed").unwrap()]);
     let mut bytes = Vec::new();
     begin(&rules, &mut bytes).unwrap();
     bytes.extend(framed(&[b"one"]));

@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
-use crate::recording::log_codec::{PackedHead, TakeStanding};
-use crate::recording::outline::RecordingOutline;
-use crate::recording::{Entry, EntryName};
+use loomrec_recording::log_codec::{PackedHead, TakeStanding};
+use loomrec_recording::outline::RecordingOutline;
+use loomrec_recording::{Entry, EntryName};
 
 /// Which file an entry stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

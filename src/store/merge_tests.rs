@@ -2,7 +2,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use super::*;
-use crate::recording::outline::OutlineBuilder;
+use loomrec_recording::outline::OutlineBuilder;
 
 const TAKES: usize = 200;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::store::{RecordingAppender, RunChoice};
+use crate::{RecordingAppender, RunChoice};
 
 #[derive(Clone, Debug)]
 enum Step {

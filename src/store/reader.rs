@@ -19,8 +19,8 @@ use super::read_buffer::ReadBuffer;
 use super::run;
 use super::snapshot::RecordingSnapshot;
 use super::store_event::StoreEvent;
-use crate::recording::outline::RecordingOutline;
-use crate::recording::{Entry, EntryName, RecordingDocument, RecordingMeta};
+use loomrec_recording::outline::RecordingOutline;
+use loomrec_recording::{Entry, EntryName, RecordingDocument, RecordingMeta};
 
 /// A recording, open for reading.
 #[derive(Debug)]
@@ -136,14 +136,14 @@ impl Recording {
     }
 
     /// The name of a number, counted in the order of [`Self::names`].
-    pub(crate) fn name(&self, number: u32) -> Option<EntryName> {
+    pub fn name(&self, number: u32) -> Option<EntryName> {
         let (outline, number) = (&self.source.outline, number as usize);
         let new = || Some(self.source.plan.new.get(number - outline.count_names())?.0.clone());
         if number < outline.count_names() { outline.name(number) } else { new() }
     }
 
     /// At most how many takes there are, as far as that is seen without reading them.
-    pub(crate) fn most_takes(&self) -> usize {
+    pub fn most_takes(&self) -> usize {
         self.source.outline.most_takes() + self.source.logged()
     }
 
@@ -263,13 +263,13 @@ impl EntryIter<'_> {
     }
 
     /// The number of the name of the entry that was given last: see [`Recording::name`].
-    pub(crate) fn name_number(&self) -> u32 {
+    pub fn name_number(&self) -> u32 {
         self.next.saturating_sub(1) as u32
     }
 
     /// The text of the entry that was given last, whose place this is; `None` where it
     /// does not stand in the file.
-    pub(crate) fn text(&mut self, place: &TakeRef) -> Option<&[u8]> {
+    pub fn text(&mut self, place: &TakeRef) -> Option<&[u8]> {
         match place.origin {
             EntryOrigin::File => self.source.text(place, &mut self.window).ok(),
             EntryOrigin::Log(_) => None,

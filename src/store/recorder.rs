@@ -17,16 +17,16 @@ use super::error::StoreError;
 use super::file_version::FileVersion;
 use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem, RecordedTakes, failed_mark};
 use super::lock::{self, FileId, RecordingLock};
-use super::log::{self, Fingerprint};
+use super::log::{self, NameFingerprint};
 use super::log_appender::{Durability, LogAppender, OpenLog};
 use super::network;
 use super::paths::RecordingPaths;
 use super::run::{RunChoice, RunSeat};
 use super::secret_guard::SecretGuard;
 use super::store_event::StoreEvent;
-use crate::identity::IdentityRules;
-use crate::recording::redact::CallCredentials;
-use crate::recording::{Entry, EntryName};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::redact::CallCredentials;
+use loomrec_recording::{Entry, EntryName};
 
 mod follow;
 mod lost;
@@ -66,7 +66,7 @@ pub struct RecordingAppender {
     /// The names that the recording held when it was opened: half of each fingerprint.
     held: Vec<u64>,
     /// What this recorder has kept.
-    own: HashSet<Fingerprint>,
+    own: HashSet<NameFingerprint>,
     schedule: CompactionSchedule,
     /// The recording as it was when it was last known to be right.
     stamp: Option<FileVersion>,

@@ -3,9 +3,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread;
 
 use super::*;
-use crate::identity::JsonPointer;
-use crate::recording::RecordingDocument;
-use crate::store::{ErrorClass, load};
+use crate::{ErrorClass, load};
+use loomrec_identity::JsonPointer;
+use loomrec_recording::RecordingDocument;
 
 pub(super) fn step(id: &str) -> EntryName {
     EntryName::step(id).unwrap()

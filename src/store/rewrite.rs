@@ -15,7 +15,7 @@ use super::base_text::{BaseState, BaseText};
 use super::compaction;
 use super::disk::Disk;
 use super::error::StoreError;
-use super::folder::stage::{Stage, Staged};
+use super::folder::stage::{FolderStage, StagedFolder};
 use super::linked;
 use super::lock::{self, RecordingLock};
 use super::merge::{LogMerge, TakeRef};
@@ -26,9 +26,9 @@ use super::sidecars;
 use super::snapshot::RecordingSnapshot;
 use super::spool::EntrySpool;
 use super::temporary_file;
-use crate::identity::IdentityRules;
-use crate::recording::outline::RecordingOutline;
-use crate::recording::{Entry, EntryName, RecordingMeta};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::outline::RecordingOutline;
+use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
 mod create;
 
@@ -260,10 +260,10 @@ fn replace(
     if let BaseText::Split(split) = source.body() {
         let tag = format!("{:x}", RandomState::new().build_hasher().finish());
         disk.create_folder(&paths.target).map_err(failed)?;
-        let staged = Staged::write(
+        let staged = StagedFolder::write(
             source,
             split,
-            Stage { folder: &paths.target, disk: &disk, rules, meta, tag: &tag },
+            FolderStage { folder: &paths.target, disk: &disk, rules, meta, tag: &tag },
         )?;
         let done = commit(paths, &disk, before, false, || staged.commit(&disk));
         staged.discard(&disk);

@@ -3,8 +3,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use super::*;
-use crate::recording::format;
-use crate::store::{RecordingAppender, RunChoice, load};
+use crate::{RecordingAppender, RunChoice, load};
+use loomrec_recording::format;
 
 const FILE: &str = r#"{
   "_version": 2,

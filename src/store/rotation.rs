@@ -8,7 +8,7 @@ use std::path::Path;
 use super::disk::Disk;
 use super::error::StoreError;
 use super::lock::{self, FileId, RecordingLock};
-use super::log::{self, Scanned};
+use super::log::{self, LogContents};
 use super::paths::RecordingPaths;
 use super::regular_file;
 use super::run;
@@ -101,7 +101,7 @@ pub(super) fn rotate(
 
 /// What is damaged in a log, a range for each frame; a tail that was never written whole
 /// is not. Up to `known` the log has been seen whole.
-fn damaged_ranges(scanned: &Scanned, known: u64) -> Vec<Range<u64>> {
+fn damaged_ranges(scanned: &LogContents, known: u64) -> Vec<Range<u64>> {
     let mut ranges = scanned.damaged.clone();
     if scanned.torn() > 0 && known > scanned.whole {
         ranges.push(scanned.whole..scanned.len);
@@ -115,7 +115,7 @@ pub(super) fn set_aside(
     paths: &RecordingPaths,
     disk: &Disk,
     file: &File,
-    scanned: &Scanned,
+    scanned: &LogContents,
 ) -> Result<Option<StoreEvent>, StoreError> {
     if scanned.torn() == 0 {
         return Ok(None);
@@ -181,7 +181,7 @@ fn free_place(
 /// very end may have been cut off again, by one whose write failed, and other
 /// frames may stand there now: the last one is read again, and where it is not the
 /// same, everything is.
-fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanned> {
+fn finish_scan(file: &File, ahead: Option<(File, LogContents)>) -> io::Result<LogContents> {
     let id = lock::id_of(&file.metadata()?);
     let Some((before, mut scanned)) = ahead else { return log::scan(file) };
     let last = scanned.frames.pop().filter(|_| scanned.damaged.is_empty());
@@ -193,7 +193,7 @@ fn finish_scan(file: &File, ahead: Option<(File, Scanned)>) -> io::Result<Scanne
         return log::scan(file);
     }
     scanned.frames.extend(rest.frames);
-    Ok(Scanned { frames: scanned.frames, rules: rest.rules.or(scanned.rules), ..rest })
+    Ok(LogContents { frames: scanned.frames, rules: rest.rules.or(scanned.rules), ..rest })
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {

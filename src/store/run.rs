@@ -26,7 +26,7 @@ use foldhash::HashSet;
 
 use super::disk::Disk;
 use super::lock::{self, FileId};
-use super::log::Fingerprint;
+use super::log::NameFingerprint;
 use super::regular_file;
 use line::{RunLine, lines, read_line};
 
@@ -63,7 +63,7 @@ pub(super) struct RunSeat {
     id: FileId,
     /// What the run is called, to be joined by it; such a run outlives its recorders.
     name: Option<String>,
-    names: HashSet<Fingerprint>,
+    names: HashSet<NameFingerprint>,
     rotations: Vec<FileId>,
     /// How many recorders have entered so far.
     joined: usize,
@@ -138,12 +138,12 @@ impl RunSeat {
     }
 
     /// Whether the name has been recorded in this run, by whichever recorder.
-    pub(super) fn knows(&self, name: Fingerprint) -> bool {
+    pub(super) fn knows(&self, name: NameFingerprint) -> bool {
         self.names.contains(&name)
     }
 
     /// Remembers a name that stands in the log.
-    pub(super) fn learn(&mut self, name: Fingerprint) {
+    pub(super) fn learn(&mut self, name: NameFingerprint) {
         self.names.insert(name);
     }
 
@@ -307,7 +307,7 @@ pub(super) fn is_live(path: &Path) -> io::Result<bool> {
 pub(super) fn note_rotation(
     path: &Path,
     disk: &Disk,
-    names: &[Fingerprint],
+    names: &[NameFingerprint],
     log: FileId,
 ) -> io::Result<()> {
     let mut added = lines(names);

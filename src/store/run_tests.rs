@@ -2,14 +2,14 @@ use std::fs;
 
 use super::*;
 
-const A: Fingerprint = 0xa;
-const B: Fingerprint = 0xb;
+const A: NameFingerprint = 0xa;
+const B: NameFingerprint = 0xb;
 
 fn enter(path: &Path) -> RunSeat {
     RunSeat::enter(path, &Disk::real(), &RunChoice::New).unwrap()
 }
 
-fn note(path: &Path, names: &[Fingerprint], log: FileId) {
+fn note(path: &Path, names: &[NameFingerprint], log: FileId) {
     note_rotation(path, &Disk::real(), names, log).unwrap();
 }
 

@@ -21,11 +21,11 @@ use super::inspect::files;
 use super::log;
 use super::log::recover::{is_log, recover_log};
 use super::regular_file;
-use crate::identity::IdentityRules;
-use crate::recording::log_codec;
-use crate::recording::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
-use crate::recording::{Entry, EntryName, RecordingMeta};
 use frames::FrameReader;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::log_codec;
+use loomrec_recording::salvage::{CutPiece, MemberCutter, SalvagePiece, recover};
+use loomrec_recording::{Entry, EntryName, RecordingMeta};
 
 /// How much is read at once.
 const PIECE: usize = 1024 * 1024;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::recording::redact::{CallCredentials, is_clean, is_still_clean};
+use loomrec_recording::redact::{CallCredentials, is_clean, is_still_clean};
 
 /// How many credentials are watched; the one that was used longest ago gives way.
 const LASTING: usize = 256;

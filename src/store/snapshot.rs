@@ -8,17 +8,17 @@ use super::base_text::BaseText;
 use super::error::StoreError;
 use super::index;
 use super::lock::{self, FileId};
-use super::log::{self, FramePlace, Scanned};
+use super::log::{self, FramePlace, LogContents};
 use super::memory_guard::{TO_READ, has_room};
 use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan, settle};
 use super::paths::RecordingPaths;
 use super::read_buffer::{FileStretch, ReadBuffer};
 use super::regular_file;
-use crate::identity::IdentityRules;
-use crate::recording::entry::EntryReadError;
-use crate::recording::log_codec::{self, PackedError, PackedHead};
-use crate::recording::outline::RecordingOutline;
-use crate::recording::{Entry, RecordingMeta};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::entry::EntryReadError;
+use loomrec_recording::log_codec::{self, PackedError, PackedHead};
+use loomrec_recording::outline::RecordingOutline;
+use loomrec_recording::{Entry, RecordingMeta};
 
 /// Enough of a packed entry to tell its name and time, nearly always.
 const GLANCE: u32 = 640;
@@ -48,7 +48,7 @@ struct Files {
 struct Log {
     path: PathBuf,
     file: File,
-    scanned: Scanned,
+    scanned: LogContents,
 }
 
 impl RecordingSnapshot {
@@ -130,7 +130,7 @@ impl RecordingSnapshot {
         new: File,
         plan: LogMerge,
     ) -> Self {
-        let spool = Log { path: path.to_owned(), file: new, scanned: Scanned::default() };
+        let spool = Log { path: path.to_owned(), file: new, scanned: LogContents::default() };
         Self { path: path.to_owned(), body, outline, logs: vec![spool], plan }
     }
 
@@ -309,7 +309,7 @@ impl RecordingSnapshot {
 
     /// An error in the file's own text around a place: where that is no JSON, it is
     /// told where it first is not.
-    fn not_json(&self, at: u64, error: crate::recording::FormatError) -> StoreError {
+    fn not_json(&self, at: u64, error: loomrec_recording::FormatError) -> StoreError {
         let found = match &self.body {
             BaseText::File(file) => index::problem(file).ok().flatten(),
             BaseText::Split(split) => {

@@ -4,7 +4,7 @@ use super::super::compaction;
 use super::super::disk::Disk;
 use super::super::log::fingerprint;
 use super::*;
-use crate::recording::EntryName;
+use loomrec_recording::EntryName;
 
 fn record(paths: &RecordingPaths, content: &str, first: bool) {
     let name = EntryName::step("a").unwrap();

@@ -12,7 +12,7 @@ use super::error::StoreError;
 use super::log::LONGEST;
 use super::memory_guard::has_room;
 use super::merge::{EntryOrigin, TakeRef};
-use crate::recording::{Entry, EntryName, log_codec};
+use loomrec_recording::{Entry, EntryName, log_codec};
 
 /// Where a new entry stands: a recording that is rewritten has no other log.
 const SPOOL: EntryOrigin = EntryOrigin::Log(0);

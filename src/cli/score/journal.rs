@@ -160,9 +160,9 @@ impl Reading {
     }
 
     /// What all lines tell.
-    pub(in crate::cli) fn finish(self) -> Found {
+    pub(in crate::cli) fn finish(self) -> JournalFaults {
         let Self { faults, mut fired, mut noticed, mut recovered, given_up, .. } = self;
-        let mut found = Found::default();
+        let mut found = JournalFaults::default();
         for (id, mut fault) in faults {
             let noticed = noticed.remove(&id).unwrap_or_default();
             let recovered = recovered.remove(&id).unwrap_or_default();
@@ -189,7 +189,7 @@ impl Reading {
 
 /// What a journal tells of faults.
 #[derive(Debug, Default, PartialEq)]
-pub(in crate::cli) struct Found {
+pub(in crate::cli) struct JournalFaults {
     /// Those that struck, in the order of their numbers.
     pub(in crate::cli) incidents: Vec<Incident>,
     /// How many were meant for a call, and did not strike it.

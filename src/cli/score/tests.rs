@@ -1,4 +1,4 @@
-use super::journal::{Found, Reading};
+use super::journal::{JournalFaults, Reading};
 use super::*;
 
 /// A journal with a bit of everything: marks before their call's line among it.
@@ -205,12 +205,12 @@ fn marks_of_unknown_faults_are_counted() {
     reading.add(&json!({ "outcome": "fired", "fault": 9, "at_ms": 1 })).unwrap();
     reading.add(&json!({ "outcome": "noticed", "fault": 9, "at_ms": 1 })).unwrap();
     reading.add(&json!({ "outcome": "recovered", "fault": 9, "at_ms": 1 })).unwrap();
-    assert_eq!(reading.finish(), Found { strays: 3, ..Found::default() });
+    assert_eq!(reading.finish(), JournalFaults { strays: 3, ..JournalFaults::default() });
 }
 
 #[test]
 fn fault_that_did_not_strike_is_left_out() {
     let mut reading = Reading::default();
     reading.add(&json!({ "outcome": "served", "fault": { "id": 1, "type": "hang" } })).unwrap();
-    assert_eq!(reading.finish(), Found { unfired: 1, ..Found::default() });
+    assert_eq!(reading.finish(), JournalFaults { unfired: 1, ..JournalFaults::default() });
 }

@@ -5,11 +5,11 @@ use bytes::Bytes;
 use super::malformed::MALFORMED;
 use super::scan::{EventScanner, OpenEvent};
 use super::{BodyStep, HELD, TransformOutput};
-use crate::fault::GarbleKind;
-use crate::fault::event::{EventParts, broken, terminator, with_data};
-use crate::provider::Framing;
+use crate::GarbleKind;
+use crate::event::{EventParts, broken, terminator, with_data};
+use loomrec_provider::Framing;
 
-/// From which event on [`crate::fault::Fault::Malformed`] breaks a stream: one of the
+/// From which event on [`crate::Fault::Malformed`] breaks a stream: one of the
 /// first so many.
 const BEGINNINGS: f64 = 4.0;
 
@@ -242,7 +242,7 @@ impl EventGarbler {
 
     /// An event more, that does not parse.
     fn extra(&self) -> Vec<u8> {
-        let frame = crate::provider::EventFrame::exception("internalServerException", ().into());
+        let frame = loomrec_provider::EventFrame::exception("internalServerException", ().into());
         match self.framing {
             Framing::Sse => format!("data: {MALFORMED}\n\n").into_bytes(),
             Framing::Lines => format!("{MALFORMED}\n").into_bytes(),

@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 
 use super::{BodyStep, TransformOutput};
-use crate::fault::ConnectionCut;
+use crate::ConnectionCut;
 
 /// A body whose head lies about its length.
 #[derive(Debug)]

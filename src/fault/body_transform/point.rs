@@ -1,8 +1,8 @@
 //! Finds the place in a body at which something happens.
 
 use super::scan::EventScanner;
-use crate::fault::FaultPoint;
-use crate::provider::Framing;
+use crate::FaultPoint;
+use loomrec_provider::Framing;
 
 /// A place in a body that passes.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Finds where events end in a stream whose chunks come one by one.
 //!
-//! What it finds is what [`crate::provider::framing::events`] finds in the whole
+//! What it finds is what [`loomrec_provider::framing::events`] finds in the whole
 //! stream, however that is cut into chunks. Nothing is held but where it stands.
 
 mod array;
@@ -10,9 +10,9 @@ mod sse;
 
 pub(super) use open_event::OpenEvent;
 
-use crate::provider::Framing;
-use array::Array;
-use message::Messages;
+use array::ArrayScan;
+use loomrec_provider::Framing;
+use message::MessageScan;
 use sse::Sse;
 
 /// Finds the ends of events.
@@ -23,9 +23,9 @@ pub(super) enum EventScanner {
     /// Lines.
     Lines(LineScanner),
     /// An array.
-    Array(Array),
+    Array(ArrayScan),
     /// AWS's messages.
-    Messages(Messages),
+    Messages(MessageScan),
 }
 
 impl EventScanner {
@@ -33,8 +33,8 @@ impl EventScanner {
         match framing {
             Framing::Sse => Self::Sse(Sse::default()),
             Framing::Lines => Self::Lines(LineScanner::default()),
-            Framing::Array => Self::Array(Array::default()),
-            Framing::EventStream => Self::Messages(Messages::default()),
+            Framing::Array => Self::Array(ArrayScan::default()),
+            Framing::EventStream => Self::Messages(MessageScan::default()),
         }
     }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::point::BodyPoint;
 use super::scan::EventScanner;
 use super::{BodyStep, TransformOutput};
-use crate::fault::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
-use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::{self, ResponseFormat, StreamError};
+use crate::{ConnectionCut, FaultPoint, Truncation, TruncationEnd};
+use loomrec_provider::framing::{EventFrame, Framing};
+use loomrec_provider::{ResponseFormat, StreamError};
 
 /// The status that an error within a stream tells of where none is given.
 const ERROR: u16 = 500;
@@ -153,8 +153,13 @@ impl Error {
             503 | 529 => "Overloaded",
             _ => "The server had an error while processing your request.",
         });
-        let frame =
-            provider::stream_error(&StreamError { asked, status, kind: None, message, place: 0 });
+        let frame = loomrec_provider::stream_error(&StreamError {
+            asked,
+            status,
+            kind: None,
+            message,
+            place: 0,
+        });
         Self { framing, frame, scanner: EventScanner::new(framing), events: 0, due: false }
     }
 

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fault::test_calls::{FRAMINGS, asked, chunks, split, stream};
-use crate::fault::{ConnectionCut, FaultPoint, GarbleKind, Truncation, TruncationEnd};
-use crate::provider::Operation;
-use crate::provider::framing::events;
+use crate::test_calls::{FRAMINGS, asked, chunks, split, stream};
+use crate::{ConnectionCut, FaultPoint, GarbleKind, Truncation, TruncationEnd};
+use loomrec_provider::Operation;
+use loomrec_provider::framing::events;
 
 mod garbled;
 mod paced;

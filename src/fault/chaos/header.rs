@@ -3,9 +3,9 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{ChaosRates, rate};
-use crate::fault::error::{FaultError, quoted, unknown};
-use crate::fault::field::LONGEST_MS;
-use crate::fault::kind::Fault;
+use crate::error::{FaultError, quoted, unknown};
+use crate::field::LONGEST_MS;
+use crate::kind::Fault;
 
 const OURS: &str = "x-loomrec-chaos-";
 const AIMOCK: &str = "x-aimock-chaos-";

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::read::tests::faults as any_fault;
+use crate::read::tests::faults as any_fault;
 
 fn read(value: Value) -> ChaosRates {
     ChaosRates::read(&value).unwrap()

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::identity::{self, Json, JsonPointer};
+use loomrec_identity::{Json, JsonPointer};
 
 /// A request's body, read as JSON when somebody first asks.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl<'a> From<&'a [u8]> for LazyBody<'a> {
 impl<'a> LazyBody<'a> {
     /// The body, where it is plain JSON.
     fn json(&self) -> Option<&Json<'a>> {
-        self.json.get_or_init(|| identity::parse(self.bytes).ok()).as_ref()
+        self.json.get_or_init(|| loomrec_identity::parse(self.bytes).ok()).as_ref()
     }
 }
 

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::body::{ExpectedValue, LazyBody};
-use crate::fault::error::{FaultError, quoted, token, told, unknown};
-use crate::fault::field::{FaultFields, whole};
-use crate::identity::JsonPointer;
-use crate::provider::{Operation, Provider};
+use crate::error::{FaultError, quoted, token, told, unknown};
+use crate::field::{FaultFields, whole};
+use loomrec_identity::JsonPointer;
+use loomrec_provider::{Operation, Provider};
 
 const FIELDS: [&str; 12] = [
     "step_id",

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::HttpError;
-use crate::fault::read::tests::faults;
-use crate::provider::Provider;
-use crate::provider::directory::UPSTREAMS;
+use crate::HttpError;
+use crate::read::tests::faults;
+use loomrec_provider::Provider;
+use loomrec_provider::directory::UPSTREAMS;
 
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -76,7 +76,7 @@ fn refusal_names_the_rule_and_the_place() {
         rule(json!({ "fault": "hangg" })).clone(),
         &format!(
             "rule 2: /fault: unknown fault \"hangg\", did you mean \"hang\"?; there are: {}",
-            crate::fault::form::FaultForm::all().join(", ")
+            crate::form::FaultForm::all().join(", ")
         ),
     );
     refused(rule(json!({})), "rule 2: /fault: a rule needs it: what its calls get");

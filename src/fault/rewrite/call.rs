@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::NotApplicable;
-use crate::fault::ToolFault;
-use crate::fault::broken_json::broken;
-use crate::fault::event::with_data;
-use crate::provider::framing::events;
-use crate::provider::{AnswerShape, Framing};
+use crate::ToolFault;
+use crate::broken_json::broken;
+use crate::event::with_data;
+use loomrec_provider::framing::events;
+use loomrec_provider::{AnswerShape, Framing};
 
 /// What stands in a stream's events for arguments that are no JSON, and these.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Why a fault cannot be applied to an answer.
 
-use crate::provider::ModeError;
+use loomrec_provider::ModeError;
 
 /// Why an answer cannot be changed so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

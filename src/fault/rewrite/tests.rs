@@ -2,9 +2,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::{FaultPoint, ToolFault, test_calls};
-use crate::provider::framing::events;
-use crate::provider::{Operation, TokenUsage, ToolCall};
+use crate::{FaultPoint, ToolFault, test_calls};
+use loomrec_provider::framing::events;
+use loomrec_provider::{Operation, TokenUsage, ToolCall};
 
 /// The calls whose answers can be changed, and whether these can call tools.
 fn all() -> Vec<(ResponseFormat<'static>, bool)> {
@@ -68,8 +68,8 @@ fn answer(arguments: Option<Value>) -> Answer {
 
 /// An answer as it is recorded: complete, and as a stream.
 fn recorded(asked: &ResponseFormat<'_>, answer: &Answer) -> [(Option<Framing>, Vec<u8>); 2] {
-    let complete = provider::write(asked, answer, "seed").unwrap();
-    let stream = provider::to_stream(asked, &complete).unwrap().concat();
+    let complete = loomrec_provider::write(asked, answer, "seed").unwrap();
+    let stream = loomrec_provider::to_stream(asked, &complete).unwrap().concat();
     [(None, complete), (Some(asked.framing), stream)]
 }
 
@@ -92,11 +92,11 @@ fn a_partial_answer_says_so_in_the_providers_words_and_cost_no_output() {
     for (asked, calls) in all() {
         let said = answer(calls.then(|| json!({"city": "Paris"})));
         for (framing, body) in recorded(&asked, &said) {
-            let before = provider::read(asked.operation, framing, &body).unwrap();
+            let before = loomrec_provider::read(asked.operation, framing, &body).unwrap();
             for content in [None, Some("It is"), Some("")] {
                 let fault = Fault::PartialResponse { content: content.map(str::to_owned) };
                 let changed = rewritten(&fault, &asked, framing, &body);
-                let told = provider::read(asked.operation, framing, &changed).unwrap();
+                let told = loomrec_provider::read(asked.operation, framing, &changed).unwrap();
                 assert_eq!(
                     told.content,
                     content.unwrap_or("It is sunny."),
@@ -132,7 +132,7 @@ fn each_provider_has_its_own_word_for_a_length() {
     let word = |asked: ResponseFormat<'_>| {
         let (_, body) = recorded(&asked, &answer(None))[0].clone();
         let changed = rewritten(&Fault::PartialResponse { content: None }, &asked, None, &body);
-        provider::read(asked.operation, None, &changed).unwrap().finish_reason.unwrap()
+        loomrec_provider::read(asked.operation, None, &changed).unwrap().finish_reason.unwrap()
     };
     let found: Vec<String> = all().into_iter().map(|(asked, _)| word(asked)).collect();
     let expected = [
@@ -207,10 +207,10 @@ fn the_first_tool_call_is_broken_as_it_is_said() {
     let arguments = json!({"city": "Paris", "days": 2});
     for (asked, _) in all().into_iter().filter(|(_, calls)| *calls) {
         for (framing, body) in recorded(&asked, &answer(Some(arguments.clone()))) {
-            let before = provider::read(asked.operation, framing, &body).unwrap();
+            let before = loomrec_provider::read(asked.operation, framing, &body).unwrap();
             let call = |mode| {
                 let changed = rewritten(&broken(mode), &asked, framing, &body);
-                let mut told = provider::read(asked.operation, framing, &changed).unwrap();
+                let mut told = loomrec_provider::read(asked.operation, framing, &changed).unwrap();
                 let call = told.tool_calls.remove(0);
                 let rest = Answer { tool_calls: before.tool_calls.clone(), ..told };
                 assert_eq!(rest, before, "{asked:?} {framing:?}");
@@ -278,7 +278,7 @@ fn a_list_of_another_type_is_a_text() {
     let asked = test_calls::asked(Operation::MESSAGES, "", Framing::Sse);
     let [(_, body), _] = recorded(&asked, &answer(Some(json!({"days": [1]}))));
     let changed = rewritten(&broken(ToolFault::WrongType), &asked, None, &body);
-    let told = provider::read(asked.operation, None, &changed).unwrap();
+    let told = loomrec_provider::read(asked.operation, None, &changed).unwrap();
     assert_eq!(told.tool_calls[0].arguments, json!({"days": "[1]"}));
 }
 

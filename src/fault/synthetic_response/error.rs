@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{HttpError, SyntheticResponse};
-use crate::provider::{ErrorRequest, Provider, ResponseFormat};
+use loomrec_provider::{ErrorRequest, Provider, ResponseFormat};
 
 /// After how many seconds a call may be made again, where the fault does not say.
 const RETRY_AFTER: f64 = 1.0;

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::SyntheticResponse;
-use crate::fault::broken_message;
-use crate::provider::ResponseFormat;
-use crate::provider::framing::{self, EventFrame, Framing};
+use crate::broken_message;
+use loomrec_provider::ResponseFormat;
+use loomrec_provider::framing::{self, EventFrame, Framing};
 
 /// What does not parse where nothing is given.
 const MALFORMED: &str = r#"{"malformed": "#;

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fault::test_calls::asked;
-use crate::fault::{HttpError, Truncation};
-use crate::provider::Operation;
-use crate::provider::framing::{Framing, events};
+use crate::test_calls::asked;
+use crate::{HttpError, Truncation};
+use loomrec_provider::Operation;
+use loomrec_provider::framing::{Framing, events};
 
 fn chat() -> ResponseFormat<'static> {
     asked(Operation::CHAT_COMPLETIONS, "openai", Framing::Sse)
@@ -66,7 +66,7 @@ fn silence_lasts_as_long_as_the_fault_says_and_ends_as_it_should() {
 fn faults_that_need_the_true_answer_put_nothing_in_its_place() {
     let truncate = |raise| {
         Fault::StreamTruncate(Truncation {
-            after: crate::fault::FaultPoint::Unsaid,
+            after: crate::FaultPoint::Unsaid,
             raise,
             status_code: None,
             message: Some("gone".to_owned()),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::key::chat_key;
 use super::oracle::Oracle;
 use super::source;
-use crate::identity::{canonical, parse, python_float};
+use crate::{canonical, parse, python_float};
 
 fn canonical_of(source: &[u8]) -> Option<String> {
     parse(source).ok().map(|value| canonical::text(&value))

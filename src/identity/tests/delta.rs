@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::key::{chat, headers};
 use super::source;
-use crate::identity::{
+use crate::{
     IdentityRules, JsonPointer, KeyForm, RequestDelta, RequestKey, RequestParts, deltas, distance,
     parse, request_deltas,
 };

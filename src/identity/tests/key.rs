@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 
 use super::source;
-use crate::identity::{
-    IdentityRules, JsonPointer, KeyForm, RequestKey, RequestParts, canonical_text, parse,
-};
+use crate::{IdentityRules, JsonPointer, KeyForm, RequestKey, RequestParts, canonical_text, parse};
 
 pub(super) fn chat(body: &[u8]) -> RequestParts<'_> {
     RequestParts { form: KeyForm::Chat, method: "POST", query: "", headers: &[], body }

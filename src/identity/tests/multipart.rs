@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::key::headers;
-use crate::identity::multipart::{MultipartPart, parse};
-use crate::identity::{IdentityRules, KeyForm, RequestKey, RequestParts};
+use crate::multipart::{MultipartPart, parse};
+use crate::{IdentityRules, KeyForm, RequestKey, RequestParts};
 
 const AUDIO: &[u8] = b"RIFF\x00\xff--\r\n--almost\r\n\r\n";
 

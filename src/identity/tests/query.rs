@@ -1,6 +1,6 @@
 //! What of a query counts.
 
-use crate::identity::query::{QueryRules, identity, is_token};
+use crate::query::{QueryRules, identity, is_token};
 
 const TOKEN: &str = "q7Zt2LmX9aRf4KpW8sVd1NcY6hBj3Gu5";
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::source;
-use crate::identity::{
+use crate::{
     IdentityRules, Json, JsonError, JsonPointer, JsonStr, canonical, deltas, distance, parse,
 };
 

@@ -1,6 +1,6 @@
 //! Pointers, and what the rules leave out.
 
-use crate::identity::{IdentityRules, JsonPointer, PointerError};
+use crate::{IdentityRules, JsonPointer, PointerError};
 
 fn rules(pointers: &[&str]) -> IdentityRules {
     IdentityRules::new(pointers.iter().map(|text| JsonPointer::parse(text).unwrap()).collect())

@@ -6,20 +6,20 @@
 /// A word that stands in two places means the first of them: Gemini, Responses and
 /// Ollama end a turn with tool calls as they end any other.
 #[derive(Debug)]
-pub(in crate::provider) struct FinishWords {
+pub(crate) struct FinishWords {
     /// It said all it had to say.
-    pub(in crate::provider) stop: &'static [&'static str],
+    pub(crate) stop: &'static [&'static str],
     /// It ran out of tokens.
-    pub(in crate::provider) length: &'static [&'static str],
+    pub(crate) length: &'static [&'static str],
     /// It asks for tools to be called.
-    pub(in crate::provider) tools: &'static [&'static str],
+    pub(crate) tools: &'static [&'static str],
     /// It was refused or filtered.
-    pub(in crate::provider) filter: &'static [&'static str],
+    pub(crate) filter: &'static [&'static str],
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::provider) enum FinishMeaning {
+pub(crate) enum FinishMeaning {
     /// It said all it had to say.
     Stop,
     /// It ran out of tokens.
@@ -34,7 +34,7 @@ impl FinishMeaning {
     const ALL: [Self; 4] = [Self::Stop, Self::Length, Self::Tools, Self::Filter];
 
     /// What a word means in any of these vocabularies.
-    pub(in crate::provider) fn of<'a>(
+    pub(crate) fn of<'a>(
         word: &str,
         known: impl Iterator<Item = &'a FinishWords> + Clone,
     ) -> Option<Self> {

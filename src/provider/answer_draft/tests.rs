@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::test_calls::{ended_well, read, to_stream, write as complete};
-use crate::provider::{ModeError, Operation};
+use crate::test_calls::{ended_well, read, to_stream, write as complete};
+use crate::{ModeError, Operation};
 
 mod framed;
 

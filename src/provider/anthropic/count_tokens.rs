@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::usage_names::USAGE;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::json_view::{self, JsonView, count};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::{Answer, TokenUsage};
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::json_view::{self, JsonView, count};
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
+use crate::{Answer, TokenUsage};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Count Tokens",
     word: "count_tokens",
     is_free: true,
@@ -21,7 +21,7 @@ pub(in crate::provider) static ROW: OperationRow = OperationRow {
 };
 
 /// Reads a count; `None` where there is none.
-pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let tokens = count(body, "input_tokens")?;
     let usage = TokenUsage { prompt_tokens: tokens, total_tokens: tokens, ..TokenUsage::default() };
     Some(Answer { usage: Some(usage), ..Answer::default() })
@@ -35,8 +35,8 @@ fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::Operation;
-    use crate::provider::test_calls::{read, write};
+    use crate::Operation;
+    use crate::test_calls::{read, write};
 
     #[test]
     fn a_count_is_the_prompts_when_it_is_read() {

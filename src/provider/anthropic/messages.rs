@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
-use crate::provider::framing::{EventFrame, sse};
-use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
-use crate::provider::operation::StreamError;
-use crate::provider::operation::{MergedStream, OperationRow};
-use crate::provider::{Answer, ToolCall, json_view};
-pub(in crate::provider) use answer_place::{of as shape, say as say_blocks};
+use crate::framing::{EventFrame, sse};
+use crate::json_view::{JsonView, items, says, text, text_or_empty};
+use crate::operation::StreamError;
+use crate::operation::{MergedStream, OperationRow};
+use crate::{Answer, ToolCall, json_view};
+pub(crate) use answer_place::{of as shape, say as say_blocks};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Messages",
     word: "messages",
     semantic: Some("chat"),
@@ -58,7 +58,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` where it is no message.
-pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("content")?.list()?;
     let mut answer = Answer {
         model: text(body, "model").map(Cow::into_owned),

@@ -3,11 +3,11 @@
 use super::error::{error, natural};
 use super::usage_names::USAGE;
 use super::{count_tokens, limit, messages};
-use crate::provider::credential::KeyCarrier;
-use crate::provider::operation::{Operation, OperationRow};
-use crate::provider::provider_row::{ErrorRow, OwnError, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::{RequestHead, has_header, with_verb};
-use crate::provider::row_default::CLOUDFLARE_PAGE;
+use crate::credential::KeyCarrier;
+use crate::operation::{Operation, OperationRow};
+use crate::provider_row::{ErrorRow, OwnError, PathShape, Provider, ProviderRow};
+use crate::request_head::{RequestHead, has_header, with_verb};
+use crate::row_default::CLOUDFLARE_PAGE;
 
 impl Provider {
     /// Anthropic's Messages API.

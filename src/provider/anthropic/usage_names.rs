@@ -1,6 +1,6 @@
 //! The names of Anthropic's token counts.
 
-use crate::provider::operation::UsageNames;
+use crate::operation::UsageNames;
 
 /// The names of Anthropic's token counts.
 pub(super) const USAGE: UsageNames =

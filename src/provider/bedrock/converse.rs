@@ -11,19 +11,19 @@ mod split;
 use serde_json::{Value, json};
 
 use super::error::stream_error;
-use crate::provider::answer_draft::{AnswerDraft, FinishWords};
-use crate::provider::answer_form::ModeError;
-use crate::provider::framing::Framing;
-use crate::provider::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::{Answer, TokenUsage, ToolCall};
+use crate::answer_draft::{AnswerDraft, FinishWords};
+use crate::answer_form::ModeError;
+use crate::framing::Framing;
+use crate::json_view::{self, JsonView, count, items, nested, says, text, text_or_empty};
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
+use crate::{Answer, TokenUsage, ToolCall};
 
 pub(super) use answer_place::of as shape;
 pub(super) use merge::{Event, events};
 pub(super) use split::split;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Converse",
     word: "converse",
     semantic: Some("chat"),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::StreamError;
-use crate::provider::provider_row::ErrorRequest;
+use crate::framing::EventFrame;
+use crate::operation::StreamError;
+use crate::provider_row::ErrorRequest;
 
 /// The body of an error. Its kind stands in a header, and boto3 shows both.
 pub(super) fn error(message: &str) -> Value {

@@ -13,17 +13,17 @@ use serde_json::Value;
 
 use super::converse;
 use super::error::stream_error;
-use crate::provider::Answer;
-use crate::provider::anthropic::messages;
-use crate::provider::cohere::chat as cohere;
-use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::json_view::{self, JsonView, items, nested, text};
-use crate::provider::openai::chat;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
+use crate::Answer;
+use crate::anthropic::messages;
+use crate::cohere::chat as cohere;
+use crate::framing::{EventFrame, Framing};
+use crate::json_view::{self, JsonView, items, nested, text};
+use crate::openai::chat;
+use crate::operation::ResponseFormat;
+use crate::operation::{MergedStream, ObjectView, OperationRow};
 use chunk::NativeEvents;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "a Bedrock model",
     word: "invoke",
     semantic: Some("invoke"),

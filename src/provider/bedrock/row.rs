@@ -2,9 +2,9 @@
 
 use super::error::{error, exception, natural};
 use super::{converse, invoke};
-use crate::provider::operation::Operation;
-use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::{RequestHead, decoded, with_verb};
+use crate::operation::Operation;
+use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::{RequestHead, decoded, with_verb};
 
 impl Provider {
     /// AWS Bedrock runtime.

@@ -20,15 +20,15 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::{is_first, usage};
-use crate::provider::conversation;
-use crate::provider::framing::{EventFrame, Framing, events};
-use crate::provider::json_view::{JsonView, items, says, text, text_or_empty};
-use crate::provider::operation::StreamError;
-use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
-use crate::provider::{Answer, ToolCall, json_view};
-pub(in crate::provider) use answer_place::of_text as text_shape;
+use crate::conversation;
+use crate::framing::{EventFrame, Framing, events};
+use crate::json_view::{JsonView, items, says, text, text_or_empty};
+use crate::operation::StreamError;
+use crate::operation::{MergedStream, ObjectView, OperationRow};
+use crate::{Answer, ToolCall, json_view};
+pub(crate) use answer_place::of_text as text_shape;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Cohere chat",
     word: "cohere_chat",
     semantic: Some("chat"),
@@ -67,7 +67,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` where it is neither version's answer.
-pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let Some(message) = body.member("message").filter(|message| message.is_map()) else {
         return v1::complete(body);
     };

@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use super::{is_first, usage};
-use crate::identity::Json;
-use crate::provider::Answer;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::{ModeError, VectorTypes};
-use crate::provider::json_view::{self, JsonView, vectors};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
+use crate::Answer;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::{ModeError, VectorTypes};
+use crate::json_view::{self, JsonView, vectors};
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
+use loomrec_identity::Json;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Cohere embeddings",
     word: "cohere_embed",
     semantic: Some("embeddings"),
@@ -30,7 +30,7 @@ fn inputs(body: &Json<'_>) -> Option<usize> {
 
 /// Reads either version's shape. Vectors of other types than numbers with a fraction
 /// stay unread, their usage does not.
-pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let embeddings = body.member("embeddings").filter(|it| it.is_map() || it.list().is_some())?;
     let floats = embeddings.list().or_else(|| embeddings.member("float")?.list());
     Some(Answer {
@@ -68,7 +68,7 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Operation, TokenUsage, test_calls, write};
+    use crate::{Operation, TokenUsage, test_calls, write};
 
     const EMBED: Operation = Operation::COHERE_EMBED;
 

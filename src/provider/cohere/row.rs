@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{chat, embed};
-use crate::provider::operation::{Operation, OperationRow};
-use crate::provider::provider_row::{ErrorRequest, ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::RequestHead;
+use crate::operation::{Operation, OperationRow};
+use crate::provider_row::{ErrorRequest, ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::RequestHead;
 
 impl Provider {
     /// Cohere.

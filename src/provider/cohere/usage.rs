@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::TokenUsage;
-use crate::provider::json_view::JsonView;
+use crate::TokenUsage;
+use crate::json_view::JsonView;
 
 /// The counts of `usage`, or of `meta` where an answer has that: its tokens, else the
 /// units that are billed; `None` where it tells neither.

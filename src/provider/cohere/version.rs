@@ -1,6 +1,6 @@
 //! What tells Cohere's two versions by the request.
 
-use crate::provider::operation::ResponseFormat;
+use crate::operation::ResponseFormat;
 
 /// Whether an answer of the first version is asked for.
 pub(super) fn is_first(asked: &ResponseFormat<'_>) -> bool {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::{Operation, RequestHead, recognise};
+use crate::{Operation, RequestHead, recognise};
 
 fn operation(path: &str, headers: &[(String, String)]) -> Operation {
     let seen = RequestHead {

@@ -1,7 +1,7 @@
 //! What is known of an upstream that is known by name.
 
-use crate::provider::Provider;
-use crate::provider::credential::UpstreamCredential;
+use crate::Provider;
+use crate::credential::UpstreamCredential;
 
 /// An upstream known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

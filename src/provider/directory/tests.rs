@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::credential::KeyCarrier;
+use crate::credential::KeyCarrier;
 
 #[test]
 fn every_entry_is_whole_and_named_once() {
@@ -114,5 +114,5 @@ fn path_in_another_shape_gets_the_key_as_that_shape_has_it() {
     let carrier = |path: &str| credential("gemini", path).unwrap().ways[0].carrier;
     assert_eq!(carrier("/v1beta/openai/chat/completions"), KeyCarrier::Bearer);
     assert_eq!(carrier("/v1beta/models/m:generateContent"), KeyCarrier::Header("x-goog-api-key"));
-    assert_eq!(crate::provider::credential::variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
+    assert_eq!(crate::credential::variable("my-gate.way2"), "MY_GATE_WAY2_API_KEY");
 }

@@ -1,8 +1,8 @@
 //! The upstreams known by name.
 
 use super::known_upstream::{KnownUpstream, var};
-use crate::provider::Provider;
-use crate::provider::credential::{KeyPlacement, UpstreamCredential, bearer, header, needed};
+use crate::Provider;
+use crate::credential::{KeyPlacement, UpstreamCredential, bearer, header, needed};
 
 /// Google's own tools print a token that lasts for an hour.
 const GOOGLE: &[KeyPlacement] =

@@ -47,12 +47,12 @@ pub struct EventFrame {
 
 impl EventFrame {
     /// An event without a type.
-    pub(in crate::provider) fn unnamed(data: Value) -> Self {
+    pub(crate) fn unnamed(data: Value) -> Self {
         Self { name: None, data: Some(data), exception: false }
     }
 
     /// An event of a type.
-    pub(in crate::provider) fn named(name: &'static str, data: Value) -> Self {
+    pub(crate) fn named(name: &'static str, data: Value) -> Self {
         Self { name: Some(name), data: Some(data), exception: false }
     }
 
@@ -62,7 +62,7 @@ impl EventFrame {
     }
 
     /// OpenAI's end marker.
-    pub(in crate::provider) fn done() -> Self {
+    pub(crate) fn done() -> Self {
         Self { name: None, data: None, exception: false }
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::provider::Operation;
+    use crate::Operation;
 
     #[test]
     fn a_media_type_names_its_framing_in_any_case() {

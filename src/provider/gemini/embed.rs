@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::generate;
 use super::usage_names::USAGE;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::json_view::{self, JsonView, items, nested, vectors};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::{Answer, TokenUsage};
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::json_view::{self, JsonView, items, nested, vectors};
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
+use crate::{Answer, TokenUsage};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Embed Content",
     word: "embed_content",
     semantic: Some("embeddings"),
@@ -24,7 +24,7 @@ pub(in crate::provider) static ROW: OperationRow = OperationRow {
 };
 
 /// Reads the answers of `:embedContent` and `:batchEmbedContents`.
-pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     if let Some(predictions) = body.member("predictions") {
         return predicted(predictions.list()?);
     }
@@ -111,7 +111,7 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::{Operation, test_calls, write};
+    use crate::{Operation, test_calls, write};
 
     #[test]
     fn gemini_vectors_are_read_when_single_or_batched() {
@@ -154,7 +154,7 @@ mod tests {
         let usage = TokenUsage { prompt_tokens: 4, total_tokens: 4, ..TokenUsage::default() };
         let answer = Answer { embeddings, usage: Some(usage), ..Answer::default() };
         let body = write(&asked, &answer, "seed")?;
-        assert_eq!(crate::provider::read(Operation::EMBED_CONTENT, None, &body), Some(answer));
+        assert_eq!(crate::read(Operation::EMBED_CONTENT, None, &body), Some(answer));
         Ok(body)
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::provider_row::ErrorRequest;
+use crate::provider_row::ErrorRequest;
 
 /// The body of an error.
 pub(super) fn error(status: u16, kind: &str, named: &str) -> Value {

@@ -20,14 +20,14 @@ use serde_json::Value;
 
 use super::error::error as error_body;
 use super::usage_names::USAGE;
-use crate::identity::{self, Json};
-use crate::provider::framing::{EventFrame, Framing, events, sse};
-use crate::provider::json_view::{JsonView, items, nested, text, text_or_empty};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::StreamError;
-use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
+use crate::framing::{EventFrame, Framing, events, sse};
+use crate::json_view::{JsonView, items, nested, text, text_or_empty};
+use crate::operation::OperationRow;
+use crate::operation::StreamError;
+use crate::{Answer, TokenUsage, ToolCall, json_view};
+use loomrec_identity::Json;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Generate Content",
     word: "generate_content",
     semantic: Some("generate_content"),
@@ -103,7 +103,8 @@ fn whole(bytes: &[u8]) -> Option<Answer> {
 /// Reads a stream of server-sent events, or what arrived of it.
 fn stream(bytes: &[u8]) -> Option<Answer> {
     let data: Vec<Cow<'_, [u8]>> = sse::events(bytes).filter_map(|event| event.data).collect();
-    let borrowed: Result<Vec<_>, _> = data.iter().map(|data| identity::parse(data)).collect();
+    let borrowed: Result<Vec<_>, _> =
+        data.iter().map(|data| loomrec_identity::parse(data)).collect();
     match borrowed {
         Ok(chunks) => merge_chunks(&chunks),
         // An event that is no plain JSON is skipped where it is no JSON at all.
@@ -115,7 +116,7 @@ fn stream(bytes: &[u8]) -> Option<Answer> {
 }
 
 /// Puts the chunks together; `None` where none of them is an answer's.
-pub(in crate::provider) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
+pub(crate) fn merge_chunks<D: JsonView>(chunks: &[D]) -> Option<Answer> {
     let mut answer =
         Answer { usage: counts(&chunks.iter().collect::<Vec<_>>()), ..Answer::default() };
     let mut seen = false;

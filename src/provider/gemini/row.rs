@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::error::{error, natural};
 use super::{count_tokens, embed, generate};
-use crate::provider::credential::KeyCarrier;
-use crate::provider::framing::Framing;
-use crate::provider::operation::Operation;
-use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::{RequestHead, decoded, has_header, is_deployment, with_verb};
+use crate::credential::KeyCarrier;
+use crate::framing::Framing;
+use crate::operation::Operation;
+use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::{RequestHead, decoded, has_header, is_deployment, with_verb};
 
 impl Provider {
     /// Google Gemini and Vertex.

@@ -1,6 +1,6 @@
 //! The names of Gemini's token counts.
 
-use crate::provider::operation::UsageNames;
+use crate::operation::UsageNames;
 
 /// The names of Gemini's token counts.
 pub(super) const USAGE: UsageNames = UsageNames {

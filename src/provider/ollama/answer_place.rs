@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{AnswerShape, CallSlot, is_map, is_text, items};
+use crate::answer_shape::{AnswerShape, CallSlot, is_map, is_text, items};
 
 pub(super) fn of_chat(body: &Value) -> Option<&'static AnswerShape> {
     is_map(body, "/message").then_some(&CHAT)

@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 use super::answer_place;
 use super::turn::{self, AnswerLines, FINISH, stream_error, take_text};
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::conversation;
-use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::json_view::{self, JsonView, items, text, text_or_empty};
-use crate::provider::operation::ResponseFormat;
-use crate::provider::operation::{ObjectView, OperationRow};
-use crate::provider::{Answer, ToolCall};
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::conversation;
+use crate::framing::{EventFrame, Framing};
+use crate::json_view::{self, JsonView, items, text, text_or_empty};
+use crate::operation::ResponseFormat;
+use crate::operation::{ObjectView, OperationRow};
+use crate::{Answer, ToolCall};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Ollama chat",
     word: "ollama_chat",
     semantic: Some("chat"),

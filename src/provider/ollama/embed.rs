@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use super::turn;
-use crate::provider::Answer;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::json_view::{self, JsonView, vectors};
-use crate::provider::openai::embeddings;
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
+use crate::Answer;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::json_view::{self, JsonView, vectors};
+use crate::openai::embeddings;
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Ollama embeddings",
     word: "ollama_embed",
     semantic: Some("embeddings"),
@@ -60,8 +60,8 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::Operation;
-    use crate::provider::test_calls;
+    use crate::Operation;
+    use crate::test_calls;
 
     #[test]
     fn vectors_are_read_when_they_are_many_or_one() {
@@ -88,7 +88,7 @@ mod tests {
                 target: Some(target),
                 ..test_calls::asked(Operation::OLLAMA_EMBED, false)
             };
-            let body = crate::provider::write(&asked, answer, "");
+            let body = crate::write(&asked, answer, "");
             body.map(|body| serde_json::from_slice::<Value>(&body).unwrap())
         };
         assert_eq!(write(&answer, "/api/embeddings"), Ok(json!({ "embedding": [0.5] })));
@@ -106,7 +106,7 @@ mod tests {
         let mut answer = Answer {
             embeddings: vec![vec![0.25, -0.0, 1e-7]],
             model: Some("m".to_owned()),
-            usage: Some(crate::provider::TokenUsage {
+            usage: Some(crate::TokenUsage {
                 prompt_tokens: 3,
                 total_tokens: 3,
                 ..Default::default()

@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::answer_place;
 use super::turn::{self, AnswerLines, FINISH, stream_error, take_text};
-use crate::provider::Answer;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::json_view::{self, JsonView, text};
-use crate::provider::operation::ResponseFormat;
-use crate::provider::operation::{ObjectView, OperationRow};
+use crate::Answer;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::framing::{EventFrame, Framing};
+use crate::json_view::{self, JsonView, text};
+use crate::operation::ResponseFormat;
+use crate::operation::{ObjectView, OperationRow};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Ollama generate",
     word: "ollama_generate",
     semantic: Some("text_completion"),

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{chat, embed, generate};
-use crate::provider::operation::Operation;
-use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::{RequestHead, is_deployment};
+use crate::operation::Operation;
+use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::{RequestHead, is_deployment};
 
 impl Provider {
     /// Ollama's native API.

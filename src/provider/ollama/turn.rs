@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, FinishWords, pieces};
-use crate::provider::framing::{self, EventFrame, Framing};
-use crate::provider::json_view::{JsonView, count, text};
-use crate::provider::operation::{MergedStream, ObjectView, StreamError};
-use crate::provider::{Answer, TokenUsage};
+use crate::answer_draft::{AnswerDraft, FinishWords, pieces};
+use crate::framing::{self, EventFrame, Framing};
+use crate::json_view::{JsonView, count, text};
+use crate::operation::{MergedStream, ObjectView, StreamError};
+use crate::{Answer, TokenUsage};
 
 /// Ollama's words for why an answer ended.
 pub(super) static FINISH: FinishWords =

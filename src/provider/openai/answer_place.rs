@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, items, put};
+use crate::answer_shape::{AnswerShape, CallSlot, is_list, items, put};
 
 /// The shape of an answer that has choices.
-pub(in crate::provider) fn choices(body: &Value) -> Option<&'static AnswerShape> {
+pub(crate) fn choices(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/choices").then_some(&CHOICES)
 }
 

@@ -4,15 +4,15 @@
 use serde_json::{Value, json};
 
 use super::stream_error::stream_error;
-use crate::provider::answer_draft::{AnswerDraft, pieces};
-use crate::provider::answer_form::{ModeError, TranscriptFormat};
-use crate::provider::framing::{EventFrame, sse};
-use crate::provider::json_view::{self, JsonView, count, nested, text_or_empty};
-use crate::provider::operation::ResponseFormat;
-use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
-use crate::provider::{Answer, TokenUsage};
+use crate::answer_draft::{AnswerDraft, pieces};
+use crate::answer_form::{ModeError, TranscriptFormat};
+use crate::framing::{EventFrame, sse};
+use crate::json_view::{self, JsonView, count, nested, text_or_empty};
+use crate::operation::ResponseFormat;
+use crate::operation::{MergedStream, ObjectView, OperationRow};
+use crate::{Answer, TokenUsage};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Transcriptions",
     word: "transcription",
     semantic: Some("transcription"),
@@ -32,7 +32,7 @@ const SEGMENT: &str = "transcript.text.segment";
 const DONE: &str = "transcript.text.done";
 
 /// The form that a transcription's multipart body asks for.
-pub(in crate::provider) fn asked_form(body: &[u8]) -> TranscriptFormat {
+pub(crate) fn asked_form(body: &[u8]) -> TranscriptFormat {
     let asks_for = |format: &[u8]| {
         let name = b"name=\"response_format\"";
         let Some(at) = memchr::memmem::find(body, name) else { return false };
@@ -59,7 +59,7 @@ fn complete<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// Reads a body that is text and no JSON; `None` for any other media type.
-pub(in crate::provider) fn plain(media: &str, body: &[u8]) -> Option<Answer> {
+pub(crate) fn plain(media: &str, body: &[u8]) -> Option<Answer> {
     let media = media.to_ascii_lowercase();
     let known = ["text/plain", "text/vtt", "text/srt", "application/x-subrip"];
     let content = known.contains(&media.as_str()).then(|| text(body))??.to_owned();
@@ -67,7 +67,7 @@ pub(in crate::provider) fn plain(media: &str, body: &[u8]) -> Option<Answer> {
 }
 
 /// The text of such a body, without the line feed at its end.
-pub(in crate::provider) fn text(body: &[u8]) -> Option<&str> {
+pub(crate) fn text(body: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(body).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(text))
 }

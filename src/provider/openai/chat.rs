@@ -22,17 +22,17 @@ use serde_json::Value;
 use super::answer_place::choices;
 use super::finish::FINISH;
 use super::stream_error::stream_error;
-use crate::identity::Json;
-use crate::provider::json_view::{JsonView, count, items, says, text, text_or_empty};
-use crate::provider::operation::{MergedStream, OperationRow};
-use crate::provider::{Answer, ToolCall, json_view};
+use crate::json_view::{JsonView, count, items, says, text, text_or_empty};
+use crate::operation::{MergedStream, OperationRow};
+use crate::{Answer, ToolCall, json_view};
+use loomrec_identity::Json;
 pub(super) use merge::merge;
-pub(in crate::provider) use merge::merge_chunks;
+pub(crate) use merge::merge_chunks;
 pub(super) use split::usage_in_place;
-pub(in crate::provider) use split::{complete as completed, stream as split};
+pub(crate) use split::{complete as completed, stream as split};
 pub(super) use write::{input_details, usage as written_usage};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Chat Completions",
     word: "chat",
     semantic: Some("chat"),
@@ -59,7 +59,7 @@ pub(super) fn asked_choices(body: &Json<'_>) -> Option<usize> {
 }
 
 /// Reads a complete body; `None` where it has no `choices`.
-pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     let choices = body.member("choices")?.list()?;
     let first = choices.iter().min_by_key(|choice| count(*choice, "index").unwrap_or(0));
     let mut answer = Answer {

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::dialect::{UsagePlace, usage_place};
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::ObjectView;
-use crate::provider::operation::ResponseFormat;
+use crate::framing::EventFrame;
+use crate::operation::ObjectView;
+use crate::operation::ResponseFormat;
 
 /// A stream's chunks while they are put together.
 pub(super) struct ChunkStream {

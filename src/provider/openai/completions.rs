@@ -7,14 +7,14 @@ use super::chat;
 use super::chunk::ChunkStream;
 use super::finish::FINISH;
 use super::stream_error::stream_error;
-use crate::identity::Json;
-use crate::provider::answer_draft::{AnswerDraft, pieces};
-use crate::provider::answer_form::ModeError;
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::operation::{MergedStream, ObjectView, OperationRow};
+use crate::answer_draft::{AnswerDraft, pieces};
+use crate::answer_form::ModeError;
+use crate::framing::EventFrame;
+use crate::operation::ResponseFormat;
+use crate::operation::{MergedStream, ObjectView, OperationRow};
+use loomrec_identity::Json;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Completions",
     word: "completions",
     semantic: Some("text_completion"),

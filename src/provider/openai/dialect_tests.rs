@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::provider::test_calls::{asked, ended_well, read, to_complete};
-use crate::provider::{ModeError, Operation, ResponseFormat, to_stream};
+use crate::test_calls::{asked, ended_well, read, to_complete};
+use crate::{ModeError, Operation, ResponseFormat, to_stream};
 
 const CHAT: Operation = Operation::CHAT_COMPLETIONS;
 

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 use super::chat;
 use super::stream_error::stream_error;
-use crate::identity::Json;
-use crate::provider::Answer;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::json_view::{self, JsonView, text};
-use crate::provider::operation::OperationRow;
-use crate::provider::operation::ResponseFormat;
+use crate::Answer;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::json_view::{self, JsonView, text};
+use crate::operation::OperationRow;
+use crate::operation::ResponseFormat;
+use loomrec_identity::Json;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Embeddings",
     word: "embeddings",
     semantic: Some("embeddings"),
@@ -29,7 +29,7 @@ pub(in crate::provider) static ROW: OperationRow = OperationRow {
 };
 
 /// How many texts a request's `input` holds.
-pub(in crate::provider) fn input_texts(body: &Json<'_>) -> Option<usize> {
+pub(crate) fn input_texts(body: &Json<'_>) -> Option<usize> {
     Some(match body.get("input")?.as_array() {
         // Tokens, which are one text.
         Some([first, ..]) if first.as_number().is_some() => 1,
@@ -39,7 +39,7 @@ pub(in crate::provider) fn input_texts(body: &Json<'_>) -> Option<usize> {
 }
 
 /// Reads OpenAI's shape, with vectors of numbers or in base64.
-pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn read<D: JsonView>(body: &D) -> Option<Answer> {
     let data = body.member("data")?.list()?;
     // None at all where one cannot be read: a gap would move the others to the wrong input.
     let vectors = data.iter().map(|item| vector(item.member("embedding")?));
@@ -52,7 +52,7 @@ pub(in crate::provider) fn read<D: JsonView>(body: &D) -> Option<Answer> {
 }
 
 /// A vector, of numbers or in base64.
-pub(in crate::provider) fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
+pub(crate) fn vector<D: JsonView>(embedding: &D) -> Option<Vec<f64>> {
     match embedding.string() {
         Some(text) => packed(&text),
         None => embedding.list()?.iter().map(JsonView::float).collect(),
@@ -77,7 +77,7 @@ fn pack(vector: &[f64]) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-pub(in crate::provider) fn write(
+pub(crate) fn write(
     asked: &ResponseFormat<'_>,
     said: &AnswerDraft<'_>,
 ) -> Result<Value, ModeError> {
@@ -107,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::provider::{self, Operation, test_calls};
+    use crate::{Operation, test_calls};
 
     #[test]
     fn vectors_are_read_when_they_are_numbers() {
@@ -158,12 +158,12 @@ mod tests {
     #[test]
     fn vectors_are_base64_when_they_are_asked_for_so() {
         let answer = Answer { embeddings: vec![vec![1.0, -0.5], vec![]], ..Answer::default() };
-        let body = provider::write(&asked(), &answer, "").unwrap();
+        let body = crate::write(&asked(), &answer, "").unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["data"][0]["embedding"], "AACAPwAAAL8=");
         assert_eq!(body["data"][1]["embedding"], "");
         let wide = Answer { embeddings: vec![vec![1e300]], ..Answer::default() };
-        let error = provider::write(&asked(), &wide, "").unwrap_err();
+        let error = crate::write(&asked(), &wide, "").unwrap_err();
         assert_eq!(error, ModeError::NoVectors { operation: "Embeddings" });
     }
 
@@ -176,8 +176,8 @@ mod tests {
             let widened = |vector: &Vec<f32>| vector.iter().map(|number| f64::from(*number)).collect();
             let embeddings: Vec<Vec<f64>> = vectors.iter().map(widened).collect();
             let answer = Answer { embeddings, ..Answer::default() };
-            let body = provider::write(&asked(), &answer, "").unwrap();
-            let back = provider::read(Operation::EMBEDDINGS, None, &body).unwrap();
+            let body = crate::write(&asked(), &answer, "").unwrap();
+            let back = crate::read(Operation::EMBEDDINGS, None, &body).unwrap();
             prop_assert_eq!(back.embeddings, answer.embeddings);
         }
     }

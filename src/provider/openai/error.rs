@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::provider_row::ErrorRequest;
+use crate::provider_row::ErrorRequest;
 
 /// The body of an error of ours.
-pub(in crate::provider) fn error(kind: &str, named: &str) -> Value {
+pub(crate) fn error(kind: &str, named: &str) -> Value {
     json!({ "error": { "message": named, "type": kind, "param": null, "code": kind } })
 }
 
 /// The body of an error as the upstream of this name sends it.
-pub(in crate::provider) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
+pub(crate) fn natural(asked: &ErrorRequest<'_>, id: &str) -> Value {
     let ErrorRequest { status, kind, message, .. } = *asked;
     match asked.upstream {
         "azure" => azure(asked),

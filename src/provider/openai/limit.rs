@@ -1,8 +1,8 @@
 //! The headers by which OpenAI and its dialects tell of a limit that has been reached.
 
-use crate::provider::error_request::{REQUESTS, TOKENS, TOKENS_LEFT};
-use crate::provider::provider_row::ErrorRequest;
-use crate::provider::provider_row::HeaderList;
+use crate::error_request::{REQUESTS, TOKENS, TOKENS_LEFT};
+use crate::provider_row::ErrorRequest;
+use crate::provider_row::HeaderList;
 
 /// Adds the headers of a 429.
 pub(super) fn add_headers(asked: &ErrorRequest<'_>, headers: &mut HeaderList) {

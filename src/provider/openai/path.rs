@@ -1,9 +1,9 @@
 //! What the paths of OpenAI and of Azure tell.
 
-use crate::provider::request_head::decoded;
+use crate::request_head::decoded;
 
 /// Azure's deployment, which stands for the model.
-pub(in crate::provider) fn deployment(path: &str) -> Option<String> {
+pub(crate) fn deployment(path: &str) -> Option<String> {
     const MOUNT: &[u8] = b"/openai/deployments/";
     // Most paths are no longer than that: nothing is prepared to search them.
     let at = path.as_bytes().windows(MOUNT.len()).position(|part| part == MOUNT)?;
@@ -12,7 +12,7 @@ pub(in crate::provider) fn deployment(path: &str) -> Option<String> {
 }
 
 /// The path without a first segment `v1`.
-pub(in crate::provider) fn unversioned(path: &str) -> &str {
+pub(crate) fn unversioned(path: &str) -> &str {
     let rest = path.strip_prefix("/v1");
     rest.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }

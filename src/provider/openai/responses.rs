@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 use serde_json::{Value, json};
 
-use crate::provider::framing::{EventFrame, sse};
-use crate::provider::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
-use crate::provider::operation::StreamError;
-use crate::provider::operation::{OperationRow, UsageNames};
-use crate::provider::stream_error::usual_kind;
-use crate::provider::{Answer, TokenUsage, ToolCall, json_view};
+use crate::framing::{EventFrame, sse};
+use crate::json_view::{JsonView, count, items, nested, says, text, text_or_empty};
+use crate::operation::StreamError;
+use crate::operation::{OperationRow, UsageNames};
+use crate::stream_error::usual_kind;
+use crate::{Answer, TokenUsage, ToolCall, json_view};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Responses",
     word: "responses",
     semantic: Some("chat"),
@@ -56,7 +56,7 @@ fn error(error: &StreamError<'_>) -> EventFrame {
 }
 
 /// Reads a complete body; `None` where it has no `output`.
-pub(in crate::provider) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
+pub(crate) fn complete<D: JsonView>(body: &D) -> Option<Answer> {
     body.member("output")?.list()?;
     let mut answer = Answer {
         model: text(body, "model").map(Cow::into_owned),

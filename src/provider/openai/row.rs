@@ -3,12 +3,10 @@
 use super::path::{deployment, unversioned};
 use super::stream_error::stream_error;
 use super::{audio, chat, completions, embeddings, error, limit, responses};
-use crate::provider::operation::{Operation, OperationRow};
-use crate::provider::provider_row::{
-    ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow,
-};
-use crate::provider::request_head::{RequestHead, has_header, is_deployment};
-use crate::provider::row_default::CLOUDFLARE_PAGE;
+use crate::operation::{Operation, OperationRow};
+use crate::provider_row::{ErrorRequest, ErrorRow, HeaderList, PathShape, Provider, ProviderRow};
+use crate::request_head::{RequestHead, has_header, is_deployment};
+use crate::row_default::CLOUDFLARE_PAGE;
 
 impl Provider {
     /// OpenAI and everything that speaks its dialect.
@@ -60,7 +58,7 @@ static PROVIDER: ProviderRow = ProviderRow {
 };
 
 /// How OpenAI's errors look, and those of its dialects.
-pub(in crate::provider) const ERRORS: ErrorRow = ErrorRow {
+pub(crate) const ERRORS: ErrorRow = ErrorRow {
     own: |error| error::error(error.kind, error.named),
     natural: |asked| error::natural(asked, &asked.id("req_")),
     identify,

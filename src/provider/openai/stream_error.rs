@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::StreamError;
-use crate::provider::stream_error::plain_error;
+use crate::framing::EventFrame;
+use crate::operation::StreamError;
+use crate::stream_error::plain_error;
 
 /// The event of an error in a stream.
-pub(in crate::provider) fn stream_error(error: &StreamError<'_>) -> EventFrame {
+pub(crate) fn stream_error(error: &StreamError<'_>) -> EventFrame {
     if error.asked.upstream == "openrouter" { openrouter_error(error) } else { plain_error(error) }
 }
 

@@ -8,13 +8,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::provider::framing::EventFrame;
-use crate::provider::json_view::{self, JsonView, count, nested};
-use crate::provider::openai::{FINISH, chat, choices_shape};
-use crate::provider::operation::{MergedStream, ObjectView, OperationRow, ResponseFormat};
-use crate::provider::{Answer, Framing};
+use crate::framing::EventFrame;
+use crate::json_view::{self, JsonView, count, nested};
+use crate::openai::{FINISH, chat, choices_shape};
+use crate::operation::{MergedStream, ObjectView, OperationRow, ResponseFormat};
+use crate::{Answer, Framing};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Perplexity chat",
     word: "perplexity_chat",
     semantic: Some("chat"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::provider_row::ErrorRequest;
+use crate::provider_row::ErrorRequest;
 
 /// The body of an error.
 pub(super) fn body(message: &str, kind: &str, status: u16) -> Value {

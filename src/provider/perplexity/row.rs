@@ -1,11 +1,11 @@
 //! What is known of Perplexity and its chat, and how requests are told.
 
 use super::{chat, error};
-use crate::provider::openai;
-use crate::provider::operation::Operation;
-use crate::provider::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::RequestHead;
-use crate::provider::row_default::CLOUDFLARE_PAGE;
+use crate::openai;
+use crate::operation::Operation;
+use crate::provider_row::{ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::RequestHead;
+use crate::row_default::CLOUDFLARE_PAGE;
 
 impl Provider {
     /// Perplexity.
@@ -51,7 +51,7 @@ fn is_own(model: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::recognise;
+    use crate::recognise;
 
     fn asked(path: &str, model: Option<&str>) -> (Provider, Operation, Option<String>) {
         let seen = RequestHead {

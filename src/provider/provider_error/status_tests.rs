@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::tests::PROVIDERS;
 use super::*;
-use crate::provider::Framing;
+use crate::Framing;
 
 /// The word for an error as each shape tells it.
 fn word(error: &ProviderError) -> String {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::provider::{Operation, ResponseFormat, test_calls};
+use crate::{Operation, ResponseFormat, test_calls};
 
 fn told(asked: &ResponseFormat<'_>, status: u16, kind: Option<&str>, message: &str) -> EventFrame {
     stream_error(&StreamError { asked, status, kind, message, place: 7 })

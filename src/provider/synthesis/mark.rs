@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::{AnswerPart, arguments};
-use crate::provider::framing::EventFrame;
-use crate::provider::{Answer, ToolCall};
+use crate::framing::EventFrame;
+use crate::{Answer, ToolCall};
 
 const OPEN: char = '\u{f8f0}';
 const CLOSE: char = '\u{f8f1}';

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::StreamError;
-use crate::provider::{Operation, test_calls};
+use crate::StreamError;
+use crate::{Operation, test_calls};
 
 const PARTS: [AnswerPart<'static>; 5] = [
     AnswerPart::Text("Let me look"),

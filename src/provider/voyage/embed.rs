@@ -5,17 +5,17 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::identity::Json;
-use crate::provider::Answer;
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::json_view::{self, JsonView, text};
-use crate::provider::openai::embeddings;
-use crate::provider::operation::{OperationRow, ResponseFormat};
+use crate::Answer;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::json_view::{self, JsonView, text};
+use crate::openai::embeddings;
+use crate::operation::{OperationRow, ResponseFormat};
+use loomrec_identity::Json;
 
 use super::rerank::usage;
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Voyage embeddings",
     word: "voyage_embed",
     semantic: Some("embeddings"),
@@ -75,8 +75,8 @@ fn write(asked: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, Mo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::test_calls::{self, read};
-    use crate::provider::{Operation, write};
+    use crate::test_calls::{self, read};
+    use crate::{Operation, write};
 
     const EMBED: Operation = Operation::VOYAGE_EMBED;
 
@@ -116,11 +116,8 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        let usage = Some(crate::provider::TokenUsage {
-            prompt_tokens: 3,
-            total_tokens: 3,
-            ..Default::default()
-        });
+        let usage =
+            Some(crate::TokenUsage { prompt_tokens: 3, total_tokens: 3, ..Default::default() });
         let model = Some("voyage-3.5".to_owned());
         let answer =
             Answer { model, usage, embeddings: vec![vec![0.6, -0.8]], ..Answer::default() };

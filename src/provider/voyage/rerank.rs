@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::provider::json_view::{self, JsonView, count, text};
-use crate::provider::operation::OperationRow;
-use crate::provider::{Answer, TokenUsage};
+use crate::json_view::{self, JsonView, count, text};
+use crate::operation::OperationRow;
+use crate::{Answer, TokenUsage};
 
-pub(in crate::provider) static ROW: OperationRow = OperationRow {
+pub(crate) static ROW: OperationRow = OperationRow {
     name: "Voyage rerank",
     word: "voyage_rerank",
     semantic: Some("rerank"),
@@ -32,8 +32,8 @@ pub(super) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
 
 #[cfg(test)]
 mod tests {
-    use crate::provider::Operation;
-    use crate::provider::test_calls::read;
+    use crate::Operation;
+    use crate::test_calls::read;
 
     #[test]
     fn ranking_tells_its_model_and_its_tokens() {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{embed, rerank};
-use crate::provider::openai;
-use crate::provider::operation::Operation;
-use crate::provider::provider_row::{ErrorRequest, ErrorRow, PathShape, Provider, ProviderRow};
-use crate::provider::request_head::RequestHead;
+use crate::openai;
+use crate::operation::Operation;
+use crate::provider_row::{ErrorRequest, ErrorRow, PathShape, Provider, ProviderRow};
+use crate::request_head::RequestHead;
 
 impl Provider {
     /// Voyage.
@@ -76,7 +76,7 @@ fn natural(asked: &ErrorRequest<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::recognise;
+    use crate::recognise;
 
     fn asked(path: &str, model: &str) -> (Provider, Operation, Option<String>) {
         let seen = RequestHead {

@@ -203,6 +203,6 @@ fn a_table_of_the_users_own_stands_alone_when_it_says_so() {
 fn every_upstream_with_prices_is_one_that_is_known_by_name() {
     for price in PriceTable::builtin().models {
         let name = price.upstream.unwrap();
-        assert!(crate::provider::KnownUpstream::find(&name).is_some(), "{name}");
+        assert!(loomrec_provider::KnownUpstream::find(&name).is_some(), "{name}");
     }
 }

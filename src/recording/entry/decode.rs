@@ -7,8 +7,8 @@ use super::super::body::{ResponsePayload, decode_bytes};
 use super::super::entry_field::{EntryError, EntryFields, describe, wrong};
 use super::super::header_names::HeaderNames;
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
-use crate::identity::RequestKey;
-use crate::provider::{TokenUsage, ToolCall};
+use loomrec_identity::RequestKey;
+use loomrec_provider::{TokenUsage, ToolCall};
 
 /// Fields that this version reads; any other is kept in [`Entry::extra`].
 pub(crate) const KNOWN: [&str; 16] = [

@@ -6,7 +6,7 @@ use super::super::body::encode_bytes;
 use super::super::entry_field::{decimal, milliseconds};
 use super::super::object_writer::ObjectWriter;
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
-use crate::provider::{TokenUsage, ToolCall};
+use loomrec_provider::{TokenUsage, ToolCall};
 
 impl Entry {
     /// The entry's text in the file, as the value of a top-level key: that of

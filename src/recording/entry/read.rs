@@ -14,15 +14,15 @@ use super::super::json_style::JsonStyle;
 use super::super::typed_reader::{TextTokens, styled};
 use super::decode::KNOWN;
 use super::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
-use crate::identity::{self, RequestKey};
-use crate::provider::TokenUsage;
+use loomrec_identity::RequestKey;
+use loomrec_provider::TokenUsage;
 
 /// Headers in an object, of more than these, are read the long way.
 const MOST_HEADERS: usize = 100;
 
 /// Why a text is no entry.
 #[derive(Debug)]
-pub(crate) enum EntryReadError {
+pub enum EntryReadError {
     /// It is not JSON.
     Json(serde_json::Error),
     /// A field is of the wrong type.
@@ -38,12 +38,12 @@ impl Entry {
 
     /// Reads an entry's text: what [`Entry::parse`] makes of it, and whether it can be read in one
     /// way only.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, EntryReadError> {
+    pub fn read(text: &[u8]) -> Result<Self, EntryReadError> {
         if let Some(entry) = std::str::from_utf8(text).ok().and_then(quick) {
             return Ok(entry);
         }
         let value: Value = serde_json::from_slice(text).map_err(EntryReadError::Json)?;
-        let is_ambiguous = identity::parse(text).is_err();
+        let is_ambiguous = loomrec_identity::parse(text).is_err();
         Self::parse(&value)
             .map_err(EntryReadError::Entry)
             .map(|entry| Self { is_ambiguous, ..entry })

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::entry::{Entry, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
 use super::super::entry_field::{finite, rounded};
 use super::super::json_style::{JsonStyle, write_file_string};
-use crate::provider::{TokenUsage, ToolCall};
+use loomrec_provider::{TokenUsage, ToolCall};
 
 /// The entry as it would stand in the file, the bodies left out.
 pub(super) fn write(out: &mut Vec<u8>, entry: &Entry) {

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 /// One member of the top-level object.
 #[derive(Clone, Debug)]
-pub(crate) struct OutlineMember {
+pub struct OutlineMember {
     /// Where its key begins.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The line that is in, counted from 1.
     pub(crate) line: usize,
     /// Where its value stands.
-    pub(crate) value: Range<u64>,
+    pub value: Range<u64>,
     /// What the value looks like.
     pub(super) kind: Kind,
     /// Whether all before the value is written as we write it.
-    pub(crate) tidy: bool,
+    pub tidy: bool,
     /// What it is for.
-    pub(crate) role: MemberRole,
+    pub role: MemberRole,
 }
 
 /// What a value is.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 /// What a member is for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum MemberRole {
+pub enum MemberRole {
     /// Metadata, by the number of its key: see [`meta_key`](super::RecordingOutline::meta_key).
     Meta(usize),
     /// Takes of a name.

@@ -1,7 +1,7 @@
 //! A member of the top-level object in few bytes.
 
 use super::{Kind, MemberRole, OutlineMember};
-use crate::recording::scan::{FoundMember, ValueShape};
+use crate::scan::{FoundMember, ValueShape};
 
 /// Stands for the name of a member that is metadata.
 const META: u32 = u32::MAX;

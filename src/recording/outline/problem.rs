@@ -5,13 +5,13 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{OutlineMember, RecordingOutline};
-use crate::recording::entry::EntryError;
-use crate::recording::entry_field::describe;
-use crate::recording::error::{FormatError, plain_message};
+use crate::entry::EntryError;
+use crate::entry_field::describe;
+use crate::error::{FormatError, plain_message};
 
 impl RecordingOutline {
     /// Why a member is no entry and no list of them, from its text.
-    pub(crate) fn not_entry(&self, member: &OutlineMember, text: &[u8]) -> FormatError {
+    pub fn not_entry(&self, member: &OutlineMember, text: &[u8]) -> FormatError {
         let (key, line) = (self.key(member), member.line);
         let value: Value = match serde_json::from_slice(text) {
             Ok(value) => value,
@@ -32,13 +32,13 @@ impl RecordingOutline {
 
     /// The error for a take whose text is no JSON, as if nothing before it were
     /// wrong.
-    pub(crate) fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
+    pub fn bad_json(&self, take: &Range<u64>, error: &serde_json::Error) -> FormatError {
         let line = self.member_at(take.start).map_or(1, |member| member.line);
         json_at(line, error)
     }
 
     /// The error for a take that has a wrong field.
-    pub(crate) fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
+    pub fn bad_entry(&self, take: &Range<u64>, problem: EntryError) -> FormatError {
         let member = self.member_at(take.start);
         let items = member.as_ref().map_or(&[][..], |member| self.items_in(&member.value));
         FormatError::Entry {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use super::place::PackedMember;
-use crate::recording::meta::RecordingMeta;
-use crate::recording::name_set::NameSet;
+use crate::meta::RecordingMeta;
+use crate::name_set::NameSet;
 
 /// Where everything stands in a recording's text.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RecordingOutline {
+pub struct RecordingOutline {
     pub(super) meta: RecordingMeta,
     /// The keys that are metadata, in the text's order.
     pub(super) meta_keys: Vec<String>,

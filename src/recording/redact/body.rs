@@ -10,7 +10,7 @@ use super::json_tokens::is_json;
 use super::placeholder::{Placeholders, RedactionMark};
 use super::search::{RedactSearch, place_in_source};
 use super::{CallCredentials, Redactor, until_clean};
-use crate::identity::multipart;
+use loomrec_identity::multipart;
 
 /// A body without what the patterns find, and without the call's own credentials.
 pub struct RedactedBody<'a> {

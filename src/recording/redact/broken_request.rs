@@ -3,7 +3,7 @@
 use super::MARK;
 use super::json_tokens::is_json;
 use super::search::split_at_quotes;
-use crate::identity::multipart;
+use loomrec_identity::multipart;
 
 /// Whether redaction broke a recorded request: a mark stands where JSON has no text, or in
 /// place of the boundary of a multipart body. A part of the request is missing then, so its

@@ -4,7 +4,7 @@
 //! names: what belongs to the call as a whole first, its conversation last. What a
 //! conversation holds then has the same numbers when it has grown.
 
-use crate::identity::{self, Json};
+use loomrec_identity::Json;
 
 /// Members of a request that hold its conversation, or what takes its place.
 const CONVERSATION: [&str; 6] =
@@ -20,7 +20,7 @@ impl CanonicalOrder {
     /// Of a body; that of the source where it is not one JSON value.
     pub(super) fn of_body(body: &[u8]) -> Self {
         let mut places = Vec::new();
-        if let Ok(json) = identity::parse(body) {
+        if let Ok(json) = loomrec_identity::parse(body) {
             let is_conversation = |name: &str| CONVERSATION.contains(&name);
             for conversation in [false, true] {
                 match json.as_object() {

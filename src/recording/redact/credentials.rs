@@ -18,8 +18,8 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::MARK;
-use crate::identity::header;
-use crate::identity::query::{QueryRules, is_token};
+use loomrec_identity::header;
+use loomrec_identity::query::{QueryRules, is_token};
 use search::{CredentialSearch, SHORTEST};
 
 /// Values that programs send where no key is needed: no secrets, and words that
@@ -120,12 +120,12 @@ impl CallCredentials {
     }
 
     /// Each of them, in order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &str> {
+    pub fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(String::as_str)
     }
 
     /// A single one.
-    pub(crate) fn of_value(value: &str) -> Self {
+    pub fn of_value(value: &str) -> Self {
         let mut secrets = Self::default();
         secrets.add(value);
         secrets

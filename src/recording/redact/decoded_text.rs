@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::identity::json_text;
+use loomrec_identity::json_text;
 
 /// How a piece of text is spelled in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

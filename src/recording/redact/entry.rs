@@ -6,8 +6,8 @@ use super::super::entry::{Entry, RecordedRequest};
 use super::super::entry_name::EntryName;
 use super::super::request_text::stored_text;
 use super::{CallCredentials, Placeholders, RawResponse, Redactor, UnkeptReason};
-use crate::identity::IdentityRules;
-use crate::provider::{Answer, Operation, directory};
+use loomrec_identity::IdentityRules;
+use loomrec_provider::{Answer, Operation, directory};
 
 /// Plain bytes of a compressed answer that are looked into, at most.
 const DECODED: usize = 64 << 20;

@@ -4,9 +4,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::*;
-use crate::recording::{
-    Chunk, ChunkLayout, RecordedRequest, RecordedResponse, ResponseEnd, ResponsePayload,
-};
+use crate::{Chunk, ChunkLayout, RecordedRequest, RecordedResponse, ResponseEnd, ResponsePayload};
 use serde_json::json;
 
 const SECRET: &str = "hunter-2222-secret";

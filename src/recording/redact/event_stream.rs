@@ -18,7 +18,7 @@ use super::edit::{
 };
 use super::search::RedactSearch;
 use super::{CallCredentials, FoundSecret, Placeholders, ROUNDS, Redactor, join};
-use crate::provider::framing::{self, BufferMessage};
+use loomrec_provider::framing::{self, BufferMessage};
 
 /// A payload of InvokeModel's: a model's own event in base64.
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 
 use super::super::MARK;
 use super::*;
-use crate::provider::Framing;
-use crate::provider::framing::{EventFrame, events};
+use loomrec_provider::Framing;
+use loomrec_provider::framing::{EventFrame, events};
 
 const KEY: &str = "canary/Key+42-7f3a";
 

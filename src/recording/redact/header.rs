@@ -6,7 +6,7 @@
 //! but credentials, in the order and spelling they came.
 
 use super::credentials::CallCredentials;
-use crate::identity::header;
+use loomrec_identity::header;
 
 /// Headers that belong to one connection only (RFC 9110 section 7.6.1, and the
 /// older ones still seen); so do those that `connection` names.

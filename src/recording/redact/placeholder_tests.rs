@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::{CallCredentials, Placeholders, Redactor};
-use crate::provider::Framing;
-use crate::recording::Chunk;
+use crate::Chunk;
+use loomrec_provider::Framing;
 
 const EMAIL: &str = "EMAIL=[a-z]+@[a-z]+";
 

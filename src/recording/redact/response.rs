@@ -12,7 +12,7 @@ use super::json_documents::documents;
 use super::search::RedactSearch;
 use super::second_spelling::second_spellings;
 use super::{CallCredentials, FoundSecret, Placeholders, Redactor, join};
-use crate::provider::{self, Answer, Framing, Operation};
+use loomrec_provider::{Answer, Framing, Operation};
 
 /// An answer as it came.
 pub struct RawResponse<'a> {
@@ -328,8 +328,8 @@ fn read(operation: Operation, status: u16, media: &str, plain: &Bytes) -> Said {
     }
     let framing = Framing::answered(operation, media, plain);
     let answer = match framing {
-        None => provider::read_complete(operation, media, plain),
-        framing => provider::read(operation, framing, plain),
+        None => loomrec_provider::read_complete(operation, media, plain),
+        framing => loomrec_provider::read(operation, framing, plain),
     };
     // A transcription may be plain text.
     let is_document = answer.is_some() && framing.is_none() && !operation.may_be_text();

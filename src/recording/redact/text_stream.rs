@@ -12,8 +12,8 @@ use super::search::{RedactSearch, place_in_source};
 use super::second_spelling::second_spellings;
 use super::text_channel::{EventString, EventStrings, TextChannel};
 use super::text_group::{by_channel, by_name};
-use crate::provider::Framing;
-use crate::provider::framing;
+use loomrec_provider::Framing;
+use loomrec_provider::framing;
 
 /// The data of a stream's events.
 struct EventData {

@@ -2,4 +2,4 @@
 
 /// A text that is no JSON object, or not UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NotSplit;
+pub struct NotSplit;

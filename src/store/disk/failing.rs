@@ -7,11 +7,11 @@ use super::Change;
 
 /// When it fails, and how. Clones share what has happened.
 #[derive(Clone, Debug)]
-pub(in crate::store) struct Plan(Arc<Mutex<State>>);
+pub(crate) struct Plan(Arc<Mutex<State>>);
 
 /// How storage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Failure {
+pub(crate) enum Failure {
     /// That one change is not done: EIO.
     Error,
     /// That one change finds no space left; half of a write gets there.
@@ -35,33 +35,33 @@ struct State {
 
 impl Plan {
     /// Fails at the change `at`, counted from 0.
-    pub(in crate::store) fn new(at: usize, how: Failure) -> Self {
+    pub(crate) fn new(at: usize, how: Failure) -> Self {
         Self(Arc::new(Mutex::new(State { seen: 0, at, how, done: Vec::new() })))
     }
 
     /// One that never fails, and counts.
-    pub(in crate::store) fn counting() -> Self {
+    pub(crate) fn counting() -> Self {
         Self::new(usize::MAX, Failure::Error)
     }
 
     /// Whether there were enough changes for it to fail.
-    pub(in crate::store) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         let state = self.0.lock().unwrap();
         state.seen > state.at
     }
 
     /// What has been asked for, in order.
-    pub(in crate::store) fn done(&self) -> Vec<&'static str> {
+    pub(crate) fn done(&self) -> Vec<&'static str> {
         self.0.lock().unwrap().done.clone()
     }
 
     /// Nothing fails any more.
-    pub(in crate::store) fn heal(&self) {
+    pub(crate) fn heal(&self) {
         self.0.lock().unwrap().at = usize::MAX;
     }
 
     /// Everything fails from now on.
-    pub(in crate::store) fn fail_now(&self, how: Failure) {
+    pub(crate) fn fail_now(&self, how: Failure) {
         let mut state = self.0.lock().unwrap();
         (state.at, state.how) = (state.seen, how);
     }

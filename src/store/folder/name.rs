@@ -33,7 +33,7 @@ pub(crate) fn of_key(key: &str) -> String {
 
 /// The first name for a key that is not taken, which is taken then; what is taken is in
 /// lower case.
-pub(in crate::store) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
+pub(crate) fn free(key: &str, taken: &mut HashSet<OsString>) -> String {
     let names = (2..).map(|number| alternative(key, number));
     let mut names = std::iter::once(of_key(key)).chain(names);
     let free = names.find(|name| taken.insert(OsString::from(name.to_ascii_lowercase())));

@@ -11,11 +11,11 @@ use std::thread;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::recording::outline::{MemberRole, OutlineBuilder, RecordingOutline};
-use crate::recording::{EntryName, RecordingMeta};
-use crate::store::error::StoreError;
-use crate::store::file_version::FileVersion;
-use crate::store::{file, index, log};
+use crate::error::StoreError;
+use crate::file_version::FileVersion;
+use crate::{file, index, log};
+use loomrec_recording::outline::{MemberRole, OutlineBuilder, RecordingOutline};
+use loomrec_recording::{EntryName, RecordingMeta};
 
 /// So many files are worth a second thread.
 const MANY: usize = 256;

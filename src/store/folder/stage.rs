@@ -11,22 +11,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{FolderSnapshot, name};
-use crate::identity::IdentityRules;
-use crate::recording::{EntryName, RecordingMeta};
-use crate::store::compose::compose_takes;
-use crate::store::disk::Disk;
-use crate::store::error::StoreError;
-use crate::store::file::SIZE_LIMIT;
-use crate::store::merge::{EntryOrigin, TakeRef};
-use crate::store::snapshot::RecordingSnapshot;
-use crate::store::temporary_file;
+use crate::compose::compose_takes;
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::file::SIZE_LIMIT;
+use crate::merge::{EntryOrigin, TakeRef};
+use crate::snapshot::RecordingSnapshot;
+use crate::temporary_file;
+use loomrec_identity::IdentityRules;
+use loomrec_recording::{EntryName, RecordingMeta};
 
 /// So many files are not waited for one by one, until each is on the device.
 const TOGETHER: usize = if cfg!(target_os = "linux") { 16 } else { usize::MAX };
 
 /// What is to become of a folder, ready beside the files' places.
 #[derive(Debug)]
-pub(in crate::store) struct Staged {
+pub(crate) struct StagedFolder {
     folder: PathBuf,
     /// Temporary files and their places, in the order in which they go there.
     writes: Vec<(PathBuf, PathBuf)>,
@@ -36,16 +36,16 @@ pub(in crate::store) struct Staged {
 
 /// Where and how files are written.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct Stage<'a> {
+pub(crate) struct FolderStage<'a> {
     /// The recording's folder.
-    pub(in crate::store) folder: &'a Path,
-    pub(in crate::store) disk: &'a Disk,
+    pub(crate) folder: &'a Path,
+    pub(crate) disk: &'a Disk,
     /// The rules that every file that is written is made ours under.
-    pub(in crate::store) rules: Option<&'a IdentityRules>,
+    pub(crate) rules: Option<&'a IdentityRules>,
     /// What every one says about itself, whatever it said before.
-    pub(in crate::store) meta: Option<&'a RecordingMeta>,
+    pub(crate) meta: Option<&'a RecordingMeta>,
     /// Tells the temporary files from what others write there.
-    pub(in crate::store) tag: &'a str,
+    pub(crate) tag: &'a str,
 }
 
 /// A file that is to be written.
@@ -77,17 +77,17 @@ struct Work {
     removals: Vec<OsString>,
 }
 
-impl Staged {
+impl StagedFolder {
     /// Writes all files that a source's plan changes beside their places.
     ///
     /// # Errors
     /// A file that cannot be read or written, or would be too large. Nothing is left.
-    pub(in crate::store) fn write(
+    pub(crate) fn write(
         source: &RecordingSnapshot,
         split: &FolderSnapshot,
-        stage: Stage<'_>,
+        stage: FolderStage<'_>,
     ) -> Result<Self, StoreError> {
-        let Stage { folder, disk, rules, tag, .. } = stage;
+        let FolderStage { folder, disk, rules, tag, .. } = stage;
         let work = work(source, split, rules);
         let mut staged =
             Self { folder: folder.to_owned(), writes: Vec::new(), removals: Vec::new() };
@@ -113,7 +113,7 @@ impl Staged {
     }
 
     /// Whether there is nothing to do.
-    pub(in crate::store) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.writes.is_empty() && self.removals.is_empty()
     }
 
@@ -121,7 +121,7 @@ impl Staged {
     ///
     /// # Errors
     /// Storage that fails: some are in their places then, and none is lost.
-    pub(in crate::store) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
+    pub(crate) fn commit(&self, disk: &Disk) -> Result<(), StoreError> {
         for (temporary, place) in &self.writes {
             disk.rename(temporary, place)
                 .map_err(|source| StoreError::write(place.clone(), source))?;
@@ -139,7 +139,7 @@ impl Staged {
     }
 
     /// Removes what was written and is not in its place.
-    pub(in crate::store) fn discard(&self, disk: &Disk) {
+    pub(crate) fn discard(&self, disk: &Disk) {
         for (temporary, _) in &self.writes {
             // What is left is swept away by the next recorder.
             let _ = disk.remove_if_there(temporary);
@@ -153,10 +153,10 @@ fn write_one(
     split: &FolderSnapshot,
     write: &Write,
     temporary: &Path,
-    stage: Stage<'_>,
+    stage: FolderStage<'_>,
     together: bool,
 ) -> Result<(), StoreError> {
-    let Stage { folder, disk, rules, .. } = stage;
+    let FolderStage { folder, disk, rules, .. } = stage;
     let place = folder.join(&write.file);
     let failed = |source| StoreError::write(place.clone(), source);
     let mut meta = match (stage.meta, write.member) {

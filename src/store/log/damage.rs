@@ -9,8 +9,8 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-use super::{BARE, BUFFER, Found, HEAD, LONGEST, MARK, next, reader};
-use crate::recording::log_codec;
+use super::{BARE, BUFFER, FrameSearch, HEAD, LONGEST, MARK, next, reader};
+use loomrec_recording::log_codec;
 
 /// What a look at one place costs, in bytes that are read.
 const LOOK: u64 = 4096;
@@ -116,7 +116,7 @@ impl<'a> DamageFinder<'a> {
         self.spend(end - at);
         let buffer = usize::try_from(end - at).map_or(BUFFER, |bytes| bytes.min(BUFFER));
         let found = next(&mut reader(self.file, at, buffer), len - at)?;
-        Ok(matches!(found, Some(Found::Frame { .. } | Found::Newer { .. })))
+        Ok(matches!(found, Some(FrameSearch::Frame { .. } | FrameSearch::Newer { .. })))
     }
 
     /// How far the frame goes that does not check at `at`. Its head says so, and the lengths

@@ -1,7 +1,7 @@
 //! Frames of the log: how they are written, and read one by one.
 
-use crate::identity::IdentityRules;
-use crate::recording::{EntryName, RecordingMeta};
+use loomrec_identity::IdentityRules;
+use loomrec_recording::{EntryName, RecordingMeta};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,24 +15,24 @@ pub(super) const MARK: [u8; 4] = [0x8b, b'L', b'R', b'\n'];
 pub(super) const VERSION: u32 = 1;
 
 /// The bytes before a payload.
-pub(in crate::store) const HEAD: usize = 32;
+pub(crate) const HEAD: usize = 32;
 
 /// The part of it that the frame's length does not count.
 pub(super) const BARE: usize = 16;
 
 /// Longer frames are never written, and so never believed.
-pub(in crate::store) const LONGEST: u32 = 1 << 30;
+pub(crate) const LONGEST: u32 = 1 << 30;
 
 /// How much is read at once.
 pub(super) const BUFFER: usize = 256 * 1024;
 
 /// Stands for a name wherever only equality counts: a run's names take 16 bytes
 /// each, however long they are.
-pub(in crate::store) type Fingerprint = u128;
+pub(crate) type NameFingerprint = u128;
 
 /// The fingerprint of a name: the first half of a request's hash, or of the
 /// SHA-256 of a step id.
-pub(in crate::store) fn fingerprint(name: &EntryName) -> Fingerprint {
+pub(crate) fn fingerprint(name: &EntryName) -> NameFingerprint {
     let (text, half) = match name {
         EntryName::Hash(key) => (key.as_str(), key.as_str().get(..32)),
         EntryName::Step(id) => (id.as_str(), None),
@@ -48,11 +48,11 @@ pub(in crate::store) fn fingerprint(name: &EntryName) -> Fingerprint {
 /// An entry that is too long for a frame.
 #[derive(Debug, thiserror::Error)]
 #[error("an exchange of {0} bytes is more than the {LONGEST} that one may have")]
-pub(in crate::store) struct TooLong(usize);
+pub(crate) struct TooLong(usize);
 
 /// Adds a frame to what is to be written.
-pub(in crate::store) fn frame(
-    name: Fingerprint,
+pub(crate) fn frame(
+    name: NameFingerprint,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
@@ -64,7 +64,7 @@ pub(in crate::store) fn frame(
 }
 
 /// Makes a frame of a payload that stands behind room for what comes before it.
-pub(in crate::store) fn seal(name: Fingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
+pub(crate) fn seal(name: NameFingerprint, frame: &mut [u8]) -> Result<(), TooLong> {
     let Some((head, payload)) = frame.split_first_chunk_mut::<HEAD>() else {
         return Err(TooLong(0));
     };
@@ -85,10 +85,10 @@ pub(in crate::store) fn seal(name: Fingerprint, frame: &mut [u8]) -> Result<(), 
 
 /// The fingerprint in the first frame of a log, which is no entry's: its payload
 /// is JSON, the metadata that a recording of these entries has.
-pub(in crate::store) const ABOUT: Fingerprint = 0;
+pub(crate) const ABOUT: NameFingerprint = 0;
 
 /// Adds the frame that a log begins with.
-pub(in crate::store) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
+pub(crate) fn begin(rules: &IdentityRules, out: &mut Vec<u8>) -> Result<(), TooLong> {
     let keys = serde_json::Value::Object(RecordingMeta::new(rules).keys().clone());
     frame(ABOUT, keys.to_string().as_bytes(), out)
 }
@@ -100,20 +100,20 @@ pub(super) fn read_about(payload: &[u8]) -> Option<IdentityRules> {
 
 /// Where a frame's payload stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct FramePlace {
+pub(crate) struct FramePlace {
     /// Where the payload begins in the log.
-    pub(in crate::store) at: u64,
+    pub(crate) at: u64,
     /// Its length.
-    pub(in crate::store) len: u32,
+    pub(crate) len: u32,
     /// The fingerprint of its entry's name.
-    pub(in crate::store) name: Fingerprint,
+    pub(crate) name: NameFingerprint,
     /// The frame's checksum.
-    pub(in crate::store) sum: u32,
+    pub(crate) sum: u32,
 }
 
 impl FramePlace {
     /// Where the frame ends.
-    pub(in crate::store) fn end(self) -> u64 {
+    pub(crate) fn end(self) -> u64 {
         self.at + u64::from(self.len)
     }
 }
@@ -123,19 +123,19 @@ pub(super) fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCurso
 }
 
 /// A frame's payload.
-pub(in crate::store) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
+pub(crate) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; frame.len as usize];
     file.read_exact_at(&mut bytes, frame.at)?;
     Ok(bytes)
 }
 
-pub(super) enum Found {
-    Frame { len: u32, name: Fingerprint, sum: u32 },
+pub(super) enum FrameSearch {
+    Frame { len: u32, name: NameFingerprint, sum: u32 },
     Newer { len: u32 },
 }
 
 /// Reads one frame; `None` where no whole frame begins.
-pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Found>> {
+pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<FrameSearch>> {
     let mut bare = [0; BARE];
     if left < BARE as u64 || !filled(source.read_exact(&mut bare))? {
         return Ok(None);
@@ -174,8 +174,10 @@ pub(super) fn next(source: &mut impl BufRead, left: u64) -> io::Result<Option<Fo
         return Ok(None);
     }
     Ok(Some(match version {
-        VERSION => Found::Frame { len, name: Fingerprint::from_le_bytes(name), sum: number(12) },
-        _ => Found::Newer { len },
+        VERSION => {
+            FrameSearch::Frame { len, name: NameFingerprint::from_le_bytes(name), sum: number(12) }
+        }
+        _ => FrameSearch::Newer { len },
     }))
 }
 
@@ -189,13 +191,13 @@ pub(super) fn filled(read: io::Result<()>) -> io::Result<bool> {
 }
 
 /// Reads a file from a place of its own, whatever its handle's is.
-pub(in crate::store) struct FileCursor<'a> {
+pub(crate) struct FileCursor<'a> {
     pub(super) file: &'a File,
     pub(super) at: u64,
 }
 
 /// A log's bytes from a place on.
-pub(in crate::store) fn from(file: &File, at: u64) -> FileCursor<'_> {
+pub(crate) fn from(file: &File, at: u64) -> FileCursor<'_> {
     FileCursor { file, at }
 }
 

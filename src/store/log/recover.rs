@@ -6,28 +6,28 @@ use std::ops::Range;
 
 use super::damage::{DamageFinder, FrameMarks};
 use super::scan::scan_up_to;
-use super::{BARE, BUFFER, Found, FramePlace, HEAD, next, reader};
-use crate::identity::IdentityRules;
+use super::{BARE, BUFFER, FramePlace, FrameSearch, HEAD, next, reader};
+use loomrec_identity::IdentityRules;
 
 /// What was found in a log.
 #[derive(Clone, Debug, Default)]
-pub(in crate::store) struct RecoveredLog {
+pub(crate) struct RecoveredLog {
     /// The whole frames, in order.
-    pub(in crate::store) frames: Vec<FramePlace>,
+    pub(crate) frames: Vec<FramePlace>,
     /// The bytes that are no whole frame, or one that only a newer loomrec can read.
-    pub(in crate::store) lost: Vec<Range<u64>>,
+    pub(crate) lost: Vec<Range<u64>>,
     /// The rules that the entries' keys were made under, where a frame says them.
-    pub(in crate::store) rules: Option<IdentityRules>,
+    pub(crate) rules: Option<IdentityRules>,
 }
 
 /// Whether there is any mark of a frame in a file.
-pub(in crate::store) fn is_log(file: &File) -> io::Result<bool> {
+pub(crate) fn is_log(file: &File) -> io::Result<bool> {
     let len = file.metadata()?.len();
     Ok(FrameMarks::new(file).find(0, len)?.is_some())
 }
 
 /// Finds every whole frame, behind damage and behind frames of newer versions too.
-pub(in crate::store) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
+pub(crate) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
     let len = file.metadata()?.len();
     let (mut recovered, mut at) = (RecoveredLog::default(), 0);
     let mut damage = DamageFinder::new(file, len);
@@ -42,8 +42,8 @@ pub(in crate::store) fn recover_log(file: &File) -> io::Result<RecoveredLog> {
             return Ok(recovered);
         }
         at = match next(&mut reader(file, begin, BUFFER), len - begin)? {
-            Some(Found::Newer { len }) => begin + BARE as u64 + u64::from(len),
-            Some(Found::Frame { len, .. }) => begin + HEAD as u64 + u64::from(len),
+            Some(FrameSearch::Newer { len }) => begin + BARE as u64 + u64::from(len),
+            Some(FrameSearch::Frame { len, .. }) => begin + HEAD as u64 + u64::from(len),
             None => len,
         };
         recovered.lost.push(begin..at);

@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 
 use super::damage::{DamageFinder, DamagedTail};
-use super::{ABOUT, BUFFER, Found, FramePlace, HEAD, next, payload, read_about, reader};
-use crate::identity::IdentityRules;
+use super::{ABOUT, BUFFER, FramePlace, FrameSearch, HEAD, next, payload, read_about, reader};
+use loomrec_identity::IdentityRules;
 
 /// How much is read at once behind a damaged frame: where many frames are damaged, most
 /// of what is read at once is read again.
@@ -14,39 +14,39 @@ const BUFFER_BEHIND_DAMAGE: usize = 16 * 1024;
 
 /// What a log holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct Scanned {
+pub(crate) struct LogContents {
     /// The whole frames, in order.
-    pub(in crate::store) frames: Vec<FramePlace>,
+    pub(crate) frames: Vec<FramePlace>,
     /// The bytes of damaged frames, in order: they were written whole once, and do not
     /// check any more. That is bad storage, not a crash.
-    pub(in crate::store) damaged: Vec<Range<u64>>,
+    pub(crate) damaged: Vec<Range<u64>>,
     /// Where the last frame ends, whole or damaged; the rest is a torn tail, if anything.
-    pub(in crate::store) whole: u64,
+    pub(crate) whole: u64,
     /// The log's length.
-    pub(in crate::store) len: u64,
+    pub(crate) len: u64,
     /// The rules that the entries' keys were made under; a log that a recorder
     /// began says them. Where there is no recording yet, they are its rules.
-    pub(in crate::store) rules: Option<IdentityRules>,
+    pub(crate) rules: Option<IdentityRules>,
     /// Whether there is a frame that only a newer loomrec can read: scanning ended
     /// there, and what follows is not torn.
-    pub(in crate::store) newer: bool,
+    pub(crate) newer: bool,
 }
 
-impl Scanned {
+impl LogContents {
     /// The bytes of the torn tail; 0 where there is none.
-    pub(in crate::store) fn torn(&self) -> u64 {
+    pub(crate) fn torn(&self) -> u64 {
         if self.newer { 0 } else { self.len - self.whole }
     }
 }
 
 /// Finds the whole frames of a log, behind damage too. No payload is held: they are read
 /// in a stream.
-pub(in crate::store) fn scan(file: &File) -> io::Result<Scanned> {
+pub(crate) fn scan(file: &File) -> io::Result<LogContents> {
     scan_from(file, 0)
 }
 
 /// The same, from where a frame begins.
-pub(in crate::store) fn scan_from(file: &File, from: u64) -> io::Result<Scanned> {
+pub(crate) fn scan_from(file: &File, from: u64) -> io::Result<LogContents> {
     let len = file.metadata()?.len();
     scan_up_to(file, from, len, &mut DamageFinder::new(file, len.saturating_sub(from)))
 }
@@ -57,12 +57,12 @@ pub(super) fn scan_up_to(
     from: u64,
     len: u64,
     damage: &mut DamageFinder<'_>,
-) -> io::Result<Scanned> {
-    let mut scanned = Scanned { whole: from.min(len), len, ..Scanned::default() };
+) -> io::Result<LogContents> {
+    let mut scanned = LogContents { whole: from.min(len), len, ..LogContents::default() };
     let mut source = reader(file, from, BUFFER);
     while scanned.whole < len {
         match next(&mut source, len - scanned.whole)? {
-            Some(Found::Frame { len, name, sum }) => {
+            Some(FrameSearch::Frame { len, name, sum }) => {
                 let frame = FramePlace { at: scanned.whole + HEAD as u64, len, name, sum };
                 if name == ABOUT {
                     match read_about(&payload(file, frame)?) {
@@ -77,7 +77,7 @@ pub(super) fn scan_up_to(
                 }
                 scanned.whole = frame.end();
             }
-            Some(Found::Newer { .. }) => {
+            Some(FrameSearch::Newer { .. }) => {
                 scanned.newer = true;
                 break;
             }

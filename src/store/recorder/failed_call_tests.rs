@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use super::tests::{contents, entry, open, step};
 use super::*;
-use crate::recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
-use crate::store::load;
+use crate::load;
+use loomrec_recording::{Chunk, ChunkLayout, RecordedResponse, ResponseEnd, ResponsePayload};
 
 /// A call that was answered with this status.
 fn answered(content: &str, status: u16, time: u32) -> Entry {

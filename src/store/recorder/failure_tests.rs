@@ -2,8 +2,8 @@
 
 use super::tests::{contents, entry, folder, step};
 use super::*;
-use crate::store::disk::failing::{Failure, Plan};
-use crate::store::load;
+use crate::disk::failing::{Failure, Plan};
+use crate::load;
 
 /// An entry with a time, as all that are recorded have: it is kept once, however
 /// often it is written.
@@ -206,7 +206,7 @@ fn fold_that_fails_leaves_everything_in_the_log_and_is_done_later() {
     plan.fail_now(Failure::Full);
     let job = recorder.start_compaction();
     let error = recorder.compaction_done(job.run()).unwrap_err();
-    assert_eq!(error.class(), crate::store::ErrorClass::NotKept);
+    assert_eq!(error.class(), crate::ErrorClass::NotKept);
     assert!(recorder.compaction_due().is_some());
     assert_eq!(contents(&load(&path).unwrap()), ["a=1"]);
     plan.heal();

@@ -1,9 +1,9 @@
 //! Following what others do to the log while a recorder works.
 
 use super::*;
-use crate::store::error::StoreError;
-use crate::store::log_appender::LogState;
-use crate::store::rotation;
+use crate::error::StoreError;
+use crate::log_appender::LogState;
+use crate::rotation;
 
 /// How much of a log that someone removed is written again at once.
 const AT_ONCE: usize = 16 << 20;

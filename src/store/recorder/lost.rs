@@ -1,7 +1,7 @@
 //! Finding out that someone deleted or replaced the recording while it is recorded.
 
 use super::*;
-use crate::store::run::RunTarget;
+use crate::run::RunTarget;
 
 impl RecordingAppender {
     /// How many names the recording held that are gone, where a compaction has found another file
@@ -13,8 +13,8 @@ impl RecordingAppender {
     pub(super) fn lost(
         &mut self,
         found: RunTarget,
-        names: Option<HashSet<Fingerprint>>,
-        gone: &mut Vec<Fingerprint>,
+        names: Option<HashSet<NameFingerprint>>,
+        gone: &mut Vec<NameFingerprint>,
     ) -> Option<usize> {
         let run = self.run.as_mut()?;
         // Where there was no recording before this compaction, nothing of it can be gone.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::tests::{contents, entry, folder, open, step};
 use super::*;
-use crate::store::load;
+use crate::load;
 
 fn append(recorder: &mut RecordingAppender, name: &str) {
     let entry = Entry { recorded_at: Some(format!("2026-11-22T00:00:00Z {name}")), ..entry("x") };
@@ -120,7 +120,7 @@ fn recording_resumes_when_its_folder_is_back() {
         let error = one.append(vec![(step("b"), entry("x"))], true).unwrap_err();
         let text = error.chain();
         assert!(text.contains("r.json") && text.contains("bring its folder back"), "{text}");
-        assert_eq!(error.class(), crate::store::ErrorClass::NotKept);
+        assert_eq!(error.class(), crate::ErrorClass::NotKept);
     }
     fs::rename(&away, &folder).unwrap();
     append(&mut one, "c");

@@ -1,10 +1,10 @@
 //! Opening a recording for adding to it.
 
 use super::*;
-use crate::store::error::StoreError;
-use crate::store::paths::RecordingForm;
-use crate::store::run::RunTarget;
-use crate::store::{
+use crate::error::StoreError;
+use crate::paths::RecordingForm;
+use crate::run::RunTarget;
+use crate::{
     compaction, folder, linked, reader::Recording, regular_file, run, sidecars, temporary_file,
 };
 
@@ -32,7 +32,7 @@ impl RecordingAppender {
     }
 
     /// The same, on a disk that may fail.
-    pub(in crate::store) fn open_on(
+    pub(crate) fn open_on(
         disk: Disk,
         path: &Path,
         choice: &RunChoice,

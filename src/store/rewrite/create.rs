@@ -2,7 +2,7 @@
 //! another recording.
 
 use super::*;
-use crate::store::error::StoreError;
+use crate::error::StoreError;
 
 /// What the entries of a new recording come from: each is made as it is asked for.
 type Made<E> = Result<(EntryName, Entry), E>;

@@ -6,11 +6,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::store::error::StoreError;
-use crate::store::lock::{self, ExistingLock};
-use crate::store::paths::RecordingPaths;
-use crate::store::regular_file;
-use crate::store::sidecars;
+use crate::error::StoreError;
+use crate::lock::{self, ExistingLock};
+use crate::paths::RecordingPaths;
+use crate::regular_file;
+use crate::sidecars;
 
 /// How long the recording's lock is waited for.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -23,9 +23,7 @@ const OTHERS: u32 = 0o066;
 ///
 /// # Errors
 /// A file beside the recording that is none, or cannot be read.
-pub(in crate::store) fn abandoned_log(
-    paths: &RecordingPaths,
-) -> Result<Option<PathBuf>, StoreError> {
+pub(crate) fn abandoned_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreError> {
     if sidecars::left_log(paths)?.is_none() {
         return Ok(None);
     }
@@ -49,7 +47,7 @@ pub(in crate::store) fn abandoned_log(
 /// Whether a recorder of this user, or of one whose files are this user's to read, holds
 /// the run. A file that others may open, as one that came with a repository, may be locked
 /// by anybody.
-pub(in crate::store) fn is_held(run: &Path) -> io::Result<bool> {
+pub(crate) fn is_held(run: &Path) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(run)? else { return Ok(false) };
     Ok(is_private(&file)? && !lock::try_lock(&file)?)
 }

@@ -1,12 +1,12 @@
 //! The lines of a run's file, as they are written and read.
 
 use super::RunTarget;
-use crate::store::lock::FileId;
-use crate::store::log::Fingerprint;
+use crate::lock::FileId;
+use crate::log::NameFingerprint;
 
 /// What a line says.
 pub(super) enum RunLine {
-    Name(Fingerprint),
+    Name(NameFingerprint),
     Rotated(FileId),
     Joined,
     Target(RunTarget),
@@ -31,7 +31,7 @@ pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
 }
 
 /// The lines of names.
-pub(super) fn lines(names: &[Fingerprint]) -> Vec<u8> {
+pub(super) fn lines(names: &[NameFingerprint]) -> Vec<u8> {
     let mut text = Vec::with_capacity(names.len() * 33);
     for name in names {
         text.extend(format!("{name:032x}\n").into_bytes());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::line::{RunLine, read_line};
 use super::{LARGEST, LONGEST_LINE, RunTarget};
-use crate::store::regular_file;
+use crate::regular_file;
 
 /// How many of the last targets count: a compaction may have died before it put the newest in
 /// its place.
@@ -18,7 +18,7 @@ const LAST: usize = 2;
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(in crate::store) fn is_of(path: &Path, present: RunTarget) -> io::Result<bool> {
+pub(crate) fn is_of(path: &Path, present: RunTarget) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(path)? else { return Ok(true) };
     let targets = last_targets(&file)?;
     Ok(targets.contains(&present))

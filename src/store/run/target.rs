@@ -1,7 +1,7 @@
 //! Which log a recorder appends to, and how long its lines are.
 
 /// Which file the recording is: its inode and its length; `None` where there is none.
-pub(in crate::store) type RunTarget = Option<(u64, u64)>;
+pub(crate) type RunTarget = Option<(u64, u64)>;
 
 /// No line but the first is longer than this.
 pub(super) const LONGEST_LINE: u64 = 256;

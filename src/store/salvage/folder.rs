@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::{LostBytes, SalvageResult, SalvagedPart, Source, in_part};
-use crate::recording::{EntryName, RecordingMeta};
+use loomrec_recording::{EntryName, RecordingMeta};
 
 impl SalvageResult {
     /// What can be read of these files, in the order in which a folder is read.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::SalvagedPart;
-use crate::recording::EntryName;
-use crate::recording::log_codec::{PackedHead, TakeStanding};
-use crate::store::log::FramePlace;
+use crate::log::FramePlace;
+use loomrec_recording::EntryName;
+use loomrec_recording::log_codec::{PackedHead, TakeStanding};
 
 /// The entries of a log while it is read.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! What has been saved so far.
 
-use crate::recording::EntryName;
+use loomrec_recording::EntryName;
 
 /// An entry that can be read.
 #[derive(Clone, Debug)]

@@ -1,14 +1,18 @@
 //! The checker is seen to fail: made-up sources that break one rule each.
 
 use super::module_tree::File;
-use super::violations;
+use super::{FORBIDDEN_PACKAGES, floor, violations};
 
+/// What is wrong with these files, and the manifests of the members that there are.
 fn house(sources: &[(&str, &str)]) -> Vec<String> {
     let own = |(path, text): &(&str, &str)| File { path: (*path).into(), text: (*text).into() };
-    violations(&sources.iter().map(own).collect::<Vec<_>>())
+    let members = FORBIDDEN_PACKAGES.iter().map(|(name, _)| *name);
+    let manifest = |name| File { path: format!("{name}/Cargo.toml"), text: "[package]".into() };
+    let manifests = members.filter(|name| floor(name).is_none()).map(manifest);
+    violations(&sources.iter().map(own).chain(manifests).collect::<Vec<_>>())
 }
 
-const IDENTITY: (&str, &str) = ("identity/mod.rs", "pub mod key; pub use key::Key;");
+const IDENTITY: (&str, &str) = ("identity/lib.rs", "pub mod key; pub use key::Key;");
 const KEY: (&str, &str) = ("identity/key.rs", "pub struct Key;");
 
 #[track_caller]
@@ -20,16 +24,15 @@ fn refused(sources: &[(&str, &str)], saying: &str) {
 #[test]
 fn a_sound_house_passes() {
     let found = house(&[
-        ("lib.rs", "pub mod identity; pub mod record; pub mod server; pub mod cli;"),
+        ("lib.rs", "pub mod record; pub mod server; pub mod cli;"),
         ("main.rs", "fn main() { loomrec::cli::run() }"),
         IDENTITY,
         KEY,
-        ("provider/mod.rs", "use crate::identity::Key; mod sse; pub struct Answer;"),
+        ("provider/mod.rs", "use loomrec_identity::Key; mod sse; pub struct Answer;"),
         ("provider/sse_tests.rs", "use super::super::Answer; use super::split;"),
         ("provider/sse.rs", "use super::Answer; use std::{collections::BTreeMap, time::Duration};"),
-        ("recording/mod.rs", "use crate::{identity::{Key, key}, provider::Answer};"),
-        ("store/mod.rs", "use std::fs; use crate::recording::Entry;"),
-        ("record/mod.rs", "use crate::store::Recorder; pub(crate) fn f() {}"),
+        ("upstream/mod.rs", "use std::fs; use loomrec_identity::{Key, key::{self, Form}};"),
+        ("record/mod.rs", "use crate::upstream::Client; pub(crate) fn f() {}"),
         ("server/mod.rs", "pub(in crate::server) use crate::record::Tee;"),
         ("cli/mod.rs", "use crate::server::serve;"),
     ]);
@@ -40,8 +43,8 @@ fn a_sound_house_passes() {
 fn an_upward_import_is_refused_however_it_is_written() {
     for text in [
         "use crate::server::Handler;",
-        "use crate::{identity::Key, server};",
-        "use crate::{identity::{self, Key}, server::{Handler, respond::*}};",
+        "use crate::{upstream::Key, server};",
+        "use crate::{upstream::{self, Key}, server::{Handler, respond::*}};",
         "fn f() { crate::server::stop(); }",
         "use super::server::Handler;",
         "mod inner { use super::super::server::Handler; }",
@@ -49,7 +52,7 @@ fn an_upward_import_is_refused_however_it_is_written() {
         "/* a */ use /* b */ crate :: server :: Handler ; // c",
     ] {
         let server = ("server/mod.rs", "pub struct Handler;");
-        refused(&[server, ("store/mod.rs", text)], "store may not import server");
+        refused(&[server, ("upstream/mod.rs", text)], "upstream may not import server");
     }
 }
 
@@ -69,35 +72,53 @@ fn the_engines_never_import_each_other() {
 }
 
 #[test]
-fn ground_floor_neighbours_are_only_those_of_the_table() {
-    refused(
-        &[IDENTITY, ("identity/a.rs", "use crate::provider::Call;")],
-        "identity may not import",
-    );
-    refused(
-        &[IDENTITY, ("recovery/mod.rs", "use crate::identity::Key;")],
-        "recovery may not import",
-    );
-    refused(
-        &[("provider/a.rs", "use crate::recording::Entry;")],
-        "provider may not import recording",
-    );
-    refused(&[("fault/a.rs", "use crate::recording::Entry;")], "fault may not import recording");
+fn readers_of_recordings_stand_apart() {
+    let entry = ("recording/entry.rs", "use crate::verification::Problem;");
+    refused(&[entry], "entry may not import verification");
+    let merge = ("recording/merge/mod.rs", "use crate::{comparison::pairs, entry::Entry};");
+    refused(&[merge], "merge may not import comparison");
+    let review = ("recording/review/mod.rs", "use crate::entry::Entry; use super::meta::Meta;");
+    assert!(house(&[review]).is_empty());
+}
+
+#[test]
+fn a_member_is_named_by_its_crate_or_as_the_root_passes_it_on() {
+    let root = ("lib.rs", "pub mod server; pub use loomrec_identity as identity;");
+    let server = ("server/mod.rs", "use crate::identity::Key; use loomrec_identity::Json;");
+    assert!(house(&[root, server]).is_empty());
+    refused(&[server], "reaches the crate's root");
 }
 
 #[test]
 fn the_crate_root_is_no_back_door() {
-    refused(&[("store/a.rs", "use crate::*;")], "reaches the crate's root");
-    refused(&[("store/a.rs", "use crate as root;")], "imports the crate's root");
-    refused(&[("store/a.rs", "use crate::{self as root};")], "imports the crate's root");
-    refused(&[("store/a.rs", "use crate::Everything;")], "reaches the crate's root");
+    refused(&[("upstream/a.rs", "use crate::*;")], "reaches the crate's root");
+    refused(&[("upstream/a.rs", "use crate as root;")], "imports the crate's root");
+    refused(&[("upstream/a.rs", "use crate::{self as root};")], "imports the crate's root");
+    refused(&[("upstream/a.rs", "use crate::Everything;")], "reaches the crate's root");
     refused(&[("attic/a.rs", "")], "stands on no floor");
 }
 
 #[test]
+fn a_member_must_do_without_the_packages_of_higher_floors() {
+    let manifest =
+        |text| File { path: "identity/Cargo.toml".into(), text: format!("[package]\n{text}") };
+    for text in [
+        "[dependencies]\nbytes = \"1\"\ntokio.workspace = true",
+        "[dependencies]\ntokio = { workspace = true, features = [\"net\"] }",
+        "[dependencies.tokio]\nworkspace = true",
+    ] {
+        let found = violations(&[manifest(text)]);
+        assert!(found[0].contains("identity may not depend on tokio"), "{found:?}");
+    }
+    assert!(violations(&[manifest("[dev-dependencies]\ntokio.workspace = true")]).is_empty());
+    let unknown = File { path: "attic/Cargo.toml".into(), text: String::new() };
+    assert!(violations(&[unknown])[0].contains("does not name this member"));
+}
+
+#[test]
 fn a_file_over_the_limit_is_refused() {
-    refused(&[("store/mod.rs", &"\n".repeat(401))], "401 lines");
-    assert!(house(&[("store/mod.rs", &"\n".repeat(400))]).is_empty());
+    refused(&[("upstream/mod.rs", &"\n".repeat(401))], "401 lines");
+    assert!(house(&[("upstream/mod.rs", &"\n".repeat(400))]).is_empty());
 }
 
 #[test]

@@ -151,6 +151,13 @@ impl<'a> ModuleTree<'a> {
         names.find(|known| known == name)
     }
 
+    /// Whether the root library passes a member, or a module of one, on by this name.
+    pub(crate) fn is_member_at_root(&self, name: &str) -> bool {
+        let root = self.scopes.get(&["loomrec".to_owned()][..]);
+        let imports = root.and_then(|root| root.imports.get(name)).into_iter().flatten();
+        imports.filter_map(|path| path.first()).any(|first| self.member_crate(first).is_some())
+    }
+
     /// The other files whose items this file uses, by index: those of its own crate alone.
     pub(crate) fn uses(&self, index: usize) -> BTreeSet<usize> {
         let file = &self.files[index];

@@ -4,7 +4,7 @@ use super::OpenEvent;
 
 /// Where the scan stands.
 #[derive(Debug, Default)]
-pub(in crate::fault) struct Array {
+pub(crate) struct ArrayScan {
     state: State,
     /// The array's own bracket has passed.
     opened: bool,
@@ -27,7 +27,7 @@ enum State {
     Closed,
 }
 
-impl Array {
+impl ArrayScan {
     pub(super) fn scan(&mut self, chunk: &[u8], on: &mut impl FnMut(usize, bool)) {
         for (at, byte) in chunk.iter().copied().enumerate() {
             let ends = byte.is_ascii_whitespace() || matches!(byte, b',' | b']');

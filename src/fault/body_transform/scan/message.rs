@@ -10,7 +10,7 @@ const AROUND: u64 = 16;
 
 /// Where the scan stands.
 #[derive(Debug, Default)]
-pub(in crate::fault) struct Messages {
+pub(crate) struct MessageScan {
     prelude: [u8; PRELUDE],
     /// How much of it has passed.
     have: usize,
@@ -21,7 +21,7 @@ pub(in crate::fault) struct Messages {
     lost: bool,
 }
 
-impl Messages {
+impl MessageScan {
     pub(super) fn scan(&mut self, chunk: &[u8], on: &mut impl FnMut(usize, bool)) {
         let mut at = 0;
         while at < chunk.len() && !self.lost {

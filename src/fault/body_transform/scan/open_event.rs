@@ -2,9 +2,9 @@
 
 /// What stands at the end of a stream, behind its last event that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fault::body_transform) struct OpenEvent {
+pub(in crate::body_transform) struct OpenEvent {
     /// Whether it is an event that carries something.
-    pub(in crate::fault::body_transform) carries: bool,
+    pub(in crate::body_transform) carries: bool,
     /// Whether its end was there.
-    pub(in crate::fault::body_transform) finished: bool,
+    pub(in crate::body_transform) finished: bool,
 }

@@ -9,7 +9,7 @@ const BEGINNING: usize = MARK.len() + b"data:".len();
 
 /// Where the scan stands.
 #[derive(Debug, Default)]
-pub(in crate::fault) struct Sse {
+pub(crate) struct Sse {
     /// How the line begins.
     beginning: [u8; BEGINNING],
     /// How long it is.

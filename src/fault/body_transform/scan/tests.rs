@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::fault::test_calls::{FRAMINGS, split, stream};
-use crate::provider::framing::events;
+use crate::test_calls::{FRAMINGS, split, stream};
+use loomrec_provider::framing::events;
 
 /// The ends of a stream's events, and what is open at its end, from its pieces.
 fn scanned(framing: Framing, pieces: &[&[u8]]) -> (Vec<(usize, bool)>, Option<OpenEvent>) {

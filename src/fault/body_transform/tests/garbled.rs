@@ -190,7 +190,7 @@ fn a_malformed_stream_breaks_at_an_event_that_the_roll_says() {
             if framing != Framing::Array {
                 let told: Vec<_> = events(framing, &bytes).collect();
                 assert_eq!(told.len(), 4);
-                let is_text = |it: &&_| matches!(it, crate::provider::framing::StreamEvent { data: Some(data), failed: false, .. } if data.as_ref() == text.as_bytes());
+                let is_text = |it: &&_| matches!(it, loomrec_provider::framing::StreamEvent { data: Some(data), failed: false, .. } if data.as_ref() == text.as_bytes());
                 assert_eq!(told.iter().filter(is_text).count(), 4 - whole);
             }
             assert_eq!(String::from_utf8_lossy(&bytes).matches(text).count(), 4 - whole);

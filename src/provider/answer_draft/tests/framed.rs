@@ -1,7 +1,7 @@
 //! The shapes whose streams are no server-sent events: Bedrock's and Ollama's.
 
 use super::*;
-use crate::provider::test_calls::{to_complete, to_stream};
+use crate::test_calls::{to_complete, to_stream};
 
 const FRAMED: [Operation; 4] =
     [Operation::CONVERSE, Operation::INVOKE, Operation::OLLAMA_CHAT, Operation::OLLAMA_GENERATE];

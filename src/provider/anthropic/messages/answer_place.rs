@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{
-    AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts,
-};
+use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts};
 
-pub(in crate::provider) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(crate) fn of(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/content").then_some(&SHAPE)
 }
 
@@ -26,7 +24,7 @@ static SHAPE: AnswerShape = AnswerShape {
 };
 
 /// Puts a text in the place of the texts among typed blocks.
-pub(in crate::provider) fn say(content: &str, at: &str, body: &mut Value) {
+pub(crate) fn say(content: &str, at: &str, body: &mut Value) {
     let block = json!({ "type": "text", "text": content });
     let is_thought = |block: &Value| {
         has_word(block, "type", "thinking") || has_word(block, "type", "redacted_thinking")

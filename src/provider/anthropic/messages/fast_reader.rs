@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::identity::{self, Json};
-use crate::provider::framing::sse;
-use crate::provider::json_view::{JsonView, text};
-use crate::provider::{Answer, ToolCall};
+use crate::framing::sse;
+use crate::json_view::{JsonView, text};
+use crate::{Answer, ToolCall};
+use loomrec_identity::Json;
 
 /// An event that has to be merged with the others to be understood.
 struct Unusual;
@@ -35,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         }
         // An event in several lines is no part of what it was read from.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
-        let Ok(data @ Json::Object(_)) = identity::parse(data) else { return None };
+        let Ok(data @ Json::Object(_)) = loomrec_identity::parse(data) else { return None };
         brief.event(event.name, data).ok()?;
     }
     Some(brief.message.is_some().then(|| brief.answer()))

@@ -1,6 +1,6 @@
 //! Why a message of Anthropic's ended.
 
-use crate::provider::answer_draft::FinishWords;
+use crate::answer_draft::FinishWords;
 
 /// Anthropic's words for why an answer ended.
 pub(super) static FINISH: FinishWords = FinishWords {

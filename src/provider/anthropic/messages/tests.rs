@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::provider::test_calls::to_stream;
-use crate::provider::{Operation, ResponseFormat, TokenUsage, read, write};
-use crate::provider::{RequestHead, recognise};
+use crate::test_calls::to_stream;
+use crate::{Operation, ResponseFormat, TokenUsage, read, write};
+use crate::{RequestHead, recognise};
 
 const STREAM: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-20250514","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":7,"output_tokens":1}}}
@@ -248,7 +248,7 @@ fn claude_on_vertex_is_answered_in_both_modes() {
         let read_whole = read(Operation::MESSAGES, None, &whole).unwrap();
         assert_eq!(read_whole.content, "Salut.");
         assert_eq!(read_whole.model.as_deref(), Some("claude-sonnet-4@20250514"));
-        let events = crate::provider::to_stream(&asked, &whole).unwrap().concat();
+        let events = crate::to_stream(&asked, &whole).unwrap().concat();
         assert_eq!(read(Operation::MESSAGES, Some(asked.framing), &events), Some(read_whole));
     }
 }

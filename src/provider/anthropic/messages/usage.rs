@@ -1,7 +1,7 @@
 //! The token counts of Anthropic's messages.
 
-use crate::provider::TokenUsage;
-use crate::provider::json_view::{JsonView, count, nested};
+use crate::TokenUsage;
+use crate::json_view::{JsonView, count, nested};
 
 pub(super) fn usage<D: JsonView>(usage: &D) -> Option<TokenUsage> {
     if !usage.is_map() {

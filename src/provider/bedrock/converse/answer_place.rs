@@ -2,11 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{
-    AnswerShape, CallSlot, has_word, is_map, items, replace_texts,
-};
+use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_map, items, replace_texts};
 
-pub(in crate::provider::bedrock) fn of(body: &Value) -> Option<&'static AnswerShape> {
+pub(in crate::bedrock) fn of(body: &Value) -> Option<&'static AnswerShape> {
     is_map(body, "/output/message").then_some(&SHAPE)
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::provider::conversation::{Conversation, list, text_part, tool_call, word};
-use crate::provider::operation::ObjectView;
+use crate::conversation::{Conversation, list, text_part, tool_call, word};
+use crate::operation::ObjectView;
 
 pub(super) fn read(body: &ObjectView) -> Conversation {
     let mut conversation = Conversation::default();

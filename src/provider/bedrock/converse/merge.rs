@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::provider::framing::{self, Framing};
-use crate::provider::operation::{MergedStream, ObjectView};
+use crate::framing::{self, Framing};
+use crate::operation::{MergedStream, ObjectView};
 
 /// One event of a stream.
-pub(in crate::provider::bedrock) enum Event {
+pub(in crate::bedrock) enum Event {
     /// What it is called, and what it tells.
     Told(String, ObjectView),
     /// An exception, or bytes that are no event.
@@ -30,9 +30,7 @@ pub(super) fn framed(framing: Framing, bytes: &[u8]) -> impl Iterator<Item = Eve
 }
 
 /// Merges events; `None` where none of them is of an answer.
-pub(in crate::provider::bedrock) fn events(
-    events: impl Iterator<Item = Event>,
-) -> Option<MergedStream> {
+pub(in crate::bedrock) fn events(events: impl Iterator<Item = Event>) -> Option<MergedStream> {
     let mut merged = MergedStream { body: ObjectView::new(), ended: false, failed: false };
     let mut message = ObjectView::new();
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::pieces;
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::ObjectView;
+use crate::answer_draft::pieces;
+use crate::framing::EventFrame;
+use crate::operation::ObjectView;
 
 /// The events of a complete answer; `None` where it holds no message.
-pub(in crate::provider::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {
+pub(in crate::bedrock) fn split(mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Object(mut output)) = body.shift_remove("output") else { return None };
     let Some(Value::Object(mut message)) = output.shift_remove("message") else { return None };
     let content = match message.shift_remove("content") {

@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::provider::framing::{EventFrame, Framing};
-use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
-use crate::provider::{ModeError, Operation};
+use crate::framing::{EventFrame, Framing};
+use crate::test_calls::{ended_well, read, to_complete, to_stream};
+use crate::{ModeError, Operation};
 
 const CONVERSE: Operation = Operation::CONVERSE;
 
@@ -41,7 +41,7 @@ fn streamed(body: &Value) -> Vec<Vec<u8>> {
 
 fn data(chunks: &[Vec<u8>]) -> Vec<(String, Value)> {
     let bytes = chunks.concat();
-    let events = crate::provider::framing::events(Framing::EventStream, &bytes);
+    let events = crate::framing::events(Framing::EventStream, &bytes);
     events.map(|event| (event.name.unwrap().to_owned(), event.json().unwrap())).collect()
 }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{AnswerShape, is_list, is_map, is_text, items, put};
-use crate::provider::bedrock::converse;
-use crate::provider::{anthropic, cohere, openai};
+use crate::answer_shape::{AnswerShape, is_list, is_map, is_text, items, put};
+use crate::bedrock::converse;
+use crate::{anthropic, cohere, openai};
 
 pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
     if is_list(body, "/content") {

@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::provider::TokenUsage;
-use crate::provider::framing::{self, EventFrame, Framing};
-use crate::provider::operation::ObjectView;
+use crate::TokenUsage;
+use crate::framing::{self, EventFrame, Framing};
+use crate::operation::ObjectView;
 
 /// Bedrock's own counts, in the last event.
 const METRICS: &str = "amazon-bedrock-invocationMetrics";

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::pieces;
-use crate::provider::json_view::{JsonView, count, items, nested, text, vectors};
-use crate::provider::operation::{MergedStream, ObjectView};
-use crate::provider::{Answer, TokenUsage};
+use crate::answer_draft::pieces;
+use crate::json_view::{JsonView, count, items, nested, text, vectors};
+use crate::operation::{MergedStream, ObjectView};
+use crate::{Answer, TokenUsage};
 
 /// Reads a complete answer; `None` where no text and no vector is to be seen.
 pub(super) fn read<D: JsonView>(body: &D) -> Option<Answer> {

@@ -3,8 +3,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::*;
-use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
-use crate::provider::{ModeError, Operation, TokenUsage};
+use crate::test_calls::{self, ended_well, to_complete, to_stream};
+use crate::{ModeError, Operation, TokenUsage};
 
 const INVOKE: Operation = Operation::INVOKE;
 
@@ -79,7 +79,7 @@ fn an_answer_survives_when_it_goes_both_ways() {
         told.usage = told.usage.filter(|_| plain.usage.is_some());
         assert_eq!(told, plain);
         assert_eq!(ended_well(INVOKE, &bytes), Some(true));
-        let last = crate::provider::framing::events(Framing::EventStream, &bytes).last().unwrap();
+        let last = crate::framing::events(Framing::EventStream, &bytes).last().unwrap();
         let inner = last.json().unwrap()["bytes"].as_str().map(|text| STANDARD.decode(text));
         let inner: Value = serde_json::from_slice(&inner.unwrap().unwrap()).unwrap();
         let counted = &inner["amazon-bedrock-invocationMetrics"]["outputTokenCount"];
@@ -221,8 +221,8 @@ fn vectors_are_read_in_titans_and_coheres_shape() {
 
 fn written(model: Option<&str>, answer: &Answer) -> Result<Answer, ModeError> {
     let asked = ResponseFormat { model, ..test_calls::asked(INVOKE, false) };
-    let body = crate::provider::write(&asked, answer, "seed")?;
-    let stream = crate::provider::to_stream(&asked, &body).map(|chunks| chunks.concat());
+    let body = crate::write(&asked, answer, "seed")?;
+    let stream = crate::to_stream(&asked, &body).map(|chunks| chunks.concat());
     let whole = test_calls::read(INVOKE, false, &body).unwrap();
     if answer.embeddings.is_empty() {
         let mut streamed = test_calls::read(INVOKE, true, &stream.unwrap()).unwrap();
@@ -291,8 +291,7 @@ fn an_answer_is_refused_when_the_models_shape_is_not_known() {
         let begins = "an answer of a Bedrock model whose own shape is not known cannot be built";
         assert!(error.starts_with(begins), "{error}");
     }
-    let call =
-        crate::provider::ToolCall { id: String::new(), name: "f".to_owned(), arguments: json!({}) };
+    let call = crate::ToolCall { id: String::new(), name: "f".to_owned(), arguments: json!({}) };
     let calling = Answer { tool_calls: vec![call], ..Answer::default() };
     for model in [
         "meta.llama3-8b-instruct-v1:0",
@@ -328,7 +327,7 @@ fn models_that_do_not_stream_are_written_complete() {
         [("ai21.j2-mid-v1", "length"), ("cohere.command-light-text-v14", "MAX_TOKENS")]
     {
         let asked = ResponseFormat { model: Some(model), ..test_calls::asked(INVOKE, false) };
-        let body = crate::provider::write(&asked, &said, "seed").unwrap();
+        let body = crate::write(&asked, &said, "seed").unwrap();
         let answer = test_calls::read(INVOKE, false, &body).unwrap();
         let told = (answer.content.as_str(), answer.finish_reason.as_deref());
         assert_eq!(told, ("Hi", Some(ended)), "{model}");

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::anthropic::messages;
-use crate::provider::bedrock::converse;
-use crate::provider::cohere::chat as cohere;
-use crate::provider::openai;
-use crate::provider::openai::chat;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::anthropic::messages;
+use crate::bedrock::converse;
+use crate::cohere::chat as cohere;
+use crate::openai;
+use crate::openai::chat;
+use crate::operation::ResponseFormat;
 
 type Written = Result<Value, ModeError>;
 

@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, items};
-use crate::provider::anthropic::messages::say_blocks;
+use crate::answer_shape::{AnswerShape, CallSlot, is_list, is_map, is_text, items};
+use crate::anthropic::messages::say_blocks;
 
 pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
     if is_map(body, "/message") { Some(&MESSAGE) } else { of_text(body) }
 }
 
-pub(in crate::provider) fn of_text(body: &Value) -> Option<&'static AnswerShape> {
+pub(crate) fn of_text(body: &Value) -> Option<&'static AnswerShape> {
     is_text(body, "/text").then_some(&TEXT)
 }
 

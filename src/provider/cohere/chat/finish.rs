@@ -1,6 +1,6 @@
 //! Why an answer of Cohere's ended.
 
-use crate::provider::answer_draft::FinishWords;
+use crate::answer_draft::FinishWords;
 
 /// Cohere's words for why an answer ended.
 pub(super) static FINISH: FinishWords = FinishWords {

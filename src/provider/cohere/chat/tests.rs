@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::answer_form::ModeError;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::test_calls::{asked, read, to_complete, to_stream};
-use crate::provider::{Operation, TokenUsage, write};
+use crate::answer_form::ModeError;
+use crate::operation::ResponseFormat;
+use crate::test_calls::{asked, read, to_complete, to_stream};
+use crate::{Operation, TokenUsage, write};
 
 const CHAT: Operation = Operation::COHERE_CHAT;
 
@@ -250,7 +250,7 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
     let first =
         ResponseFormat { framing: Framing::Lines, target: Some("/v1/chat"), ..asked(CHAT, false) };
     let body = first_body().to_string();
-    let lines = crate::provider::to_stream(&first, body.as_bytes()).unwrap().concat();
+    let lines = crate::to_stream(&first, body.as_bytes()).unwrap().concat();
     let text = std::str::from_utf8(&lines).unwrap();
     assert!(
         text.starts_with(
@@ -258,19 +258,19 @@ fn an_answer_of_the_first_version_survives_when_it_goes_both_ways() {
         )
     );
     assert_eq!(text.matches("text-generation").count(), 3);
-    let whole = crate::provider::to_complete(&first, Framing::Lines, &lines).unwrap();
+    let whole = crate::to_complete(&first, Framing::Lines, &lines).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&whole).unwrap(), first_body());
     let answer = read(CHAT, false, body.as_bytes()).unwrap();
     assert_eq!(answer.content, "Hello there, you.");
     assert_eq!(answer.usage.unwrap().total_tokens, 64);
     assert_eq!(answer.tool_calls[0].arguments, json!({"x": 1}));
-    assert_eq!(crate::provider::read(CHAT, Some(Framing::Lines), &lines), Some(answer));
+    assert_eq!(crate::read(CHAT, Some(Framing::Lines), &lines), Some(answer));
     let cut = &lines[..text.find("stream-end").unwrap() - 40];
-    let cut_answer = crate::provider::read(CHAT, Some(Framing::Lines), cut).unwrap();
+    let cut_answer = crate::read(CHAT, Some(Framing::Lines), cut).unwrap();
     assert_eq!((cut_answer.content.as_str(), cut_answer.usage), ("Hello there, you.", None));
-    assert_eq!(crate::provider::to_complete(&first, Framing::Lines, cut), Err(ModeError::Unended));
+    assert_eq!(crate::to_complete(&first, Framing::Lines, cut), Err(ModeError::Unended));
     let failed = text.replace("COMPLETE", "ERROR");
-    let failed = crate::provider::to_complete(&first, Framing::Lines, failed.as_bytes());
+    let failed = crate::to_complete(&first, Framing::Lines, failed.as_bytes());
     assert_eq!(failed, Err(ModeError::Unended));
 }
 

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::pieces;
-use crate::provider::cohere::usage;
-use crate::provider::framing::EventFrame;
-use crate::provider::json_view::{JsonView, items, text, text_or_empty};
-use crate::provider::operation::ObjectView;
-use crate::provider::{Answer, ToolCall};
+use crate::answer_draft::pieces;
+use crate::cohere::usage;
+use crate::framing::EventFrame;
+use crate::json_view::{JsonView, items, text, text_or_empty};
+use crate::operation::ObjectView;
+use crate::{Answer, ToolCall};
 
 /// Reads a complete body; `None` where it has neither a text nor generations.
 pub(super) fn complete<D: JsonView>(body: &D) -> Option<Answer> {

@@ -3,10 +3,10 @@
 use super::finish::FINISH;
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, arguments_text};
-use crate::provider::answer_form::ModeError;
-use crate::provider::cohere::{counts, is_first};
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::{AnswerDraft, arguments_text};
+use crate::answer_form::ModeError;
+use crate::cohere::{counts, is_first};
+use crate::operation::ResponseFormat;
 
 pub(super) fn write(
     asked: &ResponseFormat<'_>,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{AnswerShape, CallSlot, is_list, items, replace_texts};
+use crate::answer_shape::{AnswerShape, CallSlot, is_list, items, replace_texts};
 
 pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/candidates").then_some(&SHAPE)

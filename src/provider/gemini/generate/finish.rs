@@ -1,6 +1,6 @@
 //! Why generated content ended.
 
-use crate::provider::answer_draft::FinishWords;
+use crate::answer_draft::FinishWords;
 
 /// Gemini's words for why an answer ended.
 pub(super) static FINISH: FinishWords = FinishWords {

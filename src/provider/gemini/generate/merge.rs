@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::partial::{self, PartHandling};
-use crate::provider::framing::{Framing, events};
-use crate::provider::operation::{MergedStream, ObjectView};
+use crate::framing::{Framing, events};
+use crate::operation::{MergedStream, ObjectView};
 
 /// Merges a stream; `None` where no chunk of it is an answer's.
 pub(super) fn merge(framing: Framing, bytes: &[u8]) -> Option<MergedStream> {

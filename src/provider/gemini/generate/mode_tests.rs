@@ -2,10 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::answer_form::ModeError;
-use crate::provider::framing::Framing;
-use crate::provider::operation::ResponseFormat;
-use crate::provider::{Operation, read, test_calls, to_complete, to_stream};
+use crate::answer_form::ModeError;
+use crate::framing::Framing;
+use crate::operation::ResponseFormat;
+use crate::{Operation, read, test_calls, to_complete, to_stream};
 
 const GENERATE: Operation = Operation::GENERATE_CONTENT;
 
@@ -286,8 +286,7 @@ fn a_call_that_came_in_pieces_is_one_call() {
     let sse = |chunks: &[Value]| -> String {
         chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
     };
-    let complete =
-        crate::provider::test_calls::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
+    let complete = crate::test_calls::to_complete(GENERATE, sse(&chunks).as_bytes()).unwrap();
     let complete: Value = serde_json::from_slice(&complete).unwrap();
     let expected = json!([
         {"text": "I see."},
@@ -296,8 +295,7 @@ fn a_call_that_came_in_pieces_is_one_call() {
         {"functionCall": {"name": "g", "args": {"whole": true}}}
     ]);
     assert_eq!(complete["candidates"][0]["content"]["parts"], expected);
-    let answer =
-        crate::provider::test_calls::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
+    let answer = crate::test_calls::read(GENERATE, true, sse(&chunks).as_bytes()).unwrap();
     let calls: Vec<_> =
         answer.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.clone())).collect();
     let expected = [
@@ -312,13 +310,12 @@ fn a_call_that_came_in_pieces_is_one_call() {
         &[call(json!({"partialArgs": [piece("$.place", "")], "willContinue": true}), Some("STOP"))],
     ]
     .concat();
-    let failed = |chunks: &[Value]| {
-        crate::provider::test_calls::to_complete(GENERATE, sse(chunks).as_bytes())
-    };
-    assert_eq!(failed(&unended), Err(crate::provider::ModeError::Unended));
+    let failed =
+        |chunks: &[Value]| crate::test_calls::to_complete(GENERATE, sse(chunks).as_bytes());
+    assert_eq!(failed(&unended), Err(crate::ModeError::Unended));
     chunks[3] = call(
         json!({"partialArgs": [piece("$.place.deeper", "Delhi")], "willContinue": true}),
         None,
     );
-    assert_eq!(failed(&chunks), Err(crate::provider::ModeError::Unended));
+    assert_eq!(failed(&chunks), Err(crate::ModeError::Unended));
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::provider::operation::ObjectView;
+use crate::operation::ObjectView;
 
 /// Deepest nesting of what a path makes.
 const DEEPEST: usize = 100;

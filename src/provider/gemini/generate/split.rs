@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::merge::is_text;
-use crate::provider::answer_draft::pieces;
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::ObjectView;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::pieces;
+use crate::framing::EventFrame;
+use crate::operation::ObjectView;
+use crate::operation::ResponseFormat;
 
 /// The chunks of a complete answer; `None` where it has no candidates and was not
 /// refused either.

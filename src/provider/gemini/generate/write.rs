@@ -3,9 +3,9 @@
 use super::finish::FINISH;
 use serde_json::{Map, Value, json};
 
-use crate::provider::answer_draft::AnswerDraft;
-use crate::provider::answer_form::ModeError;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::AnswerDraft;
+use crate::answer_form::ModeError;
+use crate::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let mut parts = vec![];

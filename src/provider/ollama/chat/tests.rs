@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::test_calls::{self, ended_well, to_complete, to_stream};
-use crate::provider::{ModeError, Operation, TokenUsage};
+use crate::test_calls::{self, ended_well, to_complete, to_stream};
+use crate::{ModeError, Operation, TokenUsage};
 
 const CHAT: Operation = Operation::OLLAMA_CHAT;
 const GENERATE: Operation = Operation::OLLAMA_GENERATE;

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::provider::test_calls::{ended_well, read, to_complete, to_stream, write as built};
-use crate::provider::{ModeError, Operation, ToolCall};
+use crate::test_calls::{ended_well, read, to_complete, to_stream, write as built};
+use crate::{ModeError, Operation, ToolCall};
 
 const AUDIO: Operation = Operation::TRANSCRIPTION;
 
@@ -106,7 +106,7 @@ proptest! {
 
 #[test]
 fn text_and_subtitles_are_read_by_their_media_type() {
-    let read = |media, body: &str| crate::provider::read_complete(AUDIO, media, body.as_bytes());
+    let read = |media, body: &str| crate::read_complete(AUDIO, media, body.as_bytes());
     assert_eq!(read("text/plain", "Well, hello.\n").unwrap().content, "Well, hello.");
     let subtitles = "WEBVTT\n\n00:00.000 --> 00:01.000\nHi\n\n";
     assert_eq!(
@@ -116,22 +116,22 @@ fn text_and_subtitles_are_read_by_their_media_type() {
     assert_eq!(read("application/json", r#"{"text":"Hi"}"#).unwrap().content, "Hi");
     assert_eq!(read("application/json", "Hi"), None);
     assert_eq!(read("text/html", "<p>"), None);
-    let other = crate::provider::read_complete(Operation::CHAT_COMPLETIONS, "text/plain", b"Hi");
+    let other = crate::read_complete(Operation::CHAT_COMPLETIONS, "text/plain", b"Hi");
     assert_eq!(other, None);
 }
 
 #[test]
 fn text_is_written_where_text_is_asked_for_in_either_mode() {
-    use crate::provider::{ResponseFormat, TranscriptFormat, test_calls};
+    use crate::{ResponseFormat, TranscriptFormat, test_calls};
     let asked = |transcript| ResponseFormat { transcript, ..test_calls::asked(AUDIO, false) };
     let text = asked(TranscriptFormat::Text);
     assert!(text.media().starts_with("text/plain"));
     let answer = Answer { content: "Well, hello there.".to_owned(), ..Answer::default() };
-    let body = crate::provider::write(&text, &answer, "").unwrap();
+    let body = crate::write(&text, &answer, "").unwrap();
     assert_eq!(body, b"Well, hello there.\n");
-    let stream = crate::provider::to_stream(&text, &body).unwrap();
-    let again = crate::provider::to_complete(&text, text.framing, &stream.concat());
+    let stream = crate::to_stream(&text, &body).unwrap();
+    let again = crate::to_complete(&text, text.framing, &stream.concat());
     assert_eq!(again.unwrap(), body);
-    let subtitles = crate::provider::write(&asked(TranscriptFormat::Subtitles), &answer, "");
+    let subtitles = crate::write(&asked(TranscriptFormat::Subtitles), &answer, "");
     assert!(matches!(subtitles, Err(ModeError::NoPlace { .. })));
 }

@@ -1,7 +1,7 @@
 //! The conversation of OpenAI's chat.
 
-use crate::provider::conversation::{Conversation, list, word};
-use crate::provider::operation::ObjectView;
+use crate::conversation::{Conversation, list, word};
+use crate::operation::ObjectView;
 
 /// The messages as they are.
 pub(super) fn read(body: &ObjectView) -> Conversation {

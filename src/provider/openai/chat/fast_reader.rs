@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::identity::{self, Json};
-use crate::provider::framing::sse;
-use crate::provider::json_view::JsonView;
-use crate::provider::{Answer, ToolCall};
+use crate::framing::sse;
+use crate::json_view::JsonView;
+use crate::{Answer, ToolCall};
+use loomrec_identity::Json;
 
 /// A chunk that has to be merged with the others to be understood.
 struct Unusual;
@@ -46,13 +46,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<Option<Answer>> {
         }
         // An event in several lines is no part of what it was read from.
         let Some(Cow::Borrowed(data)) = event.data else { return None };
-        let Ok(Json::Object(chunk)) = identity::parse(data) else { return None };
+        let Ok(Json::Object(chunk)) = loomrec_identity::parse(data) else { return None };
         brief.chunk(chunk).ok()?;
     }
     Some(brief.seen.then(|| brief.answer()))
 }
 
-type Members<'a> = Vec<(identity::JsonStr<'a>, Json<'a>)>;
+type Members<'a> = Vec<(loomrec_identity::JsonStr<'a>, Json<'a>)>;
 
 impl<'a> Brief<'a> {
     fn chunk(&mut self, chunk: Members<'a>) -> Result<(), Unusual> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::provider::framing::sse;
-use crate::provider::operation::MergedStream;
+use crate::framing::sse;
+use crate::operation::MergedStream;
 
 /// One choice while its chunks come in.
 #[derive(Default)]
@@ -16,12 +16,12 @@ struct Choice {
 }
 
 /// Merges the chunks of a stream; `None` where there is no chunk with `choices`.
-pub(in crate::provider::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
+pub(in crate::openai) fn merge(bytes: &[u8]) -> Option<MergedStream> {
     merge_chunks(bytes, |_| {})
 }
 
 /// The same, of chunks that are edited before: a dialect's may say more than what is new.
-pub(in crate::provider) fn merge_chunks(
+pub(crate) fn merge_chunks(
     bytes: &[u8],
     edit: fn(&mut Map<String, Value>),
 ) -> Option<MergedStream> {

@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::pieces;
-use crate::provider::framing::EventFrame;
-use crate::provider::openai::chunk::ChunkStream;
-use crate::provider::openai::dialect::calls_whole;
-use crate::provider::operation::ObjectView;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::pieces;
+use crate::framing::EventFrame;
+use crate::openai::chunk::ChunkStream;
+use crate::openai::dialect::calls_whole;
+use crate::operation::ObjectView;
+use crate::operation::ResponseFormat;
 
 /// Makes a merged stream's body that of a complete answer.
-pub(in crate::provider) fn complete(mut body: ObjectView) -> ObjectView {
+pub(crate) fn complete(mut body: ObjectView) -> ObjectView {
     body.insert("object".to_owned(), "chat.completion".into());
     usage_in_place(&mut body);
     body
 }
 
 /// Groq tells its usage beside the stream, in a complete answer at its place.
-pub(in crate::provider::openai) fn usage_in_place(body: &mut ObjectView) {
+pub(in crate::openai) fn usage_in_place(body: &mut ObjectView) {
     let beside = body.get_mut("x_groq").and_then(Value::as_object_mut);
     let beside = beside.and_then(|groq| groq.shift_remove("usage"));
     if body.get("usage").is_none_or(Value::is_null) {
@@ -32,10 +32,7 @@ pub(in crate::provider::openai) fn usage_in_place(body: &mut ObjectView) {
 }
 
 /// The chunks of a complete answer; `None` where it has no `choices`.
-pub(in crate::provider) fn stream(
-    asked: &ResponseFormat<'_>,
-    mut body: ObjectView,
-) -> Option<Vec<EventFrame>> {
+pub(crate) fn stream(asked: &ResponseFormat<'_>, mut body: ObjectView) -> Option<Vec<EventFrame>> {
     let Some(Value::Array(choices)) = body.shift_remove("choices") else {
         return None;
     };

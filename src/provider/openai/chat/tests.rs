@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::provider::TokenUsage;
+use crate::TokenUsage;
 
 fn sse(chunks: &[Value]) -> Vec<u8> {
     let mut bytes = vec![];

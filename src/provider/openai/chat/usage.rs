@@ -1,10 +1,10 @@
 //! The token counts of a chat completion.
 
-use crate::provider::TokenUsage;
-use crate::provider::json_view::{JsonView, count, nested};
+use crate::TokenUsage;
+use crate::json_view::{JsonView, count, nested};
 
 /// Reads `usage` (Groq: `x_groq.usage`) of a chat, completion or embedding body.
-pub(in crate::provider::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
+pub(in crate::openai) fn usage<D: JsonView>(body: &D) -> Option<TokenUsage> {
     [body.member("usage"), nested(body, &["x_groq", "usage"])]
         .into_iter()
         .flatten()

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::TokenUsage;
-use crate::provider::answer_draft::{AnswerDraft, arguments_text};
-use crate::provider::answer_form::ModeError;
-use crate::provider::openai::FINISH;
-use crate::provider::operation::ResponseFormat;
+use crate::TokenUsage;
+use crate::answer_draft::{AnswerDraft, arguments_text};
+use crate::answer_form::ModeError;
+use crate::openai::FINISH;
+use crate::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let content = said.has_text().then_some(&said.answer.content);
@@ -36,7 +36,7 @@ pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Va
     }))
 }
 
-pub(in crate::provider::openai) fn usage(said: &AnswerDraft<'_>) -> Value {
+pub(in crate::openai) fn usage(said: &AnswerDraft<'_>) -> Value {
     let usage = said.usage;
     json!({
         "prompt_tokens": usage.prompt_tokens,
@@ -47,6 +47,6 @@ pub(in crate::provider::openai) fn usage(said: &AnswerDraft<'_>) -> Value {
     })
 }
 
-pub(in crate::provider::openai) fn input_details(usage: TokenUsage) -> Value {
+pub(in crate::openai) fn input_details(usage: TokenUsage) -> Value {
     json!({ "cached_tokens": usage.cached_tokens, "cache_write_tokens": usage.cache_write_tokens })
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::provider::test_calls::{asked, ended_well, read, to_complete, to_stream};
-use crate::provider::{ModeError, Operation, ResponseFormat, to_stream as stream_of};
+use crate::test_calls::{asked, ended_well, read, to_complete, to_stream};
+use crate::{ModeError, Operation, ResponseFormat, to_stream as stream_of};
 
 const COMPLETIONS: Operation = Operation::COMPLETIONS;
 

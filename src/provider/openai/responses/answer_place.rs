@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_shape::{
-    AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts,
-};
+use crate::answer_shape::{AnswerShape, CallSlot, has_word, is_list, items, put, replace_texts};
 
 pub(super) fn of(body: &Value) -> Option<&'static AnswerShape> {
     is_list(body, "/output").then_some(&SHAPE)

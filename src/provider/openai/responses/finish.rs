@@ -1,6 +1,6 @@
 //! Why an answer of Responses ended.
 
-use crate::provider::answer_draft::FinishWords;
+use crate::answer_draft::FinishWords;
 
 /// A word for why an answer ended is a status, or why it is incomplete.
 pub(super) static FINISH: FinishWords = FinishWords {

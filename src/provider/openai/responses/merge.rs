@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::is_terminal;
-use crate::provider::framing::sse;
-use crate::provider::json_view::{count, text_or_empty};
-use crate::provider::operation::{MergedStream, ObjectView};
+use crate::framing::sse;
+use crate::json_view::{count, text_or_empty};
+use crate::operation::{MergedStream, ObjectView};
 
 /// The response that a stream ends with; `None` where there is none of its events. A
 /// response that failed did not end well, and neither did a stream that holds an error.

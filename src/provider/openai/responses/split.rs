@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::pieces;
-use crate::provider::framing::EventFrame;
-use crate::provider::operation::ObjectView;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::pieces;
+use crate::framing::EventFrame;
+use crate::operation::ObjectView;
+use crate::operation::ResponseFormat;
 
 /// The events of a complete response; `None` where it is none, or has not ended.
 pub(super) fn stream(_: &ResponseFormat<'_>, body: ObjectView) -> Option<Vec<EventFrame>> {

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::provider::test_calls::{ended_well, read, to_complete, to_stream};
-use crate::provider::{ModeError, Operation};
+use crate::test_calls::{ended_well, read, to_complete, to_stream};
+use crate::{ModeError, Operation};
 
 const RESPONSES: Operation = Operation::RESPONSES;
 

@@ -3,10 +3,10 @@
 use super::finish::FINISH;
 use serde_json::{Value, json};
 
-use crate::provider::answer_draft::{AnswerDraft, arguments_text};
-use crate::provider::answer_form::ModeError;
-use crate::provider::openai::chat::input_details;
-use crate::provider::operation::ResponseFormat;
+use crate::answer_draft::{AnswerDraft, arguments_text};
+use crate::answer_form::ModeError;
+use crate::openai::chat::input_details;
+use crate::operation::ResponseFormat;
 
 pub(super) fn write(_: &ResponseFormat<'_>, said: &AnswerDraft<'_>) -> Result<Value, ModeError> {
     let finish = said.finish(&FINISH);

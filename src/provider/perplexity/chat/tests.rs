@@ -1,6 +1,6 @@
 use super::*;
-use crate::provider::test_calls::{read, to_complete, to_stream};
-use crate::provider::{Operation, TokenUsage};
+use crate::test_calls::{read, to_complete, to_stream};
+use crate::{Operation, TokenUsage};
 
 const CHAT: Operation = Operation::PERPLEXITY_CHAT;
 

@@ -1,0 +1,35 @@
+//! What makes two requests the same request: the exact JSON reader, the
+//! canonical text, and the SHA-256 key over it.
+//!
+//! [`RequestKey::of`] hashes [`RequestParts`] under [`IdentityRules`]. Identity
+//! is the whole request, never a substring; nothing here reads a clock, a file
+//! or the network. [`request_delta`] explains, after a miss, what was different.
+
+pub mod canonical;
+mod digest;
+pub mod header;
+pub mod json;
+pub mod json_text;
+pub mod key;
+pub mod multipart;
+pub mod printable;
+pub mod query;
+mod question;
+pub mod reader;
+pub mod request_delta;
+pub mod request_parts;
+pub mod rules;
+pub mod spelling;
+
+#[cfg(test)]
+mod tests;
+
+pub use canonical::python_float;
+pub use json::{Json, JsonError};
+pub use json_text::JsonStr;
+pub use key::{RequestKey, canonical_text};
+pub use query::QueryRules;
+pub use reader::parse;
+pub use request_delta::{RequestDelta, deltas, distance, request_deltas};
+pub use request_parts::{KeyForm, RequestParts};
+pub use rules::{IdentityRules, JsonPointer, PointerError};

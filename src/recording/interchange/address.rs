@@ -1,0 +1,239 @@
+//! Which upstream an exchange's address belongs to, and the address that one of an
+//! upstream's calls has.
+
+use http::Uri;
+use url::Url;
+
+use loomrec_provider::{Operation, RequestHead, directory, recognise};
+
+/// The upstream of what has no name: everything that goes to one address.
+const UNNAMED: &str = "default";
+
+/// Where upstreams are: those known by name, and what the user says.
+#[derive(Clone, Debug, Default)]
+pub struct UpstreamAddresses {
+    named: Vec<(String, Url)>,
+    single: Option<Url>,
+}
+
+/// Where a call belongs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedCall {
+    /// The upstream's name.
+    pub upstream: String,
+    /// The raw path behind its mount.
+    pub path: String,
+    /// How that was told.
+    pub by: PlacedBy,
+}
+
+/// What told the upstream of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacedBy {
+    /// Its address.
+    Address,
+    /// The shape of its path: a gateway, or a server of one's own.
+    Shape,
+    /// Nothing: it is of no shape that is known, and named after its host.
+    Host,
+}
+
+impl UpstreamAddresses {
+    /// Addresses that the user gives: an upstream's name, or none for everything that
+    /// is of no other.
+    pub fn new(given: impl IntoIterator<Item = (Option<String>, Url)>) -> Self {
+        let mut addresses = Self::default();
+        for (name, url) in given {
+            match name {
+                Some(name) => {
+                    let url = without_tail(&name, url);
+                    addresses.named.push((name, url));
+                }
+                None => addresses.single = Some(url),
+            }
+        }
+        addresses
+    }
+
+    /// Where a call to this address belongs. Names of headers in lower case.
+    pub fn place(
+        &self,
+        method: &str,
+        uri: &Uri,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> PlacedCall {
+        let (host, port) = (host_of(uri), port_of(uri));
+        let placed = |upstream: &str, path: &str, by| {
+            let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+            PlacedCall { upstream: upstream.to_owned(), path, by }
+        };
+        let shape = loomrec_provider::upstream_for(method, uri.path(), headers);
+        let given = self.named.iter().filter_map(|(name, base)| Some((name, behind(base, uri)?)));
+        // The longest base: one gateway may stand for several. Of two at one address,
+        // the one whose path it is.
+        let nearest = |(name, path): &(&String, &str)| (path.len(), Some(name.as_str()) != shape);
+        if let Some((name, path)) = given.min_by_key(nearest) {
+            return placed(name, path, PlacedBy::Address);
+        }
+        if let Some(path) = self.single.as_ref().and_then(|base| behind(base, uri)) {
+            return placed(shape.unwrap_or(UNNAMED), path, PlacedBy::Address);
+        }
+        if let Some((name, base)) = directory::upstream_at(&host, port, uri.path()) {
+            let path = uri.path().strip_prefix(base).unwrap_or(uri.path());
+            return placed(name, path, PlacedBy::Address);
+        }
+        match shape.filter(|_| is_call(method, uri, headers, body)) {
+            Some(name) => placed(name, uri.path(), PlacedBy::Shape),
+            None => {
+                let port = port.map(|port| format!("-{port}")).unwrap_or_default();
+                let name = format!("{}{port}", host.trim_matches(['[', ']']).replace(':', "-"));
+                placed(&name, uri.path(), PlacedBy::Host)
+            }
+        }
+    }
+
+    /// The address of one of an upstream's calls: as the user gives it, its public one,
+    /// or one that leads nowhere.
+    pub fn url(&self, upstream: &str, path: &str, query: &str) -> String {
+        let given = self.named.iter().find(|(name, _)| name == upstream);
+        let given = given.map(|(_, base)| base).or(self.single.as_ref());
+        let base = match given {
+            Some(base) => base.as_str().trim_end_matches('/').to_owned(),
+            None => directory::KnownUpstream::find(upstream)
+                .and_then(|known| known.base)
+                .map_or_else(|| format!("https://{}", nowhere(upstream)), str::to_owned),
+        };
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        format!("{base}{path}{query}")
+    }
+}
+
+/// The host that stands for an upstream whose address is not known: its own name where
+/// that is a host's, or one under the domain that is reserved for hosts that are none.
+fn nowhere(upstream: &str) -> String {
+    if upstream.contains('.') { upstream.to_owned() } else { format!("{upstream}.invalid") }
+}
+
+/// The base without the end that SDKs expect in theirs (`/v1`): the path keeps that, as
+/// it does where a program is pointed at loomrec.
+fn without_tail(name: &str, mut url: Url) -> Url {
+    let Some(known) = directory::KnownUpstream::find(name) else { return url };
+    let path = url.path().trim_end_matches('/').to_owned();
+    let tails = known.variables.iter().map(|variable| known.tail(variable));
+    let tail =
+        tails.filter(|tail| !tail.is_empty() && path.ends_with(tail)).max_by_key(|t| t.len());
+    if let Some(tail) = tail {
+        url.set_path(&path[..path.len() - tail.len()]);
+    }
+    url
+}
+
+/// The path behind a base, where the address is one of its.
+fn behind<'a>(base: &Url, uri: &'a Uri) -> Option<&'a str> {
+    let own = base.host_str()?.to_ascii_lowercase();
+    let host = host_of(uri);
+    let local = |host: &str| matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+    let same = own == host || (local(&own) && local(&host));
+    let port = uri.port_u16().or_else(|| default_port(uri.scheme_str()?));
+    if !same || port != base.port_or_known_default() {
+        return None;
+    }
+    let rest = uri.path().strip_prefix(base.path().trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// Whether a request to some other host is one that an LLM answers: its shape alone
+/// would take in whatever is called `/models`.
+fn is_call(method: &str, uri: &Uri, headers: &[(String, String)], body: &[u8]) -> bool {
+    let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let model = body.as_ref().and_then(|body| body.get("model")?.as_str());
+    let call = recognise::recognise(&RequestHead {
+        method,
+        path: uri.path(),
+        query: uri.query().unwrap_or_default(),
+        headers,
+        body_model: model,
+        body_stream: None,
+    });
+    call.operation != Operation::OTHER && call.model.is_some()
+}
+
+fn host_of(uri: &Uri) -> String {
+    uri.host().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The port, where it is not that of the scheme.
+fn port_of(uri: &Uri) -> Option<u16> {
+    uri.port_u16().filter(|port| uri.scheme_str().and_then(default_port) != Some(*port))
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "https" => Some(443),
+        "http" => Some(80),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(addresses: &UpstreamAddresses, url: &str) -> (String, String, PlacedBy) {
+        let body = br#"{"model": "m"}"#;
+        let placed = addresses.place("POST", &url.parse().unwrap(), &[], body);
+        (placed.upstream, placed.path, placed.by)
+    }
+
+    fn told(upstream: &str, path: &str, by: PlacedBy) -> (String, String, PlacedBy) {
+        (upstream.to_owned(), path.to_owned(), by)
+    }
+
+    #[test]
+    fn call_is_placed_by_the_address_that_was_given_before_any_other() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let addresses = UpstreamAddresses::new([
+            (Some("openai".to_owned()), url("http://127.0.0.1:9999/v1")),
+            (Some("mine".to_owned()), url("https://gate.example/llm")),
+            (Some("other".to_owned()), url("https://gate.example/")),
+            (Some("anthropic".to_owned()), url("http://127.0.0.1:9999")),
+        ]);
+        let at = |url: &str| place(&addresses, url);
+        let chat = "/v1/chat/completions";
+        let openai = told("openai", chat, PlacedBy::Address);
+        let messages = told("anthropic", "/v1/messages", PlacedBy::Address);
+        assert_eq!(at("http://localhost:9999/v1/messages"), messages);
+        assert_eq!(at("http://localhost:9999/v1/chat/completions"), openai);
+        assert_eq!(at("https://api.openai.com/v1/chat/completions"), openai);
+        assert_eq!(at("https://gate.example/llm/ask"), told("mine", "/ask", PlacedBy::Address));
+        assert_eq!(at("https://gate.example/llmx"), told("other", "/llmx", PlacedBy::Address));
+    }
+
+    #[test]
+    fn other_hosts_are_placed_by_shape_where_a_model_is_asked_and_by_host_else() {
+        let none = UpstreamAddresses::default();
+        let shaped = told("anthropic", "/v1/messages", PlacedBy::Shape);
+        assert_eq!(place(&none, "http://10.0.0.1:8000/v1/messages"), shaped);
+        let page = told("example.com-8080", "/api/version", PlacedBy::Host);
+        assert_eq!(place(&none, "http://example.com:8080/api/version"), page);
+        let uri = "https://shop.example/v1/models".parse().unwrap();
+        assert_eq!(none.place("GET", &uri, &[], b"").by, PlacedBy::Host);
+    }
+
+    #[test]
+    fn address_of_a_call_leads_back_to_its_upstream() {
+        let base = Url::parse("https://gate.example/v1/").unwrap();
+        let given = UpstreamAddresses::new([(Some("openai".to_owned()), base)]);
+        for (addresses, upstream) in [
+            (&given, "openai"),
+            (&UpstreamAddresses::default(), "anthropic"),
+            (&UpstreamAddresses::default(), "a.b"),
+        ] {
+            let url = addresses.url(upstream, "/v1/x", "a=b");
+            let placed = addresses.place("POST", &url.parse().unwrap(), &[], b"");
+            assert_eq!((placed.upstream.as_str(), placed.path.as_str()), (upstream, "/v1/x"));
+        }
+        assert_eq!(UpstreamAddresses::default().url("azure", "/x", ""), "https://azure.invalid/x");
+    }
+}

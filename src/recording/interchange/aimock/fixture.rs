@@ -1,0 +1,212 @@
+//! One fixture: its rule, and what it answers.
+
+use serde_json::{Map, Value};
+
+use super::super::exchange::TextAnswer;
+use loomrec_provider::conversation;
+use loomrec_provider::{Answer, TokenUsage};
+
+/// When a fixture answers. What is `None` is not looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct FixtureMatch {
+    /// Stands in the last thing the user said.
+    pub(super) user: Option<String>,
+    /// All stand in what the system says.
+    pub(super) system: Vec<String>,
+    /// Stands in the text that vectors are asked of.
+    pub(super) input: Option<String>,
+    pub(super) tool_call_id: Option<String>,
+    pub(super) tool_result: Option<String>,
+    pub(super) tool_name: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) response_format: Option<String>,
+    pub(super) endpoint: Option<String>,
+    pub(super) sequence: Option<u64>,
+    pub(super) turn: Option<u64>,
+    pub(super) has_tool_result: Option<bool>,
+    pub(super) context: Option<String>,
+}
+
+/// A fixture.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fixture {
+    pub(super) rule: FixtureMatch,
+    pub(super) said: Result<TextAnswer, String>,
+    pub(super) duration_ms: Option<f64>,
+    /// Whether the request had a system prompt or tools, which it keeps hashes of.
+    pub(super) had_more: bool,
+    /// What of the answer is lost.
+    pub(super) lost: Vec<&'static str>,
+}
+
+impl Fixture {
+    /// A fixture of a file.
+    ///
+    /// # Errors
+    /// What is wrong with its shape.
+    pub(super) fn of(value: &Value) -> Result<Self, String> {
+        let fixture = value.as_object().ok_or("it is no object")?;
+        let rule = match fixture.get("match") {
+            Some(Value::Object(rule)) => FixtureMatch::of(rule)?,
+            _ => return Err("missing field `match`, an object".to_owned()),
+        };
+        let Some(Value::Object(response)) = fixture.get("response") else {
+            return Err("missing field `response`, an object".to_owned());
+        };
+        let mut lost = Vec::new();
+        let said = said(response, &mut lost)?;
+        let timings = fixture.get("recordedTimings");
+        for played in ["chaos", "truncateAfterChunks", "disconnectAfterMs"] {
+            if fixture.get(played).is_some_and(|value| !value.is_null()) {
+                lost.push("what is to go wrong with an answer: see loomrec's faults");
+            }
+        }
+        Ok(Self {
+            rule,
+            said,
+            duration_ms: timings.and_then(|timings| timings.get("totalDurationMs")?.as_f64()),
+            had_more: fixture.get("metadata").is_some_and(|metadata| !metadata.is_null()),
+            lost,
+        })
+    }
+}
+
+impl FixtureMatch {
+    fn of(rule: &Map<String, Value>) -> Result<Self, String> {
+        let text = |name: &str| match rule.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(format!("`match.{name}` is no text")),
+        };
+        let number = |name: &str| match rule.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                let number = value.as_u64();
+                number.map(Some).ok_or_else(|| format!("`match.{name}` is no whole number"))
+            }
+        };
+        let system = match rule.get("systemMessage") {
+            Some(Value::Array(texts)) => {
+                let texts = texts.iter().map(|text| text.as_str().map(str::to_owned));
+                texts.collect::<Option<_>>().ok_or("`match.systemMessage` holds more than texts")?
+            }
+            _ => text("systemMessage")?.into_iter().collect(),
+        };
+        Ok(Self {
+            user: text("userMessage")?,
+            system,
+            input: text("inputText")?,
+            tool_call_id: text("toolCallId")?,
+            tool_result: text("toolResultContains")?,
+            tool_name: text("toolName")?,
+            model: text("model")?,
+            response_format: text("responseFormat")?,
+            endpoint: text("endpoint")?,
+            sequence: number("sequenceIndex")?,
+            turn: number("turnIndex")?,
+            has_tool_result: rule.get("hasToolResult").and_then(Value::as_bool),
+            context: text("context")?,
+        })
+    }
+}
+
+/// What a fixture says; the inner error is why that cannot be had in words.
+fn said(
+    response: &Map<String, Value>,
+    lost: &mut Vec<&'static str>,
+) -> Result<Result<TextAnswer, String>, String> {
+    let text = |name: &str| response.get(name).and_then(Value::as_str).map(str::to_owned);
+    if let Some(error) = response.get("error") {
+        lost.push("the whole of error bodies: they are made of type and message");
+        return Ok(self::error(error, response.get("status")));
+    }
+    let mut answer = Answer {
+        model: text("model"),
+        finish_reason: text("finishReason"),
+        usage: response.get("usage").and_then(usage),
+        ..Answer::default()
+    };
+    for member in ["reasoning", "redactedThinking", "webSearches"] {
+        if response.contains_key(member) {
+            lost.push("what models thought and searched for");
+        }
+    }
+    if let Some(embedding) = response.get("embedding") {
+        let numbers = embedding.as_array().ok_or("`response.embedding` is no list")?;
+        let numbers: Option<Vec<f64>> = numbers.iter().map(Value::as_f64).collect();
+        answer.embeddings = vec![numbers.ok_or("`response.embedding` holds more than numbers")?];
+        return Ok(Ok(TextAnswer::Answer(answer)));
+    }
+    if let Some(Value::Object(heard)) = response.get("transcription") {
+        answer.content = heard.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        return Ok(Ok(TextAnswer::Answer(answer)));
+    }
+    let blocks = response.get("blocks").and_then(Value::as_array);
+    let (content, calls) = (response.get("content"), response.get("toolCalls"));
+    if content.is_none() && calls.is_none() && blocks.is_none() {
+        let kind = response.keys().next().map_or("nothing", String::as_str);
+        let kind: String = kind.chars().take(40).collect();
+        return Ok(Err(format!("its answer is no text ({kind}): record it through loomrec")));
+    }
+    for block in blocks.into_iter().flatten() {
+        match block.get("type").and_then(Value::as_str) {
+            Some("text") => {
+                let text = block.get("text").and_then(Value::as_str);
+                answer.content.push_str(text.unwrap_or_default());
+            }
+            _ => answer.tool_calls.push(call(block)),
+        }
+    }
+    if blocks.is_some_and(|blocks| !blocks.is_empty()) {
+        lost.push("the order of text and tool calls");
+        return Ok(Ok(TextAnswer::Answer(answer)));
+    }
+    answer.content = match content {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let calls = calls.and_then(Value::as_array).into_iter().flatten();
+    answer.tool_calls = calls.map(call).collect();
+    Ok(Ok(TextAnswer::Answer(answer)))
+}
+
+fn error(error: &Value, status: Option<&Value>) -> Result<TextAnswer, String> {
+    let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let status = status.map_or(Some(500), Value::as_u64);
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    let Some(status) = status.filter(|status| (400..600).contains(status)) else {
+        return Err("its error has a status that no error has".to_owned());
+    };
+    let kind = word("code").or_else(|| word("type"));
+    Ok(TextAnswer::Error { status, kind, message: word("message") })
+}
+
+fn call(call: &Value) -> loomrec_provider::ToolCall {
+    let word = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    conversation::tool_call(word("id"), word("name"), call.get("arguments"))
+}
+
+/// Tokens, in the words of any provider.
+fn usage(usage: &Value) -> Option<TokenUsage> {
+    let usage = usage.as_object()?;
+    let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
+    let prompt = count(&["prompt_tokens", "input_tokens", "promptTokenCount"]);
+    let completion = count(&["completion_tokens", "output_tokens", "candidatesTokenCount"]);
+    if prompt.is_none() && completion.is_none() {
+        return None;
+    }
+    let (prompt, completion) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    let total = count(&["total_tokens", "totalTokenCount"]);
+    let inner = |outer: &str, name: &str| {
+        usage.get(outer).and_then(|details| details.get(name)?.as_u64()).unwrap_or(0)
+    };
+    Some(TokenUsage {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: total.unwrap_or_else(|| prompt.saturating_add(completion)),
+        reasoning_tokens: inner("completion_tokens_details", "reasoning_tokens"),
+        cached_tokens: inner("prompt_tokens_details", "cached_tokens"),
+        cache_write_tokens: 0,
+    })
+}

@@ -1,0 +1,190 @@
+//! The formats, by name and by what a file begins with.
+
+use std::fmt;
+
+use loomrec_identity::spelling;
+
+/// A format of another tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignFormat {
+    /// A cassette of VCR.py or pytest-recording.
+    Vcr,
+    /// The same, as its JSON serializer writes it.
+    VcrJson,
+    /// HAR 1.2: browsers, proxies.
+    Har,
+    /// AgentLoom's own recording.
+    AgentLoom,
+    /// Fixtures of aimock.
+    Aimock,
+    /// The files of an OpenAI batch: requests, or answers.
+    OpenAiBatch,
+    /// Conversations for OpenAI's fine-tuning.
+    OpenAiChat,
+    /// Spans of OpenTelemetry, in OTLP's JSON.
+    Otel,
+}
+
+/// A name that no format has, or that of one that does not go this way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("use the format {written:?}{}; the formats are {known}", hint(*.meant))]
+pub struct UnknownFormat {
+    written: String,
+    meant: Option<&'static str>,
+    known: String,
+}
+
+fn hint(meant: Option<&str>) -> String {
+    meant.map(|meant| format!(" (did you mean {meant}?)")).unwrap_or_default()
+}
+
+impl ForeignFormat {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Vcr,
+        Self::VcrJson,
+        Self::Har,
+        Self::AgentLoom,
+        Self::Aimock,
+        Self::OpenAiBatch,
+        Self::OpenAiChat,
+        Self::Otel,
+    ];
+
+    /// Its name, for `--from` and `--to`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vcr => "vcr",
+            Self::VcrJson => "vcr-json",
+            Self::Har => "har",
+            Self::AgentLoom => "agentloom",
+            Self::Aimock => "aimock",
+            Self::OpenAiBatch => "openai-batch",
+            Self::OpenAiChat => "openai-chat",
+            Self::Otel => "otel",
+        }
+    }
+
+    /// What people call a file of it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Vcr => "a VCR cassette in YAML",
+            Self::VcrJson => "a VCR cassette in JSON",
+            Self::Har => "a HAR file",
+            Self::AgentLoom => "an AgentLoom recording",
+            Self::Aimock => "aimock's fixtures",
+            Self::OpenAiBatch => "a file of an OpenAI batch",
+            Self::OpenAiChat => "chat JSONL",
+            Self::Otel => "OpenTelemetry spans",
+        }
+    }
+
+    /// The format of this name.
+    ///
+    /// # Errors
+    /// [`UnknownFormat`], with the name that was meant and all there are.
+    pub fn named(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Self::ALL.into_iter().find(|format| format.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(Self::name);
+            UnknownFormat {
+                written: name.to_owned(),
+                meant: spelling::nearest(name, &names),
+                known: names.join(", "),
+            }
+        })
+    }
+
+    /// The format of a file that begins with these bytes (some KiB of it), where they
+    /// tell.
+    pub fn of(beginning: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(beginning);
+        let text = text.trim_start_matches('\u{feff}').trim_start();
+        if let Some(members) = text.strip_prefix('{') {
+            let has = |key: &str| members.contains(&format!("\"{key}\""));
+            let begins = |key: &str| members.trim_start().starts_with(&format!("\"{key}\""));
+            return if begins("log") {
+                Some(Self::Har)
+            } else if begins("fixtures") {
+                Some(Self::Aimock)
+            } else if begins("messages") {
+                Some(Self::OpenAiChat)
+            } else if begins("resourceSpans") || begins("resource_spans") {
+                Some(Self::Otel)
+            } else if has("_loomrec") {
+                // A recording of ours, or one of the above that tells of one.
+                (has("entries") && has("log")).then_some(Self::Har)
+            } else if begins("_version") {
+                Some(Self::AgentLoom)
+            } else if has("custom_id") {
+                Some(Self::OpenAiBatch)
+            } else if has("interactions") || has("http_interactions") {
+                Some(Self::VcrJson)
+            } else if has("resourceSpans") || has("scopeSpans") || is_span(&has) {
+                Some(Self::Otel)
+            } else if has("entries") && has("log") {
+                Some(Self::Har)
+            } else if has("fixtures") && has("match") {
+                Some(Self::Aimock)
+            } else if has("messages") && has("role") && has("content") {
+                Some(Self::OpenAiChat)
+            } else if has("_version") || has("cost_usd") {
+                Some(Self::AgentLoom)
+            } else {
+                None
+            };
+        }
+        if text.starts_with('[') {
+            let has = |key: &str| text.contains(&format!("\"{key}\""));
+            return is_span(&has).then_some(Self::Otel);
+        }
+        let starts = |line: &str| {
+            ["interactions:", "http_interactions:"].iter().any(|key| line.starts_with(key))
+        };
+        text.lines().any(starts).then_some(Self::Vcr)
+    }
+}
+
+/// Whether a text has the members of a span.
+fn is_span(has: &dyn Fn(&str) -> bool) -> bool {
+    has("attributes") && (has("spanId") || has("span_id") || has("context"))
+}
+
+impl fmt::Display for ForeignFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_is_told_by_what_a_file_begins_with() {
+        let of = |text: &str| ForeignFormat::of(text.as_bytes());
+        assert_eq!(of("interactions:\n- request:\n"), Some(ForeignFormat::Vcr));
+        assert_eq!(of("---\nversion: 1\nhttp_interactions:\n"), Some(ForeignFormat::Vcr));
+        assert_eq!(of("{\"version\": 1, \"interactions\": ["), Some(ForeignFormat::VcrJson));
+        assert_eq!(of("\u{feff} { \"log\": {\"version\": \"1.2\""), Some(ForeignFormat::Har));
+        assert_eq!(of("{\"_version\": 2}"), Some(ForeignFormat::AgentLoom));
+        assert_eq!(of("{\"_version\": 2, \"_loomrec\": {}}"), None);
+        assert_eq!(of("{\n  \"fixtures\": ["), Some(ForeignFormat::Aimock));
+        assert_eq!(of("{\"id\": \"b\", \"custom_id\": \"a\""), Some(ForeignFormat::OpenAiBatch));
+        assert_eq!(of("{\"messages\": [{\"role\""), Some(ForeignFormat::OpenAiChat));
+        assert_eq!(of("{\"resourceSpans\": ["), Some(ForeignFormat::Otel));
+        assert_eq!(of("[{\"context\": {}, \"attributes\": {}"), Some(ForeignFormat::Otel));
+        assert_eq!(of(""), None);
+        assert_eq!(of("a: interactions:"), None);
+    }
+
+    #[test]
+    fn unknown_name_is_told_with_the_one_that_was_meant() {
+        assert_eq!(ForeignFormat::named("HAR"), Ok(ForeignFormat::Har));
+        assert_eq!(
+            ForeignFormat::named("harr").unwrap_err().to_string(),
+            "use the format \"harr\" (did you mean har?); the formats are vcr, vcr-json, \
+             har, agentloom, aimock, openai-batch, openai-chat, otel"
+        );
+    }
+}

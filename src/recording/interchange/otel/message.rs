@@ -1,0 +1,220 @@
+//! Messages in the ways spans hold them, as OpenAI's chat has them.
+
+use serde_json::{Map, Value, json};
+
+use super::attribute::{SpanAttributes, items};
+use loomrec_provider::ToolCall;
+use loomrec_provider::conversation::{assistant, tool_call};
+
+/// What was said in a span, each way with the names that instrumentations use.
+pub(super) struct SpanMessages {
+    /// Up to the answer.
+    pub(super) asked: Vec<Value>,
+    /// The answer's text and calls.
+    pub(super) answer: Option<(String, Vec<ToolCall>)>,
+    /// Why it ended.
+    pub(super) finish: Option<String>,
+}
+
+/// What was said, of the attributes of a span and of its events.
+pub(super) fn said(
+    attributes: &SpanAttributes,
+    events: &[(String, SpanAttributes)],
+) -> SpanMessages {
+    let mut asked = flat(attributes, "llm.input_messages");
+    let mut answer = flat(attributes, "llm.output_messages");
+    let details = events.iter().map(|(_, attributes)| attributes);
+    for source in std::iter::once(attributes).chain(details) {
+        if asked.is_empty() {
+            asked = parts(source.json(&["gen_ai.system_instructions"]), true);
+            asked.extend(parts(source.json(&["gen_ai.input.messages"]), false));
+        }
+        if answer.is_empty() {
+            answer = parts(source.json(&["gen_ai.output.messages"]), false);
+        }
+    }
+    if asked.is_empty() {
+        asked = flat(attributes, "gen_ai.prompt");
+    }
+    if answer.is_empty() {
+        answer = flat(attributes, "gen_ai.completion");
+    }
+    for (name, event) in events {
+        match name.as_str() {
+            "gen_ai.content.prompt" if asked.is_empty() => {
+                asked = listed(event.json(&["gen_ai.prompt"]));
+            }
+            "gen_ai.content.completion" if answer.is_empty() => {
+                answer = listed(event.json(&["gen_ai.completion"]));
+            }
+            "gen_ai.choice" => answer.extend(told(event, "assistant")),
+            "gen_ai.system.message" => asked.extend(told(event, "system")),
+            "gen_ai.user.message" => asked.extend(told(event, "user")),
+            "gen_ai.assistant.message" => asked.extend(told(event, "assistant")),
+            "gen_ai.tool.message" => asked.extend(told(event, "tool")),
+            _ => {}
+        }
+    }
+    let first = answer.into_iter().next();
+    let finish = first.as_ref().and_then(|first| first.get("finish_reason")?.as_str());
+    let finish = finish.map(str::to_owned);
+    let answer = first.map(|first| {
+        (
+            loomrec_provider::conversation::text(&first).unwrap_or_default(),
+            loomrec_provider::conversation::calls(&first),
+        )
+    });
+    SpanMessages { asked, answer, finish }
+}
+
+/// Messages spelled out in names: `prefix.0.message.role`, or without `message`.
+fn flat(attributes: &SpanAttributes, prefix: &str) -> Vec<Value> {
+    let messages = attributes.list(prefix);
+    messages.iter().map(|item| message(item.get("message").unwrap_or(item))).collect()
+}
+
+/// A message whose parts are spelled out.
+fn message(item: &Value) -> Value {
+    let word = |name: &str| item.get(name).and_then(Value::as_str);
+    let role = word("role").unwrap_or("user");
+    let calls: Vec<ToolCall> = item
+        .get("tool_calls")
+        .map(items)
+        .unwrap_or_default()
+        .iter()
+        .map(|call| self::call(call.get("tool_call").unwrap_or(call)))
+        .collect();
+    let contents: Vec<Value> = item.get("contents").map(items).unwrap_or_default();
+    let contents: Vec<Value> = contents
+        .iter()
+        .map(|part| part.get("message_content").unwrap_or(part))
+        .filter_map(|part| match part.pointer("/image/image/url").and_then(Value::as_str) {
+            Some(url) => Some(json!({ "type": "image_url", "image_url": { "url": url } })),
+            None => Some(json!({ "type": "text", "text": part.get("text")?.as_str()? })),
+        })
+        .collect();
+    let mut out = match role {
+        "assistant" | "model" | "ai" => {
+            let text: String = match word("content") {
+                Some(text) => text.to_owned(),
+                None => contents.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+            };
+            assistant(&text, &calls)
+        }
+        role => {
+            let content = match (word("content"), contents.as_slice()) {
+                (Some(text), _) => text.into(),
+                (None, []) => Value::Null,
+                (None, _) => contents.into(),
+            };
+            json!({ "role": role, "content": content })
+        }
+    };
+    for name in ["tool_call_id", "finish_reason"] {
+        if let Some(value) = word(name) {
+            out[name] = value.into();
+        }
+    }
+    out
+}
+
+fn call(call: &Value) -> ToolCall {
+    let function = call.get("function").unwrap_or(call);
+    // A name with a dot in it, where that is no path.
+    let of = |name: &str| function.get(name).or_else(|| call.get(name));
+    let word = |name: &str| of(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    tool_call(word("id"), word("name"), of("arguments"))
+}
+
+/// Messages in parts, as the newer conventions have them.
+fn parts(value: Option<Value>, system: bool) -> Vec<Value> {
+    let Some(Value::Array(messages)) = value else { return Vec::new() };
+    if system {
+        let text: Vec<&str> = messages.iter().filter_map(part_text).collect();
+        return match text.is_empty() {
+            true => Vec::new(),
+            false => vec![json!({ "role": "system", "content": text.join("\n") })],
+        };
+    }
+    messages.iter().flat_map(in_parts).collect()
+}
+
+fn part_text(part: &Value) -> Option<&str> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("text") => part.get("content").or_else(|| part.get("text"))?.as_str(),
+        _ => None,
+    }
+}
+
+fn in_parts(message: &Value) -> Vec<Value> {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+    let Some(Value::Array(parts)) = message.get("parts") else {
+        return vec![self::message(message)];
+    };
+    let (mut text, mut calls, mut out) = (String::new(), Vec::new(), Vec::new());
+    for part in parts {
+        match part.get("type").and_then(Value::as_str) {
+            Some("tool_call") => calls.push(call(part)),
+            Some("tool_call_response") => {
+                let answer = part.get("response").or_else(|| part.get("result"));
+                let answer = match answer {
+                    Some(Value::String(text)) => text.clone(),
+                    Some(other) => other.to_string(),
+                    None => String::new(),
+                };
+                let id = part.get("id").cloned().unwrap_or_default();
+                out.push(json!({ "role": "tool", "tool_call_id": id, "content": answer }));
+            }
+            _ => text.push_str(part_text(part).unwrap_or_default()),
+        }
+    }
+    if role == "assistant" {
+        let mut said = assistant(&text, &calls);
+        if let Some(finish) = message.get("finish_reason") {
+            said["finish_reason"] = finish.clone();
+        }
+        out.push(said);
+    } else if !text.is_empty() || out.is_empty() {
+        out.push(json!({ "role": role, "content": text }));
+    }
+    out
+}
+
+/// Messages as they were sent.
+fn listed(value: Option<Value>) -> Vec<Value> {
+    match value {
+        Some(Value::Array(messages)) => messages.iter().map(message).collect(),
+        Some(message @ Value::Object(_)) => vec![self::message(&message)],
+        _ => Vec::new(),
+    }
+}
+
+/// A message that an event tells.
+fn told(event: &SpanAttributes, role: &str) -> Option<Value> {
+    let body = event.json(&["gen_ai.event.content", "event.body", "message"]);
+    let mut map = match body {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    if let Some(Value::Object(inner)) = map.get("message") {
+        let finish = map.get("finish_reason").cloned();
+        map = inner.clone();
+        map.extend(finish.map(|finish| ("finish_reason".to_owned(), finish)));
+    }
+    for (name, from) in
+        [("content", "content"), ("tool_call_id", "id"), ("finish_reason", "finish_reason")]
+    {
+        if !map.contains_key(name)
+            && let Some(text) = event.text(&[from])
+        {
+            map.insert(name.to_owned(), text.into());
+        }
+    }
+    if !map.contains_key("tool_calls")
+        && let Some(calls) = event.json(&["tool_calls"])
+    {
+        map.insert("tool_calls".to_owned(), calls);
+    }
+    map.insert("role".to_owned(), role.into());
+    Some(message(&Value::Object(map)))
+}

@@ -1,0 +1,175 @@
+//! Requests and answers as they went over the wire, where an instrumentation keeps
+//! them.
+
+use serde_json::{Map, Value};
+
+use super::attribute::SpanAttributes;
+use loomrec_provider::KnownUpstream;
+
+/// A request that a span keeps whole.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SpanRequest {
+    pub(super) method: String,
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+/// What kind of call it is, by its body and its answer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpanCallKind {
+    Chat,
+    Responses,
+    Messages,
+    Embeddings,
+}
+
+impl SpanRequest {
+    /// The same request, asking for its answer in one piece, as spans keep
+    /// it: what is known of a stream is what it came to.
+    pub(super) fn unstreamed(&mut self) {
+        const VERBS: [(&str, &str); 3] = [
+            (":streamGenerateContent", ":generateContent"),
+            ("/converse-stream", "/converse"),
+            ("/invoke-with-response-stream", "/invoke"),
+        ];
+        let (path, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        if let Some((verb, complete)) = VERBS.iter().find(|(verb, _)| path.ends_with(verb)) {
+            let rest: Vec<&str> = query.split('&').filter(|pair| *pair != "alt=sse").collect();
+            let query = rest.join("&");
+            let mark = if query.is_empty() { "" } else { "?" };
+            let path = path.strip_suffix(verb).unwrap_or(path);
+            self.url = format!("{path}{complete}{mark}{query}");
+        }
+        if let Ok(Value::Object(mut body)) = serde_json::from_str(&self.body)
+            && body.get("stream") == Some(&Value::Bool(true))
+        {
+            body.shift_remove("stream");
+            body.shift_remove("stream_options");
+            self.body = Value::Object(body).to_string();
+        }
+    }
+}
+
+/// The request's body, and what kind of call it is, where it is the one that was sent.
+pub(super) fn asked(attributes: &SpanAttributes, output: Option<&Value>) -> Option<SpanRequest> {
+    let body = input(attributes)?;
+    let map = body.as_object()?;
+    let headers = |kind: Option<SpanCallKind>| {
+        let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        if kind == Some(SpanCallKind::Messages) {
+            // The only version there is.
+            headers.push(("anthropic-version".to_owned(), "2023-06-01".to_owned()));
+        }
+        headers
+    };
+    let kind = kind(attributes, map, output);
+    if let Some(url) = attributes.text(&["url.full", "http.url"])
+        && url.starts_with("http")
+    {
+        let method = attributes.text(&["http.request.method", "http.method"]).unwrap_or("POST");
+        let (method, url) = (method.to_owned(), url.to_owned());
+        return Some(SpanRequest {
+            method,
+            url,
+            headers: headers(kind),
+            body: raw(attributes, &body),
+        });
+    }
+    let kind = kind?;
+    let path = match kind {
+        SpanCallKind::Chat => "/v1/chat/completions",
+        SpanCallKind::Responses => "/v1/responses",
+        SpanCallKind::Messages => "/v1/messages",
+        SpanCallKind::Embeddings => "/v1/embeddings",
+    };
+    let url = format!("{}{path}", base(attributes, kind)?);
+    let (method, body) = ("POST".to_owned(), raw(attributes, &body));
+    Some(SpanRequest { method, url, headers: headers(Some(kind)), body })
+}
+
+fn input(attributes: &SpanAttributes) -> Option<Value> {
+    attributes.json(&["input.value", "gen_ai.request.body", "llm.request.body"])
+}
+
+/// The very text of a body, where it is kept as text.
+fn raw(attributes: &SpanAttributes, body: &Value) -> String {
+    let text = attributes.text(&["input.value", "gen_ai.request.body", "llm.request.body"]);
+    text.map_or_else(|| body.to_string(), str::to_owned)
+}
+
+/// The answer's body, where it is kept whole.
+pub(super) fn answered(attributes: &SpanAttributes) -> Option<Value> {
+    let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
+    attributes.json(&names).filter(Value::is_object)
+}
+
+/// The very text of an answer's body.
+pub(super) fn answered_text(attributes: &SpanAttributes, body: &Value) -> String {
+    let names = ["output.value", "gen_ai.response.body", "llm.response.body"];
+    attributes.text(&names).map_or_else(|| body.to_string(), str::to_owned)
+}
+
+/// Whether an answer's body is one of such a call, and no summary of it.
+pub(super) fn is_whole(body: &Value) -> bool {
+    let list = |name: &str| body.get(name).is_some_and(Value::is_array);
+    let chat = || body.pointer("/choices/0/message").is_some_and(Value::is_object);
+    let embeddings = || body.pointer("/data/0/embedding").is_some();
+    body.get("error").is_some_and(Value::is_object)
+        || chat()
+        || (list("output") && body.get("object").is_some())
+        || (list("content") && body.get("role").is_some())
+        || list("candidates")
+        || embeddings()
+}
+
+fn kind(
+    attributes: &SpanAttributes,
+    body: &Map<String, Value>,
+    output: Option<&Value>,
+) -> Option<SpanCallKind> {
+    let provider = provider(attributes).unwrap_or_default();
+    let answered = |name: &str| output.is_some_and(|output| output.get(name).is_some());
+    let has = |name: &str| body.contains_key(name);
+    if has("messages") && (answered("choices") || provider == "openai") {
+        // What is no list of messages was made for people to read.
+        body.get("messages")?.is_array().then_some(SpanCallKind::Chat)
+    } else if has("messages") && has("max_tokens") && provider == "anthropic" {
+        Some(SpanCallKind::Messages)
+    } else if has("input") && (answered("output") || body.contains_key("instructions")) {
+        Some(SpanCallKind::Responses)
+    } else if has("input") && (answered("data") || is_embedding(attributes)) {
+        Some(SpanCallKind::Embeddings)
+    } else if has("messages") && output.is_none() && upstream(&provider).is_some() {
+        Some(SpanCallKind::Chat)
+    } else {
+        None
+    }
+}
+
+/// Whether a span is one of vectors.
+pub(super) fn is_embedding(attributes: &SpanAttributes) -> bool {
+    attributes.text(&["openinference.span.kind"]).is_some_and(|kind| kind == "EMBEDDING")
+        || attributes.text(&["gen_ai.operation.name"]).is_some_and(|name| name == "embeddings")
+}
+
+/// The provider's name, in lower case.
+pub(super) fn provider(attributes: &SpanAttributes) -> Option<String> {
+    let names = ["gen_ai.provider.name", "llm.provider", "gen_ai.system", "llm.system"];
+    attributes.text(&names).map(|name| name.to_ascii_lowercase().replace("mistralai", "mistral"))
+}
+
+fn upstream(provider: &str) -> Option<&'static KnownUpstream> {
+    KnownUpstream::find(provider).filter(|upstream| upstream.base.is_some())
+}
+
+/// Where calls of this kind go.
+fn base(attributes: &SpanAttributes, kind: SpanCallKind) -> Option<&'static str> {
+    let provider = provider(attributes);
+    let usual = if kind == SpanCallKind::Messages { "anthropic" } else { "openai" };
+    match provider.as_deref() {
+        None => upstream(usual)?.base,
+        Some(known) if upstream(known).is_some() => upstream(known)?.base,
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,57 @@
+//! The recording: entries, the file format around them, and what must never
+//! get into it.
+//!
+//! A [`RecordingDocument`] is the whole file as data; [`mod@format`] turns it into text and
+//! back; [`log_codec`] is an entry's form in the log beside a file; [`pending`] is what a
+//! change that waits for its review is about; [`redact`] removes secrets before anything
+//! is stored.
+
+pub mod body;
+pub mod comparison;
+pub mod cost;
+pub mod document;
+pub mod encoding;
+pub mod entry;
+mod entry_field;
+pub mod entry_maker;
+pub mod entry_name;
+pub mod error;
+pub mod format;
+mod header_names;
+pub mod inspection;
+pub mod interchange;
+pub mod interned;
+mod json_style;
+pub mod log_codec;
+pub mod merge;
+pub mod meta;
+pub(crate) mod name_set;
+pub mod normalized_request;
+mod object_writer;
+pub mod outline;
+pub mod pending;
+pub(crate) mod rebuilt_body;
+pub mod redact;
+pub mod rekey;
+pub mod request_text;
+pub mod response_header;
+mod restyle;
+pub mod review;
+pub mod salvage;
+pub mod scan;
+pub mod similarity;
+pub mod take_identity;
+pub mod timestamp;
+mod typed_reader;
+pub mod unchecked;
+pub mod verification;
+
+pub use body::{Chunk, ChunkLayout, ResponsePayload};
+pub use document::RecordingDocument;
+pub use entry::{Entry, EntryError, RecordedCut, RecordedRequest, RecordedResponse, ResponseEnd};
+pub use entry_name::EntryName;
+pub use error::FormatError;
+pub use header_names::HeaderNames;
+pub use meta::RecordingMeta;
+pub use pending::{PendingChange, PendingKind};
+pub use unchecked::UncheckedReason;

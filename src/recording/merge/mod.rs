@@ -1,0 +1,232 @@
+//! What becomes of the takes of a name when recordings are merged.
+//!
+//! Takes of a name that answer one [`TakeIdentity`] are one **call**: [`of_name`] decides
+//! call by call, against what both sides come from where that is known. A call that one
+//! side alone has changed is as that side has it, removal included; one that both have
+//! changed otherwise is a [`MergeConflict`].
+//!
+//! Nothing is lost unless a side has removed it, or a conflict is decided against it.
+
+mod meta;
+
+use std::collections::HashMap;
+
+use sha2::{Digest as _, Sha256};
+
+pub use meta::keys;
+
+use crate::take_identity::TakeIdentity;
+use crate::{Entry, EntryName, log_codec};
+
+/// Where a take is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TakePosition {
+    /// Which of the recordings.
+    pub file: usize,
+    /// Which of its takes.
+    pub place: usize,
+}
+
+/// A take of one of the recordings: what it answers, and what tells whether another
+/// one is the same, without holding it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeTake {
+    /// Where it is from.
+    pub at: TakePosition,
+    question: TakeIdentity,
+    whole: [u8; 32],
+}
+
+/// What a call with a conflict gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConflictChoice {
+    /// What the first side has.
+    First,
+    /// What the second side has.
+    Last,
+    /// The takes of both, those of the first side in front.
+    Both,
+}
+
+/// A call that both sides have changed, each otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeConflict {
+    /// Both have it.
+    Changed,
+    /// The first side has removed it, the second changed it.
+    RemovedByFirst,
+    /// The second side has removed it, the first changed it.
+    RemovedByLast,
+}
+
+/// What becomes of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergedName {
+    /// Its takes in order; none where it goes.
+    pub takes: Vec<MergeTake>,
+    /// Its calls with a conflict, which were decided as preferred.
+    pub conflicts: Vec<MergeConflict>,
+    /// Whether both sides have added takes of one call behind the same ones: they
+    /// stand behind each other.
+    pub appended: bool,
+}
+
+impl MergeTake {
+    /// The take at a place.
+    pub fn of(at: TakePosition, name: &EntryName, entry: &Entry) -> Self {
+        let mut bytes = Vec::new();
+        log_codec::pack_to(&mut bytes, name, log_codec::TakeStanding::Further, entry);
+        Self { at, question: TakeIdentity::of(entry), whole: Sha256::digest(&bytes).into() }
+    }
+
+    /// Whether it is the very same entry.
+    pub fn is(&self, other: &Self) -> bool {
+        self.whole == other.whole
+    }
+}
+
+/// Merges the takes of one name. `base` is what both sides come from, none where that
+/// is not known; `same` tells whether two entries that are not the very same say the
+/// same all the same.
+///
+/// # Errors
+/// What `same` fails with.
+pub fn of_name<E>(
+    base: &[MergeTake],
+    ours: &[MergeTake],
+    theirs: &[MergeTake],
+    prefer: ConflictChoice,
+    mut same: impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+) -> Result<MergedName, E> {
+    let (mut sides, mut known) = (Vec::<Sides>::new(), HashMap::new());
+    for (side, takes) in [ours, theirs, base].into_iter().enumerate() {
+        for take in takes {
+            let at = *known.entry(take.question).or_insert(sides.len());
+            if at == sides.len() {
+                sides.push(Sides::default());
+            }
+            sides[at].0[side].push(take.clone());
+        }
+    }
+    let mut merged = MergedName::default();
+    let mut calls = Vec::with_capacity(sides.len());
+    for call in sides {
+        let (takes, special) = call.merge(prefer, &mut same)?;
+        match special {
+            Some(Special::Conflict(conflict)) => merged.conflicts.push(conflict),
+            Some(Special::Appended) => merged.appended = true,
+            None => {}
+        }
+        calls.push(takes.into_iter());
+    }
+    // Each call's takes stand where ours had that call; what is more of them goes behind.
+    let of = |take: &MergeTake| known.get(&take.question).copied();
+    merged.takes = ours.iter().filter_map(|take| calls.get_mut(of(take)?)?.next()).collect();
+    merged.takes.extend(calls.into_iter().flatten());
+    Ok(merged)
+}
+
+/// The takes of one call: ours, theirs, and those that both come from.
+#[derive(Default)]
+struct Sides([Vec<MergeTake>; 3]);
+
+/// What is to be told of a call.
+enum Special {
+    Conflict(MergeConflict),
+    Appended,
+}
+
+impl Sides {
+    fn merge<E>(
+        self,
+        prefer: ConflictChoice,
+        same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+    ) -> Result<(Vec<MergeTake>, Option<Special>), E> {
+        let Self([ours, theirs, base]) = self;
+        if are_very_same(&ours, &theirs) || are_very_same(&theirs, &base) {
+            return Ok((ours, None));
+        }
+        if are_very_same(&ours, &base) {
+            return Ok((theirs, None));
+        }
+        let all = |one: &[MergeTake], other: &[MergeTake], same: &mut _| -> Result<bool, E> {
+            Ok(one.len() == other.len() && shared(one, other, same)? == one.len())
+        };
+        // Times apart, nothing has changed on one of the sides.
+        if all(&ours, &theirs, same)? || all(&theirs, &base, same)? {
+            return Ok((ours, None));
+        }
+        if all(&ours, &base, same)? {
+            return Ok((theirs, None));
+        }
+        // One side has gone on where the other stopped.
+        let together = shared(&ours, &theirs, same)?;
+        let gone_on = together == ours.len() || together == theirs.len();
+        if gone_on && together > 0 && together >= base.len() {
+            let longer = if theirs.len() > ours.len() { theirs } else { ours };
+            return Ok((longer, None));
+        }
+        if !base.is_empty() && together >= base.len() {
+            let more = theirs.into_iter().skip(together);
+            return Ok((ours.into_iter().chain(more).collect(), Some(Special::Appended)));
+        }
+        let conflict = match (ours.is_empty(), theirs.is_empty()) {
+            (true, _) => MergeConflict::RemovedByFirst,
+            (_, true) => MergeConflict::RemovedByLast,
+            _ => MergeConflict::Changed,
+        };
+        let takes = match prefer {
+            ConflictChoice::First => ours,
+            ConflictChoice::Last => theirs,
+            ConflictChoice::Both => both(ours, theirs, same)?,
+        };
+        Ok((takes, Some(Special::Conflict(conflict))))
+    }
+}
+
+fn are_very_same(one: &[MergeTake], other: &[MergeTake]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is(other))
+}
+
+/// How many takes are the same, from the first on.
+fn shared<E>(
+    one: &[MergeTake],
+    other: &[MergeTake],
+    same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+) -> Result<usize, E> {
+    let mut count = 0;
+    for (one, other) in one.iter().zip(other) {
+        if !one.is(other) && !same(one, other)? {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The first side's takes, and those of the second that it has none like.
+fn both<E>(
+    ours: Vec<MergeTake>,
+    theirs: Vec<MergeTake>,
+    same: &mut impl FnMut(&MergeTake, &MergeTake) -> Result<bool, E>,
+) -> Result<Vec<MergeTake>, E> {
+    let mut free = ours.clone();
+    let mut takes = ours;
+    for take in theirs {
+        let mut like = None;
+        for (at, other) in free.iter().enumerate() {
+            if take.is(other) || same(other, &take)? {
+                like = Some(at);
+                break;
+            }
+        }
+        match like {
+            Some(at) => drop(free.remove(at)),
+            None => takes.push(take),
+        }
+    }
+    Ok(takes)
+}
+
+#[cfg(test)]
+mod tests;

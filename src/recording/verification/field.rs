@@ -1,0 +1,97 @@
+//! Fields of an entry that nobody knows, and those that stand there twice.
+
+use std::collections::HashSet;
+
+use super::pointer_place::{members, token};
+use super::{Problem, ProblemKind, Severity};
+use crate::entry::KNOWN;
+use loomrec_identity::JsonError;
+use loomrec_identity::spelling::nearest;
+
+/// Where a body may stand beside the fields of an object.
+const BODY: [&str; 4] = ["body", "style", "text", "base64"];
+const REQUEST: [&str; 5] = ["method", "path", "query", "headers", "other_headers"];
+const RESPONSE: [&str; 6] = ["status", "headers", "end", "cut", "chunks", "frames"];
+const USAGE: [&str; 6] = [
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "reasoning_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+];
+
+/// How many are told of one entry.
+const MOST: usize = 200;
+
+/// Fields of an entry beside those that are read.
+const MORE: [&str; 1] = ["pending"];
+
+/// Adds what is wrong with the fields of an entry's text, which is JSON.
+pub(super) fn check(text: &str, found: &mut Vec<Problem>) {
+    let top: Vec<&str> = KNOWN.iter().chain(&MORE).copied().collect();
+    let request: Vec<&str> = REQUEST.iter().chain(&BODY).copied().collect();
+    let response: Vec<&str> = RESPONSE.iter().chain(&BODY).copied().collect();
+    let Some(fields) = members(text) else { return };
+    object(&fields, &top, "", found);
+    for (name, value) in &fields {
+        let known: &[&str] = match name.as_ref() {
+            "request" => &request,
+            "response" => &response,
+            "usage" => &USAGE,
+            _ => continue,
+        };
+        if let Some(inner) = members(value) {
+            object(&inner, known, &token(name), found);
+        }
+    }
+    if !found.iter().any(|problem| problem.kind == ProblemKind::Duplicate) {
+        found.extend(deeper_duplicate(text));
+    }
+}
+
+/// A member that stands twice in an object further within, such as a body.
+fn deeper_duplicate(text: &str) -> Option<Problem> {
+    let Err(JsonError::DuplicateKey { at }) = loomrec_identity::parse(text.as_bytes()) else {
+        return None;
+    };
+    let line = memchr::memchr_iter(b'\n', text.as_bytes().get(..at)?).count();
+    let said = "an object that ends on this line holds a field twice: only the last is read";
+    let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, said);
+    Some(problem.at("", Some(line)).helped("remove one of them"))
+}
+
+/// The members of one object.
+fn object<T: AsRef<str>>(fields: &[(T, &str)], known: &[&str], at: &str, found: &mut Vec<Problem>) {
+    let mut seen = HashSet::new();
+    for (name, _) in fields {
+        if found.len() >= MOST {
+            return;
+        }
+        let name = name.as_ref();
+        let pointer = format!("{at}{}", token(name));
+        if !seen.insert(name) {
+            let text =
+                format!("the field `{}` stands there twice: only the last is read", short(name));
+            let problem = Problem::of_file(ProblemKind::Duplicate, Severity::Error, text);
+            found.push(problem.at(pointer, None).helped("remove one of them"));
+        } else if !known.contains(&name) {
+            let hint = match nearest(name, known) {
+                Some(meant) => format!(" (is `{meant}` meant?)"),
+                None => String::new(),
+            };
+            let text = format!("the field `{}` is not known{hint}", short(name));
+            let problem = Problem::of_file(ProblemKind::Field, Severity::Warning, text);
+            let remedy = "correct its name, or remove it; it is kept as it is, and does nothing";
+            found.push(problem.at(pointer, None).helped(remedy));
+        }
+    }
+}
+
+/// A name that may be of any length.
+fn short(name: &str) -> String {
+    match name.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
