@@ -11,6 +11,7 @@
 //! | [`loomrec_fault`] | what can go wrong with an answer, at which calls, and how well a program recovers |
 //! | [`loomrec_provider`] | the wire shapes of providers: what a request asks for, what an answer says |
 //! | [`loomrec_identity`] | what makes two requests the same: exact JSON, canonical text, keys, rules, differences; names and text for people |
+//! | [`loomrec_os`] | what depends on the operating system: files, processes, signals, the terminal |
 //!
 //! The modules of this package stand on floors; a module imports only from lower floors or
 //! from its own folder (`tests/it/architecture` holds this):
@@ -39,6 +40,7 @@ pub use loomrec_fault as fault;
 pub use loomrec_fault::recovery;
 pub use loomrec_identity as identity;
 pub use loomrec_identity::{printable, spelling};
+pub use loomrec_os as os;
 pub use loomrec_provider as provider;
 pub use loomrec_recording as recording;
 pub use loomrec_recording::{comparison, inspection, interchange, merge, review, verification};

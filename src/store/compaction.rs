@@ -10,7 +10,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +32,7 @@ use super::snapshot::RecordingSnapshot;
 use super::store_event::StoreEvent;
 use super::temporary_file;
 use loomrec_identity::IdentityRules;
+use loomrec_os::{FileKind, FileStatus};
 use loomrec_recording::log_codec;
 
 /// How long a compaction of someone else's is waited for.
@@ -291,10 +291,10 @@ pub(super) fn write_to(
     source: &RecordingSnapshot,
 ) -> Result<(), StoreError> {
     let failed = |source| StoreError::write(target.to_owned(), source);
-    if let Ok(old) = fs::symlink_metadata(target)
-        && old.is_file()
+    if let Ok(Some(old)) = FileStatus::at_path(target)
+        && old.kind == FileKind::Regular
     {
-        disk.set_mode(file, old.permissions().mode() & 0o777).map_err(failed)?;
+        disk.set_mode(file, old.mode).map_err(failed)?;
     }
     compose(source, rules, &mut disk.writer(file)).map_err(|error| error.at(target))?;
     // A larger one could never be read again.

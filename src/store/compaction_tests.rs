@@ -203,13 +203,13 @@ fn fold_of_someone_alive_is_left_to_him() {
 
 #[test]
 fn mode_of_the_file_is_kept_and_a_new_one_is_private() {
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let mode = |path: &Path| FileStatus::at_path(path).unwrap().unwrap().mode;
     let folder = Folder::new();
     let add = |content| folder.log(&folder.paths.log, &[(step("a"), true, entry(content, "t"))]);
     add("1");
     folder.fold().unwrap();
     assert_eq!(mode(&folder.path), 0o600);
-    fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o644)).unwrap();
+    loomrec_os::set_mode(&File::open(&folder.path).unwrap(), 0o644).unwrap();
     add("2");
     folder.fold().unwrap();
     assert_eq!(mode(&folder.path), 0o644);

@@ -1,7 +1,6 @@
 //! The SHA-256 of a recording as it is on disk, without its logs.
 
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -23,7 +22,7 @@ pub fn sha256(path: &Path) -> Option<String> {
     for (name, _) in files {
         hash.update(hex(&paths.target.join(&name))?);
         hash.update("  ");
-        hash.update(name.as_bytes());
+        hash.update(name.as_encoded_bytes());
         hash.update("\n");
     }
     Some(text(hash))

@@ -7,12 +7,12 @@
 #[cfg(test)]
 pub(super) mod failing;
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use super::regular_file;
+use loomrec_os::set_creation_mode;
 
 /// New files may be read by their owner only.
 const MODE: u32 = 0o600;
@@ -61,7 +61,9 @@ impl Disk {
     /// Creates a file that must not be there yet, for reading and writing.
     pub(super) fn create_new(&self, path: &Path) -> io::Result<File> {
         self.may("create")?;
-        OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        set_creation_mode(&mut options, MODE).open(path)
     }
 
     /// Opens a file for reading and for writing at places, creating it where it
@@ -83,7 +85,7 @@ impl Disk {
             Some(file) => Ok(file),
             None => {
                 self.may("create")?;
-                regular_file::open(path, options.create(true).mode(MODE))
+                regular_file::open(path, set_creation_mode(options.create(true), MODE))
             }
         }
     }
@@ -96,7 +98,7 @@ impl Disk {
 
     /// Writes all of it at a place.
     pub(super) fn write_all_at(&self, file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.write(&mut |bytes| file.write_all_at(bytes, at), bytes)
+        self.write(&mut |bytes| loomrec_os::write_all_at(file, bytes, at), bytes)
     }
 
     /// Lets a file be written through [`Write`].
@@ -113,7 +115,7 @@ impl Disk {
     /// Sets who may do what with a file.
     pub(super) fn set_mode(&self, file: &File, mode: u32) -> io::Result<()> {
         self.may("set mode")?;
-        file.set_permissions(Permissions::from_mode(mode))
+        loomrec_os::set_mode(file, mode)
     }
 
     /// Returns when the file's bytes, and what is needed to find them, are on the
@@ -137,16 +139,9 @@ impl Disk {
 
     /// Returns when all that was written to the file system of a folder is on the
     /// device: for many files one wait in place of one each.
-    #[cfg(target_os = "linux")]
     pub(super) fn sync_system(&self, folder: &Path) -> io::Result<()> {
         self.may("sync system")?;
-        Ok(rustix::fs::syncfs(File::open(folder)?)?)
-    }
-
-    /// The same, where that cannot be: each file is waited for.
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn sync_system(&self, _folder: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        loomrec_os::sync_file_system(folder)
     }
 
     /// Gives a file another name, in the place of whatever has it.

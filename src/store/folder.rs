@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -74,7 +73,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<(OsString, FileVersion)>, StoreE
         }
         let path = folder.join(&name);
         match regular_file::look_at(&path) {
-            Ok(Some(metadata)) => files.push((name, FileVersion::read(&metadata))),
+            Ok(Some(status)) => files.push((name, FileVersion::from_status(&status))),
             // Removed since.
             Ok(None) => {}
             Err(source) => return Err(file::not_a_part(&path, source)),
@@ -105,7 +104,7 @@ pub(super) fn names(folder: &Path) -> io::Result<Vec<OsString>> {
 
 /// Whether a file in a recording's folder is called as an entry's is.
 fn is_entry(name: &OsStr) -> bool {
-    let name = name.as_bytes();
+    let name = name.as_encoded_bytes();
     name.ends_with(b".json") && !name.starts_with(b".")
 }
 
@@ -118,8 +117,8 @@ pub(super) fn sweep(folder: &Path, ending: &str) -> io::Result<()> {
     for entry in found {
         let entry = entry?;
         let name = entry.file_name();
-        let ours =
-            name.as_bytes().starts_with(b".") && name.as_bytes().ends_with(ending.as_bytes());
+        let ours = name.as_encoded_bytes().starts_with(b".")
+            && name.as_encoded_bytes().ends_with(ending.as_bytes());
         if ours {
             regular_file::remove_temporary(&entry.path())?;
         }

@@ -267,7 +267,7 @@ fn what_is_called_as_an_entry_and_is_no_file_is_refused() {
 #[test]
 fn file_whose_name_does_not_fit_is_read_told_and_written_where_it_is() {
     let folder = Folder::with(&[("b.json", &file("a", "1", "1"))]);
-    let odd = OsStr::from_bytes(b"\xff.json");
+    let odd: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"\xff.json");
     fs::write(folder.path.join(odd), file("c", "3", "3")).unwrap();
     for (name, key, fitting) in [("b.json".as_ref(), "a", "a.json"), (odd, "c", "c.json")] {
         assert_eq!(misnamed(Path::new(name), key).as_deref(), Some(fitting));

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
@@ -11,6 +10,7 @@ use super::memory_guard::has_room;
 use super::paths::RecordingForm;
 use super::reader::paths_of;
 use super::{file, folder, index, log, regular_file, run, sidecars};
+use loomrec_os::read_exact_at;
 use loomrec_recording::FormatError;
 use loomrec_recording::error::not_object;
 use loomrec_recording::scan::{MemberScanner, NotSplit};
@@ -138,7 +138,7 @@ impl InspectedFile {
             return Err(StoreError::TooHeavyToRead { path: self.path.clone(), bytes });
         }
         bytes.resize(length, 0);
-        self.file.read_exact_at(&mut bytes, range.start).map_err(|error| self.failed(error))?;
+        read_exact_at(&self.file, &mut bytes, range.start).map_err(|error| self.failed(error))?;
         Ok(bytes)
     }
 
@@ -182,8 +182,8 @@ pub fn leftovers(path: &Path) -> Result<Vec<LeftoverFile>, StoreError> {
     for number in 1.. {
         let path = paths.torn(number);
         let failed = |source| StoreError::read(&path, source);
-        let Some(metadata) = regular_file::look_at(&path).map_err(failed)? else { break };
-        found.push(LeftoverFile::Torn { path, bytes: metadata.len() });
+        let Some(status) = regular_file::look_at(&path).map_err(failed)? else { break };
+        found.push(LeftoverFile::Torn { path, bytes: status.length });
     }
     for path in paths.waiting() {
         if sidecars::is_at(&path)? {

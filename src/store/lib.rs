@@ -29,7 +29,6 @@ mod log;
 mod log_appender;
 mod memory_guard;
 mod merge;
-mod network;
 mod paths;
 mod read_buffer;
 mod reader;

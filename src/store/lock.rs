@@ -7,9 +7,8 @@
 //! one who was waiting on it sees that its path no longer names what was locked,
 //! and starts over.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -18,6 +17,7 @@ use std::time::{Duration, Instant};
 use super::disk::Disk;
 use super::error::StoreError;
 use super::regular_file;
+use loomrec_os::{FileId, read_at, read_exact_at, write_all_at};
 
 /// How long a lock is waited for.
 pub(super) const WAIT: Duration = Duration::from_secs(30);
@@ -45,9 +45,6 @@ const UNCHECKED: Duration = Duration::from_millis(20);
 
 /// Every signature has this many bytes, so that one overwrites another whole.
 const SIGNATURE: usize = 160;
-
-/// A file, whatever it is called: device and inode.
-pub(super) type FileId = (u64, u64);
 
 /// One user of a recording's lock.
 #[derive(Debug)]
@@ -111,7 +108,7 @@ impl RecordingLock {
                 None => {
                     (self.signed, self.checked) = (None, None);
                     let file = self.disk.open(&self.path).map_err(failed)?;
-                    let id = id_of(&file.metadata().map_err(failed)?);
+                    let id = FileId::from_file(&file).map_err(failed)?;
                     (Arc::new(file), id)
                 }
             };
@@ -129,7 +126,7 @@ impl RecordingLock {
                 self.open = Some((file, id));
                 return Ok(guard);
             }
-            if id_at(&self.path).map_err(failed)? == Some(id) {
+            if FileId::at_path(&self.path).map_err(failed)? == Some(id) {
                 // For people only: a lock without a name on it is as good.
                 let _ = self.sign(&file);
                 self.checked = Some(began);
@@ -158,12 +155,12 @@ impl RecordingLock {
             && when.elapsed() < FRESH
         {
             let mut there = [0; SIGNATURE];
-            if file.read_exact_at(&mut there, 0).is_ok() && there == **text {
+            if read_exact_at(file, &mut there, 0).is_ok() && there == **text {
                 return Ok(());
             }
         }
         let text = signature();
-        file.write_all_at(&text, 0)?;
+        write_all_at(file, &text, 0)?;
         self.signed = Some((Instant::now(), text));
         Ok(())
     }
@@ -180,13 +177,13 @@ pub(super) fn acquire_existing(path: &Path, wait: Duration) -> Result<ExistingLo
         let Some(file) = regular_file::open_to_read(path).map_err(failed)? else {
             return Ok(ExistingLock::Missing);
         };
-        let (id, file) = (id_of(&file.metadata().map_err(failed)?), Arc::new(file));
+        let (id, file) = (FileId::from_file(&file).map_err(failed)?, Arc::new(file));
         if !lock_until(&file, deadline).map_err(failed)? {
             return Ok(ExistingLock::Held);
         }
         let guard = LockGuard { file };
         // Its holder may have removed it meanwhile.
-        if id_at(path).map_err(failed)? == Some(id) {
+        if FileId::at_path(path).map_err(failed)? == Some(id) {
             return Ok(ExistingLock::Acquired(guard));
         }
     }
@@ -206,20 +203,6 @@ pub(super) enum ExistingLock {
 /// Whether an error says that someone else holds the lock.
 pub(super) fn is_contended(error: &io::Error) -> bool {
     error.raw_os_error() == fs2::lock_contended_error().raw_os_error()
-}
-
-/// Which file this is.
-pub(super) fn id_of(metadata: &fs::Metadata) -> FileId {
-    (metadata.dev(), metadata.ino())
-}
-
-/// Which file a path names; `None` where there is none.
-pub(super) fn id_at(path: &Path) -> io::Result<Option<FileId>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(id_of(&metadata))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Takes the exclusive lock on a file, unless someone else has it.
@@ -290,8 +273,8 @@ fn signature() -> Vec<u8> {
 
 fn holder(path: &Path) -> String {
     let mut text = [0; SIGNATURE];
-    let read =
-        regular_file::open_to_read(path).ok().flatten().map(|file| file.read_at(&mut text, 0));
+    let file = regular_file::open_to_read(path).ok().flatten();
+    let read = file.map(|file| read_at(&file, &mut text, 0));
     let text =
         String::from_utf8_lossy(&text[..read.and_then(Result::ok).unwrap_or(0)]).into_owned();
     // Whoever may write the file may have written anything.

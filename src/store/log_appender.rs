@@ -1,14 +1,14 @@
 //! Appends to the log for one recorder, which knows where its last append ended.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::disk::Disk;
-use super::lock::{self, FileId};
 use super::regular_file;
 use super::rotation::KnownLog;
+use loomrec_os::{FileId, FileStatus};
 
 /// An append that took longer says that the storage is slow at present.
 const SLOW: Duration = Duration::from_millis(2);
@@ -89,14 +89,9 @@ impl LogAppender {
 
     /// Looks at the path.
     pub(super) fn state(&self) -> io::Result<LogState> {
-        let there = match fs::symlink_metadata(&self.path) {
-            Ok(metadata) => Some((lock::id_of(&metadata), metadata.len())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        Ok(match (&self.open, there) {
+        Ok(match (&self.open, FileStatus::at_path(&self.path)?) {
             (None, None) => LogState::Same,
-            (Some(open), Some((id, length))) if open.id == id => match length.cmp(&open.end) {
+            (Some(open), Some(there)) if open.id == there.id => match there.length.cmp(&open.end) {
                 std::cmp::Ordering::Equal => LogState::Same,
                 std::cmp::Ordering::Greater => LogState::Longer,
                 std::cmp::Ordering::Less => LogState::Shorter,
@@ -112,7 +107,7 @@ impl LogAppender {
         let open = regular_file::open_existing(&self.path, options.read(true).append(true))?;
         let open = match open {
             Some(file) => {
-                let id = lock::id_of(&file.metadata()?);
+                let id = FileId::from_file(&file)?;
                 Some(OpenLog { file, id, end: 0, rotations, named: false })
             }
             None => None,
@@ -146,7 +141,7 @@ impl LogAppender {
     ) -> io::Result<()> {
         if self.open.is_none() {
             let file = self.disk.open_to_append(&self.path)?;
-            let id = lock::id_of(&file.metadata()?);
+            let id = FileId::from_file(&file)?;
             self.open = Some(OpenLog { file, id, end: 0, rotations, named: false });
         }
         let Some(open) = &mut self.open else { return Ok(()) };

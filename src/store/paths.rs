@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::regular_file;
@@ -47,7 +46,7 @@ impl RecordingPaths {
     /// A folder that is not there; a file with a slash behind its name;
     /// `UnsafeFileError` for a link that leads to nothing, or is not followed.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        let slash = path.as_os_str().as_bytes().ends_with(b"/");
+        let slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         // Without it: what stands beside a folder stands beside what a link leads to.
         let plain: PathBuf = path.components().collect();
         let target = temporary_file::resolve(&plain)?;

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use super::merge::{EntryOrigin, TakeRef};
+use loomrec_os::read_at;
 
 /// The least that is read at once where entries are read one after the other.
 const WINDOW: u64 = 256 * 1024;
@@ -75,7 +75,7 @@ impl ReadBuffer {
         self.bytes.resize(wanted, 0);
         let mut filled = 0;
         while filled < wanted {
-            match file.read_at(&mut self.bytes[filled..], at + filled as u64) {
+            match read_at(file, &mut self.bytes[filled..], at + filled as u64) {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -16,15 +16,15 @@ use super::disk::Disk;
 use super::error::StoreError;
 use super::file_version::FileVersion;
 use super::frame_encoder::{EncodedFrame, FrameEncoder, LogItem, RecordedTakes, failed_mark};
-use super::lock::{self, FileId, RecordingLock};
+use super::lock::{self, RecordingLock};
 use super::log::{self, NameFingerprint};
 use super::log_appender::{Durability, LogAppender, OpenLog};
-use super::network;
 use super::paths::RecordingPaths;
 use super::run::{RunChoice, RunSeat};
 use super::secret_guard::SecretGuard;
 use super::store_event::StoreEvent;
 use loomrec_identity::IdentityRules;
+use loomrec_os::FileId;
 use loomrec_recording::redact::CallCredentials;
 use loomrec_recording::{Entry, EntryName};
 

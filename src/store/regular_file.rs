@@ -6,12 +6,11 @@
 //! such file is opened here: the last part of its path is never followed, opening never
 //! waits, and the open file must be a regular one with a single name.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use loomrec_os::{FileKind, FileStatus};
 
 /// The end of every temporary file's name.
 pub(super) const TEMPORARY: &str = ".loomrec-tmp";
@@ -73,19 +72,18 @@ impl UnsafeFileError {
 
     /// What is wrong with the file that a look at a path found; `None` for a regular
     /// file with one name.
-    fn find(path: &Path, metadata: &Metadata) -> Option<Self> {
-        let kind = metadata.file_type();
-        let kind = match metadata.nlink() {
-            // A file that was removed since it was opened has none.
-            0 | 1 if kind.is_file() => return None,
-            names if kind.is_file() => UnsafeKind::HardLink { names },
-            _ if kind.is_symlink() => {
+    fn find(path: &Path, status: &FileStatus) -> Option<Self> {
+        let kind = match status.kind {
+            // A file that was removed since it was opened has no name.
+            FileKind::Regular if status.names <= 1 => return None,
+            FileKind::Regular => UnsafeKind::HardLink { names: status.names },
+            FileKind::SymbolicLink => {
                 UnsafeKind::SymbolicLink { to: fs::read_link(path).unwrap_or_default() }
             }
-            _ if kind.is_dir() => UnsafeKind::Directory,
-            _ if kind.is_fifo() => UnsafeKind::Pipe,
-            _ if kind.is_socket() => UnsafeKind::Socket,
-            _ => UnsafeKind::Device,
+            FileKind::Directory => UnsafeKind::Directory,
+            FileKind::Pipe => UnsafeKind::Pipe,
+            FileKind::Socket => UnsafeKind::Socket,
+            FileKind::Device => UnsafeKind::Device,
         };
         Some(Self { path: path.to_owned(), kind })
     }
@@ -101,20 +99,18 @@ impl From<UnsafeFileError> for io::Error {
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.
-pub(super) fn check(path: &Path, metadata: &Metadata) -> io::Result<()> {
-    UnsafeFileError::find(path, metadata).map_or(Ok(()), |error| Err(error.into()))
+pub(super) fn check(path: &Path, status: &FileStatus) -> io::Result<()> {
+    UnsafeFileError::find(path, status).map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Looks at a path; `None` where there is nothing.
 ///
 /// # Errors
 /// [`UnsafeFileError`] for anything but a regular file with one name.
-pub(super) fn look_at(path: &Path) -> io::Result<Option<Metadata>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => check(path, &metadata).map(|()| Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+pub(super) fn look_at(path: &Path) -> io::Result<Option<FileStatus>> {
+    let found = FileStatus::at_path(path)?;
+    found.map_or(Ok(()), |status| check(path, &status))?;
+    Ok(found)
 }
 
 /// Opens a file with these options, which must not truncate it.
@@ -125,8 +121,7 @@ pub(super) fn look_at(path: &Path) -> io::Result<Option<Metadata>> {
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // A device may act on being opened: it is refused before that.
     look_at(path)?;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
+    let file = match loomrec_os::refuse_links_and_waits(options).open(path) {
         Ok(file) => file,
         Err(error) => {
             // Something else may have taken its place meanwhile.
@@ -134,7 +129,7 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
             return Err(error);
         }
     };
-    check(path, &file.metadata()?)?;
+    check(path, &FileStatus::from_file(&file)?)?;
     Ok(file)
 }
 
@@ -190,22 +185,24 @@ pub(super) fn is_sidecar_name(path: &Path) -> bool {
 /// what opening a file fails with.
 pub fn open_output(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(mode);
+    options.write(true).create(true).truncate(false);
+    loomrec_os::set_creation_mode(&mut options, mode);
     if !is_kept_by_system(path) {
-        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        loomrec_os::refuse_links(&mut options);
     }
-    let refuse = |metadata: &Metadata| match UnsafeFileError::find(path, metadata) {
+    let refuse = |status: &FileStatus| match UnsafeFileError::find(path, status) {
         Some(error) if error.kind.is_link() => Err(io::Error::from(error)),
         _ => Ok(()),
     };
     let file = match options.open(path) {
         Ok(file) => file,
         Err(error) => {
-            fs::symlink_metadata(path).map_or(Ok(()), |found| refuse(&found))?;
+            let found = FileStatus::at_path(path).ok().flatten();
+            found.map_or(Ok(()), |found| refuse(&found))?;
             return Err(error);
         }
     };
-    refuse(&file.metadata()?)?;
+    refuse(&FileStatus::from_file(&file)?)?;
     Ok(file)
 }
 

@@ -59,7 +59,7 @@ fn regular_file_is_opened_and_a_missing_one_is_none() {
     assert!(open_to_read(&path).unwrap().is_some());
     let open = open_to_read(&path).unwrap().unwrap();
     fs::remove_file(&path).unwrap();
-    check(&path, &open.metadata().unwrap()).unwrap();
+    check(&path, &FileStatus::from_file(&open).unwrap()).unwrap();
 }
 
 #[test]

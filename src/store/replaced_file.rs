@@ -1,11 +1,10 @@
 //! Output files that replace what an earlier run wrote: nothing else gives way to them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use loomrec_os::{FileId, FileKind, FileStatus, refuse_links_and_waits};
 
 /// Accepts an open output file if it may be emptied: it is empty, or begins with one of
 /// `beginnings`. A pipe or a device holds nothing.
@@ -13,12 +12,12 @@ use rustix::fs::OFlags;
 /// # Errors
 /// [`ErrorKind::AlreadyExists`] for a file that begins otherwise; what reading fails with.
 pub fn accept_replacing(file: &File, path: &Path, beginnings: &[&[u8]]) -> io::Result<()> {
-    let opened = file.metadata()?;
-    if !opened.is_file() || opened.len() == 0 {
+    let opened = FileStatus::from_file(file)?;
+    if opened.kind != FileKind::Regular || opened.length == 0 {
         return Ok(());
     }
     let longest = beginnings.iter().map(|beginning| beginning.len()).max().unwrap_or(0);
-    let start = first_bytes(path, &opened, longest)?;
+    let start = first_bytes(path, opened.id, longest)?;
     match beginnings.iter().any(|beginning| start.starts_with(beginning)) {
         true => Ok(()),
         false => Err(io::Error::new(
@@ -30,11 +29,9 @@ pub fn accept_replacing(file: &File, path: &Path, beginnings: &[&[u8]]) -> io::R
 }
 
 /// The first bytes of the file at `path`, which must be the one that was opened.
-fn first_bytes(path: &Path, opened: &fs::Metadata, count: usize) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
-    let found = file.metadata()?;
-    if (found.dev(), found.ino()) != (opened.dev(), opened.ino()) {
+fn first_bytes(path: &Path, opened: FileId, count: usize) -> io::Result<Vec<u8>> {
+    let file = refuse_links_and_waits(OpenOptions::new().read(true)).open(path)?;
+    if FileId::from_file(&file)? != opened {
         return Err(io::Error::other("another file took its place"));
     }
     let mut start = Vec::new();
@@ -44,6 +41,8 @@ fn first_bytes(path: &Path, opened: &fs::Metadata, count: usize) -> io::Result<V
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -7,12 +7,13 @@ use std::path::Path;
 
 use super::disk::Disk;
 use super::error::StoreError;
-use super::lock::{self, FileId, RecordingLock};
+use super::lock::{self, RecordingLock};
 use super::log::{self, LogContents};
 use super::paths::RecordingPaths;
 use super::regular_file;
 use super::run;
 use super::store_event::StoreEvent;
+use loomrec_os::FileId;
 
 /// Up to where a recorder knows that its log was whole.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,7 @@ pub(super) fn rotate(
     if scanned.newer {
         return Err(StoreError::NewerLog { path: paths.log.clone() });
     }
-    let id = lock::id_of(&file.metadata().map_err(at_log)?);
+    let id = FileId::from_file(&file).map_err(at_log)?;
     let known = known.filter(|known| known.log == id).map_or(0, |known| known.end);
     let damaged = damaged_ranges(&scanned, known);
     let mut notes: Vec<StoreEvent> =
@@ -182,10 +183,10 @@ fn free_place(
 /// frames may stand there now: the last one is read again, and where it is not the
 /// same, everything is.
 fn finish_scan(file: &File, ahead: Option<(File, LogContents)>) -> io::Result<LogContents> {
-    let id = lock::id_of(&file.metadata()?);
+    let id = FileId::from_file(file)?;
     let Some((before, mut scanned)) = ahead else { return log::scan(file) };
     let last = scanned.frames.pop().filter(|_| scanned.damaged.is_empty());
-    let (Some(last), true) = (last, lock::id_of(&before.metadata()?) == id) else {
+    let (Some(last), true) = (last, FileId::from_file(&before)? == id) else {
         return log::scan(file);
     };
     let rest = log::scan_from(file, last.at - log::HEAD as u64)?;

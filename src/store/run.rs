@@ -17,7 +17,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -25,10 +24,11 @@ use std::time::Duration;
 use foldhash::HashSet;
 
 use super::disk::Disk;
-use super::lock::{self, FileId};
+use super::lock;
 use super::log::NameFingerprint;
 use super::regular_file;
 use line::{RunLine, lines, read_line};
+use loomrec_os::FileId;
 
 mod abandoned;
 mod line;
@@ -82,7 +82,7 @@ impl RunSeat {
     pub(super) fn enter(path: &Path, disk: &Disk, choice: &RunChoice) -> io::Result<Self> {
         let file = disk.open(path)?;
         let alone = is_nobodys(&file)?;
-        let id = lock::id_of(&file.metadata()?);
+        let id = FileId::from_file(&file)?;
         let mut run = Self {
             path: path.to_owned(),
             disk: disk.clone(),
@@ -120,7 +120,7 @@ impl RunSeat {
     /// Enters again where someone has removed the run's file, taking along what
     /// is known of it. Only under the recording's lock.
     pub(super) fn stay(&mut self) -> io::Result<()> {
-        if lock::id_at(&self.path)? == Some(self.id) {
+        if FileId::at_path(&self.path)? == Some(self.id) {
             return Ok(());
         }
         let choice = self.name.clone().map_or(RunChoice::New, RunChoice::Named);
@@ -211,7 +211,10 @@ impl RunSeat {
             let end = self.read_to + length + rest;
             let mut last = [0];
             // A line without its end was cut by a crash; whoever adds next ends it.
-            if rest == 0 || self.file.read_at(&mut last, end - 1)? == 0 || last != [b'\n'] {
+            if rest == 0
+                || loomrec_os::read_at(&self.file, &mut last, end - 1)? == 0
+                || last != [b'\n']
+            {
                 return Ok(());
             }
             self.read_to = end;
@@ -241,7 +244,7 @@ impl RunSeat {
     /// Leaves the run; gives whether it was the last recorder in it. Only under
     /// the recording's lock.
     pub(super) fn leave(self) -> io::Result<bool> {
-        if lock::id_at(&self.path)? != Some(self.id) || !lock::try_lock(&self.file)? {
+        if FileId::at_path(&self.path)? != Some(self.id) || !lock::try_lock(&self.file)? {
             return Ok(false);
         }
         if self.name.is_none() {
@@ -311,7 +314,7 @@ pub(super) fn note_rotation(
     log: FileId,
 ) -> io::Result<()> {
     let mut added = lines(names);
-    let (device, inode) = log;
+    let FileId { device, inode } = log;
     added.extend(format!("{{\"rotated\":[{device},{inode}]}}\n").into_bytes());
     note(path, disk, &added)
 }

@@ -9,6 +9,10 @@ fn enter(path: &Path) -> RunSeat {
     RunSeat::enter(path, &Disk::real(), &RunChoice::New).unwrap()
 }
 
+fn log(inode: u64) -> FileId {
+    FileId { device: 1, inode }
+}
+
 fn note(path: &Path, names: &[NameFingerprint], log: FileId) {
     note_rotation(path, &Disk::real(), names, log).unwrap();
 }
@@ -18,15 +22,15 @@ fn names_of_a_log_that_was_moved_are_known_to_all_in_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let mut one = enter(&path);
-    note(&path, &[A], (1, 2));
+    note(&path, &[A], log(2));
     let mut two = enter(&path);
-    note(&path, &[B], (1, 3));
+    note(&path, &[B], log(3));
     assert!(two.knows(A) && !two.knows(B));
     for run in [&mut one, &mut two] {
         run.refresh().unwrap();
         assert!(run.knows(A) && run.knows(B));
         assert_eq!(run.rotations(), 2);
-        assert!(run.has_rotated((1, 2), 0) && !run.has_rotated((1, 2), 1));
+        assert!(run.has_rotated(log(2), 0) && !run.has_rotated(log(2), 1));
     }
     assert!(!two.leave().unwrap());
     assert!(one.leave().unwrap());
@@ -52,11 +56,11 @@ fn line_that_was_cut_is_written_over() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
     let mut run = enter(&path);
-    note(&path, &[A], (1, 2));
+    note(&path, &[A], log(2));
     let whole = fs::read(&path).unwrap();
     for cut in 13..whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
-        note(&path, &[B], (1, 3));
+        note(&path, &[B], log(3));
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.ends_with("{\"rotated\":[1,3]}\n"), "{text}");
         let lines: Vec<_> = text.lines().skip(1).map(|line| read_line(line.as_bytes())).collect();
@@ -87,7 +91,7 @@ fn recorder_whose_run_was_removed_goes_on_in_a_new_one_with_its_names() {
 fn note_needs_no_run_and_makes_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run");
-    note(&path, &[A], (1, 2));
+    note(&path, &[A], log(2));
     assert!(!path.exists() && !is_live(&path).unwrap());
 }
 

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -347,7 +346,7 @@ fn bytes(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length).map_err(|_| full())?;
     bytes.resize(length, 0);
-    file.read_exact_at(&mut bytes, range.start)?;
+    loomrec_os::read_exact_at(file, &mut bytes, range.start)?;
     Ok(bytes)
 }
 
@@ -368,7 +367,7 @@ fn is_binary(path: &Path, file: &File) -> io::Result<bool> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let named = name.ends_with(".log") || name.ends_with(".folding") || name.contains(".log.torn-");
     let mut head = [0; 4096];
-    let read = file.read_at(&mut head, 0)?;
+    let read = loomrec_os::read_at(file, &mut head, 0)?;
     let text = head[..read].trim_ascii_start().first() == Some(&b'{');
     Ok(!text && (named || is_log(file)?))
 }

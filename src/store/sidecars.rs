@@ -22,7 +22,7 @@ pub(super) fn left_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, StoreE
     let (mut left, logs) = (None, [&paths.folding, &paths.log]);
     for path in logs {
         let found = regular_file::look_at(path).map_err(|source| StoreError::read(path, source))?;
-        if left.is_none() && found.is_some_and(|metadata| metadata.len() > 0) {
+        if left.is_none() && found.is_some_and(|status| status.length > 0) {
             left = Some(path.clone());
         }
     }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::base_text::BaseText;
 use super::error::StoreError;
 use super::index;
-use super::lock::{self, FileId};
 use super::log::{self, FramePlace, LogContents};
 use super::memory_guard::{TO_READ, has_room};
 use super::merge::{EntryOrigin, LogFrame, LogMerge, TakeRef, plan, settle};
@@ -15,6 +14,7 @@ use super::paths::RecordingPaths;
 use super::read_buffer::{FileStretch, ReadBuffer};
 use super::regular_file;
 use loomrec_identity::IdentityRules;
+use loomrec_os::FileId;
 use loomrec_recording::entry::EntryReadError;
 use loomrec_recording::log_codec::{self, PackedError, PackedHead};
 use loomrec_recording::outline::RecordingOutline;
@@ -353,7 +353,7 @@ impl Files {
         logs.extend(newer.filter(|log| !moved(log)).into_iter().collect::<Vec<_>>());
         let is_at = |at: &Path, id: FileId| {
             let failed = |source| StoreError::read(at.to_owned(), source);
-            lock::id_at(at).map(|there| there == Some(id)).map_err(failed)
+            FileId::at_path(at).map(|there| there == Some(id)).map_err(failed)
         };
         let current = match logs.last() {
             // In the order in which a log moves.
@@ -367,7 +367,7 @@ impl Files {
 fn open_log(path: &Path) -> Result<Option<(PathBuf, File, FileId)>, StoreError> {
     let failed = |source| StoreError::read(path.to_owned(), source);
     let Some(file) = regular_file::open_to_read(path).map_err(failed)? else { return Ok(None) };
-    let id = lock::id_of(&file.metadata().map_err(failed)?);
+    let id = FileId::from_file(&file).map_err(failed)?;
     Ok(Some((path.to_owned(), file, id)))
 }
 

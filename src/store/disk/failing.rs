@@ -12,7 +12,7 @@ pub(crate) struct Plan(Arc<Mutex<State>>);
 /// How storage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// That one change is not done: EIO.
+    /// That one change is not done.
     Error,
     /// That one change finds no space left; half of a write gets there.
     Short,
@@ -98,9 +98,8 @@ impl Plan {
 }
 
 fn error(how: Failure) -> io::Error {
-    let code = match how {
-        Failure::Short | Failure::Full => rustix::io::Errno::NOSPC,
-        Failure::Error | Failure::Crash => rustix::io::Errno::IO,
-    };
-    code.into()
+    match how {
+        Failure::Short | Failure::Full => io::ErrorKind::StorageFull.into(),
+        Failure::Error | Failure::Crash => io::Error::other("storage fails"),
+    }
 }

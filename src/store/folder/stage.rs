@@ -6,8 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::{FolderSnapshot, name};
@@ -19,10 +17,11 @@ use crate::merge::{EntryOrigin, TakeRef};
 use crate::snapshot::RecordingSnapshot;
 use crate::temporary_file;
 use loomrec_identity::IdentityRules;
+use loomrec_os::{CAN_SYNC_FILE_SYSTEM, FileStatus};
 use loomrec_recording::{EntryName, RecordingMeta};
 
 /// So many files are not waited for one by one, until each is on the device.
-const TOGETHER: usize = if cfg!(target_os = "linux") { 16 } else { usize::MAX };
+const TOGETHER: usize = if CAN_SYNC_FILE_SYSTEM { 16 } else { usize::MAX };
 
 /// What is to become of a folder, ready beside the files' places.
 #[derive(Debug)]
@@ -168,8 +167,8 @@ fn write_one(
         meta.adopt(rules);
     }
     let file = disk.create_temporary(temporary).map_err(failed)?;
-    if let Some(old) = write.member.and_then(|_| fs::symlink_metadata(&place).ok()) {
-        disk.set_mode(&file, old.permissions().mode() & 0o777).map_err(failed)?;
+    if let Some(old) = write.member.and_then(|_| FileStatus::at_path(&place).ok().flatten()) {
+        disk.set_mode(&file, old.mode).map_err(failed)?;
     }
     let text = &mut disk.writer(&file);
     compose_takes(source, &meta, &write.name, &write.takes, write.only, text)

@@ -7,9 +7,9 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 
 use super::{BARE, BUFFER, FrameSearch, HEAD, LONGEST, MARK, next, reader};
+use loomrec_os::{read_at, read_exact_at};
 use loomrec_recording::log_codec;
 
 /// What a look at one place costs, in bytes that are read.
@@ -193,7 +193,7 @@ impl<'a> DamageFinder<'a> {
 
 /// Whether a buffer could be filled; the end of the file is no error.
 fn fill(file: &File, at: u64, buffer: &mut [u8]) -> io::Result<bool> {
-    super::filled(file.read_exact_at(buffer, at))
+    super::filled(read_exact_at(file, buffer, at))
 }
 
 /// The places of marks in a file; what was read once is kept for the next search.
@@ -216,7 +216,7 @@ impl<'a> FrameMarks<'a> {
         while at + (BARE as u64) <= len {
             if !self.read.contains(&at) || self.read.end - at < MARK.len() as u64 {
                 self.buffer.resize(BUFFER, 0);
-                let read = self.file.read_at(&mut self.buffer, at)?;
+                let read = read_at(self.file, &mut self.buffer, at)?;
                 self.read = at..at + read as u64;
             }
             let held = (self.read.end - self.read.start) as usize;

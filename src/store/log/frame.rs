@@ -1,11 +1,11 @@
 //! Frames of the log: how they are written, and read one by one.
 
 use loomrec_identity::IdentityRules;
+use loomrec_os::{read_at, read_exact_at};
 use loomrec_recording::{EntryName, RecordingMeta};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::FileExt as _;
 
 /// What every frame begins with: not valid UTF-8, and with a line feed, so that
 /// nothing that treats a log as text goes unnoticed.
@@ -125,7 +125,7 @@ pub(super) fn reader(file: &File, at: u64, buffer: usize) -> BufReader<FileCurso
 /// A frame's payload.
 pub(crate) fn payload(file: &File, frame: FramePlace) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; frame.len as usize];
-    file.read_exact_at(&mut bytes, frame.at)?;
+    read_exact_at(file, &mut bytes, frame.at)?;
     Ok(bytes)
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn from(file: &File, at: u64) -> FileCursor<'_> {
 
 impl Read for FileCursor<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.at)?;
+        let read = read_at(self.file, buffer, self.at)?;
         self.at += read as u64;
         Ok(read)
     }

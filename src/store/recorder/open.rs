@@ -74,7 +74,7 @@ impl RecordingAppender {
             about,
             notes,
         };
-        if let Some(system) = network::of(recorder.paths.folder()) {
+        if let Some(system) = loomrec_os::network_file_system(recorder.paths.folder()) {
             recorder.notes.push(StoreEvent::Network { path: path.to_owned(), system });
         }
         Ok(recorder)

@@ -1,8 +1,6 @@
 //! Logs that no live recorder holds.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,12 +9,10 @@ use crate::lock::{self, ExistingLock};
 use crate::paths::RecordingPaths;
 use crate::regular_file;
 use crate::sidecars;
+use loomrec_os::FileStatus;
 
 /// How long the recording's lock is waited for.
 const MOMENT: Duration = Duration::from_millis(500);
-
-/// Those who may read or write a file beside its owner.
-const OTHERS: u32 = 0o066;
 
 /// A log that holds something, though no live recorder holds the recording; `None`
 /// where there is none. Nothing is created or changed.
@@ -49,9 +45,5 @@ pub(crate) fn abandoned_log(paths: &RecordingPaths) -> Result<Option<PathBuf>, S
 /// by anybody.
 pub(crate) fn is_held(run: &Path) -> io::Result<bool> {
     let Some(file) = regular_file::open_to_read(run)? else { return Ok(false) };
-    Ok(is_private(&file)? && !lock::try_lock(&file)?)
-}
-
-fn is_private(file: &File) -> io::Result<bool> {
-    Ok(file.metadata()?.mode() & OTHERS == 0)
+    Ok(FileStatus::from_file(&file)?.is_private() && !lock::try_lock(&file)?)
 }

@@ -1,8 +1,8 @@
 //! The lines of a run's file, as they are written and read.
 
 use super::RunTarget;
-use crate::lock::FileId;
 use crate::log::NameFingerprint;
+use loomrec_os::FileId;
 
 /// What a line says.
 pub(super) enum RunLine {
@@ -26,7 +26,10 @@ pub(super) fn read_line(line: &[u8]) -> Option<RunLine> {
     match value.get("target") {
         Some(target) if target.is_null() => Some(RunLine::Target(None)),
         Some(target) => pair(target).map(|target| RunLine::Target(Some(target))),
-        None => pair(value.get("rotated")?).map(RunLine::Rotated),
+        None => {
+            let (device, inode) = pair(value.get("rotated")?)?;
+            Some(RunLine::Rotated(FileId { device, inode }))
+        }
     }
 }
 

@@ -46,7 +46,8 @@ const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
     ("provider", PURE_FORBIDS),
     ("fault", PURE_FORBIDS),
     ("recording", PURE_FORBIDS),
-    ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2"]),
+    ("store", &["tokio", "hyper", "hyper-util", "reqwest", "rustls", "socket2", "rustix"]),
+    ("os", &["hyper", "hyper-util", "reqwest", "rustls", "socket2", "fs2", "tempfile"]),
 ];
 
 const PURE_FORBIDS: &[&str] = &[
@@ -59,6 +60,7 @@ const PURE_FORBIDS: &[&str] = &[
     "fs2",
     "tempfile",
     "rustix",
+    "loomrec-os",
     "rand",
     "getrandom",
 ];

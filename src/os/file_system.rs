@@ -1,11 +1,34 @@
-//! Tells file systems whose locks may not hold between machines.
+//! File systems: whether one is on this machine, and bringing all of one to its device.
 
+use std::io;
 use std::path::Path;
 
-/// The kind of network file system that a folder is on; `None` where it is on this
-/// machine, or cannot be told.
+/// Whether [`sync_file_system`] works on this system.
+pub const CAN_SYNC_FILE_SYSTEM: bool = cfg!(target_os = "linux");
+
+/// Returns when all that was written to the file system of a folder is on the device.
+///
+/// # Errors
+/// A folder that cannot be opened, storage that fails;
+/// [`io::ErrorKind::Unsupported`] where the system cannot do this.
 #[cfg(target_os = "linux")]
-pub(super) fn of(folder: &Path) -> Option<&'static str> {
+pub fn sync_file_system(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(std::fs::File::open(folder)?)?)
+}
+
+/// The same, where the system cannot do this.
+///
+/// # Errors
+/// Always [`io::ErrorKind::Unsupported`].
+#[cfg(not(target_os = "linux"))]
+pub fn sync_file_system(_folder: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The kind of network file system that a folder is on; `None` where it is on this
+/// machine, or cannot be told. The locks of these may not hold between machines.
+#[cfg(target_os = "linux")]
+pub fn network_file_system(folder: &Path) -> Option<&'static str> {
     let kind = rustix::fs::statfs(folder).ok()?.f_type;
     // The field's sign and width differ by architecture; a magic number has 32 bits.
     name(kind as u32)
@@ -13,7 +36,7 @@ pub(super) fn of(folder: &Path) -> Option<&'static str> {
 
 /// The same, where the system does not tell.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of(_folder: &Path) -> Option<&'static str> {
+pub fn network_file_system(_folder: &Path) -> Option<&'static str> {
     None
 }
 
@@ -42,8 +65,8 @@ mod tests {
 
     #[test]
     fn network_file_systems_are_told_from_local_ones() {
-        assert_eq!(of(Path::new("/proc")), None);
-        assert_eq!(of(Path::new("/nowhere/at/all")), None);
+        assert_eq!(network_file_system(Path::new("/proc")), None);
+        assert_eq!(network_file_system(Path::new("/nowhere/at/all")), None);
         assert_eq!(name(0x6969), Some("NFS"));
         // ext4, tmpfs, overlayfs, btrfs, xfs
         for local in [0xef53, 0x0102_1994, 0x794c_7630, 0x9123_683e, 0x5846_5342] {

@@ -1,0 +1,94 @@
+//! Files: reads and writes at places, how files are opened, who may use them.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+
+use rustix::fs::OFlags;
+
+/// Reads bytes at a place of a file, and leaves the file's own place as it is. Returns how
+/// many were read: 0 at the end.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    file.read_at(buffer, at)
+}
+
+/// Fills a buffer from a place of a file.
+///
+/// # Errors
+/// [`io::ErrorKind::UnexpectedEof`] where the file ends before; a file that cannot be read.
+pub fn read_exact_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
+    file.read_exact_at(buffer, at)
+}
+
+/// Writes all bytes at a place of a file.
+///
+/// # Errors
+/// A file that cannot be written; some of the bytes may be there then.
+pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    file.write_all_at(bytes, at)
+}
+
+/// Makes opening fail where the last part of the path is a symbolic link.
+pub fn refuse_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+}
+
+/// Makes opening fail as [`refuse_links`] does, and never wait: a named pipe opens without
+/// another end.
+pub fn refuse_links_and_waits(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+}
+
+/// Sets the permissions of a file that opening creates, as in `0o600`.
+pub fn set_creation_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
+    options.mode(mode)
+}
+
+/// Sets the permissions of a file, as in `0o600`.
+///
+/// # Errors
+/// A file of another user, or on storage that fails.
+pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_at_places_leave_the_place_of_the_file() {
+        use std::io::{Read as _, Write as _};
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"abcdef").unwrap();
+        write_all_at(&file, b"XY", 1).unwrap();
+        let mut bytes = [0; 4];
+        read_exact_at(&file, &mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"aXYd");
+        assert_eq!(read_at(&file, &mut bytes, 4).unwrap(), 2);
+        assert_eq!(read_at(&file, &mut bytes, 6).unwrap(), 0);
+        let short = read_exact_at(&file, &mut bytes, 4).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+        assert_eq!(file.read(&mut bytes).unwrap(), 0, "its own place is behind what was written");
+    }
+
+    #[test]
+    fn links_are_not_followed_and_pipes_are_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("real"), "").unwrap();
+        std::os::unix::fs::symlink("real", at("link")).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), kind, mode, 0).unwrap();
+        let open = |name, refuse: fn(&mut OpenOptions) -> &mut OpenOptions| {
+            refuse(OpenOptions::new().read(true)).open(at(name)).is_ok()
+        };
+        assert!(open("real", refuse_links) && !open("link", refuse_links));
+        assert!(open("real", refuse_links_and_waits) && !open("link", refuse_links_and_waits));
+        assert!(open("pipe", refuse_links_and_waits));
+    }
+}
