@@ -9,7 +9,7 @@ mod sum;
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use time::OffsetDateTime;
@@ -176,11 +176,6 @@ impl<'a> Show<'a> {
             Some(sum) => print(&sum.text(self.width)),
         }
     }
-}
-
-/// A path as people read it.
-fn label(path: &Path) -> String {
-    terminal::line(&path.display().to_string()).into_owned()
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@ pub(super) mod git;
 mod report;
 mod side;
 
-use std::path::Path;
-
 use super::args::{LogFormat, MergeArgs, OnConflict};
 use super::exit::{CommandFailure, NO, USAGE};
 use super::output::Output;
@@ -26,7 +24,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     let opened: Result<Vec<MergeSide>, CommandFailure> = args
         .files
         .iter()
-        .map(|path| match is_same(path, &args.output) {
+        .map(|path| match output_target::is_same_file(path, &args.output) {
             true => MergeSide::open_to_change(path, &output),
             false => MergeSide::open(path, &output),
         })
@@ -48,7 +46,8 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, CommandFailure> {
     report.count(&names);
     let failed = args.on_conflict == OnConflict::Fail && report.has_conflicts();
     if !failed {
-        let over = args.force || args.files.iter().any(|file| is_same(file, &args.output));
+        let over = args.force
+            || args.files.iter().any(|file| output_target::is_same_file(file, &args.output));
         sides.write(&args.output, &names, meta, over)?;
         report.written = true;
     }
@@ -131,10 +130,4 @@ fn same_purpose(sides: &[MergeSide]) -> Result<(), CommandFailure> {
             odd.label()
         )))
     })
-}
-
-/// Whether two paths lead to one file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| std::fs::canonicalize(path).ok();
-    place(one).is_some_and(|one| Some(one) == place(other))
 }

@@ -19,6 +19,12 @@ pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(folder).map_or_else(|_| path.to_owned(), |folder| folder.join(name))
 }
 
+/// Whether two paths lead to one file that is there.
+pub(super) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| std::fs::canonicalize(path).ok();
+    place(one).is_some_and(|one| Some(one) == place(other))
+}
+
 /// Refuses a file that would be taken for an entry of one of these recordings; `flag`
 /// is what named it.
 ///

@@ -5,7 +5,6 @@
 
 mod used;
 
-use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
@@ -96,7 +95,7 @@ impl Pruned {
         if used.has_journal() && !any_used {
             return Err(CommandFailure::usage(format!(
                 "--journal: no call in it was answered from {}; name the journal of a replay of it",
-                label(&args.file)
+                terminal::path_line(&args.file)
             )));
         }
         for (_, takes) in &mut names {
@@ -268,9 +267,4 @@ fn key(name: &EntryName, take: usize) -> String {
         EntryName::Hash(hash) if take > 1 => format!("{}#{take}", hash.short()),
         EntryName::Hash(hash) => hash.short().to_owned(),
     }
-}
-
-/// A file's name for messages.
-fn label(path: &Path) -> String {
-    terminal::line(&path.display().to_string()).into_owned()
 }

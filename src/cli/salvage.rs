@@ -1,7 +1,5 @@
 //! `loomrec salvage`: what can be read of a damaged recording or log, in a new recording.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::args::SalvageArgs;
@@ -15,7 +13,7 @@ use crate::store::{LostBytes, SalvageResult, create};
 /// A file that is missing or cannot be read at all, or of which nothing is left (4); an
 /// output that is the file itself, or is there already (2); one that cannot be written.
 pub(super) fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
-    if is_same(&args.file, &args.output) {
+    if args.file == args.output || output_target::is_same_file(&args.file, &args.output) {
         return Err(CommandFailure::usage(format!(
             "failed to salvage {} into itself: name another file with -o",
             args.file.display()
@@ -36,12 +34,6 @@ pub(super) fn run(args: &SalvageArgs) -> Result<u8, CommandFailure> {
         CommandFailure::new(UNEXPECTED, format!("failed to write to stdout: {error}"))
     })?;
     Ok(if salvage.lost().is_empty() { 0 } else { NO })
-}
-
-/// Whether two paths name one file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| std::fs::canonicalize(path).ok();
-    one == other || (place(one).is_some() && place(one) == place(other))
 }
 
 fn as_text(args: &SalvageArgs, salvage: &SalvageResult) -> String {

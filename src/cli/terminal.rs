@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -31,6 +32,11 @@ pub(super) fn nobody_reads(out: &impl AsFd) -> bool {
 /// The columns that a text takes on a terminal: a Chinese character takes two.
 pub(super) fn columns(text: &str) -> usize {
     text.width()
+}
+
+/// A path on one line.
+pub(super) fn path_line(path: &Path) -> String {
+    line(&path.display().to_string()).into_owned()
 }
 
 /// The beginning of a text that takes at most `limit` columns.

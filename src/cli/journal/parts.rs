@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::exit::CommandFailure;
-use super::label;
+use super::super::terminal::path_line;
 use super::read::{FollowedFile, NextLine};
 use crate::telemetry::journal::parts;
 
@@ -66,7 +66,7 @@ impl Whole {
 
     /// Where it stands.
     pub(in crate::cli) fn place(&self) -> String {
-        format!("{}, line {}", label(self.tail.path()), self.tail.number())
+        format!("{}, line {}", path_line(self.tail.path()), self.tail.number())
     }
 
     /// It is no line of a journal.

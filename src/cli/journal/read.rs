@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::super::exit::{CommandFailure, RECORDING};
-use super::label;
+use super::super::terminal::path_line;
 use crate::telemetry::journal::parts;
 
 /// The longest line that is read.
@@ -95,7 +95,7 @@ impl FollowedFile {
 
     /// The line that was read last is none of a journal.
     pub(super) fn no_line(&self, why: &str) -> CommandFailure {
-        let place = format!("{}, line {}", label(&self.path), self.number);
+        let place = format!("{}, line {}", path_line(&self.path), self.number);
         CommandFailure::usage(format!("{place}: this is no line of a journal: {why}"))
     }
 
@@ -123,5 +123,5 @@ impl FollowedFile {
 
 fn unreadable(path: &Path, error: &io::Error) -> CommandFailure {
     let hint = "; name the file that --journal wrote";
-    CommandFailure::new(RECORDING, format!("failed to read {}: {error}{hint}", label(path)))
+    CommandFailure::new(RECORDING, format!("failed to read {}: {error}{hint}", path_line(path)))
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::is_same;
 use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::output::Output;
+use crate::cli::output_target::is_same_file;
 use crate::cli::serve_setup;
 use crate::comparison::{self, DiffScope};
 use crate::identity::IdentityRules;
@@ -207,7 +207,7 @@ impl MergeSides {
     ) -> Result<(), CommandFailure> {
         let first = &self.files[0];
         if let Some(recording) = &first.recording
-            && is_same(&first.path, path)
+            && is_same_file(&first.path, path)
             && recording.meta().rules() == &self.rules
             && *recording.meta().keys() == keys
             && (recording.meta().is_loomrec() || !self.has_ours(names))
@@ -224,7 +224,7 @@ impl MergeSides {
         let entries = names.iter().flat_map(|(name, takes)| {
             takes.iter().map(move |take| Ok((name.clone(), self.entry(take.at)?)))
         });
-        match self.files.iter().find(|side| is_same(&side.path, path)) {
+        match self.files.iter().find(|side| is_same_file(&side.path, path)) {
             Some(MergeSide { recording: Some(recording), .. }) => recording.replace(&meta, entries),
             _ => create(path, &meta, entries, over),
         }

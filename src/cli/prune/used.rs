@@ -8,10 +8,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::label;
 use crate::cli::args::PruneArgs;
 use crate::cli::exit::{CommandFailure, RECORDING};
 use crate::cli::journal::parts::{Read, Whole};
+use crate::cli::terminal::path_line;
 use crate::recording::{Entry, EntryName};
 use crate::store::Recording;
 use crate::store::sha256;
@@ -163,7 +163,7 @@ impl UsedTakes {
         }
         match numbers.is_gapless() {
             true => Ok(()),
-            false => Err(CommandFailure::usage(format!("{}: it {LOST}", label(path)))),
+            false => Err(CommandFailure::usage(format!("{}: it {LOST}", path_line(path)))),
         }
     }
 
@@ -190,7 +190,7 @@ fn receipt(
     let mut bytes = Vec::new();
     let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
     opened.take(LARGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, &error))?;
-    let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", label(path)));
+    let wrong = |why: &str| CommandFailure::usage(format!("{}: {why}", path_line(path)));
     let told: Told = serde_json::from_slice(&bytes).map_err(|error| {
         wrong(&format!("this is no receipt ({error}); name the file that --receipt wrote"))
     })?;
@@ -220,7 +220,7 @@ fn receipt(
         [_] => {
             return Err(wrong(&format!(
                 "{} is not what was replayed then (its SHA-256 differs); replay it again",
-                label(file)
+                path_line(file)
             )));
         }
         _ => {
@@ -232,5 +232,5 @@ fn receipt(
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> CommandFailure {
-    CommandFailure::new(RECORDING, format!("failed to read {}: {error}", label(path)))
+    CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path_line(path)))
 }

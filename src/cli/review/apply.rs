@@ -87,7 +87,7 @@ impl Desk {
 
     /// A failure behind which the recording has what was accepted.
     fn half(&self, failure: CommandFailure) -> CommandFailure {
-        let file = terminal::line(&self.file.display().to_string()).into_owned();
+        let file = terminal::path_line(&self.file);
         let rest = command(self, "review");
         let text =
             format!("{}\n  {file} has what was accepted; {rest} does the rest", failure.message);
