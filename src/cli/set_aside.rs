@@ -5,21 +5,12 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs};
+use super::args::{FaultArgs, OnMissFlag, RepeatPolicy, ReplayArgs, SetAside};
 use super::settings::Settings;
 
 /// How a rule reads that takes a query parameter for a credential, and so leaves it out of
 /// identity.
 pub const PARAMETER: &str = "parameter ";
-
-/// What was set aside, each with the place it comes from.
-#[derive(Clone, Debug, Default)]
-pub struct SetAside {
-    /// Rules in words: one that stands in the recording is in force all the same.
-    pub rules: Vec<(String, String)>,
-    /// All else, in words.
-    pub settings: Vec<String>,
-}
 
 /// Sets aside what weakens `--strict` and was not typed. `matches` are those of
 /// `replay`.

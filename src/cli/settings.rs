@@ -8,12 +8,15 @@
 mod apply;
 mod output_path;
 mod parse;
+mod setting;
+mod setting_type;
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use apply::{adds_up, into_command, settable};
+pub use apply::{adds_up, into_command};
 pub use output_path::refuse_outside;
+pub use setting::Setting;
+pub use setting_type::settable;
 
 use super::exit::CommandFailure;
 
@@ -26,19 +29,6 @@ pub struct Settings {
     /// The file; `None` where there is none.
     pub path: Option<PathBuf>,
     entries: Vec<Setting>,
-}
-
-/// One setting in a file.
-#[derive(Debug)]
-pub struct Setting {
-    /// The command it is for; `None` for all.
-    pub command: Option<String>,
-    /// The flag's name, without dashes.
-    pub name: String,
-    /// What it is set to, a text for each item of a list.
-    pub values: Vec<String>,
-    /// The line it stands in, counted from 1.
-    pub line: usize,
 }
 
 impl Settings {
@@ -97,9 +87,4 @@ pub fn named(words: &[std::ffi::OsString]) -> Option<PathBuf> {
         }
     }
     std::env::var_os("LOOMREC_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
-}
-
-/// The line in which a range of a text begins.
-fn line_of(text: &str, span: &Range<usize>) -> usize {
-    1 + text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 
-use super::super::set_aside::SetAside;
-use super::{ExpiryArgs, ServeArgs};
+use super::{ExpiryArgs, ServeArgs, SetAside};
 
 /// `loomrec replay`.
 #[derive(Debug, Args)]

@@ -1,34 +1,9 @@
 //! Puts settings where flags that were not given would be.
 
-use clap::{Arg, ArgAction, Command};
+use clap::Command;
 
 use super::Settings;
-
-/// What a setting takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SettingType {
-    /// `true` or `false`.
-    Switch,
-    /// One value.
-    One,
-    /// Any number of values.
-    Many,
-}
-
-/// Whether a flag can be set in a file: it has a twin in the environment, and is no
-/// secret.
-pub fn settable(arg: &Arg) -> bool {
-    let named = arg.get_long().is_some_and(|long| long != "config");
-    named && arg.get_env().is_some() && !arg.is_hide_env_values_set()
-}
-
-pub(super) fn kind(arg: &Arg) -> SettingType {
-    match arg.get_action() {
-        ArgAction::SetTrue | ArgAction::SetFalse => SettingType::Switch,
-        ArgAction::Append => SettingType::Many,
-        _ => SettingType::One,
-    }
-}
+use super::setting_type::settable;
 
 /// Whether the file's values add to those that were given otherwise, where there are
 /// any: rules and upstreams do, a recording does not.

@@ -1,14 +1,15 @@
 //! Reads a settings file, and refuses what is none.
 
 use std::any::TypeId;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Arg;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::apply::{SettingType, kind, settable};
-use super::{Setting, line_of};
+use super::setting::Setting;
+use super::setting_type::{SettingType, kind, settable};
 use crate::cli::exit::CommandFailure;
 use crate::spelling::nearest;
 
@@ -64,7 +65,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn wrong(&self, span: &std::ops::Range<usize>, why: &str) -> CommandFailure {
+    fn wrong(&self, span: &Range<usize>, why: &str) -> CommandFailure {
         let line = line_of(self.text, span);
         CommandFailure::usage(format!("{}:{line}: {why}", self.path.display()))
     }
@@ -225,4 +226,9 @@ fn hint(name: &str, known: &[&str]) -> String {
         Some(near) => format!("did you mean {near:?}?"),
         None => format!("there are: {}", known.join(", ")),
     }
+}
+
+/// The line in which a range of a text begins.
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    1 + text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count()
 }

@@ -1,0 +1,12 @@
+//! How messages on stderr are written.
+
+use clap::ValueEnum;
+
+/// How messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
