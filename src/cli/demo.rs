@@ -5,6 +5,7 @@
 //! does not come, the demo fails and says so.
 
 mod agent;
+mod demo_check;
 mod stage;
 mod upstream;
 
@@ -16,12 +17,13 @@ use serde_json::Value;
 
 use super::amount::milliseconds;
 use super::args::DemoArgs;
-use super::exit::{CommandFailure, UNEXPECTED};
+use super::exit::CommandFailure;
 use super::ls::print;
 use super::terminal;
 use crate::store;
 use crate::telemetry::run_counters::RunCounters;
 use agent::{AgentCall, AgentRun, DemoAgent, KEY};
+use demo_check::{broken, check};
 use stage::DemoServer;
 use upstream::DemoUpstream;
 
@@ -201,16 +203,6 @@ fn title(number: usize, text: &str) -> Result<(), CommandFailure> {
 /// Prints at once, so that the demo can be followed.
 fn say(text: &str) -> Result<(), CommandFailure> {
     print(text).map(|_| ())
-}
-
-/// Fails the demo where what it shows is not so.
-fn check(holds: bool, otherwise: &str) -> Result<(), CommandFailure> {
-    if holds { Ok(()) } else { Err(broken(otherwise)) }
-}
-
-/// The demo's own failure.
-fn broken(what: &str) -> CommandFailure {
-    CommandFailure::new(UNEXPECTED, format!("the demo failed: {what}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `loomrec doctor`: looks for what keeps loomrec from working here.
 
 mod environment;
+mod finding;
 mod online;
 mod recording;
 
@@ -15,45 +16,7 @@ use super::exit::{CommandFailure, NO};
 use super::ls::print;
 use super::settings::Settings;
 use super::{serve_setup, terminal};
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Level {
-    Fine,
-    Warning,
-    Wrong,
-}
-
-/// One thing that was looked at.
-#[derive(Debug)]
-struct Finding {
-    level: Level,
-    /// What was looked at.
-    about: String,
-    /// What was found.
-    text: String,
-    /// What to do.
-    remedy: Option<String>,
-}
-
-impl Finding {
-    fn fine(about: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { level: Level::Fine, about: about.into(), text: text.into(), remedy: None }
-    }
-
-    fn warning(
-        about: impl Into<String>,
-        text: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        let (about, text, remedy) = (about.into(), text.into(), Some(remedy.into()));
-        Self { level: Level::Warning, about, text, remedy }
-    }
-
-    fn wrong(about: impl Into<String>, text: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { level: Level::Wrong, ..Self::warning(about, text, remedy) }
-    }
-}
+use finding::{DoctorFinding, FindingLevel};
 
 /// Runs the command.
 ///
@@ -62,13 +25,15 @@ impl Finding {
 pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, CommandFailure> {
     let current = serve_setup::environment();
     let mut findings = vec![match &settings.path {
-        Some(path) => Finding::fine("settings", format!("{} is read", path.display())),
-        None => Finding::fine("settings", "no loomrec.toml here or above; none is needed"),
+        Some(path) => DoctorFinding::fine("settings", format!("{} is read", path.display())),
+        None => DoctorFinding::fine("settings", "no loomrec.toml here or above; none is needed"),
     }];
     let files = files(args, settings, &current);
     if files.is_empty() {
-        findings
-            .push(Finding::fine("recording", "none was named: loomrec doctor FILE looks at one"));
+        findings.push(DoctorFinding::fine(
+            "recording",
+            "none was named: loomrec doctor FILE looks at one",
+        ));
     }
     for file in &files {
         recording::check(file, &mut findings);
@@ -80,7 +45,7 @@ pub(super) async fn run(args: &DoctorArgs, settings: &Settings) -> Result<u8, Co
     if args.online {
         online::ask(settings, &current, &mut findings).await;
     }
-    let wrong = findings.iter().any(|finding| finding.level == Level::Wrong);
+    let wrong = findings.iter().any(|finding| finding.level == FindingLevel::Wrong);
     let text = if args.json { document(&findings) } else { page(&findings) };
     print(&text)?;
     Ok(if wrong { NO } else { 0 })
@@ -103,13 +68,13 @@ fn files(
 }
 
 /// A line for each finding, with its remedy below it.
-fn page(findings: &[Finding]) -> String {
+fn page(findings: &[DoctorFinding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let mark = match finding.level {
-            Level::Fine => format!("{}", "ok  ".green()),
-            Level::Warning => format!("{}", "warn".yellow()),
-            Level::Wrong => format!("{}", "FAIL".red()),
+            FindingLevel::Fine => format!("{}", "ok  ".green()),
+            FindingLevel::Warning => format!("{}", "warn".yellow()),
+            FindingLevel::Wrong => format!("{}", "FAIL".red()),
         };
         let line = |text: &str| terminal::line(text).into_owned();
         text += &format!("{mark}  {}: {}\n", line(&finding.about), line(&finding.text));
@@ -118,21 +83,21 @@ fn page(findings: &[Finding]) -> String {
         }
     }
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
-    match (count(Level::Wrong), count(Level::Warning)) {
+    match (count(FindingLevel::Wrong), count(FindingLevel::Warning)) {
         (0, 0) => text += "\nnothing is wrong\n",
         (wrong, warnings) => text += &format!("\n{wrong} wrong, {warnings} to know about\n"),
     }
     text
 }
 
-fn document(findings: &[Finding]) -> String {
+fn document(findings: &[DoctorFinding]) -> String {
     let list: Vec<_> = findings
         .iter()
         .map(|finding| {
             let level = match finding.level {
-                Level::Fine => "ok",
-                Level::Warning => "warning",
-                Level::Wrong => "wrong",
+                FindingLevel::Fine => "ok",
+                FindingLevel::Warning => "warning",
+                FindingLevel::Wrong => "wrong",
             };
             json!({
                 "level": level, "about": finding.about, "text": finding.text,

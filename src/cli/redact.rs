@@ -5,18 +5,15 @@
 //! changes is read and cleaned again as it is written.
 
 mod report;
-
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+mod scanned_recording;
 
 use super::args::{LogFormat, RedactArgs};
-use super::exit::{CommandFailure, NO, RECORDING};
+use super::exit::{CommandFailure, NO};
 use super::output::Output;
 use super::{ls, serve_setup, terminal};
-use crate::recording::redact::{CallCredentials, EntryPart, Placeholders, Redactor, UnkeptReason};
-use crate::recording::{Entry, EntryName, RecordingMeta};
-use crate::store::{Recording, RecordingChanges, TakeChange, TakeRef, beside_recording};
+use crate::recording::redact::Redactor;
 use report::RedactReport;
+use scanned_recording::ScannedRecording;
 
 /// Runs the command.
 ///
@@ -35,7 +32,7 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
             true => serve_setup::open_to_change(path, &output)?,
             false => serve_setup::open(path, &output)?,
         };
-        works.push(Work::of(path, recording, &redactor)?);
+        works.push(ScannedRecording::of(path, recording, &redactor)?);
     }
     for work in &works {
         let applied = args.apply && work.changes_something();
@@ -50,182 +47,4 @@ pub(super) fn run(args: &RedactArgs) -> Result<u8, CommandFailure> {
         false => ls::print(&report::text(&reports, args))?,
     };
     Ok(if reports.iter().any(RedactReport::leaves_something) { NO } else { 0 })
-}
-
-/// A take that was looked through.
-struct Take {
-    was: EntryName,
-    number: usize,
-    name: EntryName,
-    place: TakeRef,
-    changed: Vec<EntryPart>,
-    left: Option<UnkeptReason>,
-}
-
-/// A recording that was looked through.
-struct Work {
-    path: std::path::PathBuf,
-    recording: Recording,
-    takes: Vec<Take>,
-    /// What it says about itself, where that is changed.
-    meta: Option<RecordingMeta>,
-    /// Files beside it that may hold the same, and are not looked at.
-    beside: Vec<String>,
-}
-
-impl Work {
-    fn of(path: &Path, recording: Recording, redactor: &Redactor) -> Result<Self, CommandFailure> {
-        let rules = recording.meta().rules().clone();
-        let mut takes = Vec::new();
-        for stored in recording.entries() {
-            let stored = stored?;
-            let clean = redactor.redact_entry(&stored.name, &stored.entry, &rules);
-            takes.push(Take {
-                was: stored.name,
-                number: stored.take,
-                name: clean.name,
-                place: stored.place,
-                changed: clean.changed,
-                left: clean.left,
-            });
-        }
-        let meta = meta(path, recording.meta(), redactor)?;
-        Ok(Self { path: path.to_owned(), takes, meta, beside: beside(path), recording })
-    }
-
-    fn changes_something(&self) -> bool {
-        self.meta.is_some() || self.takes.iter().any(|take| !take.changed.is_empty())
-    }
-
-    /// The names as they will be, in the order of their first takes.
-    fn names(&self) -> Vec<(&EntryName, Vec<&Take>)> {
-        let mut names: Vec<(&EntryName, Vec<&Take>)> = Vec::new();
-        let mut known = HashMap::new();
-        for take in &self.takes {
-            let at = *known.entry(&take.name).or_insert(names.len());
-            if at == names.len() {
-                names.push((&take.name, Vec::new()));
-            }
-            names[at].1.push(take);
-        }
-        names
-    }
-
-    /// Names that become one, by the name they become.
-    fn merged(&self) -> BTreeMap<&EntryName, Vec<&EntryName>> {
-        let mut merged = BTreeMap::new();
-        for (name, takes) in self.names() {
-            let mut old: Vec<&EntryName> = takes.iter().map(|take| &take.was).collect();
-            old.dedup();
-            if old.len() > 1 {
-                merged.insert(name, old);
-            }
-        }
-        merged
-    }
-
-    fn clean(&self, take: &Take, redactor: &Redactor) -> Result<Entry, CommandFailure> {
-        let entry = self.recording.entry(&take.place)?;
-        let rules = self.recording.meta().rules();
-        Ok(redactor.redact_entry(&take.was, &entry, rules).entry)
-    }
-
-    /// Writes the recording as it is to be.
-    fn apply(&self, redactor: &Redactor) -> Result<(), CommandFailure> {
-        if let Some(meta) = &self.meta {
-            let entries = self.names().into_iter().flat_map(|(name, takes)| {
-                takes.into_iter().map(move |take| Ok((name.clone(), self.clean(take, redactor)?)))
-            });
-            return self.recording.replace(meta, entries).map(drop);
-        }
-        let mut changes = RecordingChanges::new()?;
-        let mut before: HashMap<&EntryName, usize> = HashMap::new();
-        self.takes.iter().for_each(|take| *before.entry(&take.was).or_default() += 1);
-        let after: HashSet<&EntryName> = self.takes.iter().map(|take| &take.name).collect();
-        let gone = self.takes.iter().map(|take| &take.was).filter(|was| !after.contains(was));
-        for name in gone {
-            changes.set(name.clone(), Vec::new())?;
-        }
-        for (name, takes) in self.names() {
-            let is_whole = |take: &&Take| take.changed.is_empty() && take.was == *name;
-            if takes.iter().all(is_whole) && before.get(name) == Some(&takes.len()) {
-                continue;
-            }
-            let first = takes.first().filter(|take| !after.contains(&take.was));
-            match first.filter(|_| !before.contains_key(name)) {
-                Some(first) => changes.rename(first.was.clone(), name.clone(), Vec::new())?,
-                None => changes.set(name.clone(), Vec::new())?,
-            }
-            for take in takes {
-                let kept = match take.changed.is_empty() {
-                    true => TakeChange::Place(take.place),
-                    false => TakeChange::Entry(Box::new(self.clean(take, redactor)?)),
-                };
-                changes.push(name, kept)?;
-            }
-        }
-        self.recording.rewrite(&changes)?;
-        Ok(())
-    }
-}
-
-/// The metadata without credentials, where there are any in it.
-fn meta(
-    path: &Path,
-    meta: &RecordingMeta,
-    redactor: &Redactor,
-) -> Result<Option<RecordingMeta>, CommandFailure> {
-    let mut keys = meta.keys().clone();
-    let others =
-        keys.iter_mut().filter(|(name, _)| !matches!(name.as_str(), "_version" | "_loomrec"));
-    let none = &mut Placeholders::default();
-    others.for_each(|(_, value)| redactor.redact_json(value, &CallCredentials::default(), none));
-    if keys == *meta.keys() {
-        return Ok(None);
-    }
-    RecordingMeta::parse(keys).map(Some).map_err(|error| {
-        CommandFailure::new(RECORDING, format!("failed to read {}: {error}", path.display()))
-    })
-}
-
-/// Files beside a recording that may hold the same requests and answers.
-fn beside(path: &Path) -> Vec<String> {
-    let path = beside_recording(path, "");
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let files = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
-    let names = files.into_iter().flatten().flatten();
-    let names = names.map(|file| file.file_name().to_string_lossy().into_owned());
-    let holds = |other: &String| {
-        other.strip_prefix(&name).is_some_and(|rest| {
-            matches!(rest, ".pending" | ".new") || rest.starts_with(".log.torn-")
-        })
-    };
-    let mut found: Vec<String> = names.filter(holds).collect();
-    found.sort();
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::identity::IdentityRules;
-    use crate::store::{RecordingAppender, RunChoice};
-
-    #[test]
-    fn calls_that_are_recorded_while_metadata_are_redacted_are_not_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.json");
-        let text = r#"{"_version": 2, "_note": "a secret", "a": {"content": "one"}}"#;
-        std::fs::write(&path, text).unwrap();
-        let redactor = Redactor::new(&["secret".to_owned()]).unwrap();
-        let work = Work::of(&path, Recording::open(&path).unwrap(), &redactor).unwrap();
-        let mut recorder =
-            RecordingAppender::open(&path, &RunChoice::New, &IdentityRules::default()).unwrap();
-        let entry = Entry { content: Some("two".to_owned()), ..Entry::default() };
-        recorder.append(vec![(EntryName::step("b").unwrap(), entry)], true).unwrap();
-        recorder.close().unwrap();
-        assert_eq!(work.apply(&redactor).unwrap_err().code, 5);
-        assert_eq!(Recording::open(&path).unwrap().names().count(), 2);
-    }
 }

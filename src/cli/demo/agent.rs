@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::super::exit::CommandFailure;
-use super::broken;
+use super::demo_check::broken;
 use crate::provider::framing::events;
 use crate::provider::{self, Answer, Framing, Operation};
 

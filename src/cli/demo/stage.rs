@@ -13,7 +13,7 @@ use url::Url;
 
 use super::super::exit::CommandFailure;
 use super::super::{record, serve_setup};
-use super::broken;
+use super::demo_check::broken;
 use crate::engine::observe::RequestObserver;
 use crate::engine::route::{MountedUpstream, RouteTable};
 use crate::engine::{Engine, Forwarding, MissPolicy};

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use url::Url;
 
-use super::Finding;
+use super::finding::DoctorFinding;
 use crate::provider::directory::UPSTREAMS;
 
 type Environment = BTreeMap<String, String>;
 
 /// Where the variables point that SDKs read their base URL from.
-pub(super) fn variables(current: &Environment, findings: &mut Vec<Finding>) {
+pub(super) fn variables(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let mut seen = false;
     for upstream in UPSTREAMS {
         for variable in upstream.variables {
@@ -25,10 +25,10 @@ pub(super) fn variables(current: &Environment, findings: &mut Vec<Finding>) {
     if !seen {
         let text = "no base URL is set: SDKs call their providers, and loomrec under record and \
                     replay -- CMD";
-        findings.push(Finding::fine("SDKs", text));
+        findings.push(DoctorFinding::fine("SDKs", text));
     }
     if set(current, "MISTRAL_API_KEY").is_some() {
-        findings.push(Finding::warning(
+        findings.push(DoctorFinding::warning(
             "mistralai",
             "its SDK reads no variable for its address",
             "give it server_url=os.environ[\"LOOMREC_URL\"] + \"/mistral\"",
@@ -36,20 +36,20 @@ pub(super) fn variables(current: &Environment, findings: &mut Vec<Finding>) {
     }
 }
 
-fn variable_found(name: &str, value: &str, upstream: &str) -> Finding {
+fn variable_found(name: &str, value: &str, upstream: &str) -> DoctorFinding {
     // OLLAMA_HOST may do without a scheme.
     let address = if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
     let Ok(url) = Url::parse(&address) else {
         let remedy = format!("unset {name}, or give it an http:// or https:// address");
-        return Finding::wrong(name, "what it holds is no address", remedy);
+        return DoctorFinding::wrong(name, "what it holds is no address", remedy);
     };
     if is_ours(&url) {
         let text = format!("points at a loomrec server on this machine, {}", shown(value));
-        return Finding::fine(name, text);
+        return DoctorFinding::fine(name, text);
     }
     let to = format!("points at {}", shown(url.as_str()));
     if name == "ANTHROPIC_BASE_URL" && url.path().trim_end_matches('/').ends_with("/v1") {
-        return Finding::warning(
+        return DoctorFinding::warning(
             name,
             format!(
                 "{to}, as the AI SDK for Node wants it; Anthropic's own SDKs add /v1 themselves"
@@ -57,16 +57,16 @@ fn variable_found(name: &str, value: &str, upstream: &str) -> Finding {
             "nothing to do for loomrec, which understands both; other servers may not",
         );
     }
-    Finding::fine(name, format!("{to}: what is recorded as {upstream} goes on to there"))
+    DoctorFinding::fine(name, format!("{to}: what is recorded as {upstream} goes on to there"))
 }
 
 /// Which keys there are; never what they are.
-pub(super) fn keys(current: &Environment, findings: &mut Vec<Finding>) {
+pub(super) fn keys(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let mut found = Vec::new();
     for key in UPSTREAMS.iter().flat_map(|upstream| upstream.keys) {
         let Some(value) = set(current, key) else { continue };
         if value.trim() != value || value.contains(['"', '\'']) {
-            findings.push(Finding::wrong(
+            findings.push(DoctorFinding::wrong(
                 *key,
                 "the key has blanks, a line break or quotes around it: no provider takes it",
                 format!("set {key} again, without them"),
@@ -77,16 +77,16 @@ pub(super) fn keys(current: &Environment, findings: &mut Vec<Finding>) {
     let aws = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK"];
     found.extend(aws.into_iter().filter(|name| set(current, name).is_some()));
     match found.is_empty() {
-        true => findings.push(Finding::fine(
+        true => findings.push(DoctorFinding::fine(
             "keys",
             "none is set: replay needs none; to record, set that of your provider",
         )),
-        false => findings.push(Finding::fine("keys", format!("set: {}", found.join(", ")))),
+        false => findings.push(DoctorFinding::fine("keys", format!("set: {}", found.join(", ")))),
     }
 }
 
 /// Proxies that would take calls away from loomrec.
-pub(super) fn proxies(current: &Environment, findings: &mut Vec<Finding>) {
+pub(super) fn proxies(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     let either = |name: &str| set(current, name).or_else(|| set(current, &name.to_lowercase()));
     let spared = either("NO_PROXY").unwrap_or_default();
     let local = spared.split(',').map(str::trim).any(|host| matches!(host, "127.0.0.1" | "*"));
@@ -96,11 +96,11 @@ pub(super) fn proxies(current: &Environment, findings: &mut Vec<Finding>) {
         {
             let text = format!("{} would take calls to 127.0.0.1, too", shown(proxy));
             let remedy = "add 127.0.0.1,localhost to NO_PROXY; record and replay -- CMD do so";
-            findings.push(Finding::warning(name, text, remedy));
+            findings.push(DoctorFinding::warning(name, text, remedy));
         }
     }
     if let Some(proxy) = either("HTTPS_PROXY") {
-        findings.push(Finding::fine(
+        findings.push(DoctorFinding::fine(
             "HTTPS_PROXY",
             format!("upstreams are called through {}", shown(proxy)),
         ));
@@ -108,19 +108,19 @@ pub(super) fn proxies(current: &Environment, findings: &mut Vec<Finding>) {
 }
 
 /// Certificates, and the port of a server.
-pub(super) fn machine(current: &Environment, findings: &mut Vec<Finding>) {
+pub(super) fn machine(current: &Environment, findings: &mut Vec<DoctorFinding>) {
     for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"] {
         if let Some(path) = set(current, name)
             && !Path::new(path).exists()
         {
             let remedy = format!("unset {name}, or name a file of certificates");
-            findings.push(Finding::wrong(name, format!("there is no {path}"), remedy));
+            findings.push(DoctorFinding::wrong(name, format!("there is no {path}"), remedy));
         }
     }
     let port = crate::cli::serve_setup::PORT;
     match TcpListener::bind(("127.0.0.1", port)) {
-        Ok(_) => findings.push(Finding::fine("listener", format!("127.0.0.1:{port} is free"))),
-        Err(error) => findings.push(Finding::warning(
+        Ok(_) => findings.push(DoctorFinding::fine("listener", format!("127.0.0.1:{port} is free"))),
+        Err(error) => findings.push(DoctorFinding::warning(
             "listener",
             format!("127.0.0.1:{port} cannot be had: {error}"),
             "a server without CMD needs another: --listen 127.0.0.1:PORT; with CMD a free one is taken",

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use url::Url;
 
-use super::Finding;
 use super::environment::{is_ours, set};
+use super::finding::DoctorFinding;
 use crate::cli::settings::Settings;
 use crate::cli::wrapped_command;
 use crate::provider::credential::KeyCarrier;
@@ -22,13 +22,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) async fn ask(
     settings: &Settings,
     current: &BTreeMap<String, String>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Vec<DoctorFinding>,
 ) {
     let client = match UpstreamClient::new() {
         Ok(client) => client,
         Err(error) => {
             let remedy = "look at SSL_CERT_FILE and at the proxies";
-            return findings.push(Finding::wrong("online", format!("failed to {error}"), remedy));
+            return findings.push(DoctorFinding::wrong(
+                "online",
+                format!("failed to {error}"),
+                remedy,
+            ));
         }
     };
     let given = addresses(settings, current);
@@ -49,7 +53,7 @@ pub(super) async fn ask(
     }
     if !asked {
         let remedy = "set a key, or name an upstream in loomrec.toml";
-        findings.push(Finding::warning("online", "there is no upstream to be asked", remedy));
+        findings.push(DoctorFinding::warning("online", "there is no upstream to be asked", remedy));
     }
 }
 
@@ -78,7 +82,7 @@ async fn one(
     upstream: &KnownUpstream,
     base: Url,
     key: Option<(&'static str, &str)>,
-) -> Finding {
+) -> DoctorFinding {
     let about = format!("online: {}", upstream.name);
     let at = base.origin().ascii_serialization();
     // Without a path that tells, no key is sent, and nothing is known of it.
@@ -88,29 +92,33 @@ async fn one(
         Ok(Ok(response)) => response.status().as_u16(),
         Ok(Err(error)) => {
             let remedy = "look at the network, the proxies and the address";
-            return Finding::wrong(about, format!("failed to {error}"), remedy);
+            return DoctorFinding::wrong(about, format!("failed to {error}"), remedy);
         }
         Err(_) => {
             let text = format!("{at} gave no answer within {} s", PATIENCE.as_secs());
-            return Finding::wrong(about, text, "look at the network, the proxies and the address");
+            return DoctorFinding::wrong(
+                about,
+                text,
+                "look at the network, the proxies and the address",
+            );
         }
     };
     match (status, key) {
         (200..=299, Some((name, _))) => {
-            Finding::fine(about, format!("{at} answers, and takes the key in {name}"))
+            DoctorFinding::fine(about, format!("{at} answers, and takes the key in {name}"))
         }
         // Some answer a key that is none with 400; nothing else is wrong with a probe.
-        (400 | 401 | 403, Some((name, _))) => Finding::wrong(
+        (400 | 401 | 403, Some((name, _))) => DoctorFinding::wrong(
             about,
             format!("{at} answers with {status}: it does not take the key in {name}"),
             format!("set {name} to a key that is valid for it"),
         ),
-        (500..=599, _) => Finding::warning(
+        (500..=599, _) => DoctorFinding::warning(
             about,
             format!("{at} answers with {status}"),
             "the provider has trouble; try later",
         ),
-        _ => Finding::fine(about, format!("{at} can be reached (status {status})")),
+        _ => DoctorFinding::fine(about, format!("{at} can be reached (status {status})")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Finding;
+use super::finding::DoctorFinding;
 use crate::recording::entry::ResponseEnd;
 use crate::store::{Recording, StoreError};
 
@@ -10,7 +10,7 @@ use crate::store::{Recording, StoreError};
 const NAMED: usize = 5;
 
 /// Looks at the recording at `path`.
-pub(super) fn check(path: &Path, findings: &mut Vec<Finding>) {
+pub(super) fn check(path: &Path, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let recording = match Recording::open(path) {
         Ok(recording) => recording,
@@ -18,11 +18,15 @@ pub(super) fn check(path: &Path, findings: &mut Vec<Finding>) {
         Err(error) => {
             let text = format!("failed to {}", error.chain());
             let remedy = "restore it (git checkout), or record it again";
-            return findings.push(Finding::wrong(about, text, remedy));
+            return findings.push(DoctorFinding::wrong(about, text, remedy));
         }
     };
     for note in recording.notes() {
-        findings.push(Finding::warning(&about, note.to_string(), "nothing is lost; look at it"));
+        findings.push(DoctorFinding::warning(
+            &about,
+            note.to_string(),
+            "nothing is lost; look at it",
+        ));
     }
     let (mut entries, mut cut, mut bare) = (0_usize, 0_usize, 0_usize);
     for stored in recording.entries() {
@@ -39,7 +43,7 @@ pub(super) fn check(path: &Path, findings: &mut Vec<Finding>) {
             Err(error) => {
                 let text = format!("failed to {}", error.chain());
                 let remedy = "restore it (git checkout), or record it again";
-                return findings.push(Finding::wrong(about, text, remedy));
+                return findings.push(DoctorFinding::wrong(about, text, remedy));
             }
         }
     }
@@ -50,33 +54,33 @@ pub(super) fn check(path: &Path, findings: &mut Vec<Finding>) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        findings.push(Finding::fine(
+        findings.push(DoctorFinding::fine(
             &about,
             format!("rules of identity in force: {}{more}", shown.join(", ")),
         ));
     }
     let plain = if bare > 0 { format!(", {bare} of them words alone") } else { String::new() };
-    findings.push(Finding::fine(&about, format!("readable: {entries} calls{plain}")));
+    findings.push(DoctorFinding::fine(&about, format!("readable: {entries} calls{plain}")));
     if cut > 0 {
         let text = format!("{cut} answers were left by their client or are cut: never replayed");
-        findings.push(Finding::warning(about, text, "record these calls again"));
+        findings.push(DoctorFinding::warning(about, text, "record these calls again"));
     }
 }
 
 /// A recording that is not there yet can be made where it is to be?
-fn missing(path: &Path, findings: &mut Vec<Finding>) {
+fn missing(path: &Path, findings: &mut Vec<DoctorFinding>) {
     let about = path.display().to_string();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     // The nearest folder there is: recording makes those below it.
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
     match tempfile::tempfile_in(there) {
-        Ok(_) => findings.push(Finding::warning(
+        Ok(_) => findings.push(DoctorFinding::warning(
             &about,
             "there is no such recording yet",
             format!("loomrec record -r {about} -- CMD makes it"),
         )),
-        Err(error) => findings.push(Finding::wrong(
+        Err(error) => findings.push(DoctorFinding::wrong(
             about,
             format!(
                 "there is no such recording, and {} cannot be written: {error}",

@@ -5,9 +5,9 @@ fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 fn found(
-    look: fn(&BTreeMap<String, String>, &mut Vec<Finding>),
+    look: fn(&BTreeMap<String, String>, &mut Vec<DoctorFinding>),
     pairs: &[(&str, &str)],
-) -> Vec<Finding> {
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     look(&environment(pairs), &mut findings);
     findings
@@ -44,14 +44,14 @@ fn credentials_are_not_shown_when_the_address_has_no_scheme() {
         assert!(!finding.text.contains("SECRET"), "{finding:?}");
     }
     assert!(findings[0][0].text.contains("proxy.example.com:8080"), "{findings:?}");
-    assert_eq!(findings[2][0].level, Level::Wrong);
+    assert_eq!(findings[2][0].level, FindingLevel::Wrong);
 }
 
 #[test]
 fn a_proxy_that_takes_local_calls_is_named_unless_they_are_spared() {
     let proxy = ("HTTP_PROXY", "http://proxy.example.com:8080");
     let findings = found(environment::proxies, &[proxy]);
-    assert_eq!(findings[0].level, Level::Warning);
+    assert_eq!(findings[0].level, FindingLevel::Warning);
     assert!(findings[0].remedy.as_ref().unwrap().contains("NO_PROXY"));
     assert!(found(environment::proxies, &[proxy, ("no_proxy", "localhost, 127.0.0.1")]).is_empty());
     assert!(found(environment::proxies, &[("NO_PROXY", "x")]).is_empty());
@@ -60,23 +60,23 @@ fn a_proxy_that_takes_local_calls_is_named_unless_they_are_spared() {
 #[test]
 fn a_key_with_a_line_break_is_wrong() {
     let findings = found(environment::keys, &[("OPENAI_API_KEY", "sk-1\n")]);
-    assert_eq!(findings[0].level, Level::Wrong);
+    assert_eq!(findings[0].level, FindingLevel::Wrong);
     let findings = found(environment::keys, &[("OPENAI_API_KEY", "sk-1"), ("GROQ_API_KEY", " ")]);
-    assert_eq!((findings.len(), findings[0].level), (1, Level::Fine));
+    assert_eq!((findings.len(), findings[0].level), (1, FindingLevel::Fine));
     assert_eq!(findings[0].text, "set: OPENAI_API_KEY");
 }
 
 #[test]
 fn both_ways_to_write_anthropics_address_are_told_apart() {
     let level = |url| found(environment::variables, &[("ANTHROPIC_BASE_URL", url)])[0].level;
-    assert_eq!(level("https://api.anthropic.com"), Level::Fine);
-    assert_eq!(level("https://api.anthropic.com/v1/"), Level::Warning);
-    assert_eq!(level("http://[nowhere"), Level::Wrong);
+    assert_eq!(level("https://api.anthropic.com"), FindingLevel::Fine);
+    assert_eq!(level("https://api.anthropic.com/v1/"), FindingLevel::Warning);
+    assert_eq!(level("http://[nowhere"), FindingLevel::Wrong);
 }
 
 #[test]
 fn certificates_that_are_not_there_are_wrong() {
     let findings = found(environment::machine, &[("SSL_CERT_FILE", "/no/such/file.pem")]);
-    assert_eq!(findings[0].level, Level::Wrong);
+    assert_eq!(findings[0].level, FindingLevel::Wrong);
     assert!(findings[0].text.contains("/no/such/file.pem"));
 }

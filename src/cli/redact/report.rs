@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::Work;
+use super::scanned_recording::ScannedRecording;
 use crate::cli::args::RedactArgs;
 use crate::cli::terminal;
 use crate::recording::EntryName;
@@ -31,7 +31,7 @@ struct Changed {
 
 impl RedactReport {
     /// Of a recording that was looked through.
-    pub(super) fn of(work: &Work, applied: bool) -> Self {
+    pub(super) fn of(work: &ScannedRecording, applied: bool) -> Self {
         let mut report = Self {
             path: work.path.display().to_string(),
             applied,

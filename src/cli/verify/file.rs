@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Report;
+use super::verify_report::VerifyReport;
 use crate::store::{InspectedFile, StoreError};
 use crate::verification::{EntryChecker, EntryPlaces, FileLayout, check};
 
@@ -28,7 +28,7 @@ pub(super) fn entries(
     file: &InspectedFile,
     layout: &mut FileLayout,
     checker: &EntryChecker,
-    report: &mut Report,
+    report: &mut VerifyReport,
 ) -> Result<(), StoreError> {
     layout.problems.drain(..).for_each(|problem| report.add(problem));
     report.entries += layout.units.len();
@@ -95,8 +95,8 @@ fn check_run(
     units: &EntryPlaces,
     run: Range<usize>,
     checker: &EntryChecker,
-) -> Result<Report, StoreError> {
-    let mut report = Report::default();
+) -> Result<VerifyReport, StoreError> {
+    let mut report = VerifyReport::default();
     let units = units.some(run);
     let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(report) };
     let text = file.text(&(first.range.start..last.range.end))?;

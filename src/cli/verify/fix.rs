@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::super::exit::CommandFailure;
-use super::{Done, Report};
+use super::verify_report::{MendStep, VerifyReport};
 use crate::recording::EntryName;
 use crate::store::{Recording, RecordingChanges, StoreEvent, TakeChange, TakeRef};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, mend};
@@ -21,7 +21,7 @@ struct Fate {
 /// What was done to a recording.
 #[derive(Debug, Default)]
 pub(super) struct FixReport {
-    pub(super) done: Vec<Done>,
+    pub(super) done: Vec<MendStep>,
     /// What is lost of the log that was merged.
     pub(super) lost: Vec<Problem>,
 }
@@ -32,13 +32,13 @@ pub(super) struct FixReport {
 /// A file with an entry that cannot be read, or that cannot be written.
 pub(super) fn fix(
     path: &Path,
-    before: &Report,
+    before: &VerifyReport,
     checker: &EntryChecker,
     rehash: bool,
 ) -> Result<FixReport, CommandFailure> {
     let recording = Recording::open_merged(path)?;
-    let whole = |what: String| Done { key: None, what };
-    let mut done: Vec<Done> =
+    let whole = |what: String| MendStep { key: None, what };
+    let mut done: Vec<MendStep> =
         recording.notes().iter().map(|note| whole(note.to_string())).collect();
     let lost = recording.notes().iter().filter(|note| note.entries_set_aside() > 0);
     let lost: Vec<Problem> = lost.map(set_aside).collect();
@@ -80,7 +80,7 @@ fn fates(
     recording: &Recording,
     checker: &EntryChecker,
     rehash: bool,
-) -> Result<(Vec<Fate>, Vec<Done>), CommandFailure> {
+) -> Result<(Vec<Fate>, Vec<MendStep>), CommandFailure> {
     let (mut fates, mut done) = (Vec::new(), Vec::new());
     for stored in recording.entries() {
         let stored = stored?;
@@ -94,7 +94,9 @@ fn fates(
         };
         if let Some(mended) = mended {
             fate.new = mended.name;
-            done.extend(mended.done.into_iter().map(|what| Done { key: Some(key.clone()), what }));
+            done.extend(
+                mended.done.into_iter().map(|what| MendStep { key: Some(key.clone()), what }),
+            );
         }
         fates.push(fate);
     }
@@ -103,7 +105,7 @@ fn fates(
 
 /// Adds the names whose takes are not numbered in turn; what is kept under a name is
 /// numbered as it is written.
-fn numbered(before: &Report, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
+fn numbered(before: &VerifyReport, fates: &[Fate], names: &mut BTreeSet<EntryName>) -> Vec<String> {
     let gaps = before.problems.iter().filter(|problem| problem.kind == ProblemKind::Key);
     let gaps: BTreeSet<EntryName> = gaps
         .filter(|problem| problem.mendable && !problem.pointer.is_empty())

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::Report;
 use super::file::{entries, on_all_cores, unreadable};
+use super::verify_report::VerifyReport;
 use crate::identity::IdentityRules;
 use crate::recording::PendingKind;
 use crate::store::{self, InspectedFile, StoreError};
@@ -15,7 +15,7 @@ use crate::verification::{EntryChecker, Problem, ProblemKind, Severity, gaps};
 #[derive(Default)]
 struct Part {
     /// What is wrong with it by itself.
-    report: Report,
+    report: VerifyReport,
     /// Its keys, and their lines.
     keys: Vec<(String, usize)>,
     /// What its key was made under, and what its entry waits for, where it says so.
@@ -23,7 +23,7 @@ struct Part {
 }
 
 /// Everything that is wrong with the files of a folder.
-pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut Report) {
+pub(super) fn check(files: &[PathBuf], checker: &EntryChecker, report: &mut VerifyReport) {
     let mut parts = on_all_cores(files, |path| part(path, checker));
     let label = |at: usize| files[at].display().to_string();
     let mut unread = 0;

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use owo_colors::OwoColorize as _;
 
 use super::super::terminal;
-use super::Report;
+use super::verify_report::VerifyReport;
 use crate::verification::{Problem, Severity};
 
 /// One file; with `quiet`, errors alone.
-pub(super) fn file(report: &Report, quiet: bool) -> String {
+pub(super) fn file(report: &VerifyReport, quiet: bool) -> String {
     let mut out = String::new();
     let label = terminal::line(&report.label);
     for done in report.mended.iter().filter(|_| !quiet) {
@@ -71,7 +71,7 @@ fn short(key: &str) -> String {
     terminal::line(&short).into_owned()
 }
 
-fn sum(report: &Report) -> String {
+fn sum(report: &VerifyReport) -> String {
     let count =
         |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let entries = count(report.entries, "call");

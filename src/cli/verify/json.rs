@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::terminal;
-use super::Report;
+use super::verify_report::VerifyReport;
 
 /// The document while it is written.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(super) struct VerifyDocument {
 
 impl VerifyDocument {
     /// One file.
-    pub(super) fn file(&mut self, report: &Report) -> String {
+    pub(super) fn file(&mut self, report: &VerifyReport) -> String {
         let before = if self.files == 0 { "{\"files\":[\n" } else { ",\n" };
         self.files += 1;
         format!("{before}{}", terminal::json(&value(report).to_string()))
@@ -25,7 +25,7 @@ impl VerifyDocument {
     }
 }
 
-fn value(report: &Report) -> Value {
+fn value(report: &VerifyReport) -> Value {
     let problems: Vec<Value> = report
         .problems
         .iter()

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use super::file::{entries, unreadable};
-use super::{Report, folder};
+use super::folder;
+use super::verify_report::VerifyReport;
 use crate::store::{self, InspectedFile, LeftoverFile, StoreError};
 use crate::verification::{EntryChecker, Problem, ProblemKind, Severity};
 
 /// Everything that is wrong with a recording.
-pub(super) fn verify(path: &Path, checker: &EntryChecker) -> Report {
-    let mut report = Report { label: path.display().to_string(), ..Report::default() };
+pub(super) fn verify(path: &Path, checker: &EntryChecker) -> VerifyReport {
+    let mut report = VerifyReport { label: path.display().to_string(), ..VerifyReport::default() };
     match check(path, checker, &mut report) {
         // Its recorder was killed before there was more than a log.
         Err(StoreError::Missing { .. }) if beside(path, &mut report).is_ok_and(|logs| logs > 0) => {
@@ -24,7 +25,7 @@ pub(super) fn verify(path: &Path, checker: &EntryChecker) -> Report {
     report
 }
 
-fn check(path: &Path, checker: &EntryChecker, report: &mut Report) -> Result<(), StoreError> {
+fn check(path: &Path, checker: &EntryChecker, report: &mut VerifyReport) -> Result<(), StoreError> {
     if let Some(files) = store::files(path)? {
         beside(path, report)?;
         folder::check(&files, checker, report);
@@ -46,7 +47,7 @@ fn check(path: &Path, checker: &EntryChecker, report: &mut Report) -> Result<(),
 const NAMED: usize = 20;
 
 /// What a replay goes by beside the recorded requests.
-fn terms(report: &mut Report) {
+fn terms(report: &mut VerifyReport) {
     let Some(rules) = &report.rules else { return };
     let mut found = Vec::new();
     let mut all = rules.words();
@@ -71,7 +72,7 @@ fn terms(report: &mut Report) {
 }
 
 /// A recording of ours that someone else has written anew makes large diffs.
-fn spelling(report: &mut Report) {
+fn spelling(report: &mut VerifyReport) {
     let foreign = report.foreign;
     if !report.loomrec || foreign == 0 {
         return;
@@ -82,7 +83,7 @@ fn spelling(report: &mut Report) {
 }
 
 /// What stands beside the recording; gives how many logs there are.
-fn beside(path: &Path, report: &mut Report) -> Result<usize, StoreError> {
+fn beside(path: &Path, report: &mut VerifyReport) -> Result<usize, StoreError> {
     let found = store::leftovers(path)?;
     found.iter().for_each(|leftover| report.add(left(path, leftover)));
     Ok(found.iter().filter(|leftover| matches!(leftover, LeftoverFile::Log { .. })).count())

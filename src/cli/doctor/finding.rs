@@ -1,0 +1,44 @@
+//! What the doctor finds: how bad it is, and what to do about it.
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FindingLevel {
+    Fine,
+    Warning,
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+pub(super) struct DoctorFinding {
+    pub(super) level: FindingLevel,
+    /// What was looked at.
+    pub(super) about: String,
+    /// What was found.
+    pub(super) text: String,
+    /// What to do.
+    pub(super) remedy: Option<String>,
+}
+
+impl DoctorFinding {
+    pub(super) fn fine(about: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { level: FindingLevel::Fine, about: about.into(), text: text.into(), remedy: None }
+    }
+
+    pub(super) fn warning(
+        about: impl Into<String>,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (about, text, remedy) = (about.into(), text.into(), Some(remedy.into()));
+        Self { level: FindingLevel::Warning, about, text, remedy }
+    }
+
+    pub(super) fn wrong(
+        about: impl Into<String>,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { level: FindingLevel::Wrong, ..Self::warning(about, text, remedy) }
+    }
+}
