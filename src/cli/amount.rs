@@ -65,6 +65,11 @@ pub(super) fn milliseconds(ms: f64) -> String {
     }
 }
 
+/// A number of things: `1 fault`, `2 faults`.
+pub(super) fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

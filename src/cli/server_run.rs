@@ -18,6 +18,7 @@ use super::args::ServeArgs;
 use super::exit::{CommandFailure, UNEXPECTED};
 use super::output::{Output, stdout};
 use super::receipt::{self, Receipt};
+use super::score::write_junit;
 use super::serve_setup::UpstreamSettings;
 use super::stop_signals::StopSignals;
 use super::wrapped_command::{CommandEnvironment, EnvironmentSource, WrappedCommand};
@@ -361,7 +362,7 @@ pub fn write_receipt(
         _ => output.failed_report(&receipt.text()),
     }
     if let (Some(judged), Some(path)) = (&receipt.recovery, &args.trouble.junit) {
-        judged.write_junit(path)?;
+        write_junit(judged, path)?;
     }
     let Some(path) = &args.receipt else { return Ok(()) };
     let text = terminal::json(&format!("{:#}\n", receipt.to_json())).into_owned();

@@ -1,13 +1,32 @@
 //! The verdict as JUnit XML, which CI systems show as tests.
 
+use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
-use super::{Incident, ScoredFaults, reasons};
+use super::journal::Incident;
+use super::scored_faults::{ScoredFaults, reasons};
+use crate::cli::exit::{CommandFailure, UNEXPECTED};
+use crate::cli::serve_setup;
 use crate::recovery::FaultScore;
 
 /// What every report begins with.
-pub(super) const BEGINNING: &[u8] =
+const BEGINNING: &[u8] =
     b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"loomrec\" ";
+
+/// Writes the report to a file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub(in crate::cli) fn write_junit(
+    judged: &ScoredFaults,
+    path: &Path,
+) -> Result<(), CommandFailure> {
+    let written = serve_setup::create(path, BEGINNING)?.write_all(report(judged).as_bytes());
+    written.map_err(|error| {
+        CommandFailure::new(UNEXPECTED, format!("failed to write {}: {error}", path.display()))
+    })
+}
 
 /// The report: a test case for each fault, and a failed one where there was nothing to
 /// keep a budget with.

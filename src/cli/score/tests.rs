@@ -1,5 +1,8 @@
-use super::journal::{JournalFaults, Reading};
+use serde_json::{Value, json};
+
+use super::journal::{Incident, JournalFaults, Reading};
 use super::*;
+use crate::recovery::score::milliseconds;
 
 /// A journal with a bit of everything: marks before their call's line among it.
 const SAMPLE: &str = include_str!("sample.jsonl");
@@ -106,7 +109,7 @@ fn json_has_every_name_for_every_fault() {
 
 #[test]
 fn junit_has_a_case_for_every_fault() {
-    insta::assert_snapshot!(judged(SAMPLE, Some(BUDGET)).junit(), @r##"
+    insta::assert_snapshot!(junit::report(&judged(SAMPLE, Some(BUDGET))), @r##"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="loomrec" tests="4" failures="2" errors="0" skipped="1" time="7.500">
       <testsuite name="recovery" tests="4" failures="2" errors="0" skipped="1" time="7.500">
@@ -123,7 +126,7 @@ fn junit_has_a_case_for_every_fault() {
       </testsuite>
     </testsuites>
     "##);
-    insta::assert_snapshot!(judged("", Some(BUDGET)).junit(), @r##"
+    insta::assert_snapshot!(junit::report(&judged("", Some(BUDGET))), @r##"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuites name="loomrec" tests="1" failures="1" errors="0" skipped="0" time="0.000">
       <testsuite name="recovery" tests="1" failures="1" errors="0" skipped="0" time="0.000">
