@@ -30,12 +30,6 @@ impl ImportGraph {
         graph
     }
 
-    /// The files that are on some cycle.
-    pub(crate) fn files_on_cycles(&self) -> BTreeSet<&str> {
-        let nodes = self.files.keys().map(String::as_str);
-        nodes.filter(|node| shortest_cycle(&self.files, node).is_some()).collect()
-    }
-
     /// The shortest cycle through each file that is on one, a line each.
     pub(crate) fn file_cycles(&self) -> Vec<String> {
         shortest_cycles(&self.files)

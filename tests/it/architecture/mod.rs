@@ -7,7 +7,7 @@ mod module_tree;
 mod provider_names;
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path as FsPath, PathBuf};
 
 use import_cycles::ImportGraph;
@@ -36,9 +36,6 @@ const READERS: &[&str] =
 
 /// The members of pure code.
 const PURE_MEMBERS: &[&str] = &["identity", "provider", "fault", "recording"];
-
-/// How many files of a folder are on an import cycle today. It may only fall.
-const KNOWN_ON_CYCLES: &[(&str, usize)] = &[("cli", 32)];
 
 /// Packages that a member must do without; `dev-dependencies` may have them.
 const FORBIDDEN_PACKAGES: &[(&str, &[&str])] = &[
@@ -237,22 +234,7 @@ fn no_file_is_on_an_import_cycle() {
     let files = files_under("src");
     let tree = ModuleTree::new(&files);
     let graph = ImportGraph::new(&files, &tree);
-    let on_cycles = graph.files_on_cycles();
-    println!("files in an import cycle: {}", on_cycles.len());
-    let mut by_folder: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in &on_cycles {
-        *by_folder.entry(path.split('/').next().unwrap_or(path)).or_default() += 1;
-    }
-    println!("  by folder: {by_folder:?}");
-    let mut found: Vec<String> = graph.folder_cycles();
-    for (folder, count) in by_folder {
-        let known = KNOWN_ON_CYCLES.iter().find(|(name, _)| *name == folder);
-        if count > known.map_or(0, |(_, count)| *count) {
-            found.push(format!("{folder}: {count} files are on import cycles"));
-            let own = format!("import cycle: {folder}/");
-            found.extend(graph.file_cycles().into_iter().filter(|line| line.starts_with(&own)));
-        }
-    }
+    let found = [graph.folder_cycles(), graph.file_cycles()].concat();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
