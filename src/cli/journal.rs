@@ -101,7 +101,7 @@ fn follow(
 ) -> Result<u8, CommandFailure> {
     loop {
         std::thread::sleep(LOOK);
-        if terminal::nobody_reads(&io::stdout()) {
+        if crate::os::is_stdout_closed() {
             return Ok(0);
         }
         for (file, tail) in &mut tails {

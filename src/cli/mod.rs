@@ -113,7 +113,7 @@ pub fn run() -> ExitCode {
         }
     };
     let outcome = runtime.block_on(async {
-        survive_file_size_limit();
+        crate::os::survive_file_size_limit();
         dispatch(cli.command, &settings, &plain).await
     });
     // Connections that ignored the signal to stop end with the process.
@@ -128,15 +128,6 @@ pub fn run() -> ExitCode {
             code
         }
     }
-}
-
-/// Makes a file that has reached its limit (`ulimit -f`) an error of the write, and not
-/// the end of the process. A handler serves, unlike ignoring the signal: a wrapped command
-/// has the system's own behaviour again.
-fn survive_file_size_limit() {
-    let number = rustix::process::Signal::XFSZ.as_raw();
-    // Where there can be none, the process ends as it did before.
-    drop(tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(number)));
 }
 
 /// The command with every environment twin left out that is set to nothing, as CI

@@ -6,14 +6,15 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::{Child, Command, Stdio};
 
 use anstream::AutoStream;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::os::{ProcessSignal, SignalStream};
 
 /// Where a long result goes. Colours are taken out where nobody sees them.
 pub(super) struct Pager {
     out: AutoStream<Box<dyn Write>>,
     child: Option<Child>,
     /// Ctrl-C is for the pager, as long as there is one.
-    _interrupts: Option<Signal>,
+    _interrupts: Option<SignalStream>,
 }
 
 impl Pager {
@@ -30,7 +31,7 @@ impl Pager {
                 Some((Some(stdin), child)) => (Box::new(stdin), Some(child)),
                 _ => (Box::new(io::stdout()), None),
             };
-        let interrupts = child.as_ref().and_then(|_| signal(SignalKind::interrupt()).ok());
+        let interrupts = child.as_ref().and_then(|_| ProcessSignal::Interrupt.watch().ok());
         Self { out: AutoStream::new(out, choice), child, _interrupts: interrupts }
     }
 

@@ -2,31 +2,19 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
-use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+use crate::os::terminal_size;
 pub(super) use crate::printable::{block, json, line, message, styled};
 
 /// The width of the terminal that stdout is; `None` where it is none.
 pub(super) fn width() -> Option<usize> {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
+    if !io::stdout().is_terminal() {
         return None;
     }
-    let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
-}
-
-/// Whether the other end of a pipe is gone, or of a terminal.
-pub(super) fn nobody_reads(out: &impl AsFd) -> bool {
-    // Only what went wrong is asked for, which is always told.
-    let mut polled = [PollFd::new(out, PollFlags::empty())];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let gone = PollFlags::ERR | PollFlags::HUP;
-    rustix::event::poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(gone)
+    terminal_size().map(|size| size.columns).filter(|columns| *columns > 0)
 }
 
 /// The columns that a text takes on a terminal: a Chinese character takes two.

@@ -13,16 +13,8 @@ use super::output::Output;
 use super::serve_setup;
 use super::stop_signals::StopSignals;
 use crate::inspector::file::{JournalParts, ShownFile, is_journal};
+use crate::os::PAGE_OPENERS;
 use crate::server::file_inspector::serve;
-
-/// What opens a page in the user's browser.
-const OPENERS: &[&[&str]] = if cfg!(target_os = "macos") {
-    &[&["open"]]
-} else if cfg!(windows) {
-    &[&["cmd", "/c", "start", ""]]
-} else {
-    &[&["xdg-open"]]
-};
 
 /// Runs the command.
 ///
@@ -75,7 +67,7 @@ fn open(args: &UiArgs, output: &Output) -> Result<ShownFile, CommandFailure> {
 
 /// Opens the page in the user's browser, where that can be done: its address is printed.
 fn show(page: &str) {
-    for opener in OPENERS {
+    for opener in PAGE_OPENERS {
         let Some((program, before)) = opener.split_first() else { continue };
         let mut command = Command::new(program);
         command.args(before).arg(page);

@@ -4,15 +4,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{self as signal, SignalKind};
 use url::Url;
 
 use super::exit::{CANNOT_RUN, CommandFailure, NOT_FOUND, UNEXPECTED};
+use crate::os::{self, ProcessSignal, SignalStream};
 use crate::provider::directory::{self, BaseUrlVariable, SAME_KEY, UPSTREAMS};
 
 /// What stands in for an API key that replay does not need.
@@ -197,9 +195,9 @@ pub struct WrappedCommand {
 /// that none is missed.
 #[derive(Debug)]
 struct Signals {
-    interrupt: signal::Signal,
-    terminate: signal::Signal,
-    hangup: signal::Signal,
+    interrupt: SignalStream,
+    terminate: SignalStream,
+    hangup: SignalStream,
 }
 
 impl WrappedCommand {
@@ -215,20 +213,20 @@ impl WrappedCommand {
             return Err(CommandFailure::usage("there is no command behind --"));
         };
         let own_group = !io::stdin().is_terminal();
-        let watch = |kind| {
-            signal::signal(kind).map_err(|error| {
+        let watch = |signal: ProcessSignal| {
+            signal.watch().map_err(|error| {
                 CommandFailure::new(UNEXPECTED, format!("failed to watch signals: {error}"))
             })
         };
         let signals = Signals {
-            interrupt: watch(SignalKind::interrupt())?,
-            terminate: watch(SignalKind::terminate())?,
-            hangup: watch(SignalKind::hangup())?,
+            interrupt: watch(ProcessSignal::Interrupt)?,
+            terminate: watch(ProcessSignal::Terminate)?,
+            hangup: watch(ProcessSignal::Hangup)?,
         };
         let mut command = std::process::Command::new(program);
         command.args(arguments).envs(environment.variables.iter().cloned());
         if own_group {
-            command.process_group(0);
+            os::lead_process_group(&mut command);
         }
         let child = Command::from(command).spawn().map_err(|error| {
             let code = match error.kind() {
@@ -254,28 +252,27 @@ impl WrappedCommand {
             tokio::select! {
                 status = self.child.wait() => return Ok(code_of(status?)),
                 // On a terminal the command has had its Ctrl-C from the terminal.
-                _ = self.signals.interrupt.recv() => if self.own_group { self.pass(Signal::INT) },
-                _ = self.signals.terminate.recv() => self.pass(Signal::TERM),
-                _ = self.signals.hangup.recv() => if self.own_group { self.pass(Signal::HUP) },
+                () = self.signals.interrupt.recv() => if self.own_group { self.pass(ProcessSignal::Interrupt) },
+                () = self.signals.terminate.recv() => self.pass(ProcessSignal::Terminate),
+                () = self.signals.hangup.recv() => if self.own_group { self.pass(ProcessSignal::Hangup) },
             }
         }
     }
 
     /// Sends a signal on. A command that is just gone needs none.
-    fn pass(&self, signal: Signal) {
-        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
-        let Some(pid) = id.and_then(Pid::from_raw) else { return };
+    fn pass(&self, signal: ProcessSignal) {
+        let Some(id) = self.child.id() else { return };
         let _gone = if self.own_group {
-            kill_process_group(pid, signal)
+            os::signal_process_group(id, signal)
         } else {
-            kill_process(pid, signal)
+            os::signal_process(id, signal)
         };
     }
 }
 
 /// The exit code as shells have it.
 fn code_of(status: ExitStatus) -> u8 {
-    let code = match (status.code(), status.signal()) {
+    let code = match (status.code(), os::exit_signal(status)) {
         (Some(code), _) => code,
         (None, signal) => 128 + signal.unwrap_or(0),
     };

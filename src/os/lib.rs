@@ -1,12 +1,13 @@
 //! What depends on the operating system, behind plain functions. No other member names
 //! `std::os`, `rustix` or a signal; what the standard library offers everywhere is not
 //! wrapped.
-//!
-//! Every call here may block.
 
 mod file_access;
 mod file_status;
 mod file_system;
+mod process;
+mod signal;
+mod terminal;
 
 pub use file_access::{
     read_at, read_exact_at, refuse_links, refuse_links_and_waits, set_creation_mode, set_mode,
@@ -14,3 +15,9 @@ pub use file_access::{
 };
 pub use file_status::{FileId, FileKind, FileStatus};
 pub use file_system::{CAN_SYNC_FILE_SYSTEM, network_file_system, sync_file_system};
+pub use process::{
+    PAGE_OPENERS, exit_signal, lead_process_group, lower_thread_priority, open_file_maximum,
+    raise_open_file_limit, signal_process, signal_process_group, suspend_process,
+};
+pub use signal::{ProcessSignal, SignalStream, survive_file_size_limit};
+pub use terminal::{TerminalModes, TerminalSize, is_stdout_closed, read_typed, terminal_size};

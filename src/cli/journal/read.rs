@@ -1,12 +1,12 @@
 //! One file of a journal, read line by line, and where it goes on when it is rotated.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::super::exit::{CommandFailure, RECORDING};
 use super::super::terminal::path_line;
+use crate::os::{FileId, FileStatus};
 use crate::telemetry::journal::parts;
 
 /// The longest line that is read.
@@ -102,23 +102,24 @@ impl FollowedFile {
     /// The files that come after this one, where the journal `file` is another file by now;
     /// `None` where it is not.
     pub(super) fn has_moved(&mut self, file: &Path) -> Option<Vec<PathBuf>> {
-        let there = std::fs::metadata(file).ok()?;
-        let here = self.file.get_ref().metadata().ok()?;
-        let same =
-            |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-        if same(&there, &here) {
+        let there = id_of_target(file)?;
+        let here = FileStatus::from_file(self.file.get_ref()).ok()?;
+        if there == here.id {
             // Emptied, it begins anew.
             let at = self.file.stream_position().ok()?;
-            return (at > here.len()).then(|| vec![file.to_owned()]);
+            return (at > here.length).then(|| vec![file.to_owned()]);
         }
         let all = parts(file);
-        let is_this =
-            |path: &PathBuf| std::fs::metadata(path).is_ok_and(|other| same(&other, &here));
-        match all.iter().position(is_this) {
+        match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
             Some(place) => Some(all[place + 1..].to_vec()),
             None => Some(vec![file.to_owned()]),
         }
     }
+}
+
+/// The file that a path leads to; `None` where there is none.
+fn id_of_target(path: &Path) -> Option<FileId> {
+    FileStatus::at_target(path).ok().flatten().map(|status| status.id)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> CommandFailure {

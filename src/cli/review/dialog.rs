@@ -3,8 +3,6 @@
 use std::io;
 
 use owo_colors::OwoColorize as _;
-use rustix::process::Signal;
-use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::super::exit::{CommandFailure, UNEXPECTED};
@@ -14,10 +12,11 @@ use super::apply::Verdict;
 use super::changes::Desk;
 use super::key::{KeyReader, ReviewKey};
 use super::lines::wrap;
-use super::screen::{ReviewScreen, stop};
+use super::screen::ReviewScreen;
 use super::session::{NextStep, ReviewItem, ReviewState};
 use super::view::View;
 use crate::cli::terminal::fit;
+use crate::os::{ProcessSignal, SignalStream, read_typed, suspend_process};
 
 const HELP: &str = "\
 a  accept this change: the new entry has the place of the old one
@@ -47,9 +46,9 @@ pub(super) struct ReviewEnd {
 
 /// What ends a review from outside, or changes the terminal.
 struct Outside {
-    interrupt: Signals,
-    terminate: Signals,
-    hangup: Signals,
+    interrupt: SignalStream,
+    terminate: SignalStream,
+    hangup: SignalStream,
 }
 
 /// Bytes that were typed, as they come. A read of a terminal cannot be taken back: the
@@ -59,13 +58,13 @@ fn typed() -> mpsc::Receiver<Vec<u8>> {
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
         loop {
-            match rustix::io::read(io::stdin(), &mut buffer) {
+            match read_typed(&mut buffer) {
                 Ok(count @ 1..) => {
                     if send.blocking_send(buffer[..count].to_vec()).is_err() {
                         break;
                     }
                 }
-                Err(rustix::io::Errno::INTR) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => break,
             }
         }
@@ -77,22 +76,25 @@ fn unusable(error: io::Error) -> CommandFailure {
     CommandFailure::new(UNEXPECTED, format!("failed to use the terminal: {error}"))
 }
 
+fn watch(signal: ProcessSignal) -> Result<SignalStream, CommandFailure> {
+    signal.watch().map_err(unusable)
+}
+
 impl Outside {
     fn new() -> Result<Self, CommandFailure> {
-        let of = |kind| signal(kind).map_err(unusable);
         Ok(Self {
-            interrupt: of(SignalKind::interrupt())?,
-            terminate: of(SignalKind::terminate())?,
-            hangup: of(SignalKind::hangup())?,
+            interrupt: watch(ProcessSignal::Interrupt)?,
+            terminate: watch(ProcessSignal::Terminate)?,
+            hangup: watch(ProcessSignal::Hangup)?,
         })
     }
 
     /// The exit code of the first that comes.
     async fn ends(&mut self) -> u8 {
         tokio::select! {
-            _ = self.interrupt.recv() => INTERRUPTED,
-            _ = self.terminate.recv() => 143,
-            _ = self.hangup.recv() => 129,
+            () = self.interrupt.recv() => INTERRUPTED,
+            () = self.terminate.recv() => 143,
+            () = self.hangup.recv() => 129,
         }
     }
 }
@@ -199,10 +201,9 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<ReviewEnd, CommandFailure> 
     let view = View::of(desk)?;
     let mut session = session(desk);
     let mut outside = Outside::new()?;
-    let of = |kind| signal(kind).map_err(unusable);
-    let mut resized = of(SignalKind::window_change())?;
-    let mut stopped = of(SignalKind::from_raw(Signal::TSTP.as_raw()))?;
-    let mut goes_on = of(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    let mut resized = watch(ProcessSignal::WindowChange)?;
+    let mut stopped = watch(ProcessSignal::Suspend)?;
+    let mut goes_on = watch(ProcessSignal::Continue)?;
     let mut screen = ReviewScreen::take().map_err(unusable)?;
     let (mut typed, mut keys) = (typed(), KeyReader::default());
     let mut shown = Shown { made_of: None, lines: Vec::new() };
@@ -227,16 +228,16 @@ pub(super) async fn on_screen(desk: &Desk) -> Result<ReviewEnd, CommandFailure> 
                 }
             }
             code = outside.ends() => break code,
-            _ = resized.recv() => {}
-            _ = stopped.recv() => leaves = true,
-            _ = goes_on.recv() => {
+            () = resized.recv() => {}
+            () = stopped.recv() => leaves = true,
+            () = goes_on.recv() => {
                 is_away = false;
                 screen.enter().map_err(unusable)?;
             }
         }
         if leaves && !is_away {
             screen.leave();
-            is_away = stop();
+            is_away = suspend_process();
             if !is_away {
                 screen.enter().map_err(unusable)?;
             }

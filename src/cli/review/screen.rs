@@ -2,11 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
-use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize,
-    tcsetattr,
-};
+use crate::os::{TerminalModes, terminal_size};
 
 /// Another screen, without a cursor, on which long lines end at its edge.
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l";
@@ -15,7 +11,7 @@ const LEAVE: &str = "\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l";
 
 /// The terminal, ours until this goes.
 pub(super) struct ReviewScreen {
-    before: Termios,
+    before: TerminalModes,
     is_ours: bool,
     has_colours: bool,
 }
@@ -26,7 +22,7 @@ impl ReviewScreen {
     /// # Errors
     /// A terminal that does not let itself be taken.
     pub(super) fn take() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
+        let before = TerminalModes::read()?;
         let has_colours =
             anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
         let mut screen = Self { before, is_ours: false, has_colours };
@@ -36,15 +32,8 @@ impl ReviewScreen {
 
     /// Takes it again, after someone else had it.
     pub(super) fn enter(&mut self) -> io::Result<()> {
-        let mut modes = self.before.clone();
-        modes.input_modes -= InputModes::IXON | InputModes::ICRNL;
-        // Each key as it is typed, shown by nobody; Ctrl-C and Ctrl-Z are keys, too.
-        modes.local_modes -=
-            LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
-        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
-        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         self.is_ours = true;
-        tcsetattr(io::stdin(), OptionalActions::Now, &modes)?;
+        self.before.set_raw()?;
         write(ENTER)
     }
 
@@ -53,16 +42,14 @@ impl ReviewScreen {
         if std::mem::replace(&mut self.is_ours, false) {
             // A terminal that is gone needs nothing.
             let _ = write(LEAVE);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+            let _ = self.before.restore();
         }
     }
 
     /// Lines and columns; those of old where the terminal does not say.
     pub(super) fn size() -> (usize, usize) {
-        match tcgetwinsize(io::stdout()) {
-            Ok(size) if size.ws_row > 0 && size.ws_col > 0 => {
-                (usize::from(size.ws_row), usize::from(size.ws_col))
-            }
+        match terminal_size() {
+            Some(size) if size.rows > 0 && size.columns > 0 => (size.rows, size.columns),
             _ => (24, 80),
         }
     }
@@ -98,30 +85,4 @@ fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
-}
-
-/// Stops this process where a shell is there to let it go on; gives whether it does.
-pub(super) fn stop() -> bool {
-    let is_cared_for = (|| {
-        let (group, session) = job(getpid())?;
-        let (parents, of_parent) = job(getppid()?)?;
-        Some(session == of_parent && group != parents)
-    })();
-    is_cared_for == Some(true) && kill_process(getpid(), Signal::STOP).is_ok()
-}
-
-/// The process group and the session of a process; 0 where they began outside of this
-/// container, which the calls of the system tell no safe way.
-#[cfg(target_os = "linux")]
-fn job(pid: Pid) -> Option<(i32, i32)> {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // Behind the name, which may hold anything: state, parent, group, session.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(2);
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn job(pid: Pid) -> Option<(Pid, Pid)> {
-    use rustix::process::{getpgid, getsid};
-    Some((getpgid(Some(pid)).ok()?, getsid(Some(pid)).ok()?))
 }

@@ -1,14 +1,14 @@
 //! A journal in files: where its lines stand, as far as they have been written.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::os::{FileId, FileStatus, read_at, read_exact_at};
 use crate::telemetry::journal::parts;
 
 /// The longest line that is shown.
@@ -66,7 +66,8 @@ impl Lines {
     /// Goes on with another file. Of those that are deleted, the older are let go.
     fn go_on(&mut self, file: &Arc<File>) {
         self.files.push(Some(Arc::clone(file)));
-        let is_deleted = |file: &Arc<File>| file.metadata().is_ok_and(|found| found.nlink() == 0);
+        let is_deleted =
+            |file: &Arc<File>| FileStatus::from_file(file).is_ok_and(|found| found.names == 0);
         let deleted = |file: &Option<Arc<File>>| file.as_ref().is_some_and(is_deleted);
         let gone: Vec<usize> =
             (0..self.files.len()).filter(|&index| deleted(&self.files[index])).collect();
@@ -160,7 +161,7 @@ impl JournalParts {
             (Arc::clone(lines.files.get(spot.file as usize)?.as_ref()?), spot.at, spot.length)
         };
         let mut text = vec![0; length as usize];
-        file.read_exact_at(&mut text, at).ok()?;
+        read_exact_at(&file, &mut text, at).ok()?;
         let mut line: Value = serde_json::from_slice(&text).ok()?;
         line.as_object_mut()?.insert("seq".to_owned(), Value::from(number));
         Some(line)
@@ -181,7 +182,7 @@ impl JournalParts {
     fn read_on(&self, end: &mut End) -> io::Result<()> {
         let mut block = vec![0; BLOCK];
         loop {
-            let read = end.file.read_at(&mut block, end.seen)?;
+            let read = read_at(&end.file, &mut block, end.seen)?;
             if read == 0 {
                 return Ok(());
             }
@@ -200,22 +201,22 @@ impl JournalParts {
 
     /// The files that come after the one that was read last, where there are some.
     fn moved(&self, end: &End) -> Option<Vec<PathBuf>> {
-        let here = end.file.metadata().ok()?;
-        let there = std::fs::metadata(&self.path).ok()?;
-        let same =
-            |one: &Metadata, other: &Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-        if same(&here, &there) {
+        let here = FileStatus::from_file(&end.file).ok()?;
+        if id_of_target(&self.path)? == here.id {
             // Emptied, it begins anew.
-            return (here.len() < end.seen).then(|| vec![self.path.clone()]);
+            return (here.length < end.seen).then(|| vec![self.path.clone()]);
         }
         let all = parts(&self.path);
-        let is_this =
-            |path: &PathBuf| std::fs::metadata(path).is_ok_and(|other| same(&other, &here));
-        match all.iter().position(is_this) {
+        match all.iter().position(|path| id_of_target(path) == Some(here.id)) {
             Some(place) => Some(all[place + 1..].to_vec()),
             None => Some(vec![self.path.clone()]),
         }
     }
+}
+
+/// The file that a path leads to; `None` where there is none.
+fn id_of_target(path: &Path) -> Option<FileId> {
+    FileStatus::at_target(path).ok().flatten().map(|status| status.id)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::task::{OnWriterEvent, WaitingExchange, WriterEvent, WriterTask, report_all};
+use crate::os;
 use crate::store::{self, CompactionDone, StoreError};
 
 /// Exchanges written in one go at the most.
@@ -120,8 +121,8 @@ impl WriterState {
         let folds = self.folds.clone();
         let thread = std::thread::Builder::new().name("loomrec-fold".to_owned()).spawn(move || {
             // A writer that is gone has closed the recording itself.
-            // Traffic has the processor first; a system that refuses is as well.
-            let _ = rustix::process::nice(FOLD_NICENESS);
+            // Traffic has the processor first.
+            os::lower_thread_priority(FOLD_NICENESS);
             let began = Instant::now();
             let done = Box::new(job.run());
             drop(folds.send(WriterTask::Folded(done, began.elapsed())));

@@ -4,6 +4,7 @@
 mod cycle_checker;
 mod import_cycles;
 mod module_tree;
+mod platform;
 mod provider_names;
 mod source;
 
